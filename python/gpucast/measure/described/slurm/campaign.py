@@ -54,6 +54,9 @@ _BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REV
                         "DEADLINE"})  # fmt: skip
 """Ends that say nothing of the job's own work."""
 
+_ENDS = {"cancelled": "CANCELLED", "timeout": "TIMEOUT", "error": "FAILED"}
+"""Slurm's words for what jobs answer; squeue may not know it yet."""
+
 
 class SlurmCampaign(DescribedCampaign):
     """Measures a described program's cells by jobs."""
@@ -164,13 +167,21 @@ class SlurmCampaign(DescribedCampaign):
             over = self._jobs.is_over(live)  # before the last look into its file
             for record in live.part.new():
                 self._take(live, record)
-            if over:
+            if not over:
+                self._say_what_it_waits_for(live)
+            else:
                 self._store.sync()
                 answer, state = live.answer, live.state
                 self._account(live, answer, state)
                 self._jobs.retire(live)
                 if live.made and self._request.chooses:
                     self._fit()
+
+    def _say_what_it_waits_for(self, live: LiveJob) -> None:
+        why = live.waits_for
+        if why is not None and f"{live.id} {why}" not in self._said:
+            self._said.add(f"{live.id} {why}")
+            self._watcher.say(f"job {live.id} waits: {why}")
 
     def _take(self, live: LiveJob, record: Record) -> None:
         """A record of a job's, unless the file has it."""
@@ -232,7 +243,7 @@ class SlurmCampaign(DescribedCampaign):
             self._barren.pop(shape, None)
         if answer in ("time", "allowance"):
             return
-        ended = {"cancelled": "CANCELLED", "timeout": "TIMEOUT"}.get(answer or "", state)
+        ended = _ENDS.get(answer or "", state)
         killer = live.under_way()
         if killer is not None and answer == "timeout" and not live.made:
             self._give_up([killer], "takes longer than the time limit of a job", live)

@@ -75,17 +75,18 @@ class LiveJob:
         return str(self.job.state)
 
     @property
-    def why(self) -> str:
-        """What Slurm says that it waits for."""
-        return str(self.job.get_info(mode="cache").get("Why", ""))
+    def waits_for(self) -> str | None:
+        """Why it may wait long, in Slurm's words; None: it runs, or other jobs are before it."""
+        why = str(self.job.get_info(mode="cache").get("Why", ""))
+        usual = ("", "None", "Priority", "Resources", "BeginTime")
+        return why if self.state == "PENDING" and why not in usual else None
 
     @property
     def answer(self) -> str | None:
-        """What ``run_cells`` returned; None: nothing, the job died."""
+        """What ``run_cells`` returned; error: it raised one; None: nothing, the job died."""
         if not self.job.paths.result_pickle.exists():
             return None
-        failed = self.job.exception()
-        return None if failed is not None else self.job.result()
+        return "error" if self.job.exception() is not None else self.job.result()
 
     def under_way(self) -> tuple[str, int] | None:
         """The visit during which it died."""
