@@ -162,6 +162,9 @@ def held(tmp_path: Path, *more: object) -> tuple[subprocess.Popen[str], Path]:
     )
     # The second run may begin before the first step has been taken over; the third then waits.
     until(lambda: Path(f"{path}.holding").exists() or made(path) == 3, process)
+    gate = Path(f"{path}.gate")
+    gate.unlink()  # the run that waits goes on waiting; no other will
+    gate.touch()
     return process, path
 
 
