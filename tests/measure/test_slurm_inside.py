@@ -76,10 +76,10 @@ def test_it_runs_nothing_else_than_what_was_queued(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "answer"), [(signal.SIGTERM, "cancelled"), (signal.SIGUSR2, "timeout")]
+    ("number", "status", "answer"), [(signal.SIGTERM, 143, ""), (signal.SIGUSR2, 0, "timeout")]
 )
 def test_signals_end_it_and_the_program_under_way(
-    tmp_path: Path, number: signal.Signals, answer: str
+    tmp_path: Path, number: signal.Signals, status: int, answer: str
 ) -> None:
     made = work(tmp_path)
     part = part_of(made.folder, JOB)
@@ -98,7 +98,7 @@ def test_signals_end_it_and_the_program_under_way(
     assert until(holding.exists, process)
     process.send_signal(number)
     out, _ = process.communicate(timeout=HANG)
-    assert out.strip() == answer
+    assert (process.returncode, out.strip()) == (status, answer)
     running = Path(f"/proc/{holding.read_text()}")
     assert until(lambda: not running.exists() or " Z " in (running / "stat").read_text())
     assert len(visits(part)) == 1

@@ -54,7 +54,7 @@ _BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REV
                         "DEADLINE"})  # fmt: skip
 """Ends that say nothing of the job's own work."""
 
-_ENDS = {"cancelled": "CANCELLED", "timeout": "TIMEOUT", "error": "FAILED"}
+_ENDS = {"timeout": "TIMEOUT", "error": "FAILED"}
 """Slurm's words for what jobs answer; squeue may not know it yet."""
 
 

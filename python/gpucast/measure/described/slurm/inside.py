@@ -27,7 +27,11 @@ RESERVE_SECONDS = 90.0
 
 
 class _EndsError(BaseException):
-    """The job ends: its time is over, or somebody cancels it."""
+    """The job ends: its time is over, or somebody cancels it or puts it back into the queue."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def run_cells(work: Work) -> str:
@@ -35,8 +39,11 @@ def run_cells(work: Work) -> str:
     queue goes on where it was.
 
     Returns:
-        done, or why not all were made: allowance or time (no other was begun), timeout (one was
-        ended half-way), or cancelled.
+        done, or why not all were made: allowance or time (no other was begun), or timeout (one was
+        ended half-way).
+
+    Raises:
+        SystemExit: somebody ends the job; only the queue knows whether it will be started again.
     """
     job = os.environ["SLURM_JOB_ID"]
     with _signals_end_it():
@@ -47,7 +54,9 @@ def run_cells(work: Work) -> str:
                 marker_of(work.folder, job).unlink(missing_ok=True)
                 return campaign.ended
         except _EndsError as end:
-            return str(end)
+            if end.number == signal.SIGUSR2:
+                return "timeout"
+            raise SystemExit(128 + end.number) from None
 
 
 class JobCampaign(DescribedCampaign):
@@ -137,11 +146,11 @@ class _Log:
 
 @contextmanager
 def _signals_end_it() -> Iterator[None]:
-    """SIGTERM (scancel, preemption) and SIGUSR2 (the time is nearly over) end the visit under way
+    """SIGTERM (scancel, requeue) and SIGUSR2 (the time is nearly over) end the visit under way
     and its program. submitit would go on until it is killed, or put the job into the queue."""
 
     def end(number: int, frame: object) -> None:
-        raise _EndsError("timeout" if number == signal.SIGUSR2 else "cancelled")
+        raise _EndsError(number)
 
     before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGUSR2)}
     try:
