@@ -7,6 +7,7 @@ inside    what a job does on its node
 parts     what jobs have written so far
 queue     Slurm's queue, as squeue tells it, and submitit's jobs in it
 jobs      the jobs of a campaign: submitted, found again, cancelled
+losses    what becomes of visits that a job left undone
 batches   which visits are worth a job next, where a budget is shared out
 campaign  all of it, into the file of records
 dry_run   the jobs that would be submitted

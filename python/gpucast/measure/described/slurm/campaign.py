@@ -8,7 +8,6 @@ the file (``jobs``), takes over what they wrote, and submits what is missing.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -32,6 +31,7 @@ from gpucast.measure.described.slurm.jobs import (
     NotSubmittedError,
     cluster_name,
 )
+from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
 from gpucast.measure.identity import identified
@@ -43,19 +43,9 @@ from gpucast.measure.work import Watcher
 MOST_JOBS = 8
 """In the queue or running, at once."""
 
-TRIES = 3
-"""Jobs of one GPU count that may die without a visit, and jobs that may die of one visit."""
-
 POLL_SECONDS = 0.5
 _AGAIN_SECONDS = 20.0  # after sbatch failed
 _FILL = 0.8  # of a job's time limit, by what its visits are expected to take
-
-_BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "GONE",
-                        "DEADLINE"})  # fmt: skip
-"""Ends that say nothing of the job's own work."""
-
-_ENDS = {"timeout": "TIMEOUT", "error": "FAILED"}
-"""Slurm's words for what jobs answer; squeue may not know it yet."""
 
 
 class SlurmCampaign(DescribedCampaign):
@@ -81,8 +71,7 @@ class SlurmCampaign(DescribedCampaign):
         self._jobs = Jobs(beside(store.name, "slurm"))
         self._have: set[tuple[str | None, Key]] = set()  # with the machine
         self._used = 0.0  # of a budget, by all starts
-        self._deaths: Counter[Key] = Counter()
-        self._barren: Counter[Shape] = Counter()
+        self._losses = Losses()
         self._refusals = 0
         self._not_before = 0.0
         self._last_batch = 0
@@ -171,8 +160,7 @@ class SlurmCampaign(DescribedCampaign):
                 self._say_what_it_waits_for(live)
             else:
                 self._store.sync()
-                answer, state = live.answer, live.state
-                self._account(live, answer, state)
+                self._account(live)
                 self._jobs.retire(live)
                 if live.made and self._request.chooses:
                     self._fit()
@@ -232,42 +220,25 @@ class SlurmCampaign(DescribedCampaign):
         self._report.notes.append(note.text)
         self._watcher.say(note.text)
 
-    def _account(self, live: LiveJob, answer: str | None, state: str) -> None:
+    def _account(self, live: LiveJob) -> None:
         """Why a job that is over left visits undone, if it did, and what becomes of them."""
-        lost = self._undone(live)
-        shape = live.work.shape
-        if not lost:
-            self._barren.pop(shape, None)
-            return
-        if live.made:
-            self._barren.pop(shape, None)
-        if answer in ("time", "allowance"):
-            return
-        ended = _ENDS.get(answer or "", state)
-        killer = live.under_way()
-        if killer is not None and answer == "timeout" and not live.made:
-            self._give_up([killer], "takes longer than the time limit of a job", live)
-            return
-        if killer is not None and ended not in _BY_OTHERS:
-            self._deaths[killer] += 1
-        if not live.made and ended not in _BY_OTHERS:
-            self._barren[shape] += 1
-        self._watcher.say(
-            f"job {live.id} (gpus={shape.gpus}) ended as {ended}: {len(lost)} of "
-            f"{_visits(len(live.work.visits))} undone"
-            + ("; they are tried again" if self._options is not None else "")
+        lost, shape = self._undone(live), live.work.shape
+        verdict = self._losses.after(
+            EndedJob(
+                shape, lost, live.made, live.answer, live.state, live.under_way(), live.last_lines()
+            )
         )
-        if killer is not None and self._deaths[killer] >= TRIES:
-            self._give_up([killer], f"{TRIES} jobs ended while it ran (the last: {ended})", live)
-        if self._barren[shape] >= TRIES:
-            why = f"{TRIES} jobs ended without a visit (the last: {ended}, {live.last_lines()})"
-            self._give_up(lost, why, live)
-
-    def _give_up(self, keys: Iterable[Key], why: str, live: LiveJob) -> None:
-        for digest, number in keys:
+        if verdict.ended is None:
+            return
+        tried = "; they are tried again" if self._options and not verdict.given_up else ""
+        self._watcher.say(
+            f"job {live.id} (gpus={shape.gpus}) ended as {verdict.ended}: {len(lost)} of "
+            f"{_visits(len(live.work.visits))} undone{tried}"
+        )
+        for digest, number in verdict.given_up:
             run = self._by_digest.get(digest)
             if run is not None and run.cell not in self._failed:
-                self._fail(run, number, f"{why} (job {live.id})", [live.last_lines()])
+                self._fail(run, number, f"{verdict.why} (job {live.id})", [live.last_lines()])
 
     # ---- what is submitted ----
 
