@@ -23,6 +23,7 @@ from gpucast.design.questions import Question
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
+from gpucast.measure.described import allocation
 from gpucast.measure.described.binding import (
     bound,
     gpus_here,
@@ -34,7 +35,6 @@ from gpucast.measure.described.description import Program
 from gpucast.measure.described.results import Times, joined, times_in
 from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.slurm import allocation
 from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed

@@ -2,7 +2,6 @@
 
 options   what the user says to sbatch, and what each job asks for
 work      what one job is to do
-allocation  what the environment says of the one that we are in
 inside    what a job does on its node
 parts     what jobs have written so far
 queue     Slurm's queue, as squeue tells it, and submitit's jobs in it
