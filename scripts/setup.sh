@@ -8,6 +8,7 @@
 #   scripts/setup.sh dev      .venv: formatters, linters, test tools; a browser for tests
 #   scripts/setup.sh docs     .venv and apt: what the documentation site is built with
 #   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
+#   scripts/setup.sh slurm    apt: a Slurm that slow tests start (root; else they are skipped)
 #
 # Each part may be run again at any time; the Makefile runs each once and
 # again when this file or a list of requirements changes.
@@ -24,6 +25,7 @@ readonly docs_packages=(doxygen fonts-lmodern)
 
 # Wanted by tests alone, which are skipped without them.
 readonly test_packages=(chromium)
+readonly slurm_packages=(slurmctld slurmd slurm-client munge)
 
 missing_of() {
   local package
@@ -107,6 +109,18 @@ install_test_packages() {
   if ! as_root=$(privilege) || ! apt_install "${missing[@]}"; then
     say "set-up: could not; tests that want ${missing[*]} will be skipped"
   fi
+}
+
+# Never fails, as above. Its daemons must be started by root, so nobody else needs them. The services
+# that Debian starts with the packages have no configuration, and stay away.
+setup_slurm() {
+  [[ "${GPUCAST_SYSTEM:-}" != skip && $EUID -eq 0 ]] && command -v apt-get >/dev/null || return 0
+  local listed missing as_root=""
+  listed=$(missing_of "${slurm_packages[@]}")
+  [[ -n "$listed" ]] || return 0
+  mapfile -t missing <<<"$listed"
+  say "set-up: installing ${missing[*]} for tests"
+  apt_install "${missing[@]}" || say "set-up: could not; tests that want Slurm will be skipped"
 }
 
 # pip_install LOG ENVIRONMENT ARGUMENTS...
@@ -239,6 +253,6 @@ unpack_nanoarrow() {
 }
 
 case "${1:-}" in
-  system | venv | dev | docs | extrap | cuda) "setup_$1" ;;
-  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|docs|extrap" ;;
+  system | venv | dev | docs | extrap | cuda | slurm) "setup_$1" ;;
+  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|docs|extrap|slurm" ;;
 esac

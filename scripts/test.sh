@@ -137,6 +137,7 @@ rest() {
   step "CUDA: what programs link with" cuda
   step "remote GPUs: fake driver and kernels" fake_driver
   step "set-up of Extra-P, begun earlier" extrap_is_there
+  step "set-up of a Slurm for tests" scripts/setup.sh slurm
   step "Python tests: slow" python_tests slow slow
 }
 

@@ -119,6 +119,21 @@ def command(
             help="Of --program: instances under NVIDIA's Multi-Process Service, started for them.",
         ),
     ] = False,
+    slurm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OPTIONS",
+            help="Of --program: measure by jobs of Slurm's, with these options of sbatch: "
+            "'--partition=gpu --time=1:00:00'.",
+            show_default=False,
+        ),
+    ] = None,
+    cancel: Annotated[
+        bool,
+        typer.Option(
+            "--cancel", help="Of --program: end the jobs of --slurm, and keep what they measured."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Of --program: show the commands in order; run nothing."),
@@ -153,13 +168,15 @@ def command(
             dry_run=dry_run,
             quiet=quiet,
             as_json=json,
+            slurm=slurm,
+            cancel=cancel,
         )
         return
-    for name, given in (
-        ("gpu-hours", gpu_hours),
-        ("dry-run", dry_run or None),
-        ("mps", mps or None),
-    ):
+    of_program = {
+        "gpu-hours": gpu_hours, "dry-run": dry_run or None, "mps": mps or None, "slurm": slurm,
+        "cancel": cancel or None,
+    }  # fmt: skip
+    for name, given in of_program.items():
         if given is not None:
             raise InputError("is of --program PROGRAM.yaml", field=f"--{name}")
     if output is None:

@@ -24,7 +24,13 @@ from gpucast.design.questions import Question
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
-from gpucast.measure.described.binding import gpus_here, others_at_work
+from gpucast.measure.described import allocation
+from gpucast.measure.described.binding import (
+    bound,
+    gpus_here,
+    others_at_work,
+    step_of_allocation,
+)
 from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.results import Times
@@ -155,6 +161,7 @@ class DescribedCampaign:
         self._fits: dict[StepSelection, Forecaster] = {}
         self._why_not = "nothing measured"
         self._report = PathReport(self._path)
+        self._allocation = allocation.facts(self._path)
 
     def run(self) -> Report:
         """All that is not in the file yet, or what the budget allows.
@@ -200,7 +207,7 @@ class DescribedCampaign:
 
     def _gpus_here(self) -> list[str] | None:
         """As ``binding.gpus_here``."""
-        return gpus_here(self._path, self._program.environment)
+        return gpus_here(self._path, self._program.environment, self._program.launcher)
 
     def _possible(self) -> list[Run]:
         """The runs that this machine has enough GPUs for."""
@@ -223,6 +230,9 @@ class DescribedCampaign:
         except GpucastError:
             # Without our own programs, or where GPUs are on other nodes only.
             facts = _known_of_host()
+        cluster = allocation.cluster()
+        if cluster is not None:  # a job that goes on may have got another node
+            facts = facts.model_copy(update={"host": cluster})
         machine = identified(self._store, facts, self._path, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
@@ -354,13 +364,18 @@ class DescribedCampaign:
         # What one leaves idle is asked of one alone as well.
         shared = self._shares and run.cell.gpus == 1
         measured = measured_together if shared else measured_alone
-        return measured(run, program, logs, self._workdir, self._gpus)
+        return measured(run, program, logs, self._workdir, self._bound(run))
 
     def _log(self, run: Run, number: int, i: int) -> Path:
         """Of several runs of a visit each has its own."""
         program = self._program
         which = f"-{i + 1}" if program.warmup + program.repeats > 1 else ""
         return self._logs / f"{run.name}-{number}{which}.log"
+
+    def _bound(self, run: Run) -> dict[str, str]:
+        """Variables that say which GPUs a run has."""
+        step = step_of_allocation(self._path, self._program.launcher, run.cell.gpus, run.nodes)
+        return {**bound(self._gpus if run.nodes == 1 else None, run.cell.gpus), **step}
 
     def _workdir(self, log: Path) -> Path:
         """The folder of a run, which is removed after it; a later start of a campaign that was
@@ -375,7 +390,9 @@ class DescribedCampaign:
             "gpus": cell.gpus, "instances": cell.instances if cell.instances > 1 else None,
             "mps": run.mps or None, "nodes": run.nodes if program.gpus_per_node else None,
             "ranks": run.ranks, "seconds": times.seconds, **times.more,
-            "visit": {"digest": run.digest, "number": number, "seconds": seconds},
+            "visit": {
+                "digest": run.digest, "number": number, "seconds": seconds, **self._allocation
+            },
         }  # fmt: skip
         made = jsonl.record({key: value for key, value in stated.items() if value is not None})
         assert isinstance(made, Step)

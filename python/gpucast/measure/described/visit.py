@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from gpucast.errors import GpucastError
-from gpucast.measure.described.binding import bound, first_visible
+from gpucast.measure.described.binding import VISIBLE, first_visible
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.mps import service
 from gpucast.measure.described.results import Times, joined, times_in
@@ -26,14 +26,14 @@ def measured_alone(
     program: Program,
     logs: Sequence[Path],
     workdir: Callable[[Path], Path],
-    gpus: list[str] | None,
+    visible: Mapping[str, str],
 ) -> Times:
     """Step times of a run that has its GPUs to itself.
 
     Args:
         logs: one for each of warm-up and repeats.
         workdir: the folder of the run that a log is of, which is removed after it.
-        gpus: numbers of this machine's GPUs; None: runs are given none.
+        visible: the variables that say which GPUs the run has; none where it is given none.
 
     Raises:
         FailedRunError: a run failed, or left no times; its message names the log.
@@ -43,7 +43,7 @@ def measured_alone(
         folder = workdir(log).absolute()
         try:
             in_folder(run, program, folder)
-            ended = run_in(folder, log, run, program, bound(gpus, run.cell.gpus))
+            ended = run_in(folder, log, run, program, visible)
             if i >= program.warmup:
                 found.append(_read(ended.output, folder, program, run))
         except FailedRunError as error:
@@ -58,7 +58,7 @@ def measured_together(
     program: Program,
     logs: Sequence[Path],
     workdir: Callable[[Path], Path],
-    gpus: list[str] | None,
+    visible: Mapping[str, str],
 ) -> Times:
     """Step times of all instances of a run, of which there may be one, and what they used.
 
@@ -66,7 +66,7 @@ def measured_together(
     """
     instances = run.cell.instances
     found, groups = [], []
-    gpu = gpus[0] if gpus else None
+    gpu = visible.get(VISIBLE)
     with _served(run, gpu) as served:
         for i, log in enumerate(logs):
             own = [log.with_suffix(f".{j + 1}.log") for j in range(instances)]
@@ -75,8 +75,8 @@ def measured_together(
             try:
                 for folder in folders:
                     in_folder(run, program, folder)
-                visible = {**bound(gpus, run.cell.gpus), **served}
-                group = run_together(folders, own, run, program, visible, gpu)
+                variables = {**visible, **served}
+                group = run_together(folders, own, run, program, variables, gpu)
                 if i >= program.warmup:
                     outputs = zip(group.outputs, folders, strict=True)
                     read = [_read(output, folder, program, run) for output, folder in outputs]
