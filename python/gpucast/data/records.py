@@ -267,6 +267,9 @@ class Visit(_Model):
     )
     number: Count = Field(description="1 for the first visit of the cell")
     seconds: Positive = Field(description="that it took, with start, end and warm-up")
+    job: Label | None = Field(None, description="of a cluster, that made the visit")
+    node: Label | None = Field(None, description="of a cluster, where it was made")
+    gpu_uuids: list[Label] | None = Field(None, description="of the GPUs of the job")
 
 
 class Step(_Measurement):
