@@ -3,9 +3,9 @@
     .venv/bin/python studies/interrupted.py [--times 10] [--program docs/examples/programs/...]
 
 Forty visits (two GPU counts, five sizes, four visits) are interrupted by SIGINT, SIGTERM and
-SIGKILL, ``--times`` each, at moments drawn anew, at most ``--longest`` seconds after a start's first
-run began: in the middle of a run, at its end, while records are written. Prints a line for each
-signal; ends with status 1 where a visit is missing or there twice.
+SIGKILL, ``--times`` each, at moments drawn anew, at most ``--longest`` seconds after a start's
+first run began: in the middle of a run, at its end, while records are written. Prints a line for
+each signal; ends with status 1 where a visit is missing or there twice.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _wait_for_a_run(process: subprocess.Popen[str], data: Path) -> None:
 
 def main() -> int:
     """The campaign of a description, by all three signals."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=10)
     usual = ROOT / "docs" / "examples" / "programs" / "openmm" / "cpu.yaml"
     parser.add_argument("--program", type=Path, default=usual)

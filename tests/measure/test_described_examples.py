@@ -54,7 +54,7 @@ def copied(name: str, folder: Path) -> Path:
     target = folder / "example"
     shutil.copytree((EXAMPLES / name).parent, target)
     if name.startswith("gromacs"):
-        for atoms in (24000, 96000, 409000):
+        for atoms in (1530, 4134, 12165, 24000, 96000, 409000):
             (target / f"{atoms}.tpr").write_bytes(b"made up")
     return target / Path(name).name
 

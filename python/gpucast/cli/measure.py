@@ -105,6 +105,14 @@ def command(
     secret_file: Annotated[
         Path | None, typer.Option(help="Of remote servers.", show_default=False)
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Of --program: record a run of each cell, too, which splits its steps into "
+            "T_gpu, T_cpu and T_com.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Of --program: show the commands in order; run nothing."),
@@ -135,12 +143,17 @@ def command(
             visits=visits,
             machine=_label(machine),
             until=questions(until or ()),
+            trace=trace,
             dry_run=dry_run,
             quiet=quiet,
             as_json=json,
         )
         return
-    for name, given in (("gpu-hours", gpu_hours), ("dry-run", dry_run or None)):
+    for name, given in (
+        ("gpu-hours", gpu_hours),
+        ("trace", trace or None),
+        ("dry-run", dry_run or None),
+    ):
         if given is not None:
             raise InputError("is of --program PROGRAM.yaml", field=f"--{name}")
     if output is None:

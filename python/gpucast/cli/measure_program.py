@@ -34,6 +34,7 @@ def command(
     visits: int | None,
     machine: str | None,
     until: Sequence[Question],
+    trace: bool,
     dry_run: bool,
     quiet: bool,
     as_json: bool,
@@ -50,7 +51,7 @@ def command(
         raise InputError(f"{gpu_hours:g} is no time greater than 0", field="--gpu-hours")
     program = reading.read(description)
     request = Request(
-        program, reading.runs_of(program, n, gpus), visits, budget, gpu_hours, machine, until
+        program, reading.runs_of(program, n, gpus), visits, budget, gpu_hours, machine, until, trace
     )
     if dry_run:
         _show(request, output, as_json)

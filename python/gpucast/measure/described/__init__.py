@@ -6,6 +6,7 @@ executables  the programs of commands, told apart by their content
 runs         what is run for a size and a GPU count: words, files, environment, their digest
 binding      which GPUs a run may see
 running      one run, from its start to its end
+traced       a run of each cell under the recorder
 results      step times in what a run left
 costs        what visits will cost
 campaign     all visits, into the file of records

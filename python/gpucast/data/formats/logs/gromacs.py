@@ -42,7 +42,7 @@ _ROW = re.compile(
     r"\n (?P<name>[A-Z][^\n*]{0,40}?)(?P<other> \*)? +[0-9]+ +[0-9]+ +(?P<calls>[0-9]+) +"
     r"(?P<wall>[0-9.]+) +[0-9.]+ +[0-9.]+(?=\n)"
 )
-_ACCOUNTING = re.compile(r"\n (?:Activity|Computing):")
+_ACCOUNTING = re.compile(r"\n (?:Activity|Computing): +Num ")
 """Above the table of what the wall time went into; ``Computing`` until version 2022."""
 _HOST = {
     "Neighbor search", "Domain decomp.", "DD comm. load", "Force", "Bonded F", "Launch GPU ops.",
