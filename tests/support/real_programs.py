@@ -127,7 +127,7 @@ def _boxes_of_water(folder: Path) -> Sequence[int]:
     return [int(name.removesuffix(".tpr")) for name in made.stdout.split()]
 
 
-LAMMPS = RealProgram("lammps/cpu.yaml", [4000, 32000], _no_lammps, _loop_time)
+LAMMPS = RealProgram("lammps/cpu.yaml", [4000, 13500], _no_lammps, _loop_time)
 GROMACS = RealProgram(
     "gromacs/cpu.yaml", [], _no_gromacs, _from_nanoseconds_a_day, make=_boxes_of_water
 )

@@ -3,6 +3,7 @@
 description  the file's keys
 reading      the file, checked
 executables  the programs of commands, told apart by their content
+reasons      the line of an output that says why a run failed
 runs         what is run for a size and a GPU count: words, files, environment, their digest
 binding      which GPUs a run may see
 running      one run, from its start to its end

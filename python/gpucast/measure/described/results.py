@@ -71,14 +71,19 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         timestep=result.timestep, gpus=run.cell.gpus, size=float(run.cell.n), overrule=True,
         every_run=result.pick == "all",
     )  # fmt: skip
+    reader, where = formats()[name], result.file or "its output"
+    # Read even so: what only lacks its head may still be understood.
+    other = "" if reader.detect(text) else f": {where} is not {reader.what}"
     try:
-        found = formats()[name].read(text, result.file or OUTPUT, options)
+        found = reader.read(text, result.file or OUTPUT, options)
     except InputError as error:
-        raise NoResultError(f"no run that importer {name} understands: {error}") from error
+        raise NoResultError(
+            f"no run that importer {name} understands{other or f': {error}'}"
+        ) from error
     steps = [entry for entry in found.entries if isinstance(entry, Step)]
     if not steps:
         why = f": {found.warnings[0]}" if found.warnings else ""
-        raise NoResultError(f"no run that importer {name} understands{why}")
+        raise NoResultError(f"no run that importer {name} understands{other or why}")
     if result.pick == "last":
         steps = steps[-1:]
     seconds = [each for step in steps for each in step.seconds][result.skip :]
