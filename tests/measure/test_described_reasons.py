@@ -14,10 +14,10 @@ SAID = [
     ("step 1\n" + RULE, "step 1"),
     # GROMACS
     (f"{RULE}\nProgram:     gmx mdrun, version 2022.5\nSource file: src/domdec.cpp (line 2256)\n\n"
-     "Fatal error:\nThere is no domain decomposition for 40 ranks that is\ncompatible with the box\n"
+     "Fatal error:\nThere is no domain decomposition for 40 ranks that is\ncompatible\n"
      "\nFor more information and tips for troubleshooting, please check the GROMACS\n"
      f"website at http://www.gromacs.org/Documentation/Errors\n{RULE}\n",
-     "Fatal error: There is no domain decomposition for 40 ranks that is compatible with the box"),
+     "Fatal error: There is no domain decomposition for 40 ranks that is compatible"),
     # LAMMPS
     ("LAMMPS (22 Jul 2025)\nERROR: Illegal units command (src/src/update.cpp:301)\n"
      "Last input line: units ljj\nAbort(1) on node 0: application called MPI_Abort(COMM, 1)\n",

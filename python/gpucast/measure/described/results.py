@@ -15,6 +15,7 @@ from gpucast.data.records import Phases, Step
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.described.description import OUTPUT, Program, Result
 from gpucast.measure.described.runs import Run
+from gpucast.util import units
 
 
 class NoResultError(GpucastError):
@@ -99,7 +100,12 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         more["phases"] = last.phases.model_dump(exclude_none=True)
     stated = {name: value for name, value in more.items() if value is not None}
     # What the description settles need not be said: only what the log says otherwise.
-    return Times(seconds, stated, [text for text in found.warnings if "was taken" in text])
+    said = [text for text in found.warnings if "was taken" in text]
+    cell = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+    warnings = [
+        f"{cell}: {text}".replace("the option was", "the description's was") for text in said
+    ]
+    return Times(seconds, stated, warnings)
 
 
 def joined(times: list[Times]) -> Times:
