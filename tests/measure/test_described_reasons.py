@@ -18,6 +18,9 @@ SAID = [
      "\nFor more information and tips for troubleshooting, please check the GROMACS\n"
      f"website at http://www.gromacs.org/Documentation/Errors\n{RULE}\n",
      "Fatal error: There is no domain decomposition for 40 ranks that is compatible"),
+    (f"{RULE}\nProgram:     gmx mdrun, version 2022.5\nSource file: src/usage.cpp (line 336)\n\n"
+     f"Feature not implemented:\nGROMACS was built without GPU support.\n{RULE}\n",
+     "Feature not implemented: GROMACS was built without GPU support."),
     # LAMMPS
     ("LAMMPS (22 Jul 2025)\nERROR: Illegal units command (src/src/update.cpp:301)\n"
      "Last input line: units ljj\nAbort(1) on node 0: application called MPI_Abort(COMM, 1)\n",

@@ -19,6 +19,8 @@ _OF_NO_USE = re.compile(
     r"MPI_Abort|https?://|exit code|MPI_ERRORS_ARE_FATAL|without errors?\b|^Error file",
     re.IGNORECASE,
 )
+_WHERE = re.compile(r"(?:Program|Source file|Function|MPI rank): ")
+"""What GROMACS says first in its box."""
 _RULE = re.compile(r"^[\W_]{8,}$")
 
 
@@ -50,5 +52,5 @@ def _in_last_box(lines: Sequence[str]) -> str | None:
     rules = [i for i, line in enumerate(lines) if _RULE.match(line)]
     if len(rules) < 2:
         return None
-    box = lines[rules[-2] + 1 : rules[-1]]
+    box = [line for line in lines[rules[-2] + 1 : rules[-1]] if not _WHERE.match(line)]
     return " ".join(box[:2]) if box else None
