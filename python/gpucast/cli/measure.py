@@ -112,6 +112,14 @@ def command(
     secret_file: Annotated[
         Path | None, typer.Option(help="Of remote servers.", show_default=False)
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Of --program: record a run of each cell, too, which splits its steps into "
+            "T_gpu, T_cpu and T_com.",
+        ),
+    ] = False,
     mps: Annotated[
         bool,
         typer.Option(
@@ -165,6 +173,7 @@ def command(
             visits=visits,
             machine=_label(machine),
             until=questions(until or ()),
+            trace=trace,
             dry_run=dry_run,
             quiet=quiet,
             as_json=json,
@@ -173,8 +182,8 @@ def command(
         )
         return
     of_program = {
-        "gpu-hours": gpu_hours, "dry-run": dry_run or None, "mps": mps or None, "slurm": slurm,
-        "cancel": cancel or None,
+        "gpu-hours": gpu_hours, "trace": trace or None, "dry-run": dry_run or None,
+        "mps": mps or None, "slurm": slurm, "cancel": cancel or None,
     }  # fmt: skip
     for name, given in of_program.items():
         if given is not None:

@@ -39,6 +39,7 @@ def command(
     visits: int | None,
     machine: str | None,
     until: Sequence[Question],
+    trace: bool,
     dry_run: bool,
     quiet: bool,
     as_json: bool,
@@ -60,16 +61,18 @@ def command(
     runs = reading.runs_of(program, n, gpus, mps=mps)
     if mps and not dry_run:
         require()
-    request = Request(program, runs, visits, budget, gpu_hours, machine, until)
+    request = Request(program, runs, visits, budget, gpu_hours, machine, until, trace)
     if any(run.cell.instances > 1 for run in runs):
         if request.chooses:
             message = "of several instances on one GPU all are measured: no budget, no --until"
             raise InputError(message, field="gpus")
-        if slurm is not None:
-            message = "several instances on one GPU are measured here only; leave --slurm out"
-            raise InputError(message, field="gpus")
-    if slurm is not None and cancel:
-        raise InputError("ends jobs; leave --slurm out", field="--cancel")
+        for given, name in ((slurm is not None, "--slurm"), (trace, "--trace")):
+            if given:
+                message = "is not for several instances on one GPU (--gpus 1/2)"
+                raise InputError(message, field=name)
+    if slurm is not None and (cancel or trace):
+        what = "--cancel" if cancel else "--trace"
+        raise InputError("is not for --slurm; leave one of them out", field=what)
     if dry_run:
         _show(request, output, as_json, slurm)
         return

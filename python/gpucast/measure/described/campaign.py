@@ -35,6 +35,7 @@ from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.results import Times
 from gpucast.measure.described.runs import Run
+from gpucast.measure.described.traced import TracedRuns
 from gpucast.measure.described.visit import FOLDER, measured_alone, measured_together
 from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
@@ -61,6 +62,7 @@ class Request:
         budget: seconds of all of it; ``gpu_hours``: of GPUs that runs have. None: the whole grid.
         machine: name of this machine in the records; None: the file's, or a new one.
         until: questions; once all are sure, nothing more is measured.
+        trace: a run of each cell is recorded, too, and its visits say how a step is split.
     """
 
     program: Program
@@ -70,6 +72,7 @@ class Request:
     gpu_hours: float | None = None
     machine: str | None = None
     until: Sequence[Question] = ()
+    trace: bool = False
 
     @property
     def has_budget(self) -> bool:
@@ -151,6 +154,9 @@ class DescribedCampaign:
             path=self._path, program=self._program.program, case=self._program.case
         )
         self._logs = beside(store.name, "logs")
+        self._traces: TracedRuns | None = None
+        if request.trace:
+            self._traces = TracedRuns(beside(store.name, "traces"), self._program, watcher.say)
         self._costs = VisitCosts(by_gpu=request.gpu_hours is not None)
         self._failed: set[Cell] = set()
         self._said: set[str] = set()
@@ -182,6 +188,11 @@ class DescribedCampaign:
             self._costs.learn(cell, step.visit.seconds, float(np.median(step.seconds)))
         most = self._request.most
         self._report.skipped = sum(self._visited.counts[run.cell] >= most for run in runs)
+        if self._traces is not None and self._report.skipped:
+            self._watcher.say(
+                f"{self._report.skipped} cells have all their visits, and no more is recorded of "
+                f"them: --visits {most + 1} makes another, which is split"
+            )
         self._say_who_else()
         self._prepare_logs()
         self._runs = {run.cell: run for run in runs}
@@ -327,6 +338,7 @@ class DescribedCampaign:
     def _visit(self, run: Run, number: int) -> None:
         what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
         self._watcher.under_way(self._path, what, *self._progress())
+        self._trace(run)
         begin = time.monotonic()
         try:
             times = self._measured(run, number)
@@ -341,6 +353,13 @@ class DescribedCampaign:
             if text not in self._said:
                 self._said.add(text)
                 self._watcher.say(text)
+
+    def _trace(self, run: Run) -> None:
+        """A run of the cell is recorded before its first visit, where that is wanted."""
+        if self._traces is not None:
+            log = self._logs / f"{run.name}-trace.log"
+            workdir = self._workdir(log).absolute()
+            self._spent += self._traces.record(run, log, workdir, self._bound(run)) * run.cell.gpus
 
     def _keep(self, run: Run, record: Step) -> None:
         """A visit that was made: into the file, and into what is known of costs and cells."""
@@ -394,6 +413,9 @@ class DescribedCampaign:
                 "digest": run.digest, "number": number, "seconds": seconds, **self._allocation
             },
         }  # fmt: skip
+        if self._traces is not None:
+            split = self._traces.phases(run, float(np.median(times.seconds)))
+            stated |= {"phases": split or stated.get("phases")}
         made = jsonl.record({key: value for key, value in stated.items() if value is not None})
         assert isinstance(made, Step)
         return made

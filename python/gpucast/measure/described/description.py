@@ -27,7 +27,7 @@ LAUNCHERS: dict[str, list[str]] = {
     "none": [],
     "mpirun": ["mpirun", "-np", "{ranks}"],
     "srun": ["srun", "--nodes={nodes}", "--ntasks={ranks}", "--input=none"],
-    "torchrun": ["torchrun", "--standalone", "--nproc-per-node={ranks}"],
+    "torchrun": ["torchrun", "--standalone", "--nproc_per_node={ranks}"],
 }
 """Words before the command, by name."""
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from gpucast.errors import GpucastError
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
+from gpucast.measure.described.reasons import reason
 from gpucast.measure.described.runs import Run
 from gpucast.util.units import long_duration
 
@@ -129,13 +130,13 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
     if not in_time:
         return f"took longer than {long_duration(program.time_limit or 0)} (time_limit)"
     memory = next((line for line in reversed(output.splitlines()) if _MEMORY.search(line)), None)
-    lines = last_lines(output)
     if status != 0:
         if memory is not None:
             return f"ran out of memory: {' '.join(memory.split())[:200]}"
         how = f"exit status {status}" if status > 0 else f"ended by {_signal_name(-status)}"
         killed = " (out of memory?)" if status == -signal.SIGKILL else ""
-        return f"{how}{killed}" + (f": {lines[-1]}" if lines else "")
+        why = reason(output)
+        return f"{how}{killed}" + (f": {why}" if why else "")
     for text in program.success:
         if text not in output:
             return f"its output lacks {text!r} (success)"
