@@ -112,16 +112,10 @@ install_test_packages() {
   fi
 }
 
-# Never fails, as above. Its daemons must be started by root, so nobody else needs them. The services
-# that Debian starts with the packages have no configuration, and stay away.
+# The daemons must be started by root, so nobody else needs them. The services that Debian starts
+# with the packages have no configuration, and stay away.
 setup_slurm() {
-  [[ "${GPUCAST_SYSTEM:-}" != skip && $EUID -eq 0 ]] && command -v apt-get >/dev/null || return 0
-  local listed missing as_root=""
-  listed=$(missing_of "${slurm_packages[@]}")
-  [[ -n "$listed" ]] || return 0
-  mapfile -t missing <<<"$listed"
-  say "set-up: installing ${missing[*]} for tests"
-  apt_install "${missing[@]}" || say "set-up: could not; tests that want Slurm will be skipped"
+  ((EUID)) || install_test_packages "${slurm_packages[@]}"
 }
 
 # pip_install LOG ENVIRONMENT ARGUMENTS...

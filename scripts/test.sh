@@ -140,8 +140,8 @@ rest() {
   step "CUDA: what programs link with" cuda
   step "remote GPUs: fake driver and kernels" fake_driver
   step "set-up of Extra-P, begun earlier" extrap_is_there
-  step "set-up of a Slurm for tests" scripts/setup.sh slurm
   step "set-up of programs to measure, begun earlier" examples_are_there
+  step "set-up of a Slurm for tests" scripts/setup.sh slurm
   step "Python tests: slow" python_tests slow slow
 }
 
