@@ -321,14 +321,19 @@ def _readings(
     it does; parts of another kind go to the step after them. Or parts alternate, and several make
     a step; what comes now and then counts as the frequent kind that it nearly is.
     """
-    kinds = repetition.classes(sequence.tokens, begins, ends)
+    # Where steps begin does not change with what times them, now and then.
+    seconds = (sequence.end_ns[ends - 1] - sequence.start_ns[begins])[1:]
+    launched = np.concatenate([[0], np.cumsum(sequence.launches)])
+    launches = launched[ends] > launched[begins]
+    tokens, begins, ends = sequence.essence(begins, ends)
+    kinds = repetition.classes(tokens, begins, ends)
     _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     often = int(np.count_nonzero(counts >= counts.max() * _AS_OFTEN))
     rare = order[often:][:_KINDS_COMPARED]
     stands_for = np.arange(counts.size)
     for usual in order[: min(often, _KINDS_COMPARED_WITH)]:
-        alike = repetition.similar(sequence.tokens, begins, ends, int(first[usual]), first[rare])
+        alike = repetition.similar(tokens, begins, ends, int(first[usual]), first[rare])
         stands_for[rare[alike]] = usual
         rare = rare[~alike]
     merged = stands_for[kinds]
@@ -339,11 +344,12 @@ def _readings(
         yield repetition.rhythm(merged, weights)
         return
     others = order[stands_for[order] != usual][:_KINDS_COMPARED]
-    more = repetition.containing(sequence.tokens, begins, ends, int(first[usual]), first[others])
+    more = repetition.containing(tokens, begins, ends, int(first[usual]), first[others])
     each = Rhythm(1, np.flatnonzero(of_usual | np.isin(kinds, others[more])))
-    # Where the others take most of the time, what they end is rather the step.
-    seconds = (sequence.end_ns[ends - 1] - sequence.start_ns[begins])[1:]
-    if seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum():
+    # Where the others take most of the time, or launch all there is, what they end is rather the
+    # step.
+    launching = launches[first[usual]] or not launches.any()
+    if launching and seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum():
         yield each
     else:
         yield repetition.rhythm(merged, weights)
