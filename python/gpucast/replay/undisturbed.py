@@ -45,11 +45,11 @@ def undisturbed(program: CallProgram, seconds: float) -> CallProgram:
     delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
     program = replace(program, delay=delay, recorded=program.recorded - (recorded - seconds))
     longest = MOST * float(np.mean(program.gap + program.cost))
-    calls = _longest(lambda less: _calls_shorter(program, less), longest, seconds)
-    return _longest(lambda share: replace(calls, delay=(1 - share) * calls.delay), 1.0, seconds)
+    calls = longest(lambda less: _calls_shorter(program, less), longest, seconds)
+    return longest(lambda share: replace(calls, delay=(1 - share) * calls.delay), 1.0, seconds)
 
 
-def _longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
+def longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
     """With the least of what is taken off that makes steps so short; else with the most."""
     if _step(of(0.0)) <= seconds:
         return of(0.0)
