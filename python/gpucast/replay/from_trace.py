@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
+from gpucast.replay.forecast import steady
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
 from gpucast.replay.undisturbed import longest, undisturbed
 from gpucast.traces import phases, tables
 from gpucast.traces.complete import with_work
+from gpucast.traces.native_step import MOST_NOTE, NativeSteps, light_steps, native_steps
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
 
 MOST_STEPS = 100
 """Consecutive steps that are simulated; work crosses the bounds between them."""
 FEWEST_STEPS = 5
-MOST_CALLBACK = 0.5e-6
-"""s that noting a call takes between it and the next: more is the program's own."""
 BEHIND = 0.7e-6
 """s from a kernel's end until the next of its stream begins: recording it takes the GPU longer."""
 _PLAIN = (
@@ -103,20 +103,18 @@ def program_of(
         tick=tick_of(trace.run.machine.gpus),
         warnings=tuple(_warnings(trace, process, asked)),
     )
-    untraced = trace.run.seconds_untraced
-    by_node = _by_node(process, asked)
+    native = native_steps(process, of, trace.run.seconds_untraced)
+    graphs = _by_node(process, asked)
     if phases.has_some_calls(process):
-        program = _by_steps_alone(program, of, untraced, by_node)
-        untraced = float(np.median(program.recorded))  # nothing is left to take off
-    if untraced is None:
-        untraced = _light_step(of)
-        program = _towards(program, _light_costs(program, process), untraced)
-        program = _graphs_shorter(program, by_node, untraced)
-        if phases.has_light(process):
-            program, shorter = _without_callbacks(program)
-            alone = float(np.median(program.recorded)) if untraced is None else untraced
-            untraced = alone - shorter
-    return _untraced(program, untraced)
+        program = _by_steps_alone(program, of, native, graphs)
+    elif native.light is not None:
+        program = _towards(program, _light_costs(program, process), native.light)
+        program = _graphs_shorter(program, graphs, native.light)
+        program = _untraced(_without_notes(program), native.median)
+    elif native.alone:
+        program = _untraced(_graphs_shorter(program, graphs, native.median), native.median)
+    own = np.bincount(of.kind[first:last][of.kind[first:last] >= 0]).argmax() == 0
+    return _stating(program, native.median) if own else program
 
 
 def _by_node(process: Process, asked: Asked) -> NDArray[np.bool_]:
@@ -127,14 +125,14 @@ def _by_node(process: Process, asked: Asked) -> NDArray[np.bool_]:
 
 
 def _graphs_shorter(
-    program: CallProgram, graphs: NDArray[np.bool_], untraced: float | None, *, calls: bool = False
+    program: CallProgram, graphs: NDArray[np.bool_], untraced: float, *, calls: bool = False
 ) -> CallProgram:
     """With graphs that take the GPU by so much less that a step is as long as without a recorder.
 
     For a record of each node its graph runs node by node: a hundred kernels took 124 us so, and
     less than 60 us otherwise (H200, CUDA 13.0). ``calls``: launches are shorter by as much, too.
     """
-    if untraced is None or not graphs.any():
+    if not graphs.any():
         return program
 
     def shorter(share: float) -> CallProgram:
@@ -179,47 +177,35 @@ def _shares(process: Process, asked: Asked, gpus: list[str]) -> Seconds:
     return share
 
 
-def _light_step(steps: ProcessSteps) -> float | None:
-    """s of a step of which calls alone were recorded; None without enough such steps."""
-    light = steps.seconds[steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)]
-    return float(np.median(light)) if light.size >= FEWEST_STEPS else None
-
-
 def _by_steps_alone(
-    program: CallProgram,
-    steps: ProcessSteps,
-    untraced: float | None,
-    by_node: NDArray[np.bool_],
+    program: CallProgram, steps: ProcessSteps, native: NativeSteps, graphs: NDArray[np.bool_]
 ) -> CallProgram:
     """Without what recording cost, where light phases hold no calls but waits."""
-    if untraced is None:
-        light = _light_step(steps)
-        if light is None:
-            said = (
-                "light phases do not tell how long steps take, whose waits they hold alone: steps "
-                "are as long as recorded"
-            )
-            return replace(program, warnings=(*program.warnings, said))
-        alone = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
-        untraced = light - float(steps.calls[: steps.count][alone].mean()) * _callback(program)
-    program = _graphs_shorter(program, by_node, untraced, calls=True)
-    return undisturbed(program, untraced)
+    if not native.alone:
+        if light_steps(steps) is not None:
+            return program
+        said = (
+            "light phases do not tell how long steps take, whose waits they hold alone: steps "
+            "are as long as recorded"
+        )
+        return replace(program, warnings=(*program.warnings, said))
+    program = _graphs_shorter(program, graphs, native.median, calls=True)
+    return undisturbed(program, native.median)
 
 
-def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
-    """Without what noting a call takes behind it, in light phases, too; s a step less by that."""
-    each = _callback(program)
-    found = replace(program, gap=np.maximum(program.gap - each, 0))
-    with_them, without = (
-        float(np.median(of.step_seconds(of.simulate()))) for of in (program, found)
-    )
-    return found, max(0.0, with_them - without)
-
-
-def _callback(program: CallProgram) -> float:
-    """s that noting a call takes behind it: the shortest gaps; in them the program did nothing."""
+def _without_notes(program: CallProgram) -> CallProgram:
+    """Without what noting a call takes behind it: the shortest gaps; in them the program did
+    nothing."""
     gaps = program.gap[program.gap > 0]
-    return min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
+    each = min(float(np.quantile(gaps, 0.1)), MOST_NOTE) if gaps.size else 0.0
+    return replace(program, gap=np.maximum(program.gap - each, 0))
+
+
+def _stating(program: CallProgram, native: float) -> CallProgram:
+    """With recorded steps whose median, as forecasts take it, is the native step."""
+    return replace(
+        program, recorded=program.recorded + (native - float(np.median(steady(program.recorded))))
+    )
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:
@@ -246,47 +232,38 @@ def _light_costs(program: CallProgram, process: Process) -> CallProgram:
     return replace(program, cost=cost, latency=latency, delay=delay)
 
 
-def _towards(program: CallProgram, light: CallProgram, untraced: float | None) -> CallProgram:
+def _towards(program: CallProgram, light: CallProgram, seconds: float) -> CallProgram:
     """With calls that are shorter by so much of the difference that a step is no shorter than it is
     where calls alone are recorded: their times there are those of calls that come sooner, too."""
-    if untraced is None:
-        return light
 
-    def between(share: float) -> CallProgram:
+    def towards(share: float) -> CallProgram:
         columns = {
             name: (1 - share) * getattr(program, name) + share * getattr(light, name)
             for name in ("cost", "latency", "delay")
         }
         return replace(program, **columns)
 
-    def seconds(of: CallProgram) -> float:
+    def step(of: CallProgram) -> float:
         return float(np.median(of.step_seconds(of.simulate())))
 
-    if seconds(light) >= untraced:
+    if step(light) >= seconds:
         return light
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         tried = (low + high) / 2
-        low, high = (tried, high) if seconds(between(tried)) > untraced else (low, tried)
-    return between(low)
+        low, high = (tried, high) if step(towards(tried)) > seconds else (low, tried)
+    return towards(low)
 
 
-def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
+def _untraced(program: CallProgram, untraced: float) -> CallProgram:
     """Without what recording cost: of each call as much, so that a step takes what it took alone.
 
     How much that is only a replay tells: what passes while the host waits anyway costs nothing.
     """
-    recorded = float(np.median(program.recorded))
-    if untraced is None or untraced >= recorded:
+    if untraced >= float(np.median(program.recorded)):
         return program
-    low, high = 0.0, HALVINGS_BEGIN * float(np.mean(program.gap + program.cost + program.tail))
-    for _ in range(HALVINGS):
-        tried = (low + high) / 2
-        without = _each_less(program, tried)
-        seconds = float(np.median(without.step_seconds(without.simulate())))
-        low, high = (tried, high) if seconds > untraced else (low, tried)
-    found = _each_less(program, high)
-    return replace(found, recorded=program.recorded - (recorded - untraced))
+    most = HALVINGS_BEGIN * float(np.mean(program.gap + program.cost + program.tail))
+    return longest(lambda less: _each_less(program, less), most, untraced)
 
 
 def _each_less(program: CallProgram, seconds: float) -> CallProgram:
