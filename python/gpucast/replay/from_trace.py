@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
-from gpucast.replay.forecast import steady
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
 from gpucast.replay.undisturbed import longest, undisturbed
@@ -24,6 +23,8 @@ MOST_STEPS = 100
 FEWEST_STEPS = 5
 BEHIND = 0.7e-6
 """s from a kernel's end until the next of its stream begins: recording it takes the GPU longer."""
+SETTLING = 0.2
+"""Share of the simulated steps that come before the steady ones, which forecasts take."""
 _PLAIN = (
     Operation.launch,
     Operation.copy,
@@ -203,9 +204,8 @@ def _without_notes(program: CallProgram) -> CallProgram:
 
 def _stating(program: CallProgram, native: float) -> CallProgram:
     """With recorded steps whose median, as forecasts take it, is the native step."""
-    return replace(
-        program, recorded=program.recorded + (native - float(np.median(steady(program.recorded))))
-    )
+    steady = program.recorded[int(np.ceil(SETTLING * program.steps)) :]
+    return replace(program, recorded=program.recorded + (native - float(np.median(steady))))
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:

@@ -44,8 +44,8 @@ def undisturbed(program: CallProgram, seconds: float) -> CallProgram:
     kernels = (program.operation == Operation.launch) & ~program.switches
     delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
     program = replace(program, delay=delay, recorded=program.recorded - (recorded - seconds))
-    longest = MOST * float(np.mean(program.gap + program.cost))
-    calls = longest(lambda less: _calls_shorter(program, less), longest, seconds)
+    most = MOST * float(np.mean(program.gap + program.cost))
+    calls = longest(lambda less: _calls_shorter(program, less), most, seconds)
     return longest(lambda share: replace(calls, delay=(1 - share) * calls.delay), 1.0, seconds)
 
 

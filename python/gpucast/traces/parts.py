@@ -44,6 +44,10 @@ class StepParts:
         """Of the step."""
         return self.gpu + self.cpu + self.com
 
+    def times(self, repeats: float) -> StepParts:
+        """Of so many steps one after another."""
+        return StepParts(repeats * self.gpu, repeats * self.cpu, repeats * self.com)
+
     def lasting(self, seconds: float) -> StepParts:
         """Of a step of the same work that takes so long: kernels keep their time where at least
         ``LEAST_REST`` of the rest's share is left."""

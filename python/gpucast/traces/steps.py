@@ -221,7 +221,7 @@ def _kinds_by_word(process: Process, thread: int, bounds: Ints, tokens: Ints, ed
 
 
 def _of_full_phases(process: Process, at: int, kernel: str | None = None) -> ProcessSteps | None:
-    """Those of full phases, and of light ones what their waits tell; ``kernel``: that begins one."""
+    """Those of full phases, and of light ones what their waits tell; ``kernel``: begins a step."""
     known = waits_alone.full_part(process)
     found = _repeated(known, at) if kernel is None else _of_launches(known, at, kernel)
     if found is None:
