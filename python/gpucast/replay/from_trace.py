@@ -104,18 +104,28 @@ def program_of(
         tick=tick_of(trace.run.machine.gpus),
         warnings=tuple(_warnings(trace, process, asked)),
     )
-    native = native_steps(process, of, trace.run.seconds_untraced)
+    kinds = of.kind[first:last]
+    return _as_natively(
+        program, process, of, native_steps(process, of, trace.run.seconds_untraced), kinds, asked
+    )
+
+
+def _as_natively(
+    program: CallProgram, process: Process, steps: ProcessSteps, native: NativeSteps,
+    kinds: NDArray[np.int64], asked: Asked,
+) -> CallProgram:  # fmt: skip
+    """Without what recording cost; ``kinds``: of the program's steps."""
     graphs = _by_node(process, asked)
     if phases.has_some_calls(process):
-        program = _by_steps_alone(program, of, native, graphs)
+        program = _by_steps_alone(program, steps, native, graphs)
     elif native.light is not None:
         program = _towards(program, _light_costs(program, process), native.light)
         program = _graphs_shorter(program, graphs, native.light)
         program = _untraced(_without_notes(program), native.median)
     elif native.alone:
         program = _untraced(_graphs_shorter(program, graphs, native.median), native.median)
-    own = np.bincount(of.kind[first:last][of.kind[first:last] >= 0]).argmax() == 0
-    return _stating(program, native.median) if own else program
+    usual = np.bincount(kinds[kinds >= 0], minlength=1).argmax() == 0
+    return _stating(program, native.median) if usual else program
 
 
 def _by_node(process: Process, asked: Asked) -> NDArray[np.bool_]:

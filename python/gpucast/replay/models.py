@@ -34,7 +34,7 @@ from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
 from gpucast.model.content import Domain, FittedSteps, SimulatedSteps, Source
 from gpucast.model.scaling import ScalingModel
-from gpucast.replay.agreement import repeats, said_of_repeats, shape_of
+from gpucast.replay.agreement import MANY_TIMES, repeats, said_of_repeats, shape_of
 from gpucast.replay.forecast import (
     drawn_costs,
     median_seconds,
@@ -215,6 +215,7 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
     model = fit_scaling(pose(records), look_ahead=False)
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
+    said_of_cells |= dict.fromkeys(_unlike(cells))
     found = replace(
         model,
         name=f"{model.name} on {path}",
@@ -235,6 +236,18 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
         warnings=[*model.warnings, *said_of_cells, *costs.warnings],
     )
     return PathModel(found, tuple(cells))
+
+
+def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
+    """Whether steps of some traces may be parts of steps of others."""
+    launches = [each.share * each.traced.launches / each.step.gpus for each in cells]
+    if max(launches) < MANY_TIMES * min(launches):
+        return []
+    return [
+        f"a step launches {min(launches):.3g} to {max(launches):.3g} kernels a GPU: if what "
+        "repeats is a part of the program's step in some traces, or several, name the step by "
+        "--range"
+    ]
 
 
 def _one_program(steps: Sequence[Step], name: str) -> None:
