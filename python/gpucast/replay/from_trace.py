@@ -11,7 +11,7 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
-from gpucast.replay.undisturbed import longest, undisturbed
+from gpucast.replay.undisturbed import longest, simulated, steady, undisturbed
 from gpucast.traces import phases, tables
 from gpucast.traces.complete import with_work
 from gpucast.traces.native_step import MOST_NOTE, NativeSteps, light_steps, native_steps
@@ -23,8 +23,6 @@ MOST_STEPS = 100
 FEWEST_STEPS = 5
 BEHIND = 0.7e-6
 """s from a kernel's end until the next of its stream begins: recording it takes the GPU longer."""
-SETTLING = 0.2
-"""Share of the simulated steps that come before the steady ones, which forecasts take."""
 _PLAIN = (
     Operation.launch,
     Operation.copy,
@@ -214,8 +212,8 @@ def _without_notes(program: CallProgram) -> CallProgram:
 
 def _stating(program: CallProgram, native: float) -> CallProgram:
     """With recorded steps whose median, as forecasts take it, is the native step."""
-    steady = program.recorded[int(np.ceil(SETTLING * program.steps)) :]
-    return replace(program, recorded=program.recorded + (native - float(np.median(steady))))
+    recorded = float(np.median(steady(program.recorded)))
+    return replace(program, recorded=program.recorded + (native - recorded))
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:
@@ -253,15 +251,12 @@ def _towards(program: CallProgram, light: CallProgram, seconds: float) -> CallPr
         }
         return replace(program, **columns)
 
-    def step(of: CallProgram) -> float:
-        return float(np.median(of.step_seconds(of.simulate())))
-
-    if step(light) >= seconds:
+    if simulated(light) >= seconds:
         return light
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         tried = (low + high) / 2
-        low, high = (tried, high) if step(towards(tried)) > seconds else (low, tried)
+        low, high = (tried, high) if simulated(towards(tried)) > seconds else (low, tried)
     return towards(low)
 
 
@@ -270,7 +265,7 @@ def _untraced(program: CallProgram, untraced: float) -> CallProgram:
 
     How much that is only a replay tells: what passes while the host waits anyway costs nothing.
     """
-    if untraced >= float(np.median(program.recorded)):
+    if untraced >= float(np.median(steady(program.recorded))):
         return program
     most = HALVINGS_BEGIN * float(np.mean(program.gap + program.cost + program.tail))
     return longest(lambda less: _each_less(program, less), most, untraced)
