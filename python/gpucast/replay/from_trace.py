@@ -11,10 +11,16 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
-from gpucast.replay.undisturbed import longest, simulated, steady, undisturbed
+from gpucast.replay.undisturbed import (
+    delays_shorter,
+    longest,
+    simulated,
+    steady,
+    undisturbed,
+)
 from gpucast.traces import phases, tables
 from gpucast.traces.complete import with_work
-from gpucast.traces.native_step import MOST_NOTE, NativeSteps, light_steps, native_steps
+from gpucast.traces.native_step import NativeSteps, light_steps, native_steps, note
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
 
@@ -205,9 +211,7 @@ def _by_steps_alone(
 def _without_notes(program: CallProgram) -> CallProgram:
     """Without what noting a call takes behind it: the shortest gaps; in them the program did
     nothing."""
-    gaps = program.gap[program.gap > 0]
-    each = min(float(np.quantile(gaps, 0.1)), MOST_NOTE) if gaps.size else 0.0
-    return replace(program, gap=np.maximum(program.gap - each, 0))
+    return replace(program, gap=np.maximum(program.gap - note(program.gap), 0))
 
 
 def _stating(program: CallProgram, native: float) -> CallProgram:
@@ -268,7 +272,7 @@ def _untraced(program: CallProgram, untraced: float) -> CallProgram:
     if untraced >= float(np.median(steady(program.recorded))):
         return program
     most = HALVINGS_BEGIN * float(np.mean(program.gap + program.cost + program.tail))
-    return longest(lambda less: _each_less(program, less), most, untraced)
+    return delays_shorter(longest(lambda less: _each_less(program, less), most, untraced), untraced)
 
 
 def _each_less(program: CallProgram, seconds: float) -> CallProgram:

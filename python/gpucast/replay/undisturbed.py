@@ -48,7 +48,12 @@ def undisturbed(program: CallProgram, seconds: float) -> CallProgram:
     program = replace(program, delay=delay, recorded=program.recorded - (recorded - seconds))
     most = MOST * float(np.mean(program.gap + program.cost))
     calls = longest(lambda less: _calls_shorter(program, less), most, seconds)
-    return longest(lambda share: replace(calls, delay=(1 - share) * calls.delay), 1.0, seconds)
+    return delays_shorter(calls, seconds)
+
+
+def delays_shorter(program: CallProgram, seconds: float) -> CallProgram:
+    """With work that begins sooner behind other work, where steps are still too long."""
+    return longest(lambda share: replace(program, delay=(1 - share) * program.delay), 1.0, seconds)
 
 
 def longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:

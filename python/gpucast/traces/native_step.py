@@ -95,9 +95,7 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
     drives = within & (calls["thread"] == steps.thread).to_numpy()
     in_full = drives & (phases.of_spans(process, start, end) == phases.FULL)
     in_full[in_full] = steps.kept[steps.call_step[in_full]]
-    note = _note(start[in_full], end[in_full])
-    if note == 0:
-        return 0.0
+    each = note(np.maximum(start[in_full][1:] - end[in_full][:-1], 0) / 1e9)
     names = calls["name"].to_numpy()
     waits = np.isin(names, np.unique(names[waiting.of_calls(process) != waiting.NOTHING]))
     there = drives.copy()
@@ -107,12 +105,10 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
     working = 1 - min(1.0, waited / float(steps.seconds[own].sum()))
     if phases.has_some_calls(process):
         working = 1.0  # what is noted waits
-    held, others = (np.count_nonzero(there & each) / count for each in (waits, ~waits))
-    return min(note * (held + working * others), 0.5 * float(np.median(steps.seconds[own])))
+    held, others = (np.count_nonzero(there & kind) / count for kind in (waits, ~waits))
+    return min(each * (held + working * others), 0.5 * float(np.median(steps.seconds[own])))
 
 
-def _note(start: NDArray[np.int64], end: NDArray[np.int64]) -> float:
-    """s that noting a call takes behind it."""
-    gaps = (start[1:] - end[:-1]) / 1e9
-    gaps = gaps[gaps > 0]
+def note(gaps: NDArray[np.float64]) -> float:
+    """s that noting a call takes behind it: the shortest gaps between calls, s."""
     return min(float(np.quantile(gaps, 0.1)), MOST_NOTE) if gaps.size else 0.0
