@@ -547,3 +547,18 @@ def test_a_kernel_begins_steps_in_light_phases_too() -> None:
         own = steps.kept & (steps.phase == phase)
         assert own.sum() >= 15
         assert set(steps.calls[own]) == {10}
+
+
+def test_calls_of_other_threads_are_told_apart() -> None:
+    def step(made: MadeTrace) -> None:
+        one_step(made)
+        for _ in range(2):
+            made.at_least(made.now(), thread=1)
+            made.call("cudaGetDevice", thread=1)
+        made.host(20 * US)
+
+    steps = found(repeated(step, 10))
+    said = (
+        "3 calls of one thread (2 of others beside them) that repeat, ends where cudaMemcpy waits"
+    )
+    assert steps.how == said

@@ -337,12 +337,22 @@ def _between(
     usual = int(np.median((edges[1:] - edges[:-1])[kinds == 0]))
     call = process.name_of(process.calls["name"].iloc[int(sequence.first[ends[-1]])])
     where = "cut at a pause of the thread" if token is None else f"ends where {call} waits"
-    times = f"{usual} call{'s' * (usual != 1)} that repeat, {where}"
-    made = _made(process, at, sequence.thread, bounds, kinds, times)
+    made = _made(process, at, sequence.thread, bounds, kinds, "")
+    others = _calls_of_others(process, made)
+    beside = f" of one thread ({others} of others beside them)" if others else ""
+    times = f"{usual} call{'s' * (usual != 1)}{beside} that repeat, {where}"
+    made = replace(made, how=times)
     if edges[0] == 0 and made.count > FEWEST_REPEATS:
         # What the host did before its first call of all is not known.
         made.kept[0] = False
     return made
+
+
+def _calls_of_others(process: Process, steps: ProcessSteps) -> int:
+    """Of threads that do not drive the steps, in the usual one."""
+    others = (process.calls["thread"] != steps.thread).to_numpy() & (steps.call_step >= 0)
+    counts = np.bincount(steps.call_step[others], minlength=steps.count)
+    return int(np.median(counts[steps.kind == 0])) if (steps.kind == 0).any() else 0
 
 
 def _readings(
