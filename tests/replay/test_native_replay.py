@@ -270,3 +270,21 @@ def test_any_schedule_of_some_streams_is_found_again(
     program = replayed(trace)
     found = program.step_seconds(program.simulate())
     assert np.median(found) == pytest.approx(np.median(program.recorded), rel=0.02)
+
+
+def test_many_calls_in_light_phases_behind_full_ones_are_doubted() -> None:
+    def step_of(launches: int) -> Callable[[MadeTrace, float], None]:
+        def step(made: MadeTrace, cost: float) -> None:
+            for _ in range(launches):
+                made.launch("kernel", seconds=1e-6, cost=cost)
+            made.copy(8, "d2h", cost=cost)
+
+        return step
+
+    full, light = Made(phases.FULL, 20, 5e-6), Made(phases.LIGHT, 20)
+    said = "light phases come after full ones"
+    for launches, made, doubted in (
+        (150, (full, light), True), (150, (light, full), False), (15, (full, light), False),
+    ):  # fmt: skip
+        warnings = replayed(phased(step_of(launches), made)).warnings
+        assert any(said in each for each in warnings) == doubted
