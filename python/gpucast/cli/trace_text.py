@@ -122,8 +122,8 @@ def _print_step(main: Summary) -> None:
     print(f"      {steps.how}; {percent(steps.gpu_share, 0)} of the GPUs' time in the trace")
     if steps.light_seconds is not None:
         print(
-            f"      {duration(steps.light_seconds)} without records of GPU work (median of "
-            f"{steps.light}); recording calls costs steps of many launches some of that"
+            f"      {duration(steps.light_seconds)} natively: median of {steps.light} without "
+            "records of GPU work, less what noting their calls takes"
         )
     for each in steps.others:
         print(f"      {_other_kind(each, steps.calls)}: {duration(each.seconds)}")

@@ -34,6 +34,7 @@ from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
 from gpucast.model.content import Domain, FittedSteps, SimulatedSteps, Source
 from gpucast.model.scaling import ScalingModel
+from gpucast.replay.agreement import MANY_TIMES, repeats, said_of_repeats, shape_of
 from gpucast.replay.forecast import (
     drawn_costs,
     median_seconds,
@@ -55,8 +56,6 @@ BEYOND = (4.0, 16.0, 64.0)
 SCALED = 0.05
 """Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
 studies/trace_models.py."""
-MANY_TIMES = 1.9
-"""As many launches in a step: it may be several."""
 DRAWS = 60
 """Of the path's costs: their standard deviation to a tenth."""
 _ALIKE = ("program", "case", "schedule", "kernel", "memory")
@@ -143,14 +142,22 @@ def path_model(
             few cells.
     """
     costs = step_costs(data, path, machine=machine, network=network)
-    cells = []
+    read_traces = []
     for number, file in enumerate(files):
         if any(os.path.realpath(file) == os.path.realpath(other) for other in files[:number]):
             raise InputError("is given twice; its cell would count twice", file=file)
         trace = read(file)
         programs = traced_programs(trace, options.range_name)
-        step = record_of(trace, file, options)
-        cells.append(cell_on(step, programs, costs, seed))
+        read_traces.append((file, programs, record_of(trace, file, options)))
+    shapes = [shape_of(file, step.gpus, programs) for file, programs, step in read_traces]
+    _one_program([step for *_, step in read_traces], ", ".join(files))
+    times = repeats(shapes) if options.range_name is None else [1] * len(shapes)
+    cells = [
+        _naming(file, cell_on(step, programs, costs, seed, share=each))
+        for (file, programs, step), each in zip(read_traces, times, strict=True)
+    ]
+    said = said_of_repeats(shapes, times)
+    cells[0] = replace(cells[0], warnings=(*said, *cells[0].warnings))
     return fitted(cells, data, costs, ", ".join(files))
 
 
@@ -172,7 +179,7 @@ def cell_on(
         step=step,
         native=share * native,
         seconds=share * seconds,
-        parts=parts_on(program, costs).lasting(share * seconds),
+        parts=parts_on(program, costs).times(share).lasting(share * seconds),
         drawn=share * np.array(drawn),
         traced=Traced(float(step.n), step.gpus, program),
         missed=missed,
@@ -200,10 +207,7 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
             "gpucast what-if answers without -o",
             file=name,
         )
-    labels = {tuple(getattr(each.step, name) for name in _ALIKE) for each in cells}
-    if len(labels) > 1:
-        said = "; ".join(" ".join(filter(None, each)) for each in sorted(labels, key=str))
-        raise InputError(f"traces of several programs or cases: {said}", file=name)
+    _one_program([each.step for each in cells], name)
     path = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
     machine = jsonl.record({"kind": "machine", "id": str(cells[0].step.machine)})
     everything = [*cells, *scaled_cells(cells, costs)]
@@ -246,6 +250,19 @@ def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
     ]
 
 
+def _one_program(steps: Sequence[Step], name: str) -> None:
+    labels = {tuple(getattr(each, name) for name in _ALIKE) for each in steps}
+    if len(labels) > 1:
+        said = "; ".join(" ".join(filter(None, each)) for each in sorted(labels, key=str))
+        raise InputError(f"traces of several programs or cases: {said}", file=name)
+
+
+def _naming(file: str, cell: CellOnPath) -> CellOnPath:
+    """With its file named where its kernels are not on record."""
+    said = (f"{file}: {each}" if each == LOST else each for each in cell.warnings)
+    return replace(cell, warnings=tuple(said))
+
+
 def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPath]:
     """Cells between the traced ones and beyond, from the program's workload on as many GPUs."""
     found = []
@@ -258,7 +275,7 @@ def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPa
             made, sd = workload.at(n, costs)
             near = own[min(own, key=lambda each: abs(np.log(each / n)))]
             seconds = near.share * (median_seconds(made.program, costs) + near.missed)
-            parts = parts_on(made.program, costs).lasting(seconds)
+            parts = parts_on(made.program, costs).times(near.share).lasting(seconds)
             unknown = float(np.hypot(SCALED, sd * parts.gpu / parts.seconds))
             step = near.step.model_copy(update={"n": n})
             found.append(
