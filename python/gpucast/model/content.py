@@ -561,10 +561,14 @@ class Scaling:
     Attributes:
         unit: what n counts; None: not said.
         timestep: s of simulated time a step advances; None: not said.
+        traced: whether the steps are of traces, of programs that may be any.
+        doubts: what is to be said beside each forecast; one line each.
     """
 
     unit: str | None = None
     timestep: Positive | None = None
+    traced: bool = field(default=False, metadata={"omit": True})
+    doubts: list[str] = field(default_factory=list, metadata={"omit": True})
     cells: MeasuredCells
     parts: MeasuredParts | None = field(default=None, metadata={"omit": True})
     components: list[ScalingComponent]

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
+from gpucast.model import lone_count
 from gpucast.model.between import between
 from gpucast.model.content import FittedScaling, TimedCells
 from gpucast.model.forecaster import (
@@ -197,8 +198,31 @@ class ScalingModel(FittedScaling, Forecaster):
         interval: Interval = Interval.now,
     ) -> Forecasts:
         n, gpus = checked_sizes(n), checked_counts(gpus)
+        lone = self.lone_gpus
+        if lone is not None and (gpus != lone).any():
+            return self._of_other_counts(n, gpus, lone, interval)
+        return self._forecasts(n, gpus, interval, np.zeros(n.size))
+
+    def _of_other_counts(self, n: Array, gpus: Array, lone: int, interval: Interval) -> Forecasts:
+        known = self._traced_on(gpus)
+        own = self._forecasts(n, known, interval, np.zeros(n.size))
+        wide = self._forecasts(n, known, interval, lone_count.variance(gpus, lone))
+        ends = {}
+        for low, high in (("low", "high"), ("mean_low", "mean_high")):
+            ends[low], ends[high] = lone_count.within_division(
+                getattr(wide, low), getattr(wide, high), gpus, lone,
+                (getattr(own, low), getattr(own, high)),
+            )  # fmt: skip
+        longer = lone_count.factor(gpus, lone)
+        times = {
+            name: longer * getattr(own, name) for name in ("seconds", "t_gpu", "t_cpu", "t_com")
+        }
+        return replace(wide, gpus=gpus, extrapolated=self.extrapolates(n, gpus), **ends, **times)
+
+    def _forecasts(self, n: Array, gpus: Array, interval: Interval, more: Array) -> Forecasts:
+        """``more``: variance of ln T beyond what is known of these cells."""
         within = np.full(n.size, self._visit**2)
-        common = self.common_variance(self._shares(n, gpus), interval)
+        common = self.common_variance(self._shares(n, gpus), interval) + more
         nodes = self.nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
         if common.any():
@@ -261,24 +285,48 @@ class ScalingModel(FittedScaling, Forecaster):
         return np.asarray(total * shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
+        lone = self.lone_gpus
+        if lone is not None:
+            longer = lone_count.factor(gpus, lone)
+            return np.asarray(longer * self._seconds(n, self._traced_on(gpus)), dtype=np.float64)
+        return self._seconds(n, gpus)
+
+    def _seconds(self, n: Array, gpus: Array) -> Array:
         times = self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
         return np.asarray(self._factor(n, gpus) * times, dtype=np.float64)
 
     def trusted(self, n: Array, gpus: Array) -> Array:
-        known = self.measured(n, gpus)
+        known = self._known(n, gpus)
         return np.where(np.isnan(known), self.seconds(n, gpus), known)
 
     def believed(self, found: Forecasts, known: Array) -> Array:
+        if self.lone_gpus is not None:
+            known = self._known(found.n, found.gpus)
         return np.where(np.isnan(known), found.seconds, known)
+
+    def _known(self, n: Array, gpus: Array) -> Array:
+        """Measured times (s) of cells; where one count alone is known, of other counts those of
+        that. NaN where there are none."""
+        lone = self.lone_gpus
+        known = self.measured(n, self._traced_on(gpus))
+        return known if lone is None else known * lone_count.factor(gpus, lone)
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         times = joint_draws(lambda a, b: self._drawn(a, b, count), self.seconds, n, gpus)
-        factors = self.drawn_factors(count, interval) @ self._shares(n, gpus).T
+        factors = self.drawn_factors(count, interval) @ self._shares(n, self._traced_on(gpus)).T
         return np.asarray(times * factors, dtype=np.float64)
 
     def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
         seed = zlib.crc32(np.array(self.scaling.cells.seconds).tobytes())
-        return shuffled(self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED), seed)
+        lone = self.lone_gpus
+        if lone is None:
+            return shuffled(self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED), seed)
+        sizes, at = np.unique(n, return_inverse=True)
+        traced = self._traced_on(sizes)
+        times = self.core.draws(sizes, traced, self.nodes_of(traced), count, _SEED)
+        # Another path's draws do not go with these.
+        other = lone_count.drawn(gpus, lone, count, zlib.crc32(str(self.data).encode()))
+        return np.asarray(shuffled(times, seed)[:, at] * other, dtype=np.float64)
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
@@ -307,14 +355,15 @@ class ScalingModel(FittedScaling, Forecaster):
             # What a visit differs by, its repetitions share.
             of_median = 1 / np.array(visits or [1] * len(repetitions))
         variance = self._visit**2 * of_median + rounding + found.common
-        ends = self.core.forecast(found.n, found.gpus, self.nodes_of(found.gpus), variance)
-        factor = self._factor(found.n, found.gpus)
+        gpus = self._traced_on(found.gpus)
+        ends = self.core.forecast(found.n, gpus, self.nodes_of(gpus), variance)
+        factor = self._factor(found.n, gpus)
         return factor * ends[1], factor * ends[2]
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
         if gpus.size <= _MOST_ASKED:
             return super().times(n, gpus)
-        known = self.measured(*outer(n, gpus)).reshape(n.size, gpus.size)
+        known = self._known(*outer(n, gpus)).reshape(n.size, gpus.size)
         forecast = np.exp([self._logs(size, gpus) for size in n])
         return forecast, np.where(np.isnan(known), forecast, known)
 
@@ -355,6 +404,18 @@ class ScalingModel(FittedScaling, Forecaster):
             fastest = np.where(time < least, first + best, fastest)
             least = np.minimum(time, least)
         return np.bincount(fastest, minlength=gpus.size) / DRAWS
+
+    def _traced_on(self, gpus: Array) -> Array:
+        """The counts whose times forecasts for these are made of."""
+        lone = self.lone_gpus
+        return gpus if lone is None else np.full(gpus.size, float(lone))
+
+    @property
+    def lone_gpus(self) -> int | None:
+        """The only GPU count of the traces it is of (``lone_count``); None: it is of several, or of
+        no traces."""
+        counts = set(self.scaling.cells.gpus)
+        return counts.pop() if self.scaling.traced and len(counts) == 1 else None
 
     def nodes_of(self, gpus: Array) -> Array:
         """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where

@@ -225,6 +225,7 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
             n=(min(n for n, _ in known), max(n for n, _ in known)),
             gpus=(min(gpus for _, gpus in known), max(gpus for _, gpus in known)),
         ),
+        scaling=replace(model.scaling, traced=True, doubts=_unlike(cells)),
         simulated=SimulatedSteps(com=common_sd(cells), visit=costs.spread_visit),
         noise=replace(
             model.noise, sample=float(np.hypot(model.noise.between_cells, costs.spread_visit))
