@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -9,7 +11,9 @@ from typing import TYPE_CHECKING, TypedDict
 from gpucast.cli.figure_files import check_figure
 from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError
+from gpucast.replay.causes import Cause
 from gpucast.replay.forecast import TraceForecast
+from gpucast.replay.refused import in_words
 from gpucast.util.files import check_output
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number, percent
@@ -19,7 +23,8 @@ if TYPE_CHECKING:
     from gpucast.replay.maps import NetworkMap
     from gpucast.replay.network import Network
 
-MOST_CAUSES = 6
+MUCH = 0.05
+"""Of a native step; about less nobody does anything."""
 NOT_LONGER = "\nA step takes no longer there; what calls cost beyond what they cost natively:\n"
 
 
@@ -179,12 +184,38 @@ def content(found: TraceForecast) -> dict[str, object]:
         "calls_per_step": found.calls,
         "causes": [vars(each) for each in found.causes],
         "helps": [vars(each) for each in found.helps],
+        "runs_there": not found.refused,
+        "refused_calls": list(found.refused),
         "warnings": list(found.warnings),
     }
 
 
+def longer_by_much(found: TraceForecast) -> bool:
+    """Whether one would do something about it."""
+    return found.extra > MUCH * found.native
+
+
+def whole_percents(causes: Sequence[Cause]) -> list[int]:
+    """Shares in whole per cent that add up to what all of them do: those that are cut most are
+    rounded up."""
+    exact = [100 * each.share for each in causes]
+    found = [math.floor(each) for each in exact]
+    missing = round(sum(exact)) - sum(found)
+    most_cut = sorted(range(len(exact)), key=lambda at: found[at] - exact[at])
+    for at in most_cut[:missing]:
+        found[at] += 1
+    return found
+
+
+def _signed(seconds: float) -> str:
+    return duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}"
+
+
 def show(found: TraceForecast) -> None:
     """The answer for people."""
+    if found.refused:
+        said = in_words(found.refused, found.path)
+        print(f"{said[0].upper()}{said[1:]}.")
     print(f"A step on {found.path}: {duration(found.seconds)}", end="")
     print(f" (90 %: {duration(found.low)} ... {duration(found.high)}), {found.ratio:.3g} times")
     print(
@@ -196,11 +227,18 @@ def show(found: TraceForecast) -> None:
         print(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
         head = ["calls", "a step", "costs", "of the extra"]
         rows = [
-            [each.words, f"{each.per_step:.4g}", duration(each.seconds), percent(each.share, 0)]
-            for each in found.causes[:MOST_CAUSES]
+            [
+                each.words,
+                f"{each.per_step:.4g}" if each.per_step else None,
+                _signed(each.seconds),
+                f"{share} %",
+            ]
+            for each, share in zip(found.causes, whole_percents(found.causes), strict=True)
         ]
         shown = len(head) if longer else len(head) - 1
         print_table(head[:shown], [row[:shown] for row in rows], "lrrr"[:shown])
+    if not found.helps and longer_by_much(found):
+        print("\nPinned memory, fewer waits, joined kernels: none would make it 2 % shorter.")
     if found.helps:
         print("\nWhat would help:\n")
         print_table(

@@ -13,14 +13,14 @@ step differs by, as visits of skeletons of steps do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpucast.replay.kinds import changes_of, kinds_of
+from gpucast.replay.causes import WORTH_SAYING, Cause, Help, causes_of, helps_of
 from gpucast.replay.path import PathCosts, forwarded
-from gpucast.replay.program import CallProgram, Messages, Operation, Seconds
+from gpucast.replay.program import CallProgram, Operation, Seconds
+from gpucast.replay.step_times import median_seconds, native_seconds, simulated_seconds
 from gpucast.util.units import duration
 
 DRAWS = 100
@@ -34,31 +34,8 @@ LATENCY = 1e-6
 GPU of the kind (H200: 0.7 to 1.8 us)."""
 APART = 0.04
 
-SETTLING = 0.2
-"""Share of the simulated steps that come before the steady ones."""
-WORTH_SAYING = 0.02
-"""Of the extra time, or of the step."""
 UNLIKE = 0.1
 """Relative error of the native replay."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Calls that are alike, ``per_step`` of them: without what they cost more on the path, a step
-    would take ``seconds`` less, a ``share`` of the extra."""
-
-    words: str
-    per_step: float
-    seconds: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Help:
-    """What could be done, and the seconds that a step would then take."""
-
-    words: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -71,6 +48,8 @@ class TraceForecast:
         seconds: on the path; low, high: 90 % interval of a measurement.
         causes, helps: largest first.
         warnings: of the program and of the path's costs.
+        refused: functions that the program calls and gpucast's remote GPUs refuse: it would not run
+            there, and the forecast is as if it did.
     """
 
     path: str
@@ -84,6 +63,7 @@ class TraceForecast:
     steps: int
     calls: float
     warnings: tuple[str, ...]
+    refused: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -114,8 +94,8 @@ def forecast(
     spread = _spread(program, costs, seconds, draws, seed)
     low, high = np.quantile(spread, (0.05, 0.95))
     missed = native - replayed
-    causes = _causes(program, costs, seconds, replayed)
-    helps = _helps(program, costs, seconds)
+    causes = causes_of(program, costs, seconds, replayed)
+    helps = helps_of(program, costs, seconds)
     name = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
     found = TraceForecast(
         path=name,
@@ -149,27 +129,6 @@ def _doubts(found: TraceForecast) -> list[str]:
     return said
 
 
-def steady(seconds: Seconds) -> Seconds:
-    """Without the first steps, which find streams and queues empty."""
-    return seconds[int(np.ceil(SETTLING * seconds.size)) :]
-
-
-def _steps(program: CallProgram, messages: Messages | None = None) -> Seconds:
-    return steady(program.step_seconds(program.simulate(messages)))
-
-
-def native_seconds(program: CallProgram) -> float:
-    """Median s of a step as it was recorded."""
-    return float(np.median(steady(program.recorded)))
-
-
-def median_seconds(program: CallProgram, costs: PathCosts | None = None) -> float:
-    """Median s of a step in a simulation: natively, or on a path."""
-    if costs is None:
-        return float(np.median(_steps(program)))
-    return float(np.median(_steps(*forwarded(program, costs))))
-
-
 def _spread(
     program: CallProgram, costs: PathCosts, seconds: float, draws: int, seed: int
 ) -> Seconds:
@@ -181,7 +140,7 @@ def _spread(
         there, messages = forwarded(program, _drawn(costs, random))
         shift = LATENCY * random.standard_normal()
         latency = np.maximum(there.latency + shift * (there.operation == Operation.launch), 0)
-        steps = _steps(replace(there, latency=latency), messages)
+        steps = simulated_seconds(replace(there, latency=latency), messages)
         found[at] = np.median(random.choice(steps, steps.size))
     if count < draws:
         # Few draws tell a width, not its ends.
@@ -201,34 +160,3 @@ def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:
     common = np.exp(COMMON * random.standard_normal())
     apart = np.exp(np.array([messages, messages, data]) * random.standard_normal(3))
     return costs.scaled(common, *apart)
-
-
-def _causes(
-    program: CallProgram, costs: PathCosts, seconds: float, native: float
-) -> tuple[Cause, ...]:
-    extra = seconds - native
-    there, messages = forwarded(program, costs)
-    found = []
-    for kind in kinds_of(program):
-        times = messages.times.copy()
-        times[:, kind.calls] = 0
-        times[0, kind.calls] = np.minimum(program.cost, messages.times[0])[kind.calls]
-        without = float(np.median(_steps(there, replace(messages, times=times))))
-        less = seconds - without
-        if less > WORTH_SAYING * max(extra, 0.1 * native):
-            share = less / extra if extra > 0 else 0.0
-            found.append(Cause(kind.words, kind.per_step(program), less, min(share, 1.0)))
-    return tuple(sorted(found, key=lambda each: -each.seconds))
-
-
-def _helps(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
-    found = [Help(each.words, median_seconds(each.program, costs)) for each in changes_of(program)]
-    if costs.synchronous:
-        found.append(
-            Help(
-                "let calls go out without waiting for each (remote instead of remote-sync)",
-                median_seconds(program, replace(costs, synchronous=False)),
-            )
-        )
-    worth: Sequence[Help] = [each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds]
-    return tuple(sorted(worth, key=lambda each: each.seconds))

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpucast.data.dataset import Dataset
-from gpucast.replay.forecast import median_seconds, native_seconds
 from gpucast.replay.network import Network
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import Seconds
 from gpucast.replay.skeletons import step_costs
+from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.replay.what_if import said_of, traced_programs
 from gpucast.traces.trace import Trace
 from gpucast.util.units import duration, percent

@@ -34,16 +34,13 @@ from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
 from gpucast.model.content import Domain, FittedSteps, SimulatedSteps, Source
 from gpucast.model.scaling import ScalingModel
-from gpucast.replay.forecast import (
-    drawn_costs,
-    median_seconds,
-    native_seconds,
-)
+from gpucast.replay.forecast import drawn_costs
 from gpucast.replay.network import Network
 from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import CallProgram, Operation, Seconds
 from gpucast.replay.skeletons import step_costs
+from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.replay.what_if import said_of, traced_programs
 from gpucast.replay.workload import Traced, workload_of
 from gpucast.traces.parts import StepParts

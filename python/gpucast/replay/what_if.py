@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpucast.data.dataset import Dataset
 from gpucast.replay.forecast import DRAWS, TraceForecast, forecast
 from gpucast.replay.from_trace import MOST_STEPS, program_of
 from gpucast.replay.network import Network
 from gpucast.replay.program import CallProgram, Operation
+from gpucast.replay.refused import refused_calls
 from gpucast.replay.skeletons import step_costs
 from gpucast.traces.steps import find_steps
 from gpucast.traces.trace import Trace
@@ -43,8 +45,11 @@ def trace_on_path(
     programs = traced_programs(trace, range_name)
     found = [forecast(each, costs, draws=draws, seed=seed) for each in programs]
     slowest = max(found, key=lambda each: each.seconds)
-    said = (*slowest.warnings, *said_of(programs))
-    return TraceForecast(**{**vars(slowest), "warnings": said})
+    return replace(
+        slowest,
+        warnings=(*slowest.warnings, *said_of(programs)),
+        refused=refused_calls(trace, programs),
+    )
 
 
 def traced_programs(
@@ -70,9 +75,8 @@ def traced_programs(
 def said_of(programs: Sequence[CallProgram]) -> list[str]:
     """Warnings of a trace's programs on a forwarding path."""
     said = []
-    # What gpucast's own remote layer does not do (docs/remote.md).
     if any((each.operation == Operation.graph_launch).any() for each in programs):
-        said.append("remote GPUs refuse CUDA graphs: taken for one launch each")
+        said.append("CUDA graphs are taken for one launch each")
     if len(programs) > 1:
         said.append(
             f"{len(programs)} processes, each simulated alone: what they wait for one another is "
