@@ -58,11 +58,21 @@ def command(
         str | None,
         typer.Option("--range", help="Of a trace: NVTX range that is a step.", show_default=False),
     ] = None,
+    n: Annotated[
+        float | None,
+        typer.Option(
+            "-n",
+            "--size",
+            help="Of traces for a model (-o): size of those whose command lines do not say it.",
+            show_default=False,
+        ),
+    ] = None,
     from_name: Annotated[
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="Of traces: finds in files' names what command lines do not say: groups n, gpus.",
+            help="Of traces for a model: finds in files' names what command lines do not say: "
+            "groups n, gpus.",
             show_default=False,
         ),
     ] = None,
@@ -93,8 +103,18 @@ def command(
     if all(traces):
         from gpucast.cli import what_if_trace
 
+        for name, value in (
+            ("--memory", memory),
+            ("--launch", None if launch == "auto" else launch),
+        ):
+            if value is not None:
+                raise InputError(
+                    "is for model files; a trace says itself what its calls are",
+                    file=model,
+                    field=name,
+                )
         asked = what_if_trace.Asked(
-            transfers or [], path, machine, network, range_name, from_name, json, force
+            transfers or [], path, machine, network, range_name, from_name, n, json, force
         )
         if len(models) == 1 and output is None:
             what_if_trace.answer(model, asked, map_to=map_to)
@@ -105,7 +125,7 @@ def command(
         raise InputError("is no trace; of several files all are, or it is one model", file=model)
     of_traces = (
         ("--network", network), ("--range", range_name), ("--map", map_to),
-        ("--from-name", from_name),
+        ("--from-name", from_name), ("-n", n),
     )  # fmt: skip
     for name, value in of_traces:
         if value is not None:

@@ -38,6 +38,7 @@ class Asked:
     network: str | None
     range_name: str | None
     from_name: str | None
+    size: float | None
     json: bool
     force: bool
 
@@ -62,15 +63,22 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
     """
     from gpucast.replay.what_if import trace_on_path
     from gpucast.traces import read
+    from gpucast.traces.steps import find_steps
 
+    for name, value in (("-n", asked.size), ("--from-name", asked.from_name)):
+        if value is not None:
+            raise InputError(
+                "is for a model of several traces (-o); of one trace nothing depends on it",
+                file=file,
+                field=name,
+            )
     if map_to is not None:
         check_figure(map_to, force=asked.force)
     data, path, network = asked.of_path()
-    how: _How = {
-        "machine": asked.machine, "network": network, "range_name": asked.range_name
-    }  # fmt: skip
+    how: _How = {"machine": asked.machine, "network": network}
     trace = read(file)
-    found = trace_on_path(trace, data, path, **how)
+    steps = find_steps(trace, asked.range_name)
+    found = trace_on_path(trace, data, path, steps=steps, **how)
     for text in found.warnings:
         warn(text)
     answered = content(found)
@@ -79,7 +87,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
         from gpucast.plots import style
         from gpucast.replay.maps import network_map
 
-        over = network_map(trace, data, path, **how)
+        over = network_map(trace, data, path, steps=steps, **how)
         style.save(figure.network_map(over), map_to, force=asked.force)
         answered["map"] = map_content(over)
     if asked.json:
@@ -93,7 +101,6 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
 class _How(TypedDict):
     machine: str | None
     network: Network | None
-    range_name: str | None
 
 
 def write_model(
@@ -105,6 +112,7 @@ def write_model(
         InputError: a trace, the dataset or an option is wrong, or the traces are too few.
     """
     from gpucast.data.formats import Options
+    from gpucast.data.formats.several import check_stated
     from gpucast.replay.models import path_model
 
     if map_to is not None:
@@ -113,7 +121,8 @@ def write_model(
         raise InputError("where to write the model of several traces is needed", field="-o")
     check_output(output, force=asked.force)
     data, path, network = asked.of_path()
-    options = Options(range_name=asked.range_name, from_name=asked.from_name)
+    options = Options(range_name=asked.range_name, from_name=asked.from_name, size=asked.size)
+    check_stated(options)
     found = path_model(names, data, path, options=options, machine=asked.machine, network=network)
     found.model.save(output, force=asked.force)
     for text in found.model.warnings:
@@ -131,8 +140,10 @@ def write_model(
             }
             for each in found.cells
         ]
-        print_json({**found.model.content, "traces": cells})
+        refused = {"runs_there": not found.refused, "refused_calls": list(found.refused)}
+        print_json({**found.model.content, "traces": cells, **refused})
         return
+    _say_refused(found.refused, path)
     print_table(
         ["n", "GPUs", "natively", f"on {path}", "T_gpu", "T_cpu", "T_com"],
         [
@@ -190,6 +201,12 @@ def content(found: TraceForecast) -> dict[str, object]:
     }
 
 
+def _say_refused(refused: tuple[str, ...], path: str) -> None:
+    if refused:
+        said = in_words(refused, path)
+        print(f"{said[0].upper()}{said[1:]}.")
+
+
 def longer_by_much(found: TraceForecast) -> bool:
     """Whether one would do something about it."""
     return found.extra > MUCH * found.native
@@ -213,9 +230,7 @@ def _signed(seconds: float) -> str:
 
 def show(found: TraceForecast) -> None:
     """The answer for people."""
-    if found.refused:
-        said = in_words(found.refused, found.path)
-        print(f"{said[0].upper()}{said[1:]}.")
+    _say_refused(found.refused, found.path)
     print(f"A step on {found.path}: {duration(found.seconds)}", end="")
     print(f" (90 %: {duration(found.low)} ... {duration(found.high)}), {found.ratio:.3g} times")
     print(

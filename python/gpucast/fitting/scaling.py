@@ -102,7 +102,12 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         cells = cells.where(_evenly(cells, MOST_CELLS))
     found, ahead = _fitted(cells, look_ahead=look_ahead)
     traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
-    warnings = [*problem.warnings, *_thin(cells, traced=traced), *_unlike(found, cells), *ahead.warnings()]
+    warnings = [
+        *problem.warnings,
+        *_thin(cells, traced=traced),
+        *_unlike(found, cells),
+        *ahead.warnings(),
+    ]
     quality = _quality(found, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
     components = [

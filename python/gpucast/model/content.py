@@ -575,6 +575,15 @@ class Scaling:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
+class SimulatedCell:
+    """A cell that was simulated; ``sd``: of ln T by what the path's calls cost."""
+
+    n: Positive
+    gpus: Count
+    sd: NotNegative
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
 class SimulatedSteps:
     """What steps are uncertain by that were simulated on a path, not measured there.
 
@@ -582,10 +591,13 @@ class SimulatedSteps:
         com: sd of the logarithm of the factor on T_com that all cells have in common: what the
             path's calls cost. More cells do not tell it.
         visit: sd of ln T of a measurement about the expected step.
+        cells: by how much the path's costs move each cell that was simulated; the factor is that of
+            all of them together. Empty: alike.
     """
 
     com: NotNegative
     visit: NotNegative
+    cells: list[SimulatedCell] = field(default_factory=list)
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)

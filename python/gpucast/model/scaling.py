@@ -135,6 +135,21 @@ class ScalingModel(FittedScaling, Forecaster):
         weight = np.maximum(weight, _LEAST_WEIGHT)
         return np.asarray(weight @ shares_of(timed) / weight.sum(axis=1, keepdims=True))
 
+    def _moved(self, n: Array, gpus: Array) -> Array:
+        """By how much ln of factors on the parts moves ln T of cells, (cells, 3): their shares, and
+        of simulated cells what their draws say."""
+        shares = self._shares(n, gpus)
+        known = None if self.simulated is None else self.simulated.cells
+        if not known or self.simulated is None or self.machine_factors is not None:
+            return shares
+        own = np.array([[each.n, each.gpus, each.sd] for each in known])
+        weight = np.exp(-_apart(n, gpus, own[:, 0], own[:, 1]) / _SIMULATED_LENGTH)
+        weight = np.maximum(weight, _LEAST_WEIGHT)
+        # Interpolated is by how much T_com moves, which is a property of the calls.
+        of_com = own[:, 2] / np.maximum(self._shares(own[:, 0], own[:, 1])[:, 2], _LEAST_SHARE)
+        sd = np.exp(weight @ np.log(of_com) / weight.sum(axis=1))
+        return np.column_stack([shares[:, :2], shares[:, 2] * sd / self.simulated.com])
+
     def _factor(self, n: Array, gpus: Array) -> Array:
         """On times of cells, of the machine that is forecast."""
         return np.asarray(self._shares(n, gpus) @ np.exp(self.log_factors), dtype=np.float64)
@@ -222,12 +237,13 @@ class ScalingModel(FittedScaling, Forecaster):
     def _forecasts(self, n: Array, gpus: Array, interval: Interval, more: Array) -> Forecasts:
         """``more``: variance of ln T beyond what is known of these cells."""
         within = np.full(n.size, self._visit**2)
-        common = self.common_variance(self._shares(n, gpus), interval) + more
+        common = self._common(n, gpus, interval) + more
         nodes = self.nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
         if common.any():
             # The forecast itself, the median of a mixture, stays where it is.
-            _, *times[1:3] = self.core.forecast(n, gpus, nodes, within + common)[:3]
+            apart = self._as_known * (within + common)
+            _, *times[1:3] = self.core.forecast(n, gpus, nodes, apart)[:3]
         factor = self._factor(n, gpus)
         seconds, low, high, mean_low, mean_high = (factor * each for each in times)
         parts = np.exp(self.log_factors) * self._measured_parts(n, gpus, parts)
@@ -268,8 +284,7 @@ class ScalingModel(FittedScaling, Forecaster):
         """From cells to those whose parts are known, in the logarithms, (cells, known)."""
         measured = self.scaling.parts
         assert measured is not None
-        along_n = np.abs(np.log(n[:, None] / np.array(measured.n)))
-        return np.asarray(along_n + np.abs(np.log(gpus[:, None] / np.array(measured.gpus))))
+        return _apart(n, gpus, np.array(measured.n), np.array(measured.gpus, dtype=np.float64))
 
     def _measured_parts(self, n: Array, gpus: Array, parts: Array) -> Array:
         """Parts of forecasts (s, columns GPU, host, communication) as the forms say, moved by how
@@ -313,8 +328,28 @@ class ScalingModel(FittedScaling, Forecaster):
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         times = joint_draws(lambda a, b: self._drawn(a, b, count), self.seconds, n, gpus)
-        factors = self.drawn_factors(count, interval) @ self._shares(n, self._traced_on(gpus)).T
+        factors = self._drawn_common(n, self._traced_on(gpus), count, interval)
         return np.asarray(times * factors, dtype=np.float64)
+
+    def _common(self, n: Array, gpus: Array, interval: Interval) -> Array:
+        """Variance of ln T by factors that cells share."""
+        covariance = self.common_factors.covariance(interval, self.machine_factors, self.t90)
+        moved = self._moved(n, gpus)
+        return np.asarray(np.einsum("ci,ij,cj->c", moved, covariance, moved), dtype=np.float64)
+
+    def _drawn_common(self, n: Array, gpus: Array, count: int, interval: Interval) -> Array:
+        """Draws of what factors that cells share do to their times, (count, cells)."""
+        drawn = self.drawn_factors(count, interval)
+        shares, moved = self._shares(n, gpus), self._moved(n, gpus)
+        if np.array_equal(shares, moved):
+            return np.asarray(drawn @ shares.T, dtype=np.float64)
+        return np.asarray(np.exp(np.log(drawn) @ moved.T), dtype=np.float64)
+
+    @property
+    def _as_known(self) -> float:
+        """On variances that the core takes for estimated (Student's t) and that are simulated, so
+        that their intervals are a normal distribution's."""
+        return 1.0 if self.simulated is None else (Z90 / self.t90) ** 2
 
     def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
         seed = zlib.crc32(np.array(self.scaling.cells.seconds).tobytes())
@@ -354,7 +389,7 @@ class ScalingModel(FittedScaling, Forecaster):
         if self.simulated is not None:
             # What a visit differs by, its repetitions share.
             of_median = 1 / np.array(visits or [1] * len(repetitions))
-        variance = self._visit**2 * of_median + rounding + found.common
+        variance = self._as_known * (self._visit**2 * of_median + rounding + found.common)
         gpus = self._traced_on(found.gpus)
         ends = self.core.forecast(found.n, gpus, self.nodes_of(gpus), variance)
         factor = self._factor(found.n, gpus)
@@ -435,6 +470,11 @@ class ScalingModel(FittedScaling, Forecaster):
 def _hats(axis: Array, values: Array) -> Array:
     """Weights of linear interpolation between the axis' nodes: a row a node, a column a value."""
     return np.array([np.interp(values, axis, row) for row in np.eye(axis.size)])
+
+
+def _apart(n: Array, gpus: Array, known_n: Array, known_gpus: Array) -> Array:
+    """Distances of cells from others in the logarithms, (cells, others)."""
+    return np.abs(np.log(n[:, None] / known_n)) + np.abs(np.log(gpus[:, None] / known_gpus))
 
 
 def _shares(parts: Array) -> Array:

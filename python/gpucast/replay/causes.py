@@ -66,9 +66,7 @@ def causes_of(
     least = WORTH_SAYING * max(abs(extra), 0.1 * native)
     items = _items(program, costs)
     costs_of, left = _shared_out(program, costs, items, seconds)
-    found = [
-        (item.words, item.per_step, each) for item, each in zip(items, costs_of, strict=True)
-    ]
+    found = [(item.words, item.per_step, each) for item, each in zip(items, costs_of, strict=True)]
     rest = left - native
     found.append((REST if rest >= 0 else SOONER, 0.0, rest))
     found.sort(key=lambda each: -each[2])

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from gpucast.replay.causes import WORTH_SAYING, Cause, Help, causes_of, helps_of
 from gpucast.replay.path import PathCosts, forwarded
@@ -24,6 +25,8 @@ from gpucast.replay.step_times import median_seconds, native_seconds, simulated_
 from gpucast.util.units import duration
 
 DRAWS = 100
+VISITS = 20
+"""Of each draw."""
 MOST_CALLS = 4_000_000
 """That all draws simulate together."""
 FEWEST_DRAWS = 8
@@ -129,30 +132,49 @@ def _doubts(found: TraceForecast) -> list[str]:
     return said
 
 
+@dataclass(frozen=True)
+class Draw:
+    """What might as well be the truth of a path, the same for all programs on it.
+
+    Attributes:
+        costs: of its calls.
+        later: s by which kernels begin later than they were recorded to.
+    """
+
+    costs: PathCosts
+    later: float
+
+    def step_seconds(self, program: CallProgram) -> Seconds:
+        """The steady steps of a program in a simulation."""
+        there, messages = forwarded(program, self.costs)
+        later = self.later * (there.operation == Operation.launch)
+        latency = np.maximum(there.latency + later, 0)
+        return simulated_seconds(replace(there, latency=latency), messages)
+
+
+def draws_of(costs: PathCosts, count: int, seed: int) -> list[Draw]:
+    """So many draws of a path; the first of more draws are those of fewer."""
+    random = np.random.default_rng(seed)
+    return [Draw(_drawn(costs, random), LATENCY * random.standard_normal()) for _ in range(count)]
+
+
 def _spread(
     program: CallProgram, costs: PathCosts, seconds: float, draws: int, seed: int
 ) -> Seconds:
     """Step times of draws around ``seconds``."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng((seed, 1))
     count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
     found = np.empty(count)
-    for at in range(count):
-        there, messages = forwarded(program, _drawn(costs, random))
-        shift = LATENCY * random.standard_normal()
-        latency = np.maximum(there.latency + shift * (there.operation == Operation.launch), 0)
-        steps = simulated_seconds(replace(there, latency=latency), messages)
+    for at, draw in enumerate(draws_of(costs, count, seed)):
+        steps = draw.step_seconds(program)
         found[at] = np.median(random.choice(steps, steps.size))
     if count < draws:
         # Few draws tell a width, not its ends.
         deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
         found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
-    return np.asarray(found * np.exp(costs.spread_visit * random.standard_normal(found.size)))
-
-
-def drawn_costs(costs: PathCosts, count: int, seed: int) -> list[PathCosts]:
-    """Draws of what the path's calls cost; the same for any program."""
-    random = np.random.default_rng(seed)
-    return [_drawn(costs, random) for _ in range(count)]
+    # Each draw with visits evenly over their quantiles: fewer draws tell the ends.
+    visits = costs.spread_visit * ndtri((np.arange(VISITS) + 0.5) / VISITS)
+    return np.outer(found, np.exp(visits)).reshape(-1)
 
 
 def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:

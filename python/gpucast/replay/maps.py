@@ -19,6 +19,7 @@ from gpucast.replay.program import Seconds
 from gpucast.replay.skeletons import step_costs
 from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.replay.what_if import said_of, traced_programs
+from gpucast.traces.steps import Steps
 from gpucast.traces.trace import Trace
 from gpucast.util.units import duration, percent
 
@@ -144,19 +145,23 @@ def network_map(
     machine: str | None = None,
     network: Network | None = None,
     range_name: str | None = None,
+    steps: Steps | None = None,
 ) -> NetworkMap:
     """The map of a traced program on a path.
 
     Args:
         data: launches and transfers of that path, native ones beside them if there are.
         network: one to mark.
-        range_name: the NVTX range that is a step; None: what repeats.
+        range_name: the NVTX range that is a step; None: what repeats. steps: where they were found
+            already.
 
     Raises:
         InputError: no repeating step, or what the path's costs need was not measured.
     """
     costs = step_costs(data, path, machine=machine)
-    programs = traced_programs(trace, range_name, most_steps=MOST_STEPS, at_once=AT_ONCE)
+    programs = traced_programs(
+        trace, range_name, steps=steps, most_steps=MOST_STEPS, at_once=AT_ONCE
+    )
     native = max(native_seconds(each) for each in programs)
     trips, bandwidths = _axes(sum(map(len, programs)))
     pairs = [(each, native_seconds(each) - median_seconds(each)) for each in programs]

@@ -21,7 +21,7 @@ _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 
 _DRIVER = re.compile("cu[A-Z]")
 
-FORWARDED = frozenset("cuda" + name for name in """
+_NAMES = """
     CreateChannelDesc
     DeviceCanAccessPeer DeviceDisablePeerAccess DeviceEnablePeerAccess DeviceGetAttribute
     DeviceGetByPCIBusId DeviceGetCacheConfig DeviceGetP2PAttribute DeviceGetPCIBusId
@@ -47,7 +47,9 @@ FORWARDED = frozenset("cuda" + name for name in """
     StreamCreate StreamCreateWithFlags StreamCreateWithPriority StreamDestroy StreamGetDevice
     StreamGetFlags StreamGetId StreamGetPriority StreamIsCapturing StreamQuery StreamSynchronize
     StreamWaitEvent
-""".split())  # fmt: skip
+"""
+
+FORWARDED = frozenset("cuda" + name for name in _NAMES.split())
 
 
 def refused_calls(trace: Trace, programs: Sequence[CallProgram]) -> tuple[str, ...]:

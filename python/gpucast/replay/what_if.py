@@ -12,7 +12,7 @@ from gpucast.replay.network import Network
 from gpucast.replay.program import CallProgram, Operation
 from gpucast.replay.refused import refused_calls
 from gpucast.replay.skeletons import step_costs
-from gpucast.traces.steps import find_steps
+from gpucast.traces.steps import Steps, find_steps
 from gpucast.traces.trace import Trace
 
 MOST_CALLS_AT_ONCE = 400_000
@@ -28,6 +28,7 @@ def trace_on_path(
     machine: str | None = None,
     network: Network | None = None,
     range_name: str | None = None,
+    steps: Steps | None = None,
     draws: int = DRAWS,
     seed: int = 1,
 ) -> TraceForecast:
@@ -36,13 +37,14 @@ def trace_on_path(
     Args:
         data: launches and transfers of that path, native ones beside them if there are.
         network: another network than the one they were measured on.
-        range_name: the NVTX range that is a step; None: what repeats.
+        range_name: the NVTX range that is a step; None: what repeats. steps: where they were found
+            already.
 
     Raises:
         InputError: no repeating step, or what the path's costs need was not measured.
     """
     costs = step_costs(data, path, machine=machine, network=network)
-    programs = traced_programs(trace, range_name)
+    programs = traced_programs(trace, range_name, steps=steps)
     found = [forecast(each, costs, draws=draws, seed=seed) for each in programs]
     slowest = max(found, key=lambda each: each.seconds)
     return replace(
@@ -56,6 +58,7 @@ def traced_programs(
     trace: Trace,
     range_name: str | None = None,
     *,
+    steps: Steps | None = None,
     most_steps: int = MOST_STEPS,
     at_once: int = MOST_CALLS_AT_ONCE,
 ) -> list[CallProgram]:
@@ -65,7 +68,7 @@ def traced_programs(
         InputError: no repeating step.
     """
     found = []
-    for of in find_steps(trace, range_name).processes:
+    for of in (steps or find_steps(trace, range_name)).processes:
         calls = max(1, int(of.calls.mean()))
         most = max(ENOUGH_STEPS, min(most_steps, at_once // calls))
         found.append(program_of(trace, of, most_steps=most))
