@@ -10,6 +10,10 @@ from __future__ import annotations
 import os
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: work ends as after Ctrl-C."""
+
+
 class GpucastError(Exception):
     """The work could not be done although the input was understood (exit status 1)."""
 

@@ -161,7 +161,7 @@ def test_what_was_run_otherwise_is_measured_anew_and_said(run: Run, tmp_path: Pa
         stream.write("# another version\n")
     status, out, err = run(*measure)
     assert (status, only_json(out)["measured"]) == (0, 2)
-    assert "has 2 visits of these cells with another command" in err
+    assert "has 2 visits of these cells by another command or program" in err
 
 
 def test_a_budget_visits_a_start_design_and_what_tells_most(run: Run, tmp_path: Path) -> None:
@@ -248,9 +248,60 @@ def test_interrupted_it_ends_the_program_that_runs(tmp_path: Path, number: signa
     if number == signal.SIGKILL:
         assert process.returncode == -signal.SIGKILL
     else:
-        assert process.returncode == 130
-        assert err.splitlines()[-1] == "gpucast: interrupted"
+        assert process.returncode == 128 + number
+        said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+        assert err.splitlines()[-1] == f"gpucast: {said[number]}"
         assert not list((tmp_path / "data.logs").glob("*.run"))
     assert out == ""
     assert until(lambda: not _is_running(running))
     assert len(visits(path)) == 2
+
+
+def test_a_program_that_was_compiled_anew_is_another(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "bin" / "toy"
+    text = f"#!{sys.executable}\nprint('took 1 ms')\n"
+
+    def installed(folder: str, text: str) -> Path:
+        path = tmp_path / folder / "toy"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    installed("bin", text)
+    (tmp_path / "program.yaml").write_text(
+        "program: toy\npath: host\ncommand: [toy, '{n}']\nsizes: [1000]\ngpus: [1]\n"
+        f"environment: {{PATH: '{script.parent}'}}\n"
+        "result: {regex: 'took (?P<t>.*) ms', unit: ms}\n"
+    )
+    measure = ("measure", "--program", tmp_path / "program.yaml", "-o", tmp_path / "d.jsonl")
+
+    def measured() -> int:
+        status, out, err = run(*measure, "--json", "--quiet")
+        assert status == 0, err
+        found = only_json(out)["measured"]
+        assert isinstance(found, int)
+        return found
+
+    assert measured() == 1
+    script.unlink()
+    installed("bin", text)  # the same again, at another time
+    assert measured() == 0
+    installed("bin", text + "# compiled anew\n")
+    assert measured() == 1
+
+
+def test_a_script_that_a_command_names_is_part_of_what_is_run(run: Run, tmp_path: Path) -> None:
+    from gpucast.measure.described import reading
+
+    (tmp_path / "bench.py").write_text("print(1)\n")
+    program = described(tmp_path, ('toy.py, "{n}"', "'{here}/bench.py', \"{n}\""))
+
+    def digest() -> str:
+        (only,) = reading.runs_of(reading.read(program), [1000], [1])
+        return only.digest
+
+    first = digest()
+    assert digest() == first
+    (tmp_path / "bench.py").write_text("print(2)\n")
+    assert digest() != first

@@ -38,7 +38,7 @@ def interrupted(folder: Path, number: signal.Signals, sizes: list[int], times: i
         process.send_signal(number)
         process.communicate(timeout=HANG)
         # 0 and the signal itself: the campaign had come to its end, or was leaving.
-        assert process.returncode in (130, -number, 0)
+        assert process.returncode in (128 + number, -number, 0)
         holding.unlink(missing_ok=True)
         if path.exists():
             assert set(visits_of_whole(path).values()) <= {1}

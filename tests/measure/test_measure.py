@@ -125,9 +125,10 @@ def test_interrupted_it_ends_its_program_and_keeps_what_is_there(
     assert children
     process.send_signal(number)
     status, out, err = ended(process)
-    assert status == 130
+    assert status == 128 + number
     assert out == ""
-    assert err.splitlines()[-1] == "gpucast: interrupted"
+    said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+    assert err.splitlines()[-1] == f"gpucast: {said[number]}"
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     assert set(cells(path).values()) == {1}
 

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple, cast
 
 import typer
 
-from gpucast.errors import GpucastError, from_os_error
+from gpucast.errors import GpucastError, Terminated, from_os_error
 from gpucast.util import version as installed
 
 
@@ -51,6 +51,8 @@ HELP = ("-h", "--help")
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+TERMINATED = 143
+"""128 and the signal's number, as shells have it."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -66,6 +68,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # even the interpreter's own flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except Terminated:
+        _say("terminated")
+        return TERMINATED
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
         return INTERRUPTED

@@ -12,6 +12,7 @@ from gpucast.cli import measure_program, options
 from gpucast.cli.measure_program import terminated_as_interrupted
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, duration, sizes, words
+from gpucast.cli.until import questions
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 from gpucast.util.units import percent
@@ -53,6 +54,15 @@ def command(
         float | None,
         typer.Option(
             help="Of --program: as --budget, in hours of the GPUs that runs have.",
+            show_default=False,
+        ),
+    ] = None,
+    until: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUESTION",
+            help="Until it is sure: 'best n=3e6' (best GPU count: 95 % sure, or a wrong one costs "
+            "1 %), 'forecast n=3e6 gpus=8 within=10%'. Several: until all are.",
             show_default=False,
         ),
     ] = None,
@@ -124,6 +134,7 @@ def command(
             gpu_hours=gpu_hours,
             visits=visits,
             machine=_label(machine),
+            until=questions(until or ()),
             dry_run=dry_run,
             quiet=quiet,
             as_json=json,
@@ -150,6 +161,7 @@ def command(
         machine=_label(machine),
         launcher=_launcher(launcher),
         secret_file=secret_file,
+        until=questions(until or ()),
     )
     with terminated_as_interrupted(), Store(output) as store:
         for text in store.warnings:
@@ -207,6 +219,7 @@ def _print(report: Report) -> None:
         ],
         "llrrrrl",
     )
+    measure_program.print_answers(report)
     if not report.fits:
         return
     print()

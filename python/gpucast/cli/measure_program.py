@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from gpucast.cli.output import print_json, warn
-from gpucast.errors import InputError
+from gpucast.errors import InputError, Terminated
 from gpucast.util.tables import print_table
 from gpucast.util.units import long_duration, number, percent
 
 if TYPE_CHECKING:
+    from gpucast.design.questions import Question
     from gpucast.measure.described.campaign import Request as ProgramRequest
     from gpucast.measure.described.dry_run import Plan
-    from gpucast.measure.report import Report
+    from gpucast.measure.report import AnswerReport, Report
 
 
 def command(
@@ -32,6 +33,7 @@ def command(
     gpu_hours: float | None,
     visits: int | None,
     machine: str | None,
+    until: Sequence[Question],
     dry_run: bool,
     quiet: bool,
     as_json: bool,
@@ -48,7 +50,7 @@ def command(
         raise InputError(f"{gpu_hours:g} is no time greater than 0", field="--gpu-hours")
     program = reading.read(description)
     request = Request(
-        program, reading.runs_of(program, n, gpus), visits, budget, gpu_hours, machine
+        program, reading.runs_of(program, n, gpus), visits, budget, gpu_hours, machine, until
     )
     if dry_run:
         _show(request, output, as_json)
@@ -72,8 +74,15 @@ def command(
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole.
+
+    Only the exit status differs: batch systems and scripts tell the two apart by it.
+    """
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
@@ -105,8 +114,30 @@ def _total(plan: Plan) -> str:
     if unknown and plan.visits:
         text += "; cost not known before a first visit"
     if plan.chosen:
-        text += "; with a budget, those that tell most, in an order chosen on the way"
+        text += "; of these the ones that tell most, in an order chosen on the way"
     return text
+
+
+def print_answers(report: Report) -> None:
+    """Of each question what is known, whether that is enough, and what more would take."""
+    if not report.answers:
+        return
+    print()
+    several = len({(each.path, each.series) for each in report.answers}) > 1
+    for each in report.answers:
+        which = f"{each.path} {each.series}: " if several else ""
+        print(f"{which}{each.answer.question}? {each.answer.text}; {_verdict(each)}")
+
+
+def _verdict(found: AnswerReport) -> str:
+    if found.answer.sure:
+        return "sure enough"
+    if not found.seconds_left or found.gpu_hours_left is None:
+        return "not sure enough, and no few visits of these cells would make it so"
+    return (
+        f"not sure enough: about {long_duration(found.seconds_left)} more "
+        f"({found.gpu_hours_left:.2g} GPU hours)"
+    )
 
 
 def _print(report: Report) -> None:
@@ -118,6 +149,7 @@ def _print(report: Report) -> None:
         ],
         "llrrrrl",
     )
+    print_answers(report)
     print()
     print_table(
         ["program", "case", "cells", "model", "median", "95 %"],

@@ -52,6 +52,12 @@ class Lines:
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """Nothing: the table at the end says it."""
 
+    def answered(self, path: str, series: StepSelection, text: str) -> None:
+        """A line."""
+        if not self._quiet:
+            which = f" {series}" if series.schedule else ""
+            _print(f"{path}{which}: {text}")
+
     def say(self, text: str) -> None:
         """A line, quiet or not."""
         _print(f"gpucast: {' '.join(text.split())}")
@@ -79,6 +85,11 @@ class Bar:
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """The error of the fit so far."""
         self._bar.update(self._task, fit=f"fit {100 * error:.1f} %")
+
+    def answered(self, path: str, series: StepSelection, text: str) -> None:
+        """A line above the bar."""
+        which = f" {series}" if series.schedule else ""
+        self._bar.console.print(f"{path}{which}: {text}", highlight=False, markup=False)
 
     def say(self, text: str) -> None:
         """A line above the bar."""

@@ -262,10 +262,14 @@ class Visit(_Model):
     """A visit of a cell by ``gpucast measure`` with a program that is not gpucast's."""
 
     digest: Label = Field(
-        description="of what was run: command, contents of files, environment, n, gpus"
+        description="of what was run: command, contents of files and of the program, environment, "
+        "n, gpus"
     )
     number: Count = Field(description="1 for the first visit of the cell")
     seconds: Positive = Field(description="that it took, with start, end and warm-up")
+    job: Label | None = Field(None, description="of a cluster, that made the visit")
+    node: Label | None = Field(None, description="of a cluster, where it was made")
+    gpu_uuids: list[Label] | None = Field(None, description="of the GPUs of the job")
 
 
 class Step(_Measurement):

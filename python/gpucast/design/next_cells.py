@@ -90,14 +90,27 @@ class Advice:
     """Cells to visit, the one that tells most per second first.
 
     Attributes:
-        before, after: without and with these visits, relative: half-width of the 90 % interval of
-            the expected time or sum (root mean square over what is asked), or what a wrong best
-            count costs on average.
+        order: which candidate each visit is of, in the order in which they tell most.
+        gains: what each tells per second.
+        open: what is left open before the first and after each, relative: half-width of the 90 %
+            interval of the expected time or sum (root mean square over what is asked), or what a
+            wrong best count costs on average.
     """
 
     cells: list[NextCell]
-    before: float
-    after: float
+    order: list[int] = field(repr=False)
+    gains: list[float] = field(repr=False)
+    open: list[float] = field(repr=False)
+
+    @property
+    def before(self) -> float:
+        """What is open without these visits."""
+        return self.open[0]
+
+    @property
+    def after(self) -> float:
+        """What is open with all of them."""
+        return self.open[-1]
 
 
 def next_cells(
@@ -109,6 +122,7 @@ def next_cells(
     most: Sequence[int] | None = None,
     count: int | None = 5,
     budget: float = np.inf,
+    least: int = 1,
 ) -> Advice | None:
     """The visits that make what is asked surest per second; None where the model's uncertainty is
     not known, or nothing may be visited.
@@ -118,7 +132,8 @@ def next_cells(
         costs: of a visit of each, s; as ``gpucast measure`` takes for steps of the forecast length
             if not said.
         most: visits that each candidate may get; one if not said.
-        count: how many visits at most; ``budget``: seconds of them together.
+        count: how many visits at most; ``budget``: seconds of them together; ``least``: so many
+            even if these cost more.
 
     Raises:
         InputError: a GPU count whose communication cost the data cannot know.
@@ -132,7 +147,7 @@ def next_cells(
     if costs is None:
         costs = np.array([Timing().cell_seconds(float(each)) for each in found.seconds])
     goal = _goal(ask, known)
-    visits = order(known, goal, noise, costs, most=most, count=count, budget=budget)
+    visits = order(known, goal, noise, costs, most=most, count=count, budget=budget, least=least)
     spread = np.sqrt(np.diag(known.covariance)[: n.size])
     times = {c: visits.cells.count(c) for c in dict.fromkeys(visits.cells)}
     return Advice(
@@ -148,8 +163,9 @@ def next_cells(
             )
             for c, count in times.items()
         ],
-        before=_shown(ask, visits.open[0]),
-        after=_shown(ask, visits.open[-1]),
+        order=visits.cells,
+        gains=visits.gains,
+        open=[_shown(ask, left) for left in visits.open],
     )
 
 

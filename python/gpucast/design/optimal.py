@@ -178,6 +178,7 @@ def order(
     most: Sequence[int] | None = None,
     count: int | None = None,
     budget: float = np.inf,
+    least: int = 1,
 ) -> Visits:
     """The visits to make next, the one that tells most per second first.
 
@@ -186,7 +187,7 @@ def order(
         seconds: what a visit of each cell costs.
         most: how often each cell may be visited; once if not said.
         count: how many visits at most.
-        budget: seconds of all visits together. The first is made even if it costs more.
+        budget: seconds of all visits together. The first ``least`` are made even if they cost more.
     """
     cells = known.cells.shape[1]
     room = np.ones(cells, dtype=int) if most is None else np.array(most)
@@ -200,7 +201,7 @@ def order(
         moves = K[:cells, cells:] / np.sqrt(seen)[:, None]
         gains = np.where(room > 0, goal.gains(moves, means) / seconds, -np.inf)
         c = int(np.argmax(gains))
-        if found.cells and spent + seconds[c] > budget:
+        if len(found.cells) >= least and spent + seconds[c] > budget:
             break
         means = means + draws.permutation(_normals(_DRAWS))[:, None] * moves[c]
         K = K - np.outer(K[:, c], K[c]) / seen[c]

@@ -100,6 +100,7 @@ class Campaign:
             for occupant in occupants():
                 run.note(f"a GPU is in use by another program: {occupant}")
         self._report.paths.append(run.run())
+        self._report.answers += run.answers()
         for series in dict.fromkeys(cell.series for cell in cells):
             self._report.fits.append(_report_of(path, series, run.fit_of(series)))
 
@@ -114,6 +115,8 @@ class Campaign:
 def _timing(request: Request) -> Timing:
     if request.cell_seconds is not None:
         return Timing.of_cell(request.cell_seconds)
+    if request.budget is None and request.until:
+        return Timing.of_budget(float("inf"))
     return Timing() if request.budget is None else Timing.of_budget(request.budget)
 
 

@@ -16,9 +16,11 @@ from gpucast.errors import InputError
 from gpucast.fitting.fit import fit_own
 from gpucast.measure import programs
 from gpucast.measure.programs import ProgramError
+from gpucast.measure.report import AnswerReport
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
 from gpucast.measure.store import Store
 from gpucast.measure.suite import Suite
+from gpucast.measure.until import answers_of, by_series, ended_by
 from gpucast.measure.work import PathReport, Watcher, Work
 from gpucast.model.fitted import Model
 
@@ -42,9 +44,12 @@ class PathRun:
         self._costs = Costs(work.path.kind, work.timing)
         self._left: list[Cell] = []  # of this pass over the cells
         self._visits: Counter[Cell] = Counter()
-        self._most = work.request.visits or (VISITS if work.has_budget else 1)
+        self._most = work.request.visits or (VISITS if work.chooses else 1)
         self._fits: dict[StepSelection, Model] = {}
         self._why_not: dict[StepSelection, str] = {}
+        self._until = by_series(
+            work.request.until, work.cells, self._costs, self._visits, self._most
+        )
         self._fit_seconds = 0.0
         self._unfitted: set[StepSelection] = set()
         self._lost = False  # the last cell failed: perhaps its device is lost
@@ -110,15 +115,17 @@ class PathRun:
             work.path, self._environment, self._machine, work.timing, work.launcher
         ) as stepper:
             # With a budget, the design says which cells are visited again.
-            for visit in [self._most - 1] if work.has_budget else range(self._most):
+            for visit in [self._most - 1] if work.chooses else range(self._most):
                 self._left = [cell for cell in work.cells if self._visits[cell] <= visit]
                 self._pass(rounds, stepper)
         if self._to_do() and self.report.status == "complete":
-            self.report.status = "budget"
+            self.report.status = ended_by(self._until) or "budget"
 
     def _pass(self, rounds: Rounds, stepper: programs.Stepper) -> None:
         """Once over the cells that are left."""
         while self._left and self._work.seconds_left() > self._fit_seconds:
+            if ended_by(self._until):
+                break
             batch = rounds.next_round(self._left, self._work.seconds_left())
             if not batch:
                 break
@@ -129,7 +136,7 @@ class PathRun:
             self._fit_new()
 
     def _rounds(self) -> Rounds:
-        if not self._work.has_budget:
+        if not self._work.chooses:
             return CheapestFirst(self._costs, lambda: self._fit_seconds)
         return Designed(
             self._work.cells,
@@ -139,6 +146,7 @@ class PathRun:
             visits=self._visits,
             most=self._most,
             sms=_multiprocessors(self._work.machine),
+            until=self._until,
         )
 
     def _measure_cell(self, stepper: programs.Stepper, cell: Cell) -> None:
@@ -164,7 +172,7 @@ class PathRun:
             self._costs.learn(cell, step)
             self._unfitted.add(cell.series)
             self.report.measured += 1
-            if self._work.has_budget and self._visits[cell] < self._most:
+            if self._work.chooses and self._visits[cell] < self._most:
                 self._left.append(cell)
             self._watcher.finished(self._path, str(cell), *self._progress(), step)
 
@@ -201,13 +209,29 @@ class PathRun:
                 model = fit_own(data, here, replicates=0)
             except InputError as error:
                 self._why_not[series] = error.message
+                self._ask(series, None)
                 continue
             self._fits[series] = model
             self._costs.take([cell for cell in self._work.cells if cell.series == series], model)
             assert model.quality is not None  # it was fitted, not read
             self._watcher.fitted(self._path, series, model.quality.median_relative_error)
+            self._ask(series, model)
         self._unfitted.clear()
         self._fit_seconds = time.monotonic() - begin
+
+    def _ask(self, series: StepSelection, model: Model | None) -> None:
+        """What is asked of a series whose fit is new."""
+        until = self._until.get(series)
+        if until is None:
+            return
+        left = [cell for cell in self._left if cell.series == series]
+        until.update(model, left, self._why_not.get(series, ""))
+        for text in until.in_words(self._costs):
+            self._watcher.answered(self._path, series, text)
+
+    def answers(self) -> list[AnswerReport]:
+        """To the questions, in the end."""
+        return answers_of(self._path, self._until, self._costs, lambda cell: cell.gpus / 3600)
 
     # ---- time ----
 
@@ -215,7 +239,13 @@ class PathRun:
         """Cells done and in all, and about how many seconds are left."""
         total = self._most * len(self._work.cells)
         to_do = self._to_do()
-        left = self._work.seconds_left() if self._work.has_budget else sum(map(self._costs, to_do))
+        takes = [each.seconds_left(self._costs) for each in self._until.values()]
+        if takes and None not in takes:
+            left = sum(each or 0.0 for each in takes)
+        elif self._work.has_budget:
+            left = self._work.seconds_left()
+        else:
+            left = sum(map(self._costs, to_do))
         return total - len(to_do), total, max(0.0, left)
 
     def _to_do(self) -> list[Cell]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
+from gpucast.design.questions import Answer
 from gpucast.measure.work import PathReport
 
 
@@ -24,6 +25,34 @@ class FitReport:
     why_not: str | None = None
 
 
+@dataclass(frozen=True)
+class AnswerReport:
+    """What the steps of a series say to a question.
+
+    Attributes:
+        sure: whether it is sure enough.
+        seconds_left: about what visits would take that make all questions to these steps sure; None
+            where nobody knows, or none do.
+        gpu_hours_left: the same, of the GPUs that they have.
+    """
+
+    path: str
+    series: str
+    answer: Answer
+    seconds_left: float | None = None
+    gpu_hours_left: float | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON values."""
+        return {
+            **asdict(self.answer),
+            "path": self.path,
+            "series": self.series or None,
+            "seconds_left": self.seconds_left,
+            "gpu_hours_left": self.gpu_hours_left,
+        }
+
+
 @dataclass
 class Report:
     """What became of a campaign, and what the fits say of it so far; JSON-ready by ``to_dict``."""
@@ -31,6 +60,7 @@ class Report:
     file: str
     paths: list[PathReport] = field(default_factory=list)
     fits: list[FitReport] = field(default_factory=list)
+    answers: list[AnswerReport] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:
@@ -48,4 +78,5 @@ class Report:
             "notes": [note for path in self.paths for note in path.notes],
             "paths": [vars(path) for path in self.paths],
             "fits": [vars(each) for each in self.fits],
+            "answers": [each.to_dict() for each in self.answers],
         }

@@ -11,12 +11,21 @@ from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell, PathKind, Timing, full, guess_seconds, pairs_of
 from gpucast.design.next_cells import Advice, Ask, next_cells
 from gpucast.design.optimal import START, start_design
+from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
+from gpucast.measure.until import Until
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster
 
 SECONDS = 4.0
 """Seconds of measuring between two fits."""
+
+FIT_SECONDS = 0.2
+"""Seconds of fitting that each visit may cost."""
+
+MOST_CELLS = 200
+"""Of a series' cells so many at most are asked for, and as many chosen between: three matrices of
+their covariance take some megabytes, of a thousand cells a hundred."""
 
 
 class Costs:
@@ -75,6 +84,9 @@ class Designed:
     """Visits spread over the time: in each part of it a visit of the start design's cells of each
     series, then what tells most per second about forecasts of all cells (``design.next_cells``).
     Within a part no cell is visited twice: what differs from minute to minute would hardly differ.
+
+    Where questions are asked, after the start design what tells most about these, in no parts:
+    nobody knows how long it will take.
     """
 
     def __init__(
@@ -87,6 +99,7 @@ class Designed:
         visits: Mapping[Cell, int],
         most: int = 1,
         sms: int = 0,
+        until: Mapping[StepSelection, Until] | None = None,
     ) -> None:
         """
         Args:
@@ -96,6 +109,7 @@ class Designed:
             visits: how often cells have been visited, kept up to date by the caller.
             most: parts of the time, and visits of a cell at most.
             sms: multiprocessors of a GPU; 0 where not known.
+            until: questions to each series, kept up to date by the caller; None: to none.
         """
         self._series: dict[StepSelection, list[Cell]] = {}
         for cell in cells:
@@ -106,6 +120,7 @@ class Designed:
         self._visits = visits
         self._most = most
         self._sms = sms
+        self._until = until or {}
         self._all: float | None = None  # seconds of the whole path
         self._part = 0
         self._seen: set[Cell] = set()  # in this part
@@ -123,16 +138,21 @@ class Designed:
         return batch
 
     def _chosen(self, open_: Set[Cell], seconds_left: float) -> list[Cell]:
-        round_seconds = min(_round_seconds(self._fit_seconds()), seconds_left)
+        fit_seconds = self._fit_seconds()
+        least = max(1, round(fit_seconds / FIT_SECONDS))
+        round_seconds = min(_round_seconds(fit_seconds), seconds_left)
         again = [cell for cell in self._again if cell in open_]
         start = self._start(open_, seconds_left) or sorted(again, key=self._costs)
         if start:
-            return _up_to(round_seconds, start, self._costs)
-        return self._best(open_, round_seconds, seconds_left)
+            return _up_to(round_seconds, start, self._costs, least)
+        return self._best(open_, round_seconds, seconds_left, least)
 
     def _enter_part(self, seconds_left: float) -> None:
         """Where another part of the time begins, the start design's cells are due again, unless
         they would take more than half of it."""
+        if self._until:
+            self._seen.clear()
+            return
         if self._all is None:
             self._all = seconds_left
         part = min(self._most - 1, int(self._most * (1 - seconds_left / self._all)))
@@ -170,23 +190,31 @@ class Designed:
                 lacking += [usable[j] for j in chosen]
         return sorted(lacking, key=self._costs)
 
-    def _best(self, left: Set[Cell], seconds: float, seconds_left: float) -> list[Cell]:
+    def _best(self, left: Set[Cell], seconds: float, seconds_left: float, least: int) -> list[Cell]:
         """The cells that tell most per second, of all series together."""
         ranked: list[tuple[float, Cell]] = []
         for series, cells in self._series.items():
             among = [c for c in cells if c in left and self._costs(c) <= seconds_left]
             if among:
-                ranked += self._ranked(series, among, seconds)
+                ranked += self._ranked(series, among, seconds, least)
         ranked.sort(key=lambda item: -item[0])
-        return _up_to(seconds, [cell for _, cell in ranked], self._costs)
+        # What a plan would visit several times is visited once, and then fitted.
+        chosen = list(dict.fromkeys(cell for _, cell in ranked))
+        return _up_to(seconds, chosen, self._costs, least)
 
     def _ranked(
-        self, series: StepSelection, among: Sequence[Cell], seconds: float
+        self, series: StepSelection, among: Sequence[Cell], seconds: float, least: int
     ) -> list[tuple[float, Cell]]:
         """Cells of one series with what each tells per second, given those before it."""
         cells = self._series[series]
+        asked = self._until.get(series)
+        if asked is not None and asked.reached:
+            return []
+        if asked is not None and asked.plan is not None:
+            planned = zip(asked.plan.gains, asked.plan.order, strict=True)
+            return [(gain, cell) for gain, cell in planned if cell in set(among)]
         fitted = self._fits.get(series)
-        found = None if fitted is None else self._advice(fitted, cells, among, seconds)
+        found = None if fitted is None else self._advice(fitted, cells, among, seconds, least)
         if found is None:
             # What cannot be fitted yet needs cells more than anything else.
             visited = [j for j, cell in enumerate(cells) if cell not in set(among)]
@@ -196,12 +224,21 @@ class Designed:
         return [(each.gain, at[each.n, each.gpus]) for each in found.cells]
 
     def _advice(
-        self, model: Forecaster, cells: Sequence[Cell], among: Sequence[Cell], seconds: float
+        self,
+        model: Forecaster,
+        cells: Sequence[Cell],
+        among: Sequence[Cell],
+        seconds: float,
+        least: int,
     ) -> Advice | None:
-        ask = Ask.forecasts(*zip(*pairs_of(cells), strict=True))
+        asked = [cells[i] for i in spread_over(pairs_of(cells), MOST_CELLS)]
+        among = [among[i] for i in spread_over(pairs_of(among), MOST_CELLS)]
+        ask = Ask.forecasts(*zip(*pairs_of(asked), strict=True))
         costs = np.array([self._costs(cell) for cell in among])
         try:
-            return next_cells(model, ask, pairs_of(among), costs=costs, count=None, budget=seconds)
+            return next_cells(
+                model, ask, pairs_of(among), costs=costs, count=None, budget=seconds, least=least
+            )
         except InputError:  # a GPU count whose communication the data cannot know
             return None
 
@@ -215,13 +252,15 @@ def _round_seconds(fit_seconds: float) -> float:
     return max(SECONDS, 4 * fit_seconds)
 
 
-def _up_to(seconds: float, cells: Sequence[Cell], costs: Callable[[Cell], float]) -> list[Cell]:
-    """The first cells that together take so long; at least one."""
+def _up_to(
+    seconds: float, cells: Sequence[Cell], costs: Callable[[Cell], float], least: int = 1
+) -> list[Cell]:
+    """The first cells that together take so long; at least so many."""
     chosen: list[Cell] = []
     spent = 0.0
     for cell in cells:
         spent += costs(cell)
-        if chosen and spent > seconds:
+        if len(chosen) >= least and spent > seconds:
             break
         chosen.append(cell)
     return chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Literal, Protocol
@@ -12,9 +13,10 @@ import numpy as np
 from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell, Choice, Timing
+from gpucast.design.questions import Question
 from gpucast.measure.paths import Path
 
-Status = Literal["complete", "budget", "ended", "failed"]
+Status = Literal["complete", "sure", "unsure", "budget", "ended", "failed"]
 
 
 class Watcher(Protocol):
@@ -31,6 +33,9 @@ class Watcher(Protocol):
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """``error``: median relative error of the cells that were fitted."""
 
+    def answered(self, path: str, series: StepSelection, text: str) -> None:
+        """``text``: what a fit says to a question, and what it would take to be sure."""
+
     def say(self, text: str) -> None:
         """A line that should be seen."""
 
@@ -40,7 +45,8 @@ class PathReport:
     """What became of a path.
 
     Attributes:
-        status: complete; budget (used up); ended (before its end, see notes); failed (some cells).
+        status: complete; sure (of what was asked); unsure (no cells would make it surer); budget
+            (used up); ended (before its end, see notes); failed (some cells).
         transfers: records of transfers, launches and host memory written now.
         measured, skipped, failed: cells; skipped are those that the file had.
         gpu_hours: of a described program's runs; None where nobody counted them.
@@ -70,6 +76,7 @@ class Request:
         cell_seconds: of timed steps of a cell at most, each visit; None: what suits the budget.
         machine: name of this machine in the records; None: the file's, or a new one.
         launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
+        until: questions to the steps of each series; once all are sure, a path is done.
     """
 
     paths: tuple[Path, ...] | None = None
@@ -81,6 +88,7 @@ class Request:
     machine: str | None = None
     launcher: str | None = None
     secret_file: FilePath | None = None
+    until: Sequence[Question] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,11 @@ class Work:
     def has_budget(self) -> bool:
         """Whether its time is limited."""
         return bool(np.isfinite(self.deadline))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether cells are chosen."""
+        return self.has_budget or bool(self.request.until)
 
     def seconds_left(self) -> float:
         """Seconds that are left of its time."""

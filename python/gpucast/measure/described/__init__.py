@@ -2,6 +2,7 @@
 
 description  the file's keys
 reading      the file, checked
+executables  the programs of commands, told apart by their content
 runs         what is run for a size and a GPU count: words, files, environment, their digest
 binding      which GPUs a run may see
 running      one run, from its start to its end

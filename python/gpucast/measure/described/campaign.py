@@ -19,6 +19,7 @@ from gpucast.data.records import Machine, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
 from gpucast.design.cells import Cell
+from gpucast.design.questions import Question
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
@@ -32,6 +33,7 @@ from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed
 from gpucast.measure.store import Store
+from gpucast.measure.until import answers_of, by_series, ended_by
 from gpucast.measure.work import PathReport, Watcher
 from gpucast.model.forecaster import Forecaster
 from gpucast.util import units
@@ -52,6 +54,7 @@ class Request:
         visits: of each cell, in passes over all; with a budget, at most. None: once, or six times.
         budget: seconds of all of it; ``gpu_hours``: of GPUs that runs have. None: the whole grid.
         machine: name of this machine in the records; None: the file's, or a new one.
+        until: questions; once all are sure, nothing more is measured.
     """
 
     program: Program
@@ -60,16 +63,22 @@ class Request:
     budget: float | None = None
     gpu_hours: float | None = None
     machine: str | None = None
+    until: Sequence[Question] = ()
 
     @property
     def has_budget(self) -> bool:
-        """Whether cells are chosen."""
+        """Whether it ends when so much was spent."""
         return self.budget is not None or self.gpu_hours is not None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether cells are chosen."""
+        return self.has_budget or bool(self.until)
 
     @property
     def most(self) -> int:
         """Visits of a cell at most."""
-        return self.visits or (VISITS if self.has_budget else 1)
+        return self.visits or (VISITS if self.chooses else 1)
 
 
 class Visited:
@@ -91,6 +100,10 @@ class Visited:
         self._numbers[cell].add(number)
         self.counts[cell] = len(self._numbers[cell])
 
+    def made(self, cell: Cell) -> frozenset[int]:
+        """Numbers of the visits that it had."""
+        return frozenset(self._numbers[cell])
+
     def next(self, cell: Cell) -> int:
         """The number of its next visit."""
         made = self._numbers[cell]
@@ -101,6 +114,11 @@ def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
     """One pass over the cells. The order is drawn from what is run: the same in every start, and
     another in each pass."""
     return sorted(runs, key=lambda run: hashlib.sha256(f"{visit} {run.digest}".encode()).digest())
+
+
+def beside(data: str, what: str) -> Path:
+    """``x.jsonl`` has its logs in ``x.logs``; another name keeps its ending."""
+    return Path(f"{data.removesuffix('.jsonl')}.{what}")
 
 
 class DescribedCampaign:
@@ -115,14 +133,14 @@ class DescribedCampaign:
         self._series = StepSelection(
             path=self._path, program=self._program.program, case=self._program.case
         )
-        self._logs = Path(f"{store.name}.logs" if not store.name.endswith(".jsonl")
-                          else f"{store.name.removesuffix('.jsonl')}.logs")  # fmt: skip
+        self._logs = beside(store.name, "logs")
         self._costs = VisitCosts(by_gpu=request.gpu_hours is not None)
         self._failed: set[Cell] = set()
         self._said: set[str] = set()
         self._spent = 0.0  # GPU seconds
         self._begin = time.monotonic()
-        self._fit_seconds = 0.0
+        self._fit_seconds = 0.0  # of a processor
+        self._is_fitted = False  # what is in the file
         self._fits: dict[StepSelection, Forecaster] = {}
         self._why_not = "nothing measured"
         self._report = PathReport(self._path)
@@ -133,7 +151,7 @@ class DescribedCampaign:
         Raises:
             InputError: none of the cells can run here.
         """
-        self._gpus = gpus_here(self._path, self._program.environment)
+        self._gpus = self._gpus_here()
         runs = self._possible()
         machine = self._machine()
         self._report.machine = machine.id
@@ -148,22 +166,29 @@ class DescribedCampaign:
         self._say_who_else()
         self._prepare_logs()
         self._runs = {run.cell: run for run in runs}
-        if self._request.has_budget:
-            self._chosen()
-        else:
-            for visit in range(1, most + 1):
-                for run in in_random_order(runs, visit):
-                    if self._visited.counts[run.cell] < visit and run.cell not in self._failed:
-                        self._visit(run)
-        self._fit()
+        self._until = by_series(
+            self._request.until, list(self._runs), self._costs, self._visited.counts, most
+        )
+        self._make_visits()
+        if not self._is_fitted:
+            self._fit()
         if self._report.failed:
             self._report.status = "failed"
+        elif ended := ended_by(self._until):
+            self._report.status = ended
         elif self._request.has_budget and self._to_do():
             self._report.status = "budget"
         self._report.gpu_hours = self._spent / HOUR
-        return Report(self._store.name, [self._report], [self._fit_report()])
+        answers = answers_of(
+            self._path, self._until, self._costs.seconds, lambda cell: cell.gpus / HOUR
+        )
+        return Report(self._store.name, [self._report], [self._fit_report()], answers)
 
     # ---- before the first visit ----
+
+    def _gpus_here(self) -> list[str] | None:
+        """As ``binding.gpus_here``."""
+        return gpus_here(self._path, self._program.environment)
 
     def _possible(self) -> list[Run]:
         """The runs that this machine has enough GPUs for."""
@@ -202,8 +227,9 @@ class DescribedCampaign:
         )
         if other:
             self._watcher.say(
-                f"{self._store.name} has {other} visits of these cells with another command, other "
-                "files or another environment; a fit takes all: give this one another case"
+                f"{self._store.name} has {other} visits of these cells by another command or "
+                "program, with other files or another environment; a fit takes all: give this one "
+                "another case"
             )
 
     def _say_who_else(self) -> None:
@@ -221,16 +247,26 @@ class DescribedCampaign:
 
     # ---- visits ----
 
+    def _make_visits(self) -> None:
+        """All that are wanted and not there, one after the other on this machine."""
+        if self._request.chooses:
+            self._chosen()
+            return
+        for visit in range(1, self._request.most + 1):
+            for run in in_random_order(list(self._runs.values()), visit):
+                if self._visited.counts[run.cell] < visit and run.cell not in self._failed:
+                    self._visit(run, self._visited.next(run.cell))
+
     def _chosen(self) -> None:
         """Visits of what tells most, while the budget lasts."""
         runs = list(self._runs)
         rounds = Designed(
             runs, self._costs, self._fits, lambda: self._fit_seconds,
-            visits=self._visited.counts, most=self._request.most,
+            visits=self._visited.counts, most=self._request.most, until=self._until,
         )  # fmt: skip
         if self._costs.are_known:
             self._fit()
-        while (left := self._open()) and self._left() > 0:
+        while (left := self._open()) and self._left() > 0 and not ended_by(self._until):
             if self._costs.are_known:
                 batch = rounds.next_round(left, self._left())
             else:  # nobody knows what the others would cost
@@ -240,7 +276,7 @@ class DescribedCampaign:
             for run in in_random_order([self._runs[cell] for cell in batch], len(batch)):
                 affordable = self._costs(run.cell) <= self._left() or not self._costs.are_known
                 if self._left() > 0 and affordable:
-                    self._visit(run)
+                    self._visit(run, self._visited.next(run.cell))
                 else:
                     return
             self._fit()
@@ -256,11 +292,11 @@ class DescribedCampaign:
         """Of the budget: seconds, or GPU seconds."""
         if self._request.gpu_hours is not None:
             return self._request.gpu_hours * HOUR - self._spent
-        assert self._request.budget is not None  # only then it is asked
-        return self._request.budget - (time.monotonic() - self._begin)
+        if self._request.budget is not None:
+            return self._request.budget - (time.monotonic() - self._begin)
+        return sum(map(self._costs, self._to_do()))  # all may be needed
 
-    def _visit(self, run: Run) -> None:
-        number = self._visited.next(run.cell)
+    def _visit(self, run: Run, number: int) -> None:
         what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
         self._watcher.under_way(self._path, what, *self._progress())
         begin = time.monotonic()
@@ -272,15 +308,22 @@ class DescribedCampaign:
         finally:
             seconds = time.monotonic() - begin
             self._spent += seconds * run.cell.gpus
-        self._store.append(self._record(run, number, times, seconds))
-        self._store.sync()
+        self._keep(run, self._record(run, number, times, seconds))
         for text in times.warnings:
             if text not in self._said:
                 self._said.add(text)
                 self._watcher.say(text)
-        step = float(np.median(times.seconds))
-        self._visited.add(run.cell, number)
-        self._costs.learn(run.cell, seconds, step)
+
+    def _keep(self, run: Run, record: Step) -> None:
+        """A visit that was made: into the file, and into what is known of costs and cells."""
+        assert record.visit is not None  # of all steps of described programs
+        self._store.append(record)
+        self._store.sync()
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+        step = float(np.median(record.seconds))
+        self._visited.add(run.cell, record.visit.number)
+        self._is_fitted = False
+        self._costs.learn(run.cell, record.visit.seconds, step)
         self._report.measured += 1
         if self._request.gpu_hours is not None:
             what += f" ({self._spent / HOUR:.3g} of {self._request.gpu_hours:g} GPU hours)"
@@ -292,7 +335,7 @@ class DescribedCampaign:
         found = []
         for i in range(program.warmup + program.repeats):
             log = self._log(run, number, i)
-            folder = log.with_suffix(_FOLDER).absolute()
+            folder = self._workdir(log).absolute()
             try:
                 in_folder(run, program, folder)
                 ended = run_in(folder, log, run, program, bound(self._gpus, run.cell.gpus))
@@ -309,6 +352,11 @@ class DescribedCampaign:
         program = self._program
         which = f"-{i + 1}" if program.warmup + program.repeats > 1 else ""
         return self._logs / f"{run.name}-{number}{which}.log"
+
+    def _workdir(self, log: Path) -> Path:
+        """The folder of a run, which is removed after it; a later start of a campaign that was
+        killed removes it, too."""
+        return log.with_suffix(_FOLDER)
 
     def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
         cell, program = run.cell, self._program
@@ -343,7 +391,8 @@ class DescribedCampaign:
     # ---- fits and time ----
 
     def _fit(self) -> None:
-        begin = time.monotonic()
+        begin = time.process_time()
+        self._is_fitted = True
         data = self._store.dataset().select(machine=self._report.machine)
         try:
             if not data.steps:
@@ -357,7 +406,11 @@ class DescribedCampaign:
         if model.quality is not None:
             error_ = model.quality.median_relative_error
             self._watcher.fitted(self._path, self._series, error_)
-        self._fit_seconds = time.monotonic() - begin
+        for until in self._until.values():
+            until.update(model, self._open())
+            for text in until.in_words(self._costs.seconds):
+                self._watcher.answered(self._path, self._series, text)
+        self._fit_seconds = time.process_time() - begin
 
     def _fit_report(self) -> FitReport:
         about = FitReport(self._path, program=self._program.program, case=self._program.case)
@@ -376,7 +429,11 @@ class DescribedCampaign:
         """Visits made and in all, and about how many seconds are left."""
         to_do = self._to_do()
         total = self._request.most * len(self._runs)
-        if self._request.budget is not None:
+        (until,) = self._until.values() or (None,)
+        takes = None if until is None else until.seconds_left(self._costs.seconds)
+        if takes is not None:
+            left = takes
+        elif self._request.budget is not None:
             left = self._left()
         else:
             left = sum(map(self._costs.seconds, to_do))

@@ -37,7 +37,7 @@ class Plan:
 
     Attributes:
         made: visits that the file has.
-        chosen: whether a budget chooses among these on the way.
+        chosen: whether these are chosen from on the way.
     """
 
     visits: list[PlannedVisit]
@@ -95,4 +95,4 @@ def planned(request: Request, output: Path | None) -> Plan:
                         costs.seconds(run.cell) if costs.are_known else None,
                     )
                 )
-    return Plan(visits, made, request.has_budget)
+    return Plan(visits, made, request.chooses)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
@@ -12,6 +11,7 @@ from gpucast.data.formats import PATTERN, formats
 from gpucast.data.formats.tables.units import parse_unit
 from gpucast.data.limits import LARGEST_N
 from gpucast.errors import InputError
+from gpucast.measure.described import executables
 from gpucast.measure.described.description import Program, as_written
 from gpucast.measure.described.runs import OWN, Run, run_of
 from gpucast.util.files import PathLike
@@ -145,13 +145,8 @@ def _check_there(program: Program, run: Run) -> None:
         said = run.placed(word, Path("{workdir}"), program.folder)
         if "{workdir}" in said or said.removeprefix("./") in made:
             continue
-        place = "PATH" if "/" not in said else "files"
-        search = run.environment.get("PATH")
-        if place == "PATH" or Path(said).is_absolute():
-            there = shutil.which(said, path=search) is not None
-        else:
-            there = False
+        there = executables.found(said, run.environment.get("PATH")) is not None
         # What a launcher starts may be there on its nodes only.
-        if not there and (key == "launcher" or not program.launcher or place == "files"):
+        if not there and (key == "launcher" or not program.launcher or "/" in said):
             hint = "install it, or give its path ({here} is the description's folder)"
             raise program.lines.error(f"no program {said!r}; {hint}", (key, 0))

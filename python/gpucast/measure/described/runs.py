@@ -8,12 +8,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
-from gpucast.errors import from_os_error
+from gpucast.measure.described import executables
 from gpucast.measure.described.description import Program
 from gpucast.util.units import number, plain
 from gpucast.util.yaml_lines import Location
@@ -45,7 +44,8 @@ class Run:
     Attributes:
         words: of the command, but for ``{workdir}`` and ``{here}``.
         ranks: processes, None where nobody said.
-        digest: of all that, so that what is changed is measured anew.
+        digest: of all that and of the program's own file, so that what is changed is measured
+            anew.
     """
 
     cell: Cell
@@ -88,6 +88,9 @@ def run_of(program: Program, n: float, gpus: int) -> Run:
         "words": words,
         "environment": environment,
         "files": [[each.name, _content(each)] for each in files],
+        "programs": executables.contents(
+            words[len(program.launcher) :], program.folder, environment.get("PATH")
+        ),
         "cell": [number(n), gpus, values["ranks"], values["nodes"]],
         "runs": [program.warmup, program.repeats],
     }
@@ -160,15 +163,4 @@ def _last(text: str) -> str:
 def _content(file: InFolder) -> str:
     if file.source is None:
         return file.text
-    try:
-        about = file.source.stat()
-        return _sha256(file.source, about.st_mtime_ns, about.st_size)
-    except OSError as error:
-        raise from_os_error(error, file.source) from error
-
-
-@cache
-def _sha256(path: Path, changed: int, size: int) -> str:
-    """Once for all cells that share a file, as long as it stays as it is."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return executables.sha256(file.source)

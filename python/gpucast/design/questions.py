@@ -1,0 +1,141 @@
+"""What is asked of a campaign, what a model answers so far, and whether that is sure enough.
+
+A best count is sure enough when it is the fastest with the probability asked for, or when taking it
+costs little on average: of two counts that are equally fast none ever becomes probable. A forecast
+is, when the 90 % interval of the expected time is narrow enough; that of a single visit stays as
+wide as visits differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+
+from gpucast.design.next_cells import Ask
+from gpucast.design.optimal import Pairs
+from gpucast.errors import InputError
+from gpucast.model.forecaster import Forecaster, outer
+from gpucast.model.joint import DRAWS
+from gpucast.util.units import duration, number, percent
+
+SURELY = 0.95
+"""Probability of a best count that is enough where nothing is said."""
+
+REGRET = 0.01
+"""What a wrong best count may cost on average, relative to a step, where nothing is said."""
+
+HALF_WIDTH = 0.05
+"""Half-width of a forecast's interval that is enough where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to become sure.
+
+    Attributes:
+        kind: the best GPU count of each n, or forecasts of all n with all GPU counts.
+        n, gpus: of what; empty: of all cells that may be measured.
+        within: relative; of a best count what a wrong one may cost on average, of a forecast the
+            half-width of the 90 % interval of the expected time.
+        surely: of a best count, the probability that is enough, whatever it costs.
+        text: as the user wrote it.
+    """
+
+    kind: Literal["best", "forecast"]
+    n: tuple[float, ...] = ()
+    gpus: tuple[int, ...] = ()
+    within: float = HALF_WIDTH
+    surely: float = SURELY
+    text: str = ""
+
+    def about(self, cells: Pairs) -> Question:
+        """The same with n and GPU counts, those of the cells where it names none."""
+        n = self.n or tuple(sorted({n for n, _ in cells}))
+        gpus = self.gpus or tuple(sorted({gpus for _, gpus in cells}))
+        return Question(self.kind, n, gpus, self.within, self.surely, self.text)
+
+    def ask(self) -> Ask:
+        """For the design; n and GPU counts are there."""
+        if self.kind == "best":
+            return Ask.best_count(self.n, self.gpus)
+        return Ask.forecasts(*outer(self.n, self.gpus))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says to a question.
+
+    Attributes:
+        question: as asked.
+        sure: whether it is sure enough.
+        open: of best counts the average cost of a wrong one, of forecasts the half-width, relative;
+            of the n or cell of which it is largest. None: the model cannot say.
+        probability: of a best count, least over n.
+        text: in words.
+    """
+
+    question: str
+    sure: bool
+    text: str
+    open: float | None = None
+    probability: float | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON values."""
+        return asdict(self)
+
+
+def answer(model: Forecaster | None, question: Question, why_not: str = "") -> Answer:
+    """What the model says; ``question`` names n and GPU counts. ``why_not``: there is no model."""
+    if model is None or not model.draw_count:
+        why = why_not or "how sure the fit is nobody knows"
+        return Answer(question.text, False, f"no answer yet: {why}")
+    try:
+        return (_best if question.kind == "best" else _forecast)(model, question)
+    except InputError as error:  # a GPU count whose communication the data cannot know
+        return Answer(question.text, False, f"no answer yet: {error.message}")
+
+
+def _best(model: Forecaster, question: Question) -> Answer:
+    counts = sorted(set(question.gpus))
+    found = model.best_counts(question.n, counts)
+    times = model.draws(*outer(question.n, counts), DRAWS).reshape(DRAWS, -1, len(counts))
+    said, sure, regrets, shares = [], [], [], []
+    for row, best in enumerate(found):
+        of_n = times[:, row]
+        regret = float(np.mean(of_n[:, counts.index(best["gpus"])] / of_n.min(axis=1)) - 1)
+        share = best["probability"] or 0.0
+        sure.append(share >= question.surely or regret <= question.within)
+        regrets.append(regret)
+        shares.append(share)
+        gpus = f"{best['gpus']} GPU{'s' * (best['gpus'] > 1)}"
+        which = f"n={number(best['n'])}: " if len(found) > 1 else ""
+        said.append(f"{which}{gpus}, {_in_percent(share)} sure")
+    largest = max(regrets)
+    text = f"{_listed(said)}; a wrong count costs {percent(largest)}"
+    return Answer(question.text, all(sure), text, largest, min(shares))
+
+
+def _forecast(model: Forecaster, question: Question) -> Answer:
+    found = model.forecasts(*outer(question.n, question.gpus))
+    half = np.sinh(np.log(found.mean_high / found.mean_low) / 2)
+    one = found.n.size == 1
+    said = [
+        ("" if one else f"n={number(n)} gpus={int(gpus)}: ")
+        + f"{duration(seconds)} ± {percent(width)}"
+        for n, gpus, seconds, width in zip(found.n, found.gpus, found.seconds, half, strict=True)
+    ]
+    widest = float(half.max())
+    return Answer(question.text, widest <= question.within, _listed(said), widest)
+
+
+def _listed(said: Sequence[str], most: int = 3) -> str:
+    return ", ".join(said[:most]) + (f", ... ({len(said)} in all)" if len(said) > most else "")
+
+
+def _in_percent(share: float) -> str:
+    """Never 100 % of what was not drawn infinitely often."""
+    return f"{min(99, round(100 * share))} %"

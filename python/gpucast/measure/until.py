@@ -1,0 +1,258 @@
+"""Questions to a campaign: what its fits answer, which visits would tell most, when it may end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import Cell, pairs_of
+from gpucast.design.next_cells import Advice, next_cells
+from gpucast.design.optimal import START
+from gpucast.design.questions import Answer, Question, answer
+from gpucast.design.thinning import spread_over
+from gpucast.errors import InputError
+from gpucast.measure.report import AnswerReport
+from gpucast.model.forecaster import Forecaster
+from gpucast.util.units import long_duration, percent
+
+LOOK_AHEAD = 40
+"""Visits that are planned at most: what more would tell, the next fit knows better."""
+
+CONFIRMED = 2
+"""Fits in a row, each with new visits, that must be sure: the first of many that seems so is sure
+by chance more often than it says. A fit of what the file had needs no second, so that a campaign
+that ended so is not gone on with."""
+
+HOPELESS = 0.9
+"""Where all visits that are planned leave more than this of what is open, and those since the last
+fit left more, too, cells here do not tell: a plan takes the form of the model as given, of which
+visits may say more than it knows."""
+
+CANDIDATES = 100
+"""Cells between which visits are chosen at most, spread over all that may be visited."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Visits for what is not sure yet.
+
+    Attributes:
+        order: the one that tells most per second first; a cell may be there several times.
+        gains: of each, per second, relative to what is open.
+        enough: visits that make all sure, as far as the model knows; None: these do not.
+        open: what all of them leave of what is open, the largest share of any question.
+    """
+
+    order: list[Cell]
+    gains: list[float]
+    enough: list[Cell] | None
+    open: float
+
+
+class Until:
+    """Questions to one series of steps."""
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        cells: Sequence[Cell],
+        costs: Callable[[Cell], float],
+        visits: Mapping[Cell, int],
+        most: int,
+    ) -> None:
+        """
+        Args:
+            cells: that may be visited, of one series.
+            costs: of a visit; ``visits``: how many of each were made, kept up to date by the
+                caller; ``most``: visits of a cell at most.
+        """
+        pairs = pairs_of(cells)
+        self._questions = [question.about(pairs) for question in questions]
+        self._cells = cells
+        self._costs = costs
+        self._visits = visits
+        self._most = most
+        self._visits_before = sum(visits.get(cell, 0) for cell in cells)
+        self._sure_before = 0
+        self._hopeless_before = 0
+        self.answers = [answer(None, question, "nothing measured") for question in self._questions]
+        self.plan: Plan | None = None
+
+    def update(self, model: Forecaster | None, left: Sequence[Cell], why_not: str = "") -> None:
+        """After a fit.
+
+        Args:
+            left: cells that may be visited again; ``why_not``: there is no model.
+        """
+        before = self.answers
+        self.answers = [answer(model, question, why_not) for question in self._questions]
+        self.plan = None
+        if model is None or not self._started():
+            return
+        new = sum(self._visits.get(cell, 0) for cell in self._cells) > self._visits_before
+        if all(each.sure for each in self.answers):
+            self._sure_before += 1 if new else CONFIRMED
+        else:
+            self._sure_before = 0
+        self.plan = self._planned(model, left)
+        surer = (
+            (self.plan is not None and self.plan.enough is not None)
+            or (self.plan is not None and self.plan.open < HOPELESS)
+            or any(map(_fell, before, self.answers))
+        )
+        self._hopeless_before = 0 if surer or self._sure_before else self._hopeless_before + 1
+
+    @property
+    def reached(self) -> bool:
+        """Whether all is sure enough."""
+        return self._sure_before >= CONFIRMED
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no visits here would make it much surer, as two fits in a row say."""
+        return self._hopeless_before >= CONFIRMED
+
+    def seconds_left(self, seconds: Callable[[Cell], float]) -> float | None:
+        """Of the visits that would make all sure; None: nobody knows.
+
+        ``seconds``: of a visit of a cell, or what else is asked for.
+        """
+        if self.reached:
+            return 0.0
+        if self.plan is None or self.plan.enough is None:
+            return None
+        return sum(map(seconds, self.plan.enough))
+
+    def in_words(self, seconds: Callable[[Cell], float]) -> list[str]:
+        """What is known of each question, and what it would take, a line a question."""
+        takes = self.seconds_left(seconds)
+        if self.reached:
+            left = "sure enough"
+        elif takes is None or self.plan is None or self.plan.enough is None:
+            left = "what it takes is not known yet" if self.plan is None else _beyond(self.plan)
+        elif not self.plan.enough:
+            left = "seems sure enough"
+        else:
+            count = len(self.plan.enough)
+            left = f"about {count} visit{'s' * (count > 1)} more, {long_duration(takes)}"
+        return [f"{each.question}? {each.text}; {left}" for each in self.answers]
+
+    def _started(self) -> bool:
+        """Whether there is a start design: of fewer cells a fit seems surer than it is."""
+        visited = sum(self._visits.get(cell, 0) > 0 for cell in self._cells)
+        return visited >= min(START, len(self._cells))
+
+    def _planned(self, model: Forecaster, left: Sequence[Cell]) -> Plan | None:
+        left = [left[i] for i in spread_over(pairs_of(left), CANDIDATES)]
+        if not left:
+            return None
+        order: list[tuple[float, Cell]] = []
+        needed: Counter[Cell] | None = Counter()
+        shares = []
+        everything_sure = all(each.sure for each in self.answers)
+        for question, said in zip(self._questions, self.answers, strict=True):
+            if said.sure and not everything_sure:
+                continue
+            found = self._advice(model, question, left)
+            if found is None or not found.order or found.before <= 0:
+                continue
+            cells = [left[i] for i in found.order]
+            # Gains of forecasts are of variances, those of best counts of the time itself.
+            scale = found.before ** (1 if question.kind == "best" else 2)
+            order += [(gain / scale, cell) for gain, cell in zip(found.gains, cells, strict=True)]
+            remaining = [open_ / found.before for open_ in found.open]
+            shares.append(remaining[-1])
+            enough = _first_below(remaining, _wanted(question, said))
+            if enough is None:
+                needed = None
+            elif needed is not None:
+                needed |= Counter(cells[:enough])
+        if not order:
+            return None
+        order.sort(key=lambda item: -item[0])
+        ahead = [cell for _, cell in order]
+        return Plan(
+            ahead,
+            [gain for gain, _ in order],
+            None if needed is None else list(needed.elements()),
+            max(shares),
+        )
+
+    def _advice(self, model: Forecaster, question: Question, left: Sequence[Cell]) -> Advice | None:
+        try:
+            return next_cells(
+                model,
+                question.ask(),
+                pairs_of(left),
+                costs=np.array([self._costs(cell) for cell in left]),
+                most=[self._most - self._visits.get(cell, 0) for cell in left],
+                count=LOOK_AHEAD,
+            )
+        except InputError:  # a GPU count whose communication the data cannot know
+            return None
+
+
+def _beyond(plan: Plan) -> str:
+    return f"{len(plan.order)} visits more leave {percent(plan.open, 0)} of what is open"
+
+
+def _fell(before: Answer, now: Answer) -> bool:
+    """Whether a question that is not sure yet became much surer."""
+    if now.sure or now.open is None:
+        return False
+    return before.open is None or now.open < HOPELESS * before.open
+
+
+def _wanted(question: Question, said: Answer) -> float:
+    """The share of what is open that may be left."""
+    return 1.0 if said.sure or not said.open else question.within / said.open
+
+
+def _first_below(remaining: Sequence[float], wanted: float) -> int | None:
+    return next((i for i, share in enumerate(remaining) if share <= wanted), None)
+
+
+def by_series(
+    questions: Sequence[Question],
+    cells: Sequence[Cell],
+    costs: Callable[[Cell], float],
+    visits: Mapping[Cell, int],
+    most: int,
+) -> dict[StepSelection, Until]:
+    """The questions to each series of these cells; nothing where there are none."""
+    of: dict[StepSelection, list[Cell]] = {}
+    for cell in cells if questions else ():
+        of.setdefault(cell.series, []).append(cell)
+    return {series: Until(questions, own, costs, visits, most) for series, own in of.items()}
+
+
+def ended_by(until: Mapping[StepSelection, Until]) -> Literal["sure", "unsure"] | None:
+    """Whether nothing more need be measured: all is sure, or what is not sure gets no surer."""
+    if not until or not all(each.reached or each.hopeless for each in until.values()):
+        return None
+    return "sure" if all(each.reached for each in until.values()) else "unsure"
+
+
+def answers_of(
+    path: str,
+    until: Mapping[StepSelection, Until],
+    seconds: Callable[[Cell], float],
+    gpu_hours: Callable[[Cell], float],
+) -> list[AnswerReport]:
+    """What is known in the end. ``seconds``: of a visit; ``gpu_hours``: of a second of it."""
+    return [
+        AnswerReport(
+            path,
+            str(series) if series.schedule else "",
+            answered,
+            each.seconds_left(seconds),
+            each.seconds_left(lambda cell: seconds(cell) * gpu_hours(cell)),
+        )
+        for series, each in until.items()
+        for answered in each.answers
+    ]
