@@ -87,7 +87,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
         from gpucast.plots import style
         from gpucast.replay.maps import network_map
 
-        over = network_map(trace, data, path, steps=steps, **how)
+        over = network_map(trace, data, path, steps=steps, native=found.native, **how)
         style.save(figure.network_map(over), map_to, force=asked.force)
         answered["map"] = map_content(over)
     if asked.json:
@@ -95,7 +95,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
         return
     show(found)
     if map_to is not None:
-        print(f"\n{over.sentence}\nwritten: {map_to}")
+        print(f"\n{over.sentence}.\nwritten: {map_to}")
 
 
 class _How(TypedDict):
