@@ -91,7 +91,8 @@ def test_the_longest_round_trip_of_a_level_lies_where_it_is_crossed() -> None:
         ([[1.0, 1.0, 1.02]] * 3, "at most 2 % longer than natively over any of these networks"),
         (
             [[1.0, 1.1, 3.0]] * 3,
-            "at most 10 % longer than natively up to a round trip of 100 us, whatever the bandwidth",
+            "at most 10 % longer than natively up to a round trip of 100 us, "
+            "whatever the bandwidth",
         ),
         (
             [[3.0, 3.0, 3.0], [1.3, 1.5, 3.0], [1.3, 1.5, 3.0]],

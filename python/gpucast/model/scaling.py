@@ -222,17 +222,24 @@ class ScalingModel(FittedScaling, Forecaster):
         known = self._traced_on(gpus)
         own = self._forecasts(n, known, interval, np.zeros(n.size))
         wide = self._forecasts(n, known, interval, lone_count.variance(gpus, lone))
-        ends = {}
-        for low, high in (("low", "high"), ("mean_low", "mean_high")):
-            ends[low], ends[high] = lone_count.within_division(
-                getattr(wide, low), getattr(wide, high), gpus, lone,
-                (getattr(own, low), getattr(own, high)),
-            )  # fmt: skip
+        low, high = lone_count.within_division(wide.low, wide.high, gpus, lone, (own.low, own.high))
+        mean_low, mean_high = lone_count.within_division(
+            wide.mean_low, wide.mean_high, gpus, lone, (own.mean_low, own.mean_high)
+        )
         longer = lone_count.factor(gpus, lone)
-        times = {
-            name: longer * getattr(own, name) for name in ("seconds", "t_gpu", "t_cpu", "t_com")
-        }
-        return replace(wide, gpus=gpus, extrapolated=self.extrapolates(n, gpus), **ends, **times)
+        return replace(
+            wide,
+            gpus=gpus,
+            seconds=longer * own.seconds,
+            low=low,
+            high=high,
+            mean_low=mean_low,
+            mean_high=mean_high,
+            t_gpu=longer * own.t_gpu,
+            t_cpu=longer * own.t_cpu,
+            t_com=longer * own.t_com,
+            extrapolated=self.extrapolates(n, gpus),
+        )
 
     def _forecasts(self, n: Array, gpus: Array, interval: Interval, more: Array) -> Forecasts:
         """``more``: variance of ln T beyond what is known of these cells."""

@@ -24,6 +24,7 @@ from gpucast.util.units import bytes_in_words
 WORTH_SAYING = 0.02
 """Of the extra time, or of the step."""
 MOST_CAUSES = 6
+_LINE, _BULK, _TAIL = "line", "bulk", "tail"
 REST = "GPUs that begin later, behind messages"
 SOONER = "calls that return sooner than natively, or need not wait"
 
@@ -66,20 +67,22 @@ def causes_of(
     least = WORTH_SAYING * max(abs(extra), 0.1 * native)
     items = _items(program, costs)
     costs_of, left = _shared_out(program, costs, items, seconds)
-    found = [(item.words, item.per_step, each) for item, each in zip(items, costs_of, strict=True)]
+    found = [
+        Cause(item.words, item.per_step, each, 0.0)
+        for item, each in zip(items, costs_of, strict=True)
+    ]
     rest = left - native
-    found.append((REST if rest >= 0 else SOONER, 0.0, rest))
-    found.sort(key=lambda each: -each[2])
-    said = [each for each in found if abs(each[2]) >= least]
-    more = [each for each in said if each[2] > 0][:MOST_CAUSES]
-    less = [(f"less: {words}", *of) for words, *of in said if of[-1] < 0]
-    other = extra - sum(each[2] for each in (*more, *less))
+    found.append(Cause(REST if rest >= 0 else SOONER, 0.0, rest, 0.0))
+    found = [each for each in found if abs(each.seconds) >= least]
+    found.sort(key=lambda each: -each.seconds)
+    more = [each for each in found if each.seconds > 0][:MOST_CAUSES]
+    less = [each for each in found if each.seconds < 0]
+    other = extra - sum(each.seconds for each in (*more, *less))
     if abs(other) >= least:
-        (more if other > 0 else less).append((f"{'less: ' * (other < 0)}all others", 0.0, other))
-    return tuple(
-        Cause(words, per_step, each, each / extra if extra > 0 else 0.0)
-        for words, per_step, each in (*more, *less)
-    )
+        (more if other > 0 else less).append(Cause("all others", 0.0, other, 0.0))
+    less = [replace(each, words=f"less: {each.words}") for each in less]
+    share = 1 / extra if extra > 0 else 0.0
+    return tuple(replace(each, share=each.seconds * share) for each in (*more, *less))
 
 
 def _items(program: CallProgram, costs: PathCosts) -> list[_Item]:
@@ -92,13 +95,13 @@ def _items(program: CallProgram, costs: PathCosts) -> list[_Item]:
         if not large[each.calls].all()
     ]
     if messages.line:
-        found.append(_Item(f"bytes on the wire: {_moved(program, 0)}", 0.0, none, ("line",)))
+        found.append(_Item(f"bytes on the wire: {_moved(program, 0)}", 0.0, none, (_LINE,)))
     if large.any():
         # They share memory and threads: one kind does not cost what it does without the others.
         words = f"large copies: {_moved(program, MOST_INLINE)}"
         count = np.count_nonzero(large) / max(1, program.steps)
-        found.append(_Item(words, count, large, ("bulk_line", "bulk_wake")))
-    found.append(_Item("until servers see that their GPUs are done", 0.0, none, ("tail",)))
+        found.append(_Item(words, count, large, (_BULK,)))
+    found.append(_Item("until servers see that their GPUs are done", 0.0, none, (_TAIL,)))
     return found
 
 
@@ -129,8 +132,15 @@ def _shared_out(
         times[0, calls] = program.cost[calls]
         # Pageable copies, which servers make from pinned memory.
         natively = replace(there, seconds=np.where(calls, program.seconds, there.seconds))
-        free = {name: tail if name == "tail" else 0.0 for each in gone for name in each.shared}
-        made = replace(messages, times=times, **free)
+        free = {name for each in gone for name in each.shared}
+        made = replace(
+            messages,
+            times=times,
+            line=0.0 if _LINE in free else messages.line,
+            bulk_line=0.0 if _BULK in free else messages.bulk_line,
+            bulk_wake=0.0 if _BULK in free else messages.bulk_wake,
+            tail=tail if _TAIL in free else messages.tail,
+        )
         return float(np.median(simulated_seconds(natively, made)))
 
     alone = [seconds - without([each]) for each in items]

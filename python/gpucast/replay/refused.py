@@ -60,7 +60,8 @@ def refused_calls(trace: Trace, programs: Sequence[CallProgram]) -> tuple[str, .
     """
     counts: Counter[str] = Counter()
     for process in trace.processes:
-        for number, count in process.calls["name"].value_counts().items():
+        calls = process.calls["name"].to_numpy()
+        for number, count in zip(*np.unique(calls, return_counts=True), strict=True):
             name = _VERSION.sub("", process.name_of(int(number)))
             if name.startswith("cuda") and name not in FORWARDED:
                 counts[name] += int(count)
