@@ -103,11 +103,9 @@ def command(
     if all(traces):
         from gpucast.cli import what_if_trace
 
-        for name, value in (
-            ("--memory", memory),
-            ("--launch", None if launch == "auto" else launch),
-        ):
-            if value is not None:
+        of_models = (("--memory", memory), ("--launch", None if launch == "auto" else launch))
+        for name, given_value in of_models:
+            if given_value is not None:
                 raise InputError(
                     "is for model files; a trace says itself what its calls are",
                     file=model,
@@ -123,12 +121,12 @@ def command(
         return
     if len(models) > 1:
         raise InputError("is no trace; of several files all are, or it is one model", file=model)
-    of_traces = (
+    of_traces: tuple[tuple[str, object], ...] = (
         ("--network", network), ("--range", range_name), ("--map", map_to),
         ("--from-name", from_name), ("-n", n),
     )  # fmt: skip
-    for name, value in of_traces:
-        if value is not None:
+    for name, for_traces in of_traces:
+        if for_traces is not None:
             raise InputError("is for traces; this is a model file", file=model, field=name)
     from gpucast.model.files import load_model
 
