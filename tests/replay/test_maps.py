@@ -119,7 +119,7 @@ def test_the_figure_has_a_labelled_line_a_level_and_the_marks(path: gc.Dataset) 
     legend = axes.get_legend()
     assert legend is not None
     words = [text.get_text() for text in legend.get_texts()]
-    assert words[0].startswith("path's own network: ")
+    assert words[0].startswith("own network: ")
     assert words[1].startswith("24 Gb/s, 100 us: ")
 
 

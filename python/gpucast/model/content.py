@@ -590,13 +590,15 @@ class SimulatedSteps:
     Attributes:
         com: sd of the logarithm of the factor on T_com that all cells have in common: what the
             path's calls cost. More cells do not tell it.
-        visit: sd of ln T of a measurement about the expected step.
+        visit: sd of ln T of a measurement about the expected step, of what is not kernels' time.
+        kernels: the same of kernels' time; None: as of all else.
         cells: by how much the path's costs move each cell that was simulated; the factor is that of
             all of them together. Empty: alike.
     """
 
     com: NotNegative
     visit: NotNegative
+    kernels: NotNegative | None = field(default=None, metadata={"omit": True})
     cells: list[SimulatedCell] = field(default_factory=list)
 
 

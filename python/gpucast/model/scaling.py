@@ -154,12 +154,16 @@ class ScalingModel(FittedScaling, Forecaster):
         """On times of cells, of the machine that is forecast."""
         return np.asarray(self._shares(n, gpus) @ np.exp(self.log_factors), dtype=np.float64)
 
-    @property
-    def _visit(self) -> float:
-        """Sd of ln of a single measurement about the expected time."""
-        if self.simulated is not None:
-            return self.simulated.visit
-        return self.noise.pure_error or 0.0
+    def _visit_variance(self, n: Array, gpus: Array) -> Array:
+        """Of ln of a single measurement about the expected time."""
+        simulated = self.simulated
+        if simulated is None:
+            return np.full(n.size, (self.noise.pure_error or 0.0) ** 2)
+        if simulated.kernels is None:
+            return np.full(n.size, simulated.visit**2)
+        kernels = self._shares(n, gpus)[:, 0]
+        of_both = np.hypot(simulated.visit * (1 - kernels), simulated.kernels * kernels)
+        return np.asarray(np.square(of_both), dtype=np.float64)
 
     @property
     def timed_parts(self) -> bool:
@@ -243,7 +247,7 @@ class ScalingModel(FittedScaling, Forecaster):
 
     def _forecasts(self, n: Array, gpus: Array, interval: Interval, more: Array) -> Forecasts:
         """``more``: variance of ln T beyond what is known of these cells."""
-        within = np.full(n.size, self._visit**2)
+        within = self._visit_variance(n, gpus)
         common = self._common(n, gpus, interval) + more
         nodes = self.nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
@@ -396,7 +400,8 @@ class ScalingModel(FittedScaling, Forecaster):
         if self.simulated is not None:
             # What a visit differs by, its repetitions share.
             of_median = 1 / np.array(visits or [1] * len(repetitions))
-        variance = self._as_known * (self._visit**2 * of_median + rounding + found.common)
+        visit = self._visit_variance(found.n, self._traced_on(found.gpus))
+        variance = self._as_known * (visit * of_median + rounding + found.common)
         gpus = self._traced_on(found.gpus)
         ends = self.core.forecast(found.n, gpus, self.nodes_of(gpus), variance)
         factor = self._factor(found.n, gpus)

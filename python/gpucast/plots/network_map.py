@@ -120,7 +120,7 @@ def _marks(
     if bandwidth is not None:
         # Measured without such a network: left of all round trips.
         rate = float(np.clip(bandwidth * 8 / 1e9, *rates[[0, -1]]))
-        marks.append((float(trips[0]), rate, "<", f"path's own network: {ratio:.3g}×"))
+        marks.append((float(trips[0]), rate, "<", f"own network: {ratio:.3g}×"))
     if found.asked is not None:
         network, ratio = found.asked
         x, y = network.round_trip * 1e6, network.bandwidth * 8 / 1e9

@@ -8,7 +8,8 @@ times a factor common to all (``COMMON``: visits of a cell, minutes apart, diffe
 factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and by what
 its visits differ, where there were several), kernels that begin sooner or later (``LATENCY``: a
 copy may then just meet or miss their ends), a sample of the recorded steps, and what a visit of a
-step differs by, as visits of skeletons of steps do.
+step differs by, as visits of skeletons of steps do; these have no kernels, whose time differs less
+(``KERNELS``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gpucast.replay.causes import WORTH_SAYING, Cause, Help, causes_of, helps_of
+from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts, forwarded
 from gpucast.replay.program import CallProgram, Operation, Seconds
 from gpucast.replay.step_times import median_seconds, native_seconds, simulated_seconds
@@ -32,6 +34,9 @@ MOST_CALLS = 4_000_000
 FEWEST_DRAWS = 8
 
 COMMON = 0.05
+KERNELS = 0.02
+"""Sd of ln of what kernels take in another visit: root mean square of the errors of forecasts of
+steps that kernels fill (h200-traces, 16 of more than 100 us: 1.9 %)."""
 LATENCY = 1e-6
 """s by which kernels of one program began sooner or later in another recording of it, on another
 GPU of the kind (H200: 0.7 to 1.8 us)."""
@@ -173,8 +178,21 @@ def _spread(
         deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
         found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
     # Each draw with visits evenly over their quantiles: fewer draws tell the ends.
-    visits = costs.spread_visit * ndtri((np.arange(VISITS) + 0.5) / VISITS)
+    share = kernel_share(program, costs)
+    visits = visit_sd(costs.spread_visit, share) * ndtri((np.arange(VISITS) + 0.5) / VISITS)
     return np.outer(found, np.exp(visits)).reshape(-1)
+
+
+def visit_sd(spread: float, kernels: float) -> float:
+    """Sd of ln of a step from visit to visit; ``spread``: of a step without kernels, which are that
+    share of this one and take what they take on any path."""
+    return float(np.hypot(spread * (1 - kernels), KERNELS * kernels))
+
+
+def kernel_share(program: CallProgram, costs: PathCosts) -> float:
+    """T_gpu of a step on a path, as a share of it."""
+    parts = parts_on(program, costs)
+    return parts.gpu / parts.seconds
 
 
 def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:

@@ -34,7 +34,7 @@ from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
 from gpucast.model.content import Domain, FittedSteps, SimulatedCell, SimulatedSteps, Source
 from gpucast.model.scaling import ScalingModel
-from gpucast.replay.forecast import draws_of
+from gpucast.replay.forecast import KERNELS, draws_of
 from gpucast.replay.network import Network
 from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts
@@ -245,6 +245,7 @@ def fitted(
         simulated=SimulatedSteps(
             com=common_sd(cells),
             visit=costs.spread_visit,
+            kernels=KERNELS,
             cells=[
                 SimulatedCell(n=float(each.step.n), gpus=each.step.gpus, sd=each.sd)
                 for each in cells
