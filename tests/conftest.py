@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from command_line import Run
 from gpucast.cli import main
+
+# A shell has what it starts in the background ignore SIGINT, and so would what tests start and
+# interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
