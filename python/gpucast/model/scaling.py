@@ -162,7 +162,7 @@ class ScalingModel(FittedScaling, Forecaster):
         if simulated.kernels is None:
             return np.full(n.size, simulated.visit**2)
         kernels = self._shares(n, gpus)[:, 0]
-        of_both = np.hypot(simulated.visit * (1 - kernels), simulated.kernels * kernels)
+        of_both = np.hypot(simulated.visit * np.sqrt(1 - kernels), simulated.kernels * kernels)
         return np.asarray(np.square(of_both), dtype=np.float64)
 
     @property

@@ -34,9 +34,9 @@ MOST_CALLS = 4_000_000
 FEWEST_DRAWS = 8
 
 COMMON = 0.05
-KERNELS = 0.02
-"""Sd of ln of what kernels take in another visit: root mean square of the errors of forecasts of
-steps that kernels fill (h200-traces, 16 of more than 100 us: 1.9 %)."""
+KERNELS = 0.03
+"""Sd of ln of what kernels take in another visit: forecasts of steps that kernels fill err by 1.9 %
+(h200-traces, 16 of more than 100 us, root mean square), which others need not keep to."""
 LATENCY = 1e-6
 """s by which kernels of one program began sooner or later in another recording of it, on another
 GPU of the kind (H200: 0.7 to 1.8 us)."""
@@ -185,8 +185,9 @@ def _spread(
 
 def visit_sd(spread: float, kernels: float) -> float:
     """Sd of ln of a step from visit to visit; ``spread``: of a step without kernels, which are that
-    share of this one and take what they take on any path."""
-    return float(np.hypot(spread * (1 - kernels), KERNELS * kernels))
+    share of this one and take what they take on any path. What is left is made of pieces that differ
+    each by itself: its variance goes with its share."""
+    return float(np.hypot(spread * np.sqrt(1 - kernels), KERNELS * kernels))
 
 
 def kernel_share(program: CallProgram, costs: PathCosts) -> float:
