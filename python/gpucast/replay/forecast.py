@@ -185,8 +185,8 @@ def _spread(
 
 def visit_sd(spread: float, kernels: float) -> float:
     """Sd of ln of a step from visit to visit; ``spread``: of a step without kernels, which are that
-    share of this one and take what they take on any path. What is left is made of pieces that differ
-    each by itself: its variance goes with its share."""
+    share of this one and take what they take on any path. What is left is made of pieces that
+    differ each by itself: its variance goes with its share."""
     return float(np.hypot(spread * np.sqrt(1 - kernels), KERNELS * kernels))
 
 
