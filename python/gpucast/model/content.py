@@ -600,13 +600,26 @@ class Scaling:
     Attributes:
         unit: what n counts; None: not said.
         timestep: s of simulated time a step advances; None: not said.
+        traced: whether the steps are of traces, of programs that may be any.
+        doubts: what is to be said beside each forecast; one line each.
     """
 
     unit: str | None = None
     timestep: Positive | None = None
+    traced: bool = field(default=False, metadata={"omit": True})
+    doubts: list[str] = field(default_factory=list, metadata={"omit": True})
     cells: MeasuredCells
     parts: MeasuredParts | None = field(default=None, metadata={"omit": True})
     components: list[ScalingComponent]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class SimulatedCell:
+    """A cell that was simulated; ``sd``: of ln T by what the path's calls cost."""
+
+    n: Positive
+    gpus: Count
+    sd: NotNegative
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -616,11 +629,16 @@ class SimulatedSteps:
     Attributes:
         com: sd of the logarithm of the factor on T_com that all cells have in common: what the
             path's calls cost. More cells do not tell it.
-        visit: sd of ln T of a measurement about the expected step.
+        visit: sd of ln T of a measurement about the expected step, of what is not kernels' time.
+        kernels: the same of kernels' time; None: as of all else.
+        cells: by how much the path's costs move each cell that was simulated; the factor is that of
+            all of them together. Empty: alike.
     """
 
     com: NotNegative
     visit: NotNegative
+    kernels: NotNegative | None = field(default=None, metadata={"omit": True})
+    cells: list[SimulatedCell] = field(default_factory=list)
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)

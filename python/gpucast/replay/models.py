@@ -7,7 +7,7 @@ that nobody traced, from its workload (``workload``): forms know little of what 
 path as they grow.
 
 **What all cells have in common.** The path's costs are not known better by more traces. Each draw
-of them (``forecast.drawn_costs``) is therefore made of all cells at once, and moves cell i by
+of them (``forecast.draws_of``) is therefore made of all cells at once, and moves cell i by
 
     ln T_i' - ln T_i = s_i d,    s_i = T_com / T of the cell,
 
@@ -32,19 +32,17 @@ from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
-from gpucast.model.content import Domain, FittedSteps, SimulatedSteps, Source
+from gpucast.model.content import Domain, FittedSteps, SimulatedCell, SimulatedSteps, Source
 from gpucast.model.scaling import ScalingModel
 from gpucast.replay.agreement import MANY_TIMES, repeats, said_of_repeats, shape_of
-from gpucast.replay.forecast import (
-    drawn_costs,
-    median_seconds,
-    native_seconds,
-)
+from gpucast.replay.forecast import KERNELS, draws_of
 from gpucast.replay.network import Network
 from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import CallProgram, Operation, Seconds
+from gpucast.replay.refused import in_words, refused_calls
 from gpucast.replay.skeletons import step_costs
+from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.replay.what_if import said_of, traced_programs
 from gpucast.replay.workload import Traced, workload_of
 from gpucast.traces.parts import StepParts
@@ -90,6 +88,11 @@ class CellOnPath:
     warnings: tuple[str, ...] = ()
     unknown: float = 0.0
 
+    @property
+    def sd(self) -> float:
+        """Of ln of the step by the path's costs, about what was simulated."""
+        return float(np.sqrt(np.mean(np.square(np.log(self.drawn / self.seconds)))))
+
     def record(self, path: str) -> Step:
         """The step on the path, as if it had been measured."""
         parts = {"kernel": self.parts.gpu, "cpu": self.parts.cpu, "calls": self.parts.com}
@@ -113,10 +116,12 @@ class CellOnPath:
 
 @dataclass(frozen=True)
 class PathModel:
-    """What several traces say of a path: a model of it, and the cells it goes through."""
+    """What several traces say of a path: a model of it, the cells it goes through, and functions
+    that the program calls and remote GPUs refuse."""
 
     model: ScalingModel
     cells: tuple[CellOnPath, ...]
+    refused: tuple[str, ...] = ()
 
 
 def path_model(
@@ -143,12 +148,14 @@ def path_model(
     """
     costs = step_costs(data, path, machine=machine, network=network)
     read_traces = []
+    refused: dict[str, None] = {}
     for number, file in enumerate(files):
         if any(os.path.realpath(file) == os.path.realpath(other) for other in files[:number]):
             raise InputError("is given twice; its cell would count twice", file=file)
         trace = read(file)
         programs = traced_programs(trace, options.range_name)
         read_traces.append((file, programs, record_of(trace, file, options)))
+        refused.update(dict.fromkeys(refused_calls(trace, programs)))
     shapes = [shape_of(file, step.gpus, programs) for file, programs, step in read_traces]
     _one_program([step for *_, step in read_traces], ", ".join(files))
     times = repeats(shapes) if options.range_name is None else [1] * len(shapes)
@@ -158,7 +165,7 @@ def path_model(
     ]
     said = said_of_repeats(shapes, times)
     cells[0] = replace(cells[0], warnings=(*said, *cells[0].warnings))
-    return fitted(cells, data, costs, ", ".join(files))
+    return fitted(cells, data, costs, ", ".join(files), tuple(refused))
 
 
 def cell_on(
@@ -174,7 +181,8 @@ def cell_on(
     native = native_seconds(program)
     missed = native - median_seconds(program)
     seconds = max(there) + missed
-    drawn = [median_seconds(program, each) + missed for each in drawn_costs(costs, DRAWS, seed)]
+    draws = draws_of(costs, DRAWS, seed)
+    drawn = [float(np.median(each.step_seconds(program))) + missed for each in draws]
     return CellOnPath(
         step=step,
         native=share * native,
@@ -194,8 +202,15 @@ def _lost(programs: Sequence[CallProgram]) -> list[str]:
     return [LOST] if launched and not kernels else []
 
 
-def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: str) -> PathModel:
-    """The model that goes through cells on a path; ``name``: of the traces.
+def fitted(
+    cells: Sequence[CellOnPath],
+    data: Dataset,
+    costs: PathCosts,
+    name: str,
+    refused: tuple[str, ...] = (),
+) -> PathModel:
+    """The model that goes through cells on a path; ``name``: of the traces, ``refused``: what they
+    call that remote GPUs refuse.
 
     Raises:
         InputError: too few cells, or of several programs.
@@ -213,6 +228,7 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(each.record(path) for each in everything)])
     model = fit_scaling(pose(records), look_ahead=False)
+    doubts = [*([in_words(refused, path)] if refused else []), *_unlike(cells)]
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
     said_of_cells |= dict.fromkeys(_unlike(cells))
@@ -229,13 +245,22 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
             n=(min(n for n, _ in known), max(n for n, _ in known)),
             gpus=(min(gpus for _, gpus in known), max(gpus for _, gpus in known)),
         ),
-        simulated=SimulatedSteps(com=common_sd(cells), visit=costs.spread_visit),
+        scaling=replace(model.scaling, traced=True, doubts=doubts),
+        simulated=SimulatedSteps(
+            com=common_sd(cells),
+            visit=costs.spread_visit,
+            kernels=KERNELS,
+            cells=[
+                SimulatedCell(n=float(each.step.n), gpus=each.step.gpus, sd=each.sd)
+                for each in cells
+            ],
+        ),
         noise=replace(
             model.noise, sample=float(np.hypot(model.noise.between_cells, costs.spread_visit))
         ),
         warnings=[*model.warnings, *said_of_cells, *costs.warnings],
     )
-    return PathModel(found, tuple(cells))
+    return PathModel(found, tuple(cells), refused)
 
 
 def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
