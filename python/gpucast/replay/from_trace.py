@@ -11,13 +11,8 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
-from gpucast.replay.undisturbed import (
-    delays_shorter,
-    longest,
-    simulated,
-    steady,
-    undisturbed,
-)
+from gpucast.replay.step_times import median_seconds, native_seconds
+from gpucast.replay.undisturbed import delays_shorter, longest, undisturbed
 from gpucast.traces import phases, tables
 from gpucast.traces.complete import with_work
 from gpucast.traces.native_step import NativeSteps, light_steps, native_steps, note
@@ -236,7 +231,7 @@ def _without_notes(program: CallProgram) -> CallProgram:
 
 def _stating(program: CallProgram, native: float) -> CallProgram:
     """With recorded steps whose median, as forecasts take it, is the native step."""
-    recorded = float(np.median(steady(program.recorded)))
+    recorded = native_seconds(program)
     return replace(program, recorded=program.recorded + (native - recorded))
 
 
@@ -275,12 +270,12 @@ def _towards(program: CallProgram, light: CallProgram, seconds: float) -> CallPr
         }
         return replace(program, **columns)
 
-    if simulated(light) >= seconds:
+    if median_seconds(light) >= seconds:
         return light
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         tried = (low + high) / 2
-        low, high = (tried, high) if simulated(towards(tried)) > seconds else (low, tried)
+        low, high = (tried, high) if median_seconds(towards(tried)) > seconds else (low, tried)
     return towards(low)
 
 
@@ -289,7 +284,7 @@ def _untraced(program: CallProgram, untraced: float) -> CallProgram:
 
     How much that is only a replay tells: what passes while the host waits anyway costs nothing.
     """
-    if untraced >= float(np.median(steady(program.recorded))):
+    if untraced >= native_seconds(program):
         return program
     most = HALVINGS_BEGIN * float(np.mean(program.gap + program.cost + program.tail))
     return delays_shorter(longest(lambda less: _each_less(program, less), most, untraced), untraced)

@@ -228,10 +228,11 @@ def fitted(
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(each.record(path) for each in everything)])
     model = fit_scaling(pose(records), look_ahead=False)
-    doubts = [*([in_words(refused, path)] if refused else []), *_unlike(cells)]
+    unlike = _unlike(cells)
+    doubts = [*([in_words(refused, path)] if refused else []), *unlike]
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
-    said_of_cells |= dict.fromkeys(_unlike(cells))
+    said_of_cells |= dict.fromkeys(unlike)
     found = replace(
         model,
         name=f"{model.name} on {path}",

@@ -25,7 +25,8 @@ from typing import Final
 
 import numpy as np
 
-from gpucast.replay.program import CallProgram, Operation, Seconds
+from gpucast.replay.program import CallProgram, Operation
+from gpucast.replay.step_times import median_seconds, native_seconds
 
 BEHIND: Final = 0.7e-6
 """s from a kernel's end until the next of its stream begins, when neither is recorded: H200."""
@@ -34,13 +35,11 @@ LEAST: Final = 0.5
 MOST: Final = 2.0
 """Times what a call and the gap before it take: no recorder costs more."""
 HALVINGS: Final = 12
-SETTLING: Final = 0.2
-"""Share of the simulated steps that come before the steady ones."""
 
 
 def undisturbed(program: CallProgram, seconds: float) -> CallProgram:
     """The program whose simulated steps take so long, or as nearly as recording can explain."""
-    recorded = float(np.median(steady(program.recorded)))
+    recorded = native_seconds(program)
     if seconds >= recorded:
         return program
     kernels = (program.operation == Operation.launch) & ~program.switches
@@ -58,23 +57,13 @@ def delays_shorter(program: CallProgram, seconds: float) -> CallProgram:
 
 def longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
     """With the least of what is taken off that makes steps so short; else with the most."""
-    if simulated(of(0.0)) <= seconds:
+    if median_seconds(of(0.0)) <= seconds:
         return of(0.0)
     low, high = 0.0, most
     for _ in range(HALVINGS):
         tried = (low + high) / 2
-        low, high = (tried, high) if simulated(of(tried)) > seconds else (low, tried)
+        low, high = (tried, high) if median_seconds(of(tried)) > seconds else (low, tried)
     return of(high)
-
-
-def steady(seconds: Seconds) -> Seconds:
-    """Without the first steps, which find streams and queues empty; forecasts leave out as many."""
-    return seconds[int(np.ceil(SETTLING * seconds.size)) :]
-
-
-def simulated(program: CallProgram) -> float:
-    """s of a step in a native simulation."""
-    return float(np.median(steady(program.step_seconds(program.simulate()))))
 
 
 def _calls_shorter(program: CallProgram, seconds: float) -> CallProgram:
