@@ -56,7 +56,12 @@ def command(
     ] = None,
     range_name: Annotated[
         str | None,
-        typer.Option("--range", help="Of a trace: NVTX range that is a step.", show_default=False),
+        typer.Option(
+            "--range",
+            help="Of a trace: NVTX range that is a step; kernel:NAME: from one launch of it to the "
+            "next.",
+            show_default=False,
+        ),
     ] = None,
     n: Annotated[
         float | None,
