@@ -49,7 +49,7 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote tls \
- trace sharing dataset micro cells concurrent programs openmm ddp \
+trace sharing dataset micro cells concurrent programs openmm ddp \
 traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
