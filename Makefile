@@ -15,9 +15,9 @@ export PYTHON GPUCAST_SYSTEM
 stamps := .venv/.stamps
 setup := scripts/setup.sh
 run_setup = @$(setup) $(@F) && mkdir -p $(@D) && touch $@
-requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extrap.txt
+requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extrap.txt scripts/constraints-examples.txt
 
-.PHONY: help demo test test-all test-rest docs extrap build setup lint format bench notebooks \
+.PHONY: help demo test test-all test-rest docs extrap examples build setup lint format bench notebooks \
   clean distclean
 
 help: ## this list
@@ -39,6 +39,8 @@ docs: build $(stamps)/docs ## documentation site into build/docs/html
 	@scripts/docs.sh
 
 extrap: $(stamps)/extrap
+
+examples: $(stamps)/examples
 
 build: setup ## gpucast and its programs into .venv/bin
 	@scripts/build.sh
@@ -63,12 +65,12 @@ clean: ## removes what was built, keeps .venv
 	@rm -rf build out $(stamps)/build
 
 distclean: clean ## removes the environments too
-	@rm -rf .venv .venv-extrap
+	@rm -rf .venv .venv-extrap .venv-examples
 
 # The order on a fresh machine: packages, .venv, what goes into it.
 $(stamps)/venv: $(setup) $(requirements)
 	@$(setup) system
 	$(run_setup)
 
-$(stamps)/cuda $(stamps)/dev $(stamps)/docs $(stamps)/extrap: $(stamps)/venv
+$(stamps)/cuda $(stamps)/dev $(stamps)/docs $(stamps)/extrap $(stamps)/examples: $(stamps)/venv
 	$(run_setup)

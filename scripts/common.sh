@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly venv=.venv
 readonly venv_extrap=.venv-extrap
+readonly venv_examples=.venv-examples
 readonly logs=build/logs
 
 # Folders that may hold C++ or CUDA; not every checkout has all of them.

@@ -18,6 +18,9 @@
 #   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
 #                                     with PyTorch; parts of it: openmm FOLDER, ddp FOLDER. Wheels of
 #                                     what Python lacks may lie in GPUCAST_WHEELS
+#   scripts/gpu.sh sharing FOLDER     1, 2 and 4 instances of the mini-app and of OpenMM on one GPU, in turn
+#                                     and under the Multi-Process Service (ten minutes); see
+#                                     data/measure_sharing.py
 #   scripts/gpu.sh dataset FOLDER     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over
 #                                     native and remote paths; with the same folder it goes on where it
 #                                     ended (docs/measure.md). Parts of it: micro FOLDER PATH ROUND,
@@ -45,7 +48,7 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
-trace dataset micro cells concurrent programs openmm ddp \
+trace sharing dataset micro cells concurrent programs openmm ddp \
 traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
@@ -231,6 +234,15 @@ openmm() {
   with_cuda_libraries python3 data/measure_openmm.py --device "${devices[@]}" \
     --rounds "${GPUCAST_ROUNDS:-3}" --seconds "${GPUCAST_SECONDS:-400}" -o "$out/openmm.json" \
     2>"$out/openmm.txt" || lines . "$out/openmm.txt"
+}
+
+sharing() {
+  local options=()
+  ! command -v nvidia-cuda-mps-control >/dev/null || options+=(--mps)
+  unpack_wheels
+  with_cuda_libraries python3 data/measure_sharing.py --mdapp "$program" "${options[@]}" \
+    --rounds "${GPUCAST_ROUNDS:-2}" --seconds "${GPUCAST_SECONDS:-1.5}" -o "$out" |
+    tee "$out/sharing.txt"
 }
 
 ddp() {

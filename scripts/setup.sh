@@ -8,6 +8,8 @@
 #   scripts/setup.sh dev      .venv: formatters, linters, test tools; a browser for tests
 #   scripts/setup.sh docs     .venv and apt: what the documentation site is built with
 #   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
+#   scripts/setup.sh slurm    apt: a Slurm that slow tests start (root; else they are skipped)
+#   scripts/setup.sh examples .venv-examples and apt: programs that slow tests measure
 #
 # Each part may be run again at any time; the Makefile runs each once and
 # again when this file or a list of requirements changes.
@@ -24,6 +26,8 @@ readonly docs_packages=(doxygen fonts-lmodern)
 
 # Wanted by tests alone, which are skipped without them.
 readonly test_packages=(chromium)
+readonly slurm_packages=(slurmctld slurmd slurm-client munge)
+readonly example_packages=(gromacs python3-torch)
 
 missing_of() {
   local package
@@ -94,19 +98,24 @@ apt_install() {
   quietly apt-install.log apt install --no-install-recommends "$@"
 }
 
-# Never fails: tests that lack a package are skipped, and say so. Ubuntu's chromium is a snap, which
-# containers do not run; where a browser is installed already, there is nothing to do.
+# install_test_packages PACKAGE...: never fails, tests that lack one are skipped, and say so.
 install_test_packages() {
   [[ "${GPUCAST_SYSTEM:-}" != skip ]] || return 0
-  command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release || return 0
+  command -v apt-get >/dev/null || return 0
   local listed missing as_root
-  listed=$(missing_of "${test_packages[@]}")
+  listed=$(missing_of "$@")
   [[ -n "$listed" ]] || return 0
   mapfile -t missing <<<"$listed"
   say "set-up: installing ${missing[*]} for tests"
   if ! as_root=$(privilege) || ! apt_install "${missing[@]}"; then
     say "set-up: could not; tests that want ${missing[*]} will be skipped"
   fi
+}
+
+# The daemons must be started by root, so nobody else needs them. The services that Debian starts
+# with the packages have no configuration, and stay away.
+setup_slurm() {
+  ((EUID)) || install_test_packages "${slurm_packages[@]}"
 }
 
 # pip_install LOG ENVIRONMENT ARGUMENTS...
@@ -155,9 +164,14 @@ setup_venv() {
   install_groups pip-runtime.log build runtime
 }
 
+# Ubuntu's chromium is a snap, which containers do not run.
+install_browser() {
+  grep -q '^ID=ubuntu' /etc/os-release || install_test_packages "${test_packages[@]}"
+}
+
 setup_dev() {
   say "set-up: formatters, linters and test tools into $venv"
-  install_test_packages & # apt and pip wait for different things
+  install_browser & # apt and pip wait for different things
   local apt=$!
   install_groups pip-dev.log dev
   wait "$apt"
@@ -183,6 +197,19 @@ setup_extrap() {
   pip_install "$log" "$venv_extrap" --no-deps "${packages[0]}" &&
     pip_install "$log" "$venv_extrap" --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
     fail "could not install ${packages[0]} ($(reason "$log")); see $logs/$log"
+}
+
+# Never fails: tests of programs that are not here are skipped, and say so.
+setup_examples() {
+  say "set-up: programs to measure into $venv_examples"
+  install_test_packages "${example_packages[@]}" &
+  local apt=$! packages
+  make_venv "$venv_examples"
+  mapfile -t packages < <(requirements examples)
+  pip_install pip-examples.log "$venv_examples" --constraint scripts/constraints-examples.txt \
+    "${packages[@]}" ||
+    say "set-up: could not ($(reason pip-examples.log)); tests that want ${packages[*]} will be skipped"
+  wait "$apt"
 }
 
 # The registry's packages lack two names that CMake looks for.
@@ -239,6 +266,6 @@ unpack_nanoarrow() {
 }
 
 case "${1:-}" in
-  system | venv | dev | docs | extrap | cuda) "setup_$1" ;;
-  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|docs|extrap" ;;
+  system | venv | dev | docs | extrap | examples | cuda | slurm) "setup_$1" ;;
+  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|docs|extrap|examples|slurm" ;;
 esac

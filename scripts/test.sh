@@ -130,6 +130,9 @@ rest() {
   # Only slow Python tests want Extra-P: it is fetched while the rest compiles.
   make extrap >"$logs/setup-extrap.log" 2>&1 &
   extrap=$!
+  # So are the programs that they measure, without which they are skipped.
+  make examples >"$logs/setup-examples.log" 2>&1 &
+  examples=$!
   step "lint: clang-tidy" tidy
   step "C++ tests under AddressSanitizer and UBSan" cpp_tests asan
   step "C++ tests under ThreadSanitizer" cpp_tests tsan
@@ -137,6 +140,8 @@ rest() {
   step "CUDA: what programs link with" cuda
   step "remote GPUs: fake driver and kernels" fake_driver
   step "set-up of Extra-P, begun earlier" extrap_is_there
+  step "set-up of programs to measure, begun earlier" examples_are_there
+  step "set-up of a Slurm for tests" scripts/setup.sh slurm
   step "Python tests: slow" python_tests slow slow
 }
 
@@ -145,6 +150,14 @@ extrap_is_there() {
     cat "$logs/setup-extrap.log"
     return 1
   }
+}
+
+examples_are_there() {
+  wait "$examples" || {
+    cat "$logs/setup-examples.log"
+    return 1
+  }
+  grep "could not" "$logs/setup-examples.log" || true
 }
 
 trap 'python scripts/test_summary.py "$results"' EXIT

@@ -32,6 +32,7 @@
 #include "gpucast/model/workload.h"
 #include "replay.h"
 #include "scaling.h"
+#include "sharing.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -623,6 +624,7 @@ NB_MODULE(_core, m) {
   bind_forecast(m);
   bind_terms(m);
   bind_scaling(m);
+  bind_sharing(m);
   bind_components(m);
   bind_replay(m);
   m.attr("ROUTES") = words(model::all_routes);

@@ -190,6 +190,25 @@ def test_gromacs_splits_host_and_communication_without_the_pme_rank() -> None:
     assert phases.kernel is None
 
 
+def test_gromacs_until_2022_names_the_accounting_otherwise() -> None:
+    (run,) = read_text(edited("gromacs", " Activity:", " Computing:"), "gromacs").entries
+    assert isinstance(run, Step)
+    assert run.phases == step("gromacs").phases
+    (run,) = read_text(edited("gromacs", " Activity:", " Something:"), "gromacs").entries
+    assert isinstance(run, Step)
+    assert run.phases is None
+
+
+def test_gromacs_without_gpus_works_on_cores() -> None:
+    (run,) = read_text(edited("gromacs", "GPUs selected for", "processors for"), "gromacs").entries
+    assert isinstance(run, Step)
+    assert run.path == "host"
+    assert run.phases is not None
+    assert run.phases.cpu is None
+    assert run.phases.kernel == [pytest.approx((0.4 + 0.3 + 1.0 + 0.2 + 3.0) / 20000)]
+    assert run.phases.exchange == [pytest.approx((1.5 + 2.0 + 0.5 + 0.0) / 20000)]
+
+
 def test_gromacs_asks_where_every_rank_names_the_same_gpu() -> None:
     assert "--gpus: all 8 ranks of a node name the same GPU" in asked("gromacs-hidden-gpus")
 

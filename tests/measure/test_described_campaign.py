@@ -206,10 +206,10 @@ def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
     assert plan["gpu_hours"] == pytest.approx(hours)
 
 
-def test_gpus_are_bound_free_ones_first_but_not_under_slurm(
+def test_gpus_are_bound_free_ones_first_and_within_what_slurm_gave(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpucast.measure.described.binding import bound, gpus_here
+    from gpucast.measure.described.binding import bound, gpus_here, step_of_allocation
 
     smi = tmp_path / "bin" / "nvidia-smi"
     smi.parent.mkdir()
@@ -228,7 +228,14 @@ def test_gpus_are_bound_free_ones_first_but_not_under_slurm(
     assert gpus_here("native", {"CUDA_VISIBLE_DEVICES": "1"}) is None
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-c")
     assert gpus_here("native", {}) == ["2", "0"]
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")  # what Slurm gave out is there
+    assert gpus_here("native", {}) == ["0", "GPU-c"]
+    assert gpus_here("native", {}, ["srun", "-n1"]) is None
+    assert step_of_allocation("native", ["srun", "-n1"], 2, 1) == {
+        "SLURM_GPUS": "2", "SLURM_GPUS_PER_NODE": "2",
+    }  # fmt: skip
+    assert step_of_allocation("native", ["srun", "--gpus-per-task=1"], 2, 1) == {}
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     assert gpus_here("native", {}) is None
     assert bound(None, 2) == {}
 

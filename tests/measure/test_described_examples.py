@@ -54,7 +54,7 @@ def copied(name: str, folder: Path) -> Path:
     target = folder / "example"
     shutil.copytree((EXAMPLES / name).parent, target)
     if name.startswith("gromacs"):
-        for atoms in (24000, 96000, 409000):
+        for atoms in (1530, 4134, 12165, 24000, 96000, 409000):
             (target / f"{atoms}.tpr").write_bytes(b"made up")
     return target / Path(name).name
 
@@ -96,6 +96,6 @@ def test_lammps_is_timed_by_its_last_loop(run: Run, tmp_path: Path) -> None:
     assert status == 0, err
     steps = gc.load(path).steps
     assert {(step.n, step.gpus, step.ranks) for step in steps} == {
-        (n, gpus, gpus) for n in (4000, 32000, 108000) for gpus in (1, 2)
+        (n, gpus, gpus) for n in (4000, 13500, 32000, 108000) for gpus in (1, 2)
     }
     assert all(step.seconds == [0.01] for step in steps)

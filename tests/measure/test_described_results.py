@@ -57,7 +57,11 @@ MISSING = [
     ("{json: ms}", '{"ms": "fast"}', "'fast' is no number"),
     ("{json: ms}", '{"ms": null}', "null at 'ms' is no number"),
     ("{csv: ms, file: log.csv}", "", "it left no log.csv"),
-    ("{importer: lammps}", "Segmentation fault", "no run that importer lammps understands"),
+    (
+        "{importer: lammps}",
+        "Segmentation fault",
+        "no run that importer lammps understands: its output is not LAMMPS's screen output or log",
+    ),
 ]
 
 

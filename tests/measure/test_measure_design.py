@@ -238,3 +238,23 @@ def test_a_third_of_the_cells_forecasts_nearly_as_all_do(name: str) -> None:
     assert np.median(chosen) <= 2 * np.median(all_)
     assert np.mean(chosen) <= 0.5 * np.mean(random)
     assert np.median(chosen) < np.median(random)
+
+
+def test_a_start_design_by_cost_is_spread_and_cheaper_than_one_by_distance() -> None:
+    costs = np.array([float(gpus) for _, gpus in GRID])
+    by_cost = start_design(GRID, 6, costs=costs)
+    by_distance = start_design(GRID, 6)
+    assert len(set(by_cost)) == 6
+    assert costs[by_cost].sum() < costs[by_distance].sum()
+    chosen = [GRID[i] for i in by_cost]
+    assert max(n for n, _ in chosen) >= 16 * min(n for n, _ in chosen)
+    assert len({gpus for _, gpus in chosen}) > 1
+
+
+def test_a_start_design_by_cost_goes_on_from_what_was_measured() -> None:
+    costs = np.ones(len(GRID))
+    whole = start_design(GRID, 8, costs=costs)
+    assert start_design(GRID, 8, whole[:3], costs) == whole[3:]
+    dear = costs.copy()
+    dear[whole[0]] = 1e6
+    assert whole[0] not in start_design(GRID, 8, costs=dear)

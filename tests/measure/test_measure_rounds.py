@@ -62,7 +62,19 @@ def test_each_series_starts_with_cells_spread_over_the_grid() -> None:
     for series in (ONE, OTHER):
         own = [(cell.n, cell.gpus) for cell in first if cell.series == series]
         assert len(own) == 6
-        assert {(216, 1), (216, 4), (287496, 4)} <= set(own)
+        sizes, counts = {n for n, _ in own}, {gpus for _, gpus in own}
+        assert min(sizes) <= 512
+        assert max(sizes) >= 175616
+        assert min(counts) == 1
+        assert max(counts) >= 3
+
+
+def test_a_budget_of_less_than_the_grid_visits_no_cell_twice() -> None:
+    of, visits = costs(Timing.of_budget(60)), Counter[Cell]()
+    whole = sum(of(cell) for cell in CELLS)
+    all_rounds(designed(of, visits, most=6), whole / 3, of, visits, most=6)
+    assert set(visits.values()) == {1}
+    assert 0.25 * whole < sum(of(cell) for cell in visits) <= whole / 3
 
 
 def test_one_cell_of_the_start_design_fills_every_multiprocessor() -> None:
@@ -78,16 +90,17 @@ def test_one_cell_of_the_start_design_fills_every_multiprocessor() -> None:
     assert {Cell(ONE, 175616, 1), Cell(OTHER, 175616, 1)} <= set(first)
 
 
-def test_the_start_design_is_visited_six_times_spread_over_the_budget() -> None:
+def test_with_time_for_four_passes_the_start_design_is_visited_in_each() -> None:
     of, visits = costs(Timing.of_budget(180)), Counter[Cell]()
     strategy = designed(of, visits, most=6, sms=132)
-    made = all_rounds(strategy, 180, of, visits, most=6)
-    often = {cell: count for cell, count in visits.items() if count == 6}
+    budget = 4.5 * sum(of(cell) for cell in CELLS)
+    made = all_rounds(strategy, budget, of, visits, most=6)
+    often = {cell: count for cell, count in visits.items() if count >= 4}
     assert len(often) >= 14
     for cell in [Cell(ONE, 175616, 1), Cell(ONE, 216, 1)]:
         at = [i for i, each in enumerate(made) if each == cell]
-        assert len(at) == 6
-        assert np.diff(at).min() > len(made) / 20
+        assert len(at) >= 4
+        assert sum(np.diff(at) > len(made) / 20) >= 3
 
 
 def test_a_cell_that_costs_more_than_is_left_is_not_begun() -> None:

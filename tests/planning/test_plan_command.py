@@ -16,7 +16,17 @@ from planning_samples import models, only_native, values
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "plan.yaml"
 
 OPTION = {
-    *("machine", "gpus", "step_seconds", "step_low", "step_high", "seconds", "low", "high"),
+    *(
+        "machine",
+        "gpus",
+        "instances",
+        "step_seconds",
+        "step_low",
+        "step_high",
+        "seconds",
+        "low",
+        "high",
+    ),
     *("cost", "ns_per_day", "efficiency", "peak_efficiency", "probability_in_time"),
     "extrapolated",
 }

@@ -88,20 +88,25 @@ def test_the_longest_round_trip_of_a_level_lies_where_it_is_crossed() -> None:
 @pytest.mark.parametrize(
     ("ratios", "said"),
     [
-        ([[1.0, 1.0, 1.02]] * 3, "at most 2 % extra over any of these networks"),
-        ([[1.0, 1.1, 3.0]] * 3, "10 % extra up to 100 us, whatever the bandwidth"),
+        ([[1.0, 1.0, 1.02]] * 3, "at most 2 % longer than natively over any of these networks"),
+        (
+            [[1.0, 1.1, 3.0]] * 3,
+            "at most 10 % longer than natively up to a round trip of 100 us, "
+            "whatever the bandwidth",
+        ),
         (
             [[3.0, 3.0, 3.0], [1.3, 1.5, 3.0], [1.3, 1.5, 3.0]],
-            "at least 30 % extra, 50 % extra up to 100 us from 10 Gb/s on",
+            "at least 30 % longer than natively everywhere; at most 50 % longer than natively up "
+            "to a round trip of 100 us, from 10 Gb/s on",
         ),
         (
             [[3.0, 3.0, 3.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
-            "10 % extra at most from 10 Gb/s on, whatever the round trip",
+            "at most 10 % longer than natively from 10 Gb/s on, whatever the round trip",
         ),
     ],
 )
 def test_the_sentence_says_what_the_map_shows(ratios: list[list[float]], said: str) -> None:
-    assert made_map(ratios).sentence == f"program: {said}"
+    assert made_map(ratios).sentence == f"program takes {said}"
 
 
 def test_the_figure_has_a_labelled_line_a_level_and_the_marks(path: gc.Dataset) -> None:
@@ -114,7 +119,7 @@ def test_the_figure_has_a_labelled_line_a_level_and_the_marks(path: gc.Dataset) 
     legend = axes.get_legend()
     assert legend is not None
     words = [text.get_text() for text in legend.get_texts()]
-    assert words[0].startswith("as measured: ")
+    assert words[0].startswith("own network: ")
     assert words[1].startswith("24 Gb/s, 100 us: ")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,18 @@ from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.replay import Operation, program_of
 from gpucast.replay.forecast import forecast
+from gpucast.replay.kinds import changes_of
 from gpucast.replay.network import Network, parse_network
 from gpucast.replay.path import PathCosts, forwarded, path_costs
 from gpucast.replay.program import Memory
+from gpucast.replay.refused import FORWARDED
 from gpucast.replay.what_if import trace_on_path
 from gpucast.traces import find_steps
 from made_data import dataset, launch, machine, transfer
 from made_traces import MadeTrace
 
 US = 1e-6
+REPOSITORY = Path(__file__).parents[2]
 
 SEND, TURN = 3e-6, 9e-6
 """Of a small message, and of an answer."""
@@ -244,7 +248,50 @@ def test_graphs_are_told_to_be_refused() -> None:
         made.graph([("a", 20e-6)], stream=20)
         made.wait_stream(20)
     found = trace_on_path(made.trace(), measured("remote"), "remote")
-    assert any("refuse CUDA graphs" in each for each in found.warnings)
+    assert found.refused == ("cudaGraphLaunch",)
+    assert any("CUDA graphs are taken for one launch" in each for each in found.warnings)
+
+
+def test_forwarded_calls_are_those_that_the_remote_layer_defines() -> None:
+    sources = sorted((REPOSITORY / "remote/src/client").glob("api_*.cpp"))
+    text = "".join(each.read_text() for each in sources)
+    defined = re.findall(r"^[a-zA-Z][\w ]*[ *]+(cuda[A-Z]\w*)\(", text, re.MULTILINE)
+    assert set(defined) == FORWARDED
+    assert len(defined) > 50
+
+
+def test_what_calls_cost_adds_up_to_the_extra() -> None:
+    """Of every program, however its calls hide behind one another."""
+    sending = MadeTrace()
+    for _ in range(40):
+        sending.copy(8_000_000, "h2d", memory="pinned", blocking=False, stream=20)
+        sending.copy(8_000_000, "d2h", memory="pinned", blocking=False, stream=21)
+        sending.wait_stream(20)
+        sending.wait_stream(21)
+    for made in (reading_back(1), reading_back(8), sending):
+        found = on(made, costs())
+        assert sum(each.seconds for each in found.causes) == pytest.approx(
+            found.extra, abs=0.03 * abs(found.extra)
+        )
+        assert sum(each.share for each in found.causes) == pytest.approx(1, abs=0.03)
+        assert all((each.seconds < 0) == each.words.startswith("less: ") for each in found.causes)
+    assert found.causes[0].words == "large copies: 8 MB to GPUs, 8 MB back"
+
+
+def test_joined_kernels_are_of_one_step() -> None:
+    """A kernel a step has none to be joined with, nor one that is waited for."""
+    one, two = MadeTrace(), MadeTrace()
+    for _ in range(20):
+        one.launch("kernel", seconds=50e-6, stream=20)
+        one.wait_stream(20)
+        for _ in range(2):
+            two.launch("kernel", seconds=50e-6, stream=20)
+            two.wait_stream(20)
+    for made in (one, two):
+        trace = made.trace()
+        program = program_of(trace, find_steps(trace))
+        joined = [each for each in changes_of(program) if each.words == "join kernels two by two"]
+        assert all(len(each.program) == len(program) for each in joined)
 
 
 # ---- the command -----------------------------------------------------------------------------
@@ -289,6 +336,15 @@ def test_what_if_of_a_trace_as_json(run: Run, files: tuple[Path, Path]) -> None:
         (("--path", "far", "--data", "DATA"), "--path: no measurements of it"),
         (("--path", "remote", "--data", "DATA", "--network", "fast"), "--network: 'fast' is no"),
         (("--path", "remote", "--data", "DATA", "--range", "none"), "--range none"),
+        (
+            ("--path", "remote", "--data", "DATA", "--memory", "pinned"),
+            "--memory: is for model files",
+        ),
+        (
+            ("--path", "remote", "--data", "DATA", "--launch", "keep"),
+            "--launch: is for model files",
+        ),
+        (("--path", "remote", "--data", "DATA", "-n", "5"), "-n: is for a model of several traces"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

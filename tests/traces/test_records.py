@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
+from gpucast.data.selection import in_part
 from gpucast.fitting.parts import parts_of as fitted_parts
 from gpucast.model.scaling import ScalingModel
 from gpucast.traces.parts import StepParts
@@ -185,3 +186,16 @@ def test_traces_of_several_sizes_are_fitted_as_they_are(run: Run, tmp_path: Path
     step = found.forecasts([32000], [2])
     assert step.seconds[0] == pytest.approx(160e-6 + 20e-6, rel=0.1)
     assert step.t_gpu[0] == pytest.approx(160e-6, rel=0.15)
+
+
+def test_programs_are_spelled_as_in_datasets_and_found_in_either_spelling() -> None:
+    trace = replace(
+        MadeTrace(program="./halo_exchange").trace(),
+        run=RunDescription(
+            source="cupti", command=["./halo_exchange"], machine=said(MadeTrace()).run.machine
+        ),
+    )
+    assert trace.program == "halo-exchange"
+    for part in ("halo_exchange", "halo-exchange", "HALO_"):
+        assert in_part(part, ["halo-exchange", "pipeline"]) == ["halo-exchange"]
+    assert in_part("halo-exchange", ["halo_exchange"]) == ["halo_exchange"]

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from command_line import Run, assert_refused
 from gpucast.errors import InputError
-from gpucast.traces import ProcessSteps, Trace, find_steps, perfetto
+from gpucast.traces import ProcessSteps, Trace, find_steps, perfetto, phases
 from gpucast.traces.steps import NO_KIND
 from gpucast.traces.summary import summarize
+from gpucast.traces.tables import frame
 from made_traces import LATENCY, WAKE, MadeTrace
+from phased_traces import Made, phased, recorded
 
 US = 1e-6
 
@@ -232,7 +234,7 @@ def test_steps_of_ranges_begin_where_the_ranges_begin() -> None:
     # The last one has nothing behind it that says when it would end.
     assert steps.begins_ns.tolist() == starts.tolist()
     assert steps.range_name == "step"
-    assert steps.how == "range 'step', 7 times"
+    assert steps.how == "range 'step *', 7 times"
 
 
 def test_ranges_that_follow_one_another_are_all_steps() -> None:
@@ -440,3 +442,123 @@ def test_whatever_a_program_does_it_is_summed_up_or_refused(
     whole = found.host.waiting + found.host.calls + found.host.outside
     assert whole == pytest.approx(found.steps.mean, abs=1e-12)
     assert perfetto.content(trace, find_steps(trace))
+
+
+# -- what is no part of a step's work, and steps that users name -----------------------------------
+
+
+def test_steps_that_are_timed_now_and_then_are_steps_like_others() -> None:
+    """As the mini-app times ten of its steps and then makes 63: these are 73, not one."""
+
+    def step(made: MadeTrace, *, timed: bool) -> None:
+        for number, asked in enumerate(("h2d", "kernel", "d2h")):
+            if timed:
+                made.call("cudaEventRecord")
+            if asked == "kernel":
+                made.launch(asked, seconds=5 * US)
+            else:
+                made.copy(16000 - 4000 * number, asked)
+        if timed:
+            made.wait_stream()
+            made.call("cudaEventElapsedTime")
+
+    made = MadeTrace()
+    for _ in range(6):
+        for at in range(73):
+            step(made, timed=at < 10)
+    steps = found(made)
+    assert steps.count in (6 * 73 - 1, 6 * 73)
+    assert np.median(steps.calls) == 3
+
+
+def test_a_part_that_launches_nothing_is_no_step_of_a_program_that_does() -> None:
+    """Copies to two GPUs and back, each waited for: three of four parts are a copy alone."""
+
+    def step(made: MadeTrace) -> None:
+        for device in (0, 1):
+            made.copy(4096, "h2d", device=device)
+        for device in (0, 1):
+            made.launch("kernel", seconds=5 * US, device=device)
+        for device in (0, 1):
+            made.copy(4096, "d2h", device=device)
+
+    trace = repeated(step, 60).trace()
+    (process,) = trace.processes
+    # All that is known of most calls are their names.
+    begin, middle, end = (process.calls["start_ns"].iloc[at] for at in (0, 180, -1))
+    table = frame("phases", {"start_ns": [begin, middle], "end_ns": [middle, end], "full": [1, 0]})
+    steps = find_steps(replace(trace, processes=(recorded(process, table),))).main
+    assert np.median(steps.calls) == 6
+
+
+def test_names_of_ranges_that_differ_by_a_number_are_one() -> None:
+    made = MadeTrace()
+    for at in range(12):
+        with made.range(f"step {at}"):
+            one_step(made)
+    for name in ("step 7", "step", "step *", "step 99"):
+        steps = found(made, name)
+        assert steps.count == 12
+        assert steps.how == "range 'step *', 12 times"
+    with pytest.raises(InputError, match=r"no two ranges of that name; there are 'step \*' \(12\)"):
+        found(made, "stop")
+
+
+def test_ranges_of_the_very_name_are_not_those_of_another_number() -> None:
+    made = MadeTrace()
+    for _ in range(8):
+        for layer in (1, 2):
+            with made.range(f"layer {layer}"):
+                one_step(made)
+    assert found(made, "layer 2").count == 7
+    assert found(made, "layer").count == 16
+
+
+def test_a_step_may_be_from_one_launch_of_a_kernel_to_the_next() -> None:
+    """Eight iterations and a restart, of which the iterations repeat."""
+
+    def solve(made: MadeTrace) -> None:
+        made.launch("restart", seconds=5 * US)
+        for _ in range(8):
+            made.launch("apply", seconds=20 * US)
+            made.copy(8, "d2h")
+
+    made = repeated(solve, 10)
+    assert found(made).count > 70
+    steps = found(made, "kernel:restart")
+    assert steps.count == 9
+    assert np.unique(steps.calls).tolist() == [17]
+    assert steps.how == "from one launch of restart to the next, 9 times"
+    with pytest.raises(InputError, match=r"launched twice; there are 'apply' \(80\)"):
+        found(made, "kernel:none")
+
+
+def test_a_kernel_begins_steps_in_light_phases_too() -> None:
+    def solve(made: MadeTrace, cost: float) -> None:
+        made.set(8, cost=cost)
+        made.launch("restart", seconds=5 * US, cost=cost)
+        for _ in range(4):
+            made.launch("apply", seconds=20 * US, cost=cost)
+            made.copy(8, "d2h", cost=cost)
+
+    trace = phased(solve, [Made(phases.FULL, 20, 6 * US), Made(phases.LIGHT, 20)])
+    steps = find_steps(trace, "kernel:restart").main
+    for phase in (phases.FULL, phases.LIGHT):
+        own = steps.kept & (steps.phase == phase)
+        assert own.sum() >= 15
+        assert set(steps.calls[own]) == {10}
+
+
+def test_calls_of_other_threads_are_told_apart() -> None:
+    def step(made: MadeTrace) -> None:
+        one_step(made)
+        for _ in range(2):
+            made.at_least(made.now(), thread=1)
+            made.call("cudaGetDevice", thread=1)
+        made.host(20 * US)
+
+    steps = found(repeated(step, 10))
+    said = (
+        "3 calls of one thread (2 of others beside them) that repeat, ends where cudaMemcpy waits"
+    )
+    assert steps.how == said

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpucast.cli import options, updating
+from gpucast.cli import options, predict_sharing, updating
 from gpucast.cli.output import print_json, warn
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.tables import print_table
@@ -91,6 +91,7 @@ def command(
         _print_fit(fitted)
     else:
         _print_scaling(fitted)
+    predict_sharing.show_fitted(fitted)
     if output is not None:
         print(f"\nModel written to {output}")
 

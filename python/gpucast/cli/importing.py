@@ -91,7 +91,12 @@ def command(
     ] = None,
     range_name: Annotated[
         str | None,
-        typer.Option("--range", metavar="NAME", help="NVTX range that is a step of a trace."),
+        typer.Option(
+            "--range",
+            metavar="NAME",
+            help="NVTX range that is a step of a trace; kernel:NAME: from one launch of it to "
+            "the next.",
+        ),
     ] = None,
     every_run: Annotated[
         bool,

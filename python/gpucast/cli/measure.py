@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.cli.until import questions
 from gpucast.errors import InputError
+from gpucast.util.gpu_shares import GpuShare, parted
 from gpucast.util.tables import print_table
 from gpucast.util.units import percent
 
@@ -69,7 +71,12 @@ def command(
     n: Annotated[
         str | None, typer.Option("-n", "--n", help="Particles: 1000,1e5 or 512..1e6:9.")
     ] = None,
-    gpus: Annotated[str | None, typer.Option(help="GPU counts: 1-4,8.")] = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option(
+            help="GPU counts: 1-4,8; of --program also 1/4: four instances at once on one GPU."
+        ),
+    ] = None,
     schedules: Annotated[str | None, typer.Option(help="star-serial, star-async, ...")] = None,
     kernels: Annotated[str | None, typer.Option(help="claret, tuned")] = None,
     memory: Annotated[str | None, typer.Option(help="Of star-serial: pageable, pinned")] = None,
@@ -105,6 +112,36 @@ def command(
     secret_file: Annotated[
         Path | None, typer.Option(help="Of remote servers.", show_default=False)
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Of --program: record a run of each cell, too, which splits its steps into "
+            "T_gpu, T_cpu and T_com.",
+        ),
+    ] = False,
+    mps: Annotated[
+        bool,
+        typer.Option(
+            "--mps",
+            help="Of --program: instances under NVIDIA's Multi-Process Service, started for them.",
+        ),
+    ] = False,
+    slurm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OPTIONS",
+            help="Of --program: measure by jobs of Slurm's, with these options of sbatch: "
+            "'--partition=gpu --time=1:00:00'.",
+            show_default=False,
+        ),
+    ] = None,
+    cancel: Annotated[
+        bool,
+        typer.Option(
+            "--cancel", help="Of --program: end the jobs of --slurm, and keep what they measured."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Of --program: show the commands in order; run nothing."),
@@ -129,18 +166,26 @@ def command(
             program,
             output,
             n=None if n is None else sizes(n, "n"),
-            gpus=_whole(counts, gpus, "gpus"),
+            gpus=_shares(gpus),
+            mps=mps,
             budget=None if budget is None else duration(budget, "budget"),
             gpu_hours=gpu_hours,
             visits=visits,
             machine=_label(machine),
             until=questions(until or ()),
+            trace=trace,
             dry_run=dry_run,
             quiet=quiet,
             as_json=json,
+            slurm=slurm,
+            cancel=cancel,
         )
         return
-    for name, given in (("gpu-hours", gpu_hours), ("dry-run", dry_run or None)):
+    of_program = {
+        "gpu-hours": gpu_hours, "trace": trace or None, "dry-run": dry_run or None,
+        "mps": mps or None, "slurm": slurm, "cancel": cancel or None,
+    }  # fmt: skip
+    for name, given in of_program.items():
         if given is not None:
             raise InputError("is of --program PROGRAM.yaml", field=f"--{name}")
     if output is None:
@@ -196,6 +241,15 @@ def _whole(
         if value < 1 or not value.is_integer():
             raise InputError(f"'{value:.12g}' is no whole number of at least 1", field=field)
     return tuple(int(value) for value in values)
+
+
+def _shares(text: str | None) -> list[GpuShare] | None:
+    """GPU counts, and 1/k of a GPU."""
+    if text is None:
+        return None
+    instances, rest = parted(text)
+    whole = _whole(counts, rest, "gpus") if rest or not instances else ()
+    return [*(Fraction(1, each) for each in instances), *(whole or ())]
 
 
 def _label(text: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,8 +20,11 @@ from gpucast.util.units import long_duration, number, percent
 if TYPE_CHECKING:
     from gpucast.design.questions import Question
     from gpucast.measure.described.campaign import Request as ProgramRequest
-    from gpucast.measure.described.dry_run import Plan
+    from gpucast.measure.described.dry_run import Plan, PlannedVisit
     from gpucast.measure.report import AnswerReport, Report
+    from gpucast.measure.store import Store
+    from gpucast.measure.work import Watcher
+    from gpucast.util.gpu_shares import GpuShare
 
 
 def command(
@@ -28,20 +32,25 @@ def command(
     output: Path | None,
     *,
     n: Sequence[float] | None,
-    gpus: Sequence[int] | None,
+    gpus: Sequence[GpuShare] | None,
+    mps: bool,
     budget: float | None,
     gpu_hours: float | None,
     visits: int | None,
     machine: str | None,
     until: Sequence[Question],
+    trace: bool,
     dry_run: bool,
     quiet: bool,
     as_json: bool,
+    slurm: str | None = None,
+    cancel: bool = False,
 ) -> None:
     """Measure the program of a description; a second start goes on."""
     from gpucast.cli.progress import progress
     from gpucast.measure.described import reading
     from gpucast.measure.described.campaign import DescribedCampaign, Request
+    from gpucast.measure.described.mps import require
     from gpucast.measure.store import Store
 
     if budget is not None and gpu_hours is not None:
@@ -49,11 +58,23 @@ def command(
     if gpu_hours is not None and not 0 < gpu_hours < float("inf"):
         raise InputError(f"{gpu_hours:g} is no time greater than 0", field="--gpu-hours")
     program = reading.read(description)
-    request = Request(
-        program, reading.runs_of(program, n, gpus), visits, budget, gpu_hours, machine, until
-    )
+    runs = reading.runs_of(program, n, gpus, mps=mps)
+    if mps and not dry_run:
+        require()
+    request = Request(program, runs, visits, budget, gpu_hours, machine, until, trace)
+    if any(run.cell.instances > 1 for run in runs):
+        if request.chooses:
+            message = "of several instances on one GPU all are measured: no budget, no --until"
+            raise InputError(message, field="gpus")
+        for given, name in ((slurm is not None, "--slurm"), (trace, "--trace")):
+            if given:
+                message = "is not for several instances on one GPU (--gpus 1/2)"
+                raise InputError(message, field=name)
+    if slurm is not None and (cancel or trace):
+        what = "--cancel" if cancel else "--trace"
+        raise InputError("is not for --slurm; leave one of them out", field=what)
     if dry_run:
-        _show(request, output, as_json)
+        _show(request, output, as_json, slurm)
         return
     if output is None:
         raise InputError("missing: the file of records", field="-o")
@@ -63,13 +84,45 @@ def command(
         for text in store.warnings:
             warn(text)
         with progress(quiet=quiet) as watcher:
-            report = DescribedCampaign(request, store, watcher).run()
+            if slurm is not None or cancel:
+                report = _through_slurm(request, store, watcher, slurm, quiet=quiet)
+            else:
+                _refuse_jobs(output)
+                report = DescribedCampaign(request, store, watcher).run()
     if as_json:
         print_json(report.to_dict())
     else:
         _print(report)
-    if report.failed:
+    if report.failed and not cancel:
         raise typer.Exit(1)
+
+
+def _through_slurm(
+    request: ProgramRequest, store: Store, watcher: Watcher, options: str | None, *, quiet: bool
+) -> Report:
+    from gpucast.measure.described.slurm.options import FIELD, parse
+
+    parsed = None if options is None else parse(options)
+    if shutil.which("sbatch") is None:
+        raise InputError("no sbatch here: this is no machine of a Slurm cluster", field=FIELD)
+    try:
+        from gpucast.measure.described.slurm.campaign import SlurmCampaign
+    except ModuleNotFoundError as error:
+        if error.name != "submitit":
+            raise
+        raise InputError("needs submitit: pip install 'gpucast[slurm]'", field=FIELD) from None
+    return SlurmCampaign(request, store, watcher, parsed, quiet=quiet).run()
+
+
+def _refuse_jobs(output: Path) -> None:
+    """Cells that jobs are measuring would be measured twice."""
+    from gpucast.measure.described.campaign import beside
+
+    folder = beside(str(output), "slurm")
+    if any(folder.glob("*_submitted.pkl")):
+        raise InputError(
+            "jobs of Slurm's still measure for it; give --slurm again, or --cancel", file=output
+        )
 
 
 @contextmanager
@@ -89,21 +142,40 @@ def terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(request: ProgramRequest, output: Path | None, as_json: bool) -> None:
+def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: str | None) -> None:
     from gpucast.measure.described.dry_run import planned
 
     plan = planned(request, output)
-    if as_json:
-        print_json(plan.to_dict())
+    if slurm is None:
+        if as_json:
+            print_json(plan.to_dict())
+            return
+        _show_visits(plan.visits)
+        print(_total(plan))
         return
-    for visit in plan.visits:
+    from gpucast.measure.described.slurm.dry_run import jobs_of
+    from gpucast.measure.described.slurm.options import parse
+
+    jobs = jobs_of(plan, request, parse(slurm))
+    if as_json:
+        print_json({**plan.to_dict(), "jobs": [job.to_dict() for job in jobs]})
+        return
+    for job in jobs:
+        print(f"sbatch {shlex.join(job.options)}  # {len(job.visits)} visits, one after the other")
+        _show_visits(job.visits, "    ")
+    print(f"{len(jobs)} jobs; {_total(plan)}")
+
+
+def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
+    for visit in visits:
         cost = "" if visit.seconds is None else f"  # about {long_duration(visit.seconds)}"
         words = " ".join(
             [f"{name}={shlex.quote(value)}" for name, value in visit.environment.items()]
             + [shlex.quote(word) for word in visit.words]
         )
-        print(f"n={number(visit.n)} gpus={visit.gpus} visit {visit.number}: {words}{cost}")
-    print(_total(plan))
+        share = f"{visit.gpus}/{visit.instances}" if visit.instances > 1 else visit.gpus
+        what = f"n={number(visit.n)} gpus={share} visit {visit.number}"
+        print(f"{indent}{what}: {words}{cost}")
 
 
 def _total(plan: Plan) -> str:

@@ -152,7 +152,7 @@ def _capacity(content: JsonObject) -> None:
                 job["copies"],
                 job["copies_sure"],
                 ", ".join(
-                    f"{each['copies']} on {_short(each['machine'])} x {each['gpus']}"
+                    f"{each['copies']} on {_where(each)}"
                     for each in job["machines"]
                     if each["copies"]
                 ),
@@ -251,7 +251,12 @@ def _size(n: float | None, looked_at: JsonObject) -> str:
 
 
 def _where(option: JsonObject) -> str:
-    return f"{_short(option['machine'])} x {option['gpus']}"
+    return f"{_short(option['machine'])} x {_share(option)}"
+
+
+def _share(option: JsonObject) -> str:
+    """GPUs of a job: ``2``, ``1/4``."""
+    return f"1/{option['instances']}" if option["instances"] > 1 else str(option["gpus"])
 
 
 def _money(value: float) -> str:

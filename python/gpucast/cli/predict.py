@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpucast.cli import options
+from gpucast.cli import options, predict_sharing
 from gpucast.cli.output import note_of, print_json, print_marked, warn
 from gpucast.cli.parsing import LARGEST_COUNT, counts, sizes
 from gpucast.errors import InputError
 from gpucast.util import JsonObject
+from gpucast.util.gpu_shares import parted
 from gpucast.util.units import duration, number, percent, ranges
 
 if TYPE_CHECKING:
@@ -33,12 +34,20 @@ class Answer:
     best: list[Best]
     caveats: list[str]
     next: tuple[Ask, Advice] | None = None
+    together: list[JsonObject] = field(default_factory=list)
 
 
 def command(
     models: Models,
     n: options.Sizes,
-    gpus: options.Gpus = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option(
+            help="GPU counts: 1-4,8. Default: 1-8; of programs that are not ours up to the most "
+            "measured. 1/4: four instances at once on one GPU, beside the counts given.",
+            show_default=False,
+        ),
+    ] = None,
     best_only: Annotated[
         bool, typer.Option("--best", help="Only the best GPU count for each n.")
     ] = False,
@@ -59,7 +68,8 @@ def command(
 
     of = Interval(interval)
     wanted = sizes(n)
-    given = counts(gpus) if gpus is not None else None
+    instances, whole = parted(gpus) if gpus is not None else ([], "")
+    given = None if gpus is None else counts(whole) if whole or not instances else [1.0]
     answers: list[Answer] = []
     loaded = [load_model(path) for path in models]
     for model in loaded:
@@ -75,6 +85,8 @@ def command(
         # What a model misses of what it was fitted to shows in the narrowest interval.
         said = caveats(model, found.n, found.gpus, found if of is Interval.now else None)
         answers.append(Answer(model, _rows(model, found), best, said))
+        if instances:
+            answers[-1].together = predict_sharing.rows_of(model, found, wanted, instances, of)
         if next_cells:
             asked = (wanted, gpu_counts) if best_only else (found.n, found.gpus)
             answers[-1].next = _next(model, *asked, best_only=best_only)
@@ -95,10 +107,14 @@ def command(
                     if model.machine_factors is not None
                 ],
             }
+            | ({"instances": [r for each in answers for r in each.together]} if instances else {})
             | ({"next": [_next_in_json(each) for each in answers]} if next_cells else {})
         )
     else:
-        _print(answers, best_only=best_only, interval=interval)
+        if instances:
+            predict_sharing.show([row for each in answers for row in each.together], interval)
+        else:
+            _print(answers, best_only=best_only, interval=interval)
         if next_cells:
             _print_next(answers)
     for each in answers:

@@ -20,7 +20,12 @@ TraceFile = Annotated[
 ]
 Range = Annotated[
     str | None,
-    typer.Option("--range", metavar="NAME", help="NVTX range that is a step.", show_default=False),
+    typer.Option(
+        "--range",
+        metavar="NAME",
+        help="NVTX range that is a step; kernel:NAME: from one launch of it to the next.",
+        show_default=False,
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from gpucast.traces.trace import Trace
 from gpucast.traces.wait_summary import Wait
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
-from gpucast.util.units import duration, percent
+from gpucast.util.units import bytes_in_words, duration, percent
 
 MOST_ROWS = 12
 FEW = 0.5
@@ -122,8 +122,8 @@ def _print_step(main: Summary) -> None:
     print(f"      {steps.how}; {percent(steps.gpu_share, 0)} of the GPUs' time in the trace")
     if steps.light_seconds is not None:
         print(
-            f"      {duration(steps.light_seconds)} without records of GPU work (median of "
-            f"{steps.light}); recording calls costs steps of many launches some of that"
+            f"      {duration(steps.light_seconds)} natively: median of {steps.light} without "
+            "records of GPU work, less what noting their calls takes"
         )
     for each in steps.others:
         print(f"      {_other_kind(each, steps.calls)}: {duration(each.seconds)}")
@@ -247,10 +247,5 @@ def _print_processes(summaries: list[Summary]) -> None:
 
 
 def _bytes(value: float) -> str | None:
-    """Decimal prefixes, three digits; None for none."""
-    if value == 0:
-        return None
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value:.3g} B"
+    """None for none."""
+    return None if value == 0 else bytes_in_words(value)

@@ -56,13 +56,28 @@ def command(
     ] = None,
     range_name: Annotated[
         str | None,
-        typer.Option("--range", help="Of a trace: NVTX range that is a step.", show_default=False),
+        typer.Option(
+            "--range",
+            help="Of a trace: NVTX range that is a step; kernel:NAME: from one launch of it to the "
+            "next.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[
+        float | None,
+        typer.Option(
+            "-n",
+            "--size",
+            help="Of traces for a model (-o): size of those whose command lines do not say it.",
+            show_default=False,
+        ),
     ] = None,
     from_name: Annotated[
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="Of traces: finds in files' names what command lines do not say: groups n, gpus.",
+            help="Of traces for a model: finds in files' names what command lines do not say: "
+            "groups n, gpus.",
             show_default=False,
         ),
     ] = None,
@@ -93,8 +108,16 @@ def command(
     if all(traces):
         from gpucast.cli import what_if_trace
 
+        of_models = (("--memory", memory), ("--launch", None if launch == "auto" else launch))
+        for name, given_value in of_models:
+            if given_value is not None:
+                raise InputError(
+                    "is for model files; a trace says itself what its calls are",
+                    file=model,
+                    field=name,
+                )
         asked = what_if_trace.Asked(
-            transfers or [], path, machine, network, range_name, from_name, json, force
+            transfers or [], path, machine, network, range_name, from_name, n, json, force
         )
         if len(models) == 1 and output is None:
             what_if_trace.answer(model, asked, map_to=map_to)
@@ -103,12 +126,12 @@ def command(
         return
     if len(models) > 1:
         raise InputError("is no trace; of several files all are, or it is one model", file=model)
-    of_traces = (
+    of_traces: tuple[tuple[str, object], ...] = (
         ("--network", network), ("--range", range_name), ("--map", map_to),
-        ("--from-name", from_name),
+        ("--from-name", from_name), ("-n", n),
     )  # fmt: skip
-    for name, value in of_traces:
-        if value is not None:
+    for name, for_traces in of_traces:
+        if for_traces is not None:
             raise InputError("is for traces; this is a model file", file=model, field=name)
     from gpucast.model.files import load_model
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -9,7 +11,9 @@ from typing import TYPE_CHECKING, TypedDict
 from gpucast.cli.figure_files import check_figure
 from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError
+from gpucast.replay.causes import Cause
 from gpucast.replay.forecast import TraceForecast
+from gpucast.replay.refused import in_words
 from gpucast.util.files import check_output
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number, percent
@@ -19,7 +23,8 @@ if TYPE_CHECKING:
     from gpucast.replay.maps import NetworkMap
     from gpucast.replay.network import Network
 
-MOST_CAUSES = 6
+MUCH = 0.05
+"""Of a native step; about less nobody does anything."""
 NOT_LONGER = "\nA step takes no longer there; what calls cost beyond what they cost natively:\n"
 
 
@@ -33,6 +38,7 @@ class Asked:
     network: str | None
     range_name: str | None
     from_name: str | None
+    size: float | None
     json: bool
     force: bool
 
@@ -57,15 +63,22 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
     """
     from gpucast.replay.what_if import trace_on_path
     from gpucast.traces import read
+    from gpucast.traces.steps import find_steps
 
+    for name, value in (("-n", asked.size), ("--from-name", asked.from_name)):
+        if value is not None:
+            raise InputError(
+                "is for a model of several traces (-o); of one trace nothing depends on it",
+                file=file,
+                field=name,
+            )
     if map_to is not None:
         check_figure(map_to, force=asked.force)
     data, path, network = asked.of_path()
-    how: _How = {
-        "machine": asked.machine, "network": network, "range_name": asked.range_name
-    }  # fmt: skip
+    how: _How = {"machine": asked.machine, "network": network}
     trace = read(file)
-    found = trace_on_path(trace, data, path, **how)
+    steps = find_steps(trace, asked.range_name)
+    found = trace_on_path(trace, data, path, steps=steps, **how)
     for text in found.warnings:
         warn(text)
     answered = content(found)
@@ -74,7 +87,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
         from gpucast.plots import style
         from gpucast.replay.maps import network_map
 
-        over = network_map(trace, data, path, **how)
+        over = network_map(trace, data, path, steps=steps, native=found.native, **how)
         style.save(figure.network_map(over), map_to, force=asked.force)
         answered["map"] = map_content(over)
     if asked.json:
@@ -82,13 +95,12 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
         return
     show(found)
     if map_to is not None:
-        print(f"\n{over.sentence}\nwritten: {map_to}")
+        print(f"\n{over.sentence}.\nwritten: {map_to}")
 
 
 class _How(TypedDict):
     machine: str | None
     network: Network | None
-    range_name: str | None
 
 
 def write_model(
@@ -100,6 +112,7 @@ def write_model(
         InputError: a trace, the dataset or an option is wrong, or the traces are too few.
     """
     from gpucast.data.formats import Options
+    from gpucast.data.formats.several import check_stated
     from gpucast.replay.models import path_model
 
     if map_to is not None:
@@ -108,7 +121,8 @@ def write_model(
         raise InputError("where to write the model of several traces is needed", field="-o")
     check_output(output, force=asked.force)
     data, path, network = asked.of_path()
-    options = Options(range_name=asked.range_name, from_name=asked.from_name)
+    options = Options(range_name=asked.range_name, from_name=asked.from_name, size=asked.size)
+    check_stated(options)
     found = path_model(names, data, path, options=options, machine=asked.machine, network=network)
     found.model.save(output, force=asked.force)
     for text in found.model.warnings:
@@ -126,8 +140,10 @@ def write_model(
             }
             for each in found.cells
         ]
-        print_json({**found.model.content, "traces": cells})
+        refused = {"runs_there": not found.refused, "refused_calls": list(found.refused)}
+        print_json({**found.model.content, "traces": cells, **refused})
         return
+    _say_refused(found.refused, path)
     print_table(
         ["n", "GPUs", "natively", f"on {path}", "T_gpu", "T_cpu", "T_com"],
         [
@@ -179,12 +195,42 @@ def content(found: TraceForecast) -> dict[str, object]:
         "calls_per_step": found.calls,
         "causes": [vars(each) for each in found.causes],
         "helps": [vars(each) for each in found.helps],
+        "runs_there": not found.refused,
+        "refused_calls": list(found.refused),
         "warnings": list(found.warnings),
     }
 
 
+def _say_refused(refused: tuple[str, ...], path: str) -> None:
+    if refused:
+        said = in_words(refused, path)
+        print(f"{said[0].upper()}{said[1:]}.")
+
+
+def longer_by_much(found: TraceForecast) -> bool:
+    """Whether one would do something about it."""
+    return found.extra > MUCH * found.native
+
+
+def whole_percents(causes: Sequence[Cause]) -> list[int]:
+    """Shares in whole per cent that add up to what all of them do: those that are cut most are
+    rounded up."""
+    exact = [100 * each.share for each in causes]
+    found = [math.floor(each) for each in exact]
+    missing = round(sum(exact)) - sum(found)
+    most_cut = sorted(range(len(exact)), key=lambda at: found[at] - exact[at])
+    for at in most_cut[:missing]:
+        found[at] += 1
+    return found
+
+
+def _signed(seconds: float) -> str:
+    return duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}"
+
+
 def show(found: TraceForecast) -> None:
     """The answer for people."""
+    _say_refused(found.refused, found.path)
     print(f"A step on {found.path}: {duration(found.seconds)}", end="")
     print(f" (90 %: {duration(found.low)} ... {duration(found.high)}), {found.ratio:.3g} times")
     print(
@@ -196,11 +242,18 @@ def show(found: TraceForecast) -> None:
         print(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
         head = ["calls", "a step", "costs", "of the extra"]
         rows = [
-            [each.words, f"{each.per_step:.4g}", duration(each.seconds), percent(each.share, 0)]
-            for each in found.causes[:MOST_CAUSES]
+            [
+                each.words,
+                f"{each.per_step:.4g}" if each.per_step else None,
+                _signed(each.seconds),
+                f"{share} %",
+            ]
+            for each, share in zip(found.causes, whole_percents(found.causes), strict=True)
         ]
         shown = len(head) if longer else len(head) - 1
         print_table(head[:shown], [row[:shown] for row in rows], "lrrr"[:shown])
+    if not found.helps and longer_by_much(found):
+        print("\nPinned memory, fewer waits, joined kernels: none would make it 2 % shorter.")
     if found.helps:
         print("\nWhat would help:\n")
         print_table(

@@ -61,6 +61,14 @@ def _of_kind(kind: type[_R]) -> cached_property[list[_R]]:
     return cached_property(records)
 
 
+def _steps(*, shared: bool) -> cached_property[list[Step]]:
+    def records(data: Dataset) -> list[Step]:
+        steps = (record for record in data.records if isinstance(record, Step))
+        return [step for step in steps if step.is_shared == shared]
+
+    return cached_property(records)
+
+
 @dataclass(frozen=True, repr=False)
 class Dataset:
     """Records that belong together.
@@ -69,7 +77,9 @@ class Dataset:
         name: names of what was loaded, joined by " + ".
         machines: machine records by id.
         records: everything but machines, in the order read.
-        transfers, launches, steps, overlaps, skeletons, host_memory, notes: those of one kind.
+        transfers, launches, steps, overlaps, skeletons, host_memory, notes: those of one kind;
+            steps only of programs that have their GPUs to themselves.
+        shared_steps: of several instances on the same GPUs at once.
         warnings: one line each: cut-off lines, repeated records, machines that changed.
         understood: one line each: what other programs' files were read as, and what of them was
             left out.
@@ -83,7 +93,8 @@ class Dataset:
 
     transfers = _of_kind(Transfer)
     launches = _of_kind(Launch)
-    steps = _of_kind(Step)
+    steps = _steps(shared=False)
+    shared_steps = _steps(shared=True)
     overlaps = _of_kind(Overlap)
     skeletons = _of_kind(Skeleton)
     host_memory = _of_kind(HostMemory)

@@ -116,6 +116,7 @@ PhaseSamples = list[NotNegative]
 """Seconds, one a step; 0 where a phase did not occur or is below the clock's resolution."""
 
 Flag = Annotated[bool, Field(strict=True)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 FreeObject = dict[str, JsonValue]
 
 
@@ -292,6 +293,12 @@ class Step(_Measurement):
     unit: Label | None = Field(None, description='what n counts: "atoms", "cells"')
     timestep: Positive | None = Field(None, description="s of simulated time that a step advances")
     gpus: GpuCount
+    instances: Count | None = Field(
+        None,
+        description="of the program at once on these same GPUs, whose samples follow one another, "
+        "equally many of each; absent: one",
+    )
+    mps: Flag | None = Field(None, description="instances under NVIDIA's Multi-Process Service")
     nodes: Count | None = Field(None, description="that share the GPUs out")
     block: Count | None = Field(None, description="threads a block")
     ranks: Count | None = Field(None, description="processes that share the GPUs out")
@@ -302,7 +309,18 @@ class Step(_Measurement):
     workload: Workload | None = Field(None, description="absent: all-pairs forces")
     phases: Phases | None = None
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
+    at_once: Positive | None = Field(
+        None, description="instances that ran at the same time, on average over their runs"
+    )
+    busy: Share | None = Field(
+        None, description="share of the run in which the GPUs (path host: its cores) were at work"
+    )
     visit: Visit | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other instances ran on its GPUs at the same time."""
+        return (self.instances or 1) > 1
 
 
 class Overlap(_Measurement):
@@ -366,7 +384,7 @@ Entry = Measurement | Note
 
 _OUTCOMES: dict[type[Measurement], set[str]] = {
     Transfer: {"valid"},
-    Step: {"bytes", "phases", "energy_drift", "visit"},
+    Step: {"bytes", "phases", "energy_drift", "at_once", "busy", "visit"},
     Skeleton: {"kernel_seconds"},
 }
 

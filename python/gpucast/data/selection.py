@@ -146,10 +146,15 @@ LABELS = ("program", "case")
 
 
 def in_part(part: str, labels: Iterable[Value]) -> list[Value]:
-    """The labels that have the part, upper and lower case alike; one that is all of it is alone."""
-    wanted = part.casefold()
-    found = [label for label in labels if wanted in str(label).casefold()] if wanted else []
-    return [label for label in found if wanted == str(label).casefold()] or found
+    """The labels that have the part; one that is all of it is alone. Upper and lower case are
+    alike, and so are hyphens and underscores."""
+    wanted = _plain(part)
+    found = [label for label in labels if wanted in _plain(label)] if wanted else []
+    return [label for label in found if wanted == _plain(label)] or found
+
+
+def _plain(label: Value) -> str:
+    return str(label).casefold().replace("_", "-")
 
 
 def only(records: Sequence[Entry], field: str, name: str) -> Any:

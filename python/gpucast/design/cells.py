@@ -38,14 +38,21 @@ _LATENCY: dict[PathKind, float] = {"host": 1e-5, "native": 2e-5, "remote": 1e-4}
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """Steps of n particles on some GPUs; ``series``: of which schedule, kernel and memory."""
+    """Steps of n particles on some GPUs; ``series``: of which schedule, kernel and memory;
+    ``instances``: of the program at once on these GPUs."""
 
     series: StepSelection
     n: float
     gpus: int
+    instances: int = 1
 
     def __str__(self) -> str:
-        return f"n={self.n} gpus={self.gpus} {self.series}"
+        return f"n={self.n} gpus={self.share} {self.series}"
+
+    @property
+    def share(self) -> str:
+        """The GPUs of an instance: ``2``, ``1/4``."""
+        return str(self.gpus) if self.instances == 1 else f"{self.gpus}/{self.instances}"
 
     @property
     def line(self) -> str:

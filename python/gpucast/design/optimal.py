@@ -42,6 +42,10 @@ quantities that steps alone determine."""
 # How far apart cells of the start design are counted: in units of log n and of log N.
 _REACH = (1.5, 0.7)
 
+# Standard deviations of log times before any was measured: of the change over one reach, of what
+# departs from a line, and from visit to visit. Only their ratios matter.
+_PRIOR = (2.0, 1.0, 0.1)
+
 # Draws of a model that is not determined yet may differ by anything.
 _LARGEST_LOG = 3.0
 
@@ -213,17 +217,28 @@ def order(
     return found
 
 
-def start_design(cells: Pairs, count: int = START, done: Sequence[int] = ()) -> list[int]:
-    """Cells spread over the grid: each next one is the farthest from those before.
+def start_design(
+    cells: Pairs, count: int = START, done: Sequence[int] = (), costs: Array | None = None
+) -> list[int]:
+    """Cells spread over the grid, before there is a model.
 
-    Distances are in log n and log N over the reach of what one cell says of another: what lies far
-    beyond it from all cells measured is anybody's guess, be it between them. Few cells so leave no
-    large gap in n.
+    Without costs each next one is the farthest from those before. Distances are in log n and log N
+    over the reach of what one cell says of another: what lies far beyond it from all cells measured
+    is anybody's guess, be it between them. Few cells so leave no large gap in n.
 
-    ``done``: cells that have been measured or chosen; they count and are not chosen again.
+    With costs each next one tells most about all cells for what it costs, of times of which only
+    this is known: their logarithm is a line in log n and log N and what departs from it, alike
+    within the reach (``_PRIOR``). By distance alone most of a small budget would go to the corners
+    of the grid, which cost most.
+
+    Args:
+        done: cells that have been measured or chosen; they count and are not chosen again.
+        costs: of a visit of each cell, in any unit.
     """
     if not cells:
         return []
+    if costs is not None:
+        return _start_by_cost(cells, count, done, costs)
     at = _scaled(cells)
     chosen = list(done) or [int(np.argmin(at.sum(axis=1)))]
     while len(chosen) < min(count, len(cells)):
@@ -231,6 +246,26 @@ def start_design(cells: Pairs, count: int = START, done: Sequence[int] = ()) -> 
         distance[chosen] = -1
         chosen.append(int(np.argmax(distance)))
     return [j for j in chosen if j not in set(done)]
+
+
+def _start_by_cost(cells: Pairs, count: int, done: Sequence[int], costs: Array) -> list[int]:
+    at = _scaled(cells)
+    at -= at.mean(axis=0)
+    slope, departure, noise = (each**2 for each in _PRIOR)
+    apart = ((at[:, None] - at[None]) ** 2).sum(axis=2)
+    K = slope * (1 + at @ at.T) + departure * np.exp(-apart / 2)
+    chosen: list[int] = []
+    while len(chosen) < min(count, len(cells)):
+        seen = np.diag(K) + noise
+        if len(chosen) < len(done):
+            c = done[len(chosen)]
+        else:
+            gains = (K**2).sum(axis=1) / seen / costs
+            gains[chosen] = -1
+            c = int(np.argmax(gains))
+        K = K - np.outer(K[:, c], K[c]) / seen[c]
+        chosen.append(c)
+    return chosen[len(done) :]
 
 
 def _scaled(cells: Pairs) -> Array:

@@ -9,17 +9,20 @@ wide as visits differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from gpucast.design.next_cells import Ask
 from gpucast.design.optimal import Pairs
+from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.joint import DRAWS
 from gpucast.util.units import duration, number, percent
+
+T = TypeVar("T", float, int)
 
 SURELY = 0.95
 """Probability of a best count that is enough where nothing is said."""
@@ -29,6 +32,10 @@ REGRET = 0.01
 
 HALF_WIDTH = 0.05
 """Half-width of a forecast's interval that is enough where nothing is said."""
+
+
+SOME = 12
+"""Sizes, and GPU counts, that a question is about at most which names none."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,11 @@ class Question:
     text: str = ""
 
     def about(self, cells: Pairs) -> Question:
-        """The same with n and GPU counts, those of the cells where it names none."""
-        n = self.n or tuple(sorted({n for n, _ in cells}))
-        gpus = self.gpus or tuple(sorted({gpus for _, gpus in cells}))
-        return Question(self.kind, n, gpus, self.within, self.surely, self.text)
+        """The same with n and GPU counts, those of the cells where it names none; of many sizes or
+        counts some, spread between the least and the greatest."""
+        n = self.n or _some(sorted({n for n, _ in cells}))
+        gpus = self.gpus or _some(sorted({gpus for _, gpus in cells}))
+        return replace(self, n=tuple(n), gpus=tuple(gpus))
 
     def ask(self) -> Ask:
         """For the design; n and GPU counts are there."""
@@ -130,6 +138,10 @@ def _forecast(model: Forecaster, question: Question) -> Answer:
     ]
     widest = float(half.max())
     return Answer(question.text, widest <= question.within, _listed(said), widest)
+
+
+def _some(values: Sequence[T]) -> Sequence[T]:
+    return [values[i] for i in spread_over([(i, 1) for i in range(len(values))], SOME)]
 
 
 def _listed(said: Sequence[str], most: int = 3) -> str:

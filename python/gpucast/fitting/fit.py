@@ -21,6 +21,7 @@ from gpucast.fitting.mixture import Choice, by_evidence
 from gpucast.fitting.problem import Problem, transfer_observations
 from gpucast.fitting.scaling import common, fit_scaling
 from gpucast.fitting.selection import pose
+from gpucast.fitting.sharing import fit_sharing
 from gpucast.model.content import (
     Combination,
     Domain,
@@ -115,6 +116,13 @@ def fit(
     problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
+    found = _fitted(data, problem, model, replicates, seed)
+    found.sharing = fit_sharing(found, problem)
+    return found
+
+
+def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Forecaster:
+    """By the terms of our own programs, or by forms that any follows."""
     if model == SCALING:
         return fit_scaling(problem)
     if model == "auto" and problem.schedule is None:

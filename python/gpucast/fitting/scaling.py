@@ -17,6 +17,7 @@ from gpucast.data.records import Step
 from gpucast.data.selection import distinct
 from gpucast.fitting.parts import parts_of
 from gpucast.fitting.problem import Problem
+from gpucast.model import lone_count
 from gpucast.model.content import (
     Domain,
     FittedSteps,
@@ -100,7 +101,13 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         )
         cells = cells.where(_evenly(cells, MOST_CELLS))
     found, ahead = _fitted(cells, look_ahead=look_ahead)
-    warnings = [*problem.warnings, *_thin(cells), *_unlike(found, cells), *ahead.warnings()]
+    traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
+    warnings = [
+        *problem.warnings,
+        *_thin(cells, traced=traced),
+        *_unlike(found, cells),
+        *ahead.warnings(),
+    ]
     quality = _quality(found, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
     components = [
@@ -156,6 +163,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         scaling=Scaling(
             unit=common(steps, "unit"),
             timestep=common(steps, "timestep"),
+            traced=traced,
             cells=MeasuredCells(
                 n=cells.n.tolist(),
                 gpus=[int(count) for count in cells.gpus],
@@ -197,12 +205,14 @@ def cells_of(steps: list[Step]) -> Cells:
     )
 
 
-def _thin(cells: Cells) -> list[str]:
+def _thin(cells: Cells, *, traced: bool) -> list[str]:
     """What so few cells cannot tell."""
     found = []
     if np.unique(cells.gpus).size == 1:
         found.append(
-            "steps of one GPU count only: how time changes with N is taken from other programs"
+            lone_count.NOT_KNOWN
+            if traced
+            else "steps of one GPU count only: how time changes with N is taken from other programs"
         )
     if np.unique(cells.n).size == 1:
         found.append("steps of one n only: how time grows with n is taken from other programs")

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from gpucast.model import lone_count
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
+from gpucast.model.scaling import ScalingModel
 from gpucast.util.units import duration, number, percent
 
 MISFIT = 0.02
@@ -19,6 +21,12 @@ LEFT_OUT = 0.1
 
 _UNKNOWN = 0.5
 """Where nobody knows the error, it ranks as one of so much."""
+
+_DOUBTED = 1.0
+"""That steps of cells may not be one another's."""
+
+_NOT_KNOWN = 2.0
+"""That times on other counts are open."""
 
 
 def caveats(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None = None) -> list[str]:
@@ -52,6 +60,8 @@ def _ranked(
     """Relative errors, and what each is of."""
     if isinstance(model, Model) and model.reconstruction is not None:
         yield math.inf, model.reconstruction.label
+    if isinstance(model, ScalingModel):
+        yield from _of_traces(model, gpus)
     yield from _missed(model, n, gpus, found)
     yield from _beyond(model, n, gpus)
     quality = model.quality
@@ -68,6 +78,14 @@ def _ranked(
     left_out = errors.get(model.chosen or "") or 0.0
     if left_out >= LEFT_OUT:
         yield left_out, f"cells left out of the fit were missed by {percent(left_out, 0)}"
+
+
+def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
+    """What traces leave open that no interval holds, or that makes it as wide as it is."""
+    if model.lone_gpus is not None and gpus.size and (gpus != model.lone_gpus).any():
+        yield _NOT_KNOWN, lone_count.NOT_KNOWN
+    for text in model.scaling.doubts:
+        yield _DOUBTED, text
 
 
 def _missed(
@@ -104,7 +122,7 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
         if error is not None:
             text = f"forecasts without N = {most} missed it by {_share(error)}"
             yield error, f"beyond {_gpus(most)}: {text}"
-        elif least == most:
+        elif least == most and not _lone(model):
             yield _UNKNOWN, f"beyond {_gpus(most)}: no other count was measured"
     if n.max() > largest or (smallest == largest and n.min() < largest):
         error = None if quality is None else quality.held_out_n_error
@@ -113,6 +131,10 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
             yield error, f"beyond n = {number(largest)}: {text}"
         elif smallest == largest:
             yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
+
+
+def _lone(model: Forecaster) -> bool:
+    return isinstance(model, ScalingModel) and model.lone_gpus is not None
 
 
 def _share(error: float) -> str:

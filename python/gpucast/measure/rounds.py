@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 import numpy as np
@@ -22,6 +22,8 @@ SECONDS = 4.0
 
 FIT_SECONDS = 0.2
 """Seconds of fitting that each visit may cost."""
+
+_TURNS = 12  # cells that are spread between two fits at most
 
 MOST_CELLS = 200
 """Of a series' cells so many at most are asked for, and as many chosen between: three matrices of
@@ -81,9 +83,14 @@ class CheapestFirst:
 
 
 class Designed:
-    """Visits spread over the time: in each part of it a visit of the start design's cells of each
-    series, then what tells most per second about forecasts of all cells (``design.next_cells``).
-    Within a part no cell is visited twice: what differs from minute to minute would hardly differ.
+    """Visits spread over the time, in parts, as many as it has room for passes over all cells: in
+    each a visit of the start design's cells of each series, then what tells most per second about
+    forecasts of all cells (``design.next_cells``). Within a part no cell is visited twice: what
+    differs from minute to minute would hardly differ.
+
+    The first part is for cells that are spread over the grid by cost alone: what tells most by a
+    fit to few cells tells of the forms of that fit, and did no better when recorded tables were
+    played back (studies/design_against_grid.py).
 
     Where questions are asked, after the start design what tells most about these, in no parts:
     nobody knows how long it will take.
@@ -143,6 +150,8 @@ class Designed:
         round_seconds = min(_round_seconds(fit_seconds), seconds_left)
         again = [cell for cell in self._again if cell in open_]
         start = self._start(open_, seconds_left) or sorted(again, key=self._costs)
+        if not start and self._is_spreading(seconds_left):
+            start = self._spread(open_, seconds_left)
         if start:
             return _up_to(round_seconds, start, self._costs, least)
         return self._best(open_, round_seconds, seconds_left, least)
@@ -155,14 +164,21 @@ class Designed:
             return
         if self._all is None:
             self._all = seconds_left
-        part = min(self._most - 1, int(self._most * (1 - seconds_left / self._all)))
-        if part == self._part:
+        parts = self._parts(self._all)
+        part = min(parts - 1, int(parts * (1 - seconds_left / self._all)))
+        if part <= self._part:
             return
         self._part = part
         self._seen.clear()
         due = [cell for cells in self._series.values() for cell in self._started(cells)]
-        share = seconds_left / (2 * (self._most - part))
+        share = seconds_left / (2 * (parts - part))
         self._again = due if sum(map(self._costs, due)) <= share else []
+
+    def _parts(self, seconds: float) -> int:
+        """As many as there is time for passes over all cells: with less than two, another visit of
+        a cell tells less than one of a cell beside it, which costs as much."""
+        whole = sum(self._costs(cell) for cells in self._series.values() for cell in cells)
+        return max(1, min(self._most, int(seconds / whole)))
 
     def _started(self, cells: Sequence[Cell]) -> list[Cell]:
         """A start design among the cells of a series that have been visited."""
@@ -178,7 +194,7 @@ class Designed:
         lacking: list[Cell] = []
         for cells in self._series.values():
             done = {cell for cell in cells if self._visits.get(cell, 0) > 0 or cell not in left}
-            usable = [c for c in cells if c in done or self._costs(c) <= share]
+            usable = self._some(c for c in cells if c in done or self._costs(c) <= share)
             filled = full(cells, self._sms)
             if filled in usable and filled not in done:
                 lacking.append(filled)
@@ -186,9 +202,31 @@ class Designed:
             measured = [i for i, cell in enumerate(usable) if cell in done]
             wanted = START + (filled in usable)
             if len(measured) < wanted:
-                chosen = start_design(pairs_of(usable), wanted, measured)
+                costs = np.array([self._costs(cell) for cell in usable])
+                chosen = start_design(pairs_of(usable), wanted, measured, costs)
                 lacking += [usable[j] for j in chosen]
         return sorted(lacking, key=self._costs)
+
+    def _some(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Of many cells some that are spread over them, and all that were visited."""
+        all_ = list(cells)
+        kept = set(spread_over(pairs_of(all_), MOST_CELLS))
+        return [c for i, c in enumerate(all_) if i in kept or self._visits.get(c, 0) > 0]
+
+    def _is_spreading(self, seconds_left: float) -> bool:
+        """Whether it is the first part; where questions are asked there are none."""
+        return self._all is not None and bool(np.isfinite(self._all)) and self._part == 0
+
+    def _spread(self, left: Set[Cell], seconds_left: float) -> list[Cell]:
+        """What is best visited to know all of the grid for its cost, of each series in turn."""
+        turns: list[tuple[int, Cell]] = []
+        for cells in self._series.values():
+            usable = self._some(c for c in cells if c not in left or self._costs(c) <= seconds_left)
+            done = [i for i, c in enumerate(usable) if c not in left or self._visits.get(c, 0) > 0]
+            costs = np.array([self._costs(cell) for cell in usable])
+            chosen = start_design(pairs_of(usable), len(done) + _TURNS, done, costs)
+            turns += [(turn, usable[i]) for turn, i in enumerate(chosen)]
+        return [cell for _, cell in sorted(turns, key=lambda each: each[0])]
 
     def _best(self, left: Set[Cell], seconds: float, seconds_left: float, least: int) -> list[Cell]:
         """The cells that tell most per second, of all series together."""
@@ -218,7 +256,8 @@ class Designed:
         if found is None:
             # What cannot be fitted yet needs cells more than anything else.
             visited = [j for j, cell in enumerate(cells) if cell not in set(among)]
-            spread = start_design(pairs_of(cells), len(visited) + 2, visited)
+            costs = np.array([self._costs(cell) for cell in cells])
+            spread = start_design(pairs_of(cells), len(visited) + 2, visited, costs)
             return [(float("inf"), cells[j]) for j in spread]
         at = {(cell.n, cell.gpus): cell for cell in among}
         return [(each.gain, at[each.n, each.gpus]) for each in found.cells]
@@ -237,8 +276,8 @@ class Designed:
         costs = np.array([self._costs(cell) for cell in among])
         try:
             return next_cells(
-                model, ask, pairs_of(among), costs=costs, count=None, budget=seconds, least=least
-            )
+                model, ask, pairs_of(among), costs=costs, count=None, budget=seconds, least=least,
+            )  # fmt: skip
         except InputError:  # a GPU count whose communication the data cannot know
             return None
 

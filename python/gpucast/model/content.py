@@ -25,6 +25,7 @@ _ROUNDING = 1e-9
 
 Positive = Annotated[float, Bounds(above=0)]
 NotNegative = Annotated[float, Bounds(least=0)]
+LogOdds = Annotated[float, Bounds(least=-50, most=50)]
 LogFactor = Annotated[float, Bounds(least=-20, most=20)]
 Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
 Interval = tuple[float, float]
@@ -368,6 +369,43 @@ class MachineFactors:
         return f"updated by {count} cell{'s' * (count > 1)} of {self.machine}"
 
 
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Sharing:
+    """What several instances at once on one GPU cost one another (``model/sharing.h``).
+
+    Attributes:
+        mps: whether they were under NVIDIA's Multi-Process Service.
+        reference: the n at which ``busy`` is.
+        n, instances, ratio: the cells fitted: step time over that of one alone.
+        scatter: sd of ln of a measured ratio about the form's.
+        busy: log odds of the share of a step in which the GPU works, a draw each; ``slope``: what
+            they gain with ln n; ``switching``, ``waiting``: the form's.
+    """
+
+    mps: bool = False
+    reference: Size
+    n: list[Size]
+    instances: list[Positive]
+    ratio: list[Positive]
+    scatter: NotNegative
+    busy: list[LogOdds]
+    slope: list[LogOdds]
+    switching: list[NotNegative]
+    waiting: list[Annotated[float, Bounds(least=0, most=1)]]
+
+    def __post_init__(self) -> None:
+        if not len(self.n) == len(self.instances) == len(self.ratio) >= 1:
+            raise ValueError("cells that share a GPU have as many n as instances and ratios")
+        draws = {len(each) for each in (self.busy, self.slope, self.switching, self.waiting)}
+        if len(draws) != 1 or draws == {0}:
+            raise ValueError("draws of what sharing costs have as many values of each")
+
+    @property
+    def most(self) -> float:
+        """Instances that were measured at most."""
+        return max(self.instances)
+
+
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class TimedVisits:
     """Visits of cells, an entry a visit.
@@ -487,6 +525,7 @@ class Fitted:
     notes: list[str] = field(default_factory=list)
     reconstruction: Reconstruction | None = field(default=None, metadata={"omit": True})
     machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})
+    sharing: list[Sharing] | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -561,13 +600,26 @@ class Scaling:
     Attributes:
         unit: what n counts; None: not said.
         timestep: s of simulated time a step advances; None: not said.
+        traced: whether the steps are of traces, of programs that may be any.
+        doubts: what is to be said beside each forecast; one line each.
     """
 
     unit: str | None = None
     timestep: Positive | None = None
+    traced: bool = field(default=False, metadata={"omit": True})
+    doubts: list[str] = field(default_factory=list, metadata={"omit": True})
     cells: MeasuredCells
     parts: MeasuredParts | None = field(default=None, metadata={"omit": True})
     components: list[ScalingComponent]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class SimulatedCell:
+    """A cell that was simulated; ``sd``: of ln T by what the path's calls cost."""
+
+    n: Positive
+    gpus: Count
+    sd: NotNegative
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -577,11 +629,16 @@ class SimulatedSteps:
     Attributes:
         com: sd of the logarithm of the factor on T_com that all cells have in common: what the
             path's calls cost. More cells do not tell it.
-        visit: sd of ln T of a measurement about the expected step.
+        visit: sd of ln T of a measurement about the expected step, of what is not kernels' time.
+        kernels: the same of kernels' time; None: as of all else.
+        cells: by how much the path's costs move each cell that was simulated; the factor is that of
+            all of them together. Empty: alike.
     """
 
     com: NotNegative
     visit: NotNegative
+    kernels: NotNegative | None = field(default=None, metadata={"omit": True})
+    cells: list[SimulatedCell] = field(default_factory=list)
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
@@ -608,3 +665,4 @@ class FittedScaling:
     scaling: Scaling
     simulated: SimulatedSteps | None = field(default=None, metadata={"omit": True})
     machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})
+    sharing: list[Sharing] | None = field(default=None, metadata={"omit": True})

@@ -26,6 +26,7 @@ from gpucast.model.content import (
     Noise,
     Observed,
     Quality,
+    Sharing,
     TimedCells,
     Tried,
 )
@@ -136,6 +137,7 @@ class Forecaster(ABC):
         created: when it was fitted; None where the file does not say.
         machine_factors: what cells timed on the machine that it forecasts have said of it; None:
             it forecasts the machine that it was fitted to.
+        sharing: what several instances on one GPU cost one another; None: nobody measured it.
         warnings, notes: what one must know to use it; one line each.
     """
 
@@ -150,6 +152,7 @@ class Forecaster(ABC):
     noise: Noise
     created: str | None
     machine_factors: MachineFactors | None
+    sharing: list[Sharing] | None
     warnings: list[str]
     notes: list[str]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
+from gpucast.model import lone_count
 from gpucast.model.between import between
 from gpucast.model.content import FittedScaling, TimedCells
 from gpucast.model.forecaster import (
@@ -134,16 +135,35 @@ class ScalingModel(FittedScaling, Forecaster):
         weight = np.maximum(weight, _LEAST_WEIGHT)
         return np.asarray(weight @ shares_of(timed) / weight.sum(axis=1, keepdims=True))
 
+    def _moved(self, n: Array, gpus: Array) -> Array:
+        """By how much ln of factors on the parts moves ln T of cells, (cells, 3): their shares, and
+        of simulated cells what their draws say."""
+        shares = self._shares(n, gpus)
+        known = None if self.simulated is None else self.simulated.cells
+        if not known or self.simulated is None or self.machine_factors is not None:
+            return shares
+        own = np.array([[each.n, each.gpus, each.sd] for each in known])
+        weight = np.exp(-_apart(n, gpus, own[:, 0], own[:, 1]) / _SIMULATED_LENGTH)
+        weight = np.maximum(weight, _LEAST_WEIGHT)
+        # Interpolated is by how much T_com moves, which is a property of the calls.
+        of_com = own[:, 2] / np.maximum(self._shares(own[:, 0], own[:, 1])[:, 2], _LEAST_SHARE)
+        sd = np.exp(weight @ np.log(of_com) / weight.sum(axis=1))
+        return np.column_stack([shares[:, :2], shares[:, 2] * sd / self.simulated.com])
+
     def _factor(self, n: Array, gpus: Array) -> Array:
         """On times of cells, of the machine that is forecast."""
         return np.asarray(self._shares(n, gpus) @ np.exp(self.log_factors), dtype=np.float64)
 
-    @property
-    def _visit(self) -> float:
-        """Sd of ln of a single measurement about the expected time."""
-        if self.simulated is not None:
-            return self.simulated.visit
-        return self.noise.pure_error or 0.0
+    def _visit_variance(self, n: Array, gpus: Array) -> Array:
+        """Of ln of a single measurement about the expected time."""
+        simulated = self.simulated
+        if simulated is None:
+            return np.full(n.size, (self.noise.pure_error or 0.0) ** 2)
+        if simulated.kernels is None:
+            return np.full(n.size, simulated.visit**2)
+        kernels = self._shares(n, gpus)[:, 0]
+        of_both = np.hypot(simulated.visit * np.sqrt(1 - kernels), simulated.kernels * kernels)
+        return np.asarray(np.square(of_both), dtype=np.float64)
 
     @property
     def timed_parts(self) -> bool:
@@ -197,13 +217,44 @@ class ScalingModel(FittedScaling, Forecaster):
         interval: Interval = Interval.now,
     ) -> Forecasts:
         n, gpus = checked_sizes(n), checked_counts(gpus)
-        within = np.full(n.size, self._visit**2)
-        common = self.common_variance(self._shares(n, gpus), interval)
+        lone = self.lone_gpus
+        if lone is not None and (gpus != lone).any():
+            return self._of_other_counts(n, gpus, lone, interval)
+        return self._forecasts(n, gpus, interval, np.zeros(n.size))
+
+    def _of_other_counts(self, n: Array, gpus: Array, lone: int, interval: Interval) -> Forecasts:
+        known = self._traced_on(gpus)
+        own = self._forecasts(n, known, interval, np.zeros(n.size))
+        wide = self._forecasts(n, known, interval, lone_count.variance(gpus, lone))
+        low, high = lone_count.within_division(wide.low, wide.high, gpus, lone, (own.low, own.high))
+        mean_low, mean_high = lone_count.within_division(
+            wide.mean_low, wide.mean_high, gpus, lone, (own.mean_low, own.mean_high)
+        )
+        longer = lone_count.factor(gpus, lone)
+        return replace(
+            wide,
+            gpus=gpus,
+            seconds=longer * own.seconds,
+            low=low,
+            high=high,
+            mean_low=mean_low,
+            mean_high=mean_high,
+            t_gpu=longer * own.t_gpu,
+            t_cpu=longer * own.t_cpu,
+            t_com=longer * own.t_com,
+            extrapolated=self.extrapolates(n, gpus),
+        )
+
+    def _forecasts(self, n: Array, gpus: Array, interval: Interval, more: Array) -> Forecasts:
+        """``more``: variance of ln T beyond what is known of these cells."""
+        within = self._visit_variance(n, gpus)
+        common = self._common(n, gpus, interval) + more
         nodes = self.nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
         if common.any():
             # The forecast itself, the median of a mixture, stays where it is.
-            _, *times[1:3] = self.core.forecast(n, gpus, nodes, within + common)[:3]
+            apart = self._as_known * (within + common)
+            _, *times[1:3] = self.core.forecast(n, gpus, nodes, apart)[:3]
         factor = self._factor(n, gpus)
         seconds, low, high, mean_low, mean_high = (factor * each for each in times)
         parts = np.exp(self.log_factors) * self._measured_parts(n, gpus, parts)
@@ -244,8 +295,7 @@ class ScalingModel(FittedScaling, Forecaster):
         """From cells to those whose parts are known, in the logarithms, (cells, known)."""
         measured = self.scaling.parts
         assert measured is not None
-        along_n = np.abs(np.log(n[:, None] / np.array(measured.n)))
-        return np.asarray(along_n + np.abs(np.log(gpus[:, None] / np.array(measured.gpus))))
+        return _apart(n, gpus, np.array(measured.n), np.array(measured.gpus, dtype=np.float64))
 
     def _measured_parts(self, n: Array, gpus: Array, parts: Array) -> Array:
         """Parts of forecasts (s, columns GPU, host, communication) as the forms say, moved by how
@@ -261,24 +311,68 @@ class ScalingModel(FittedScaling, Forecaster):
         return np.asarray(total * shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
+        lone = self.lone_gpus
+        if lone is not None:
+            longer = lone_count.factor(gpus, lone)
+            return np.asarray(longer * self._seconds(n, self._traced_on(gpus)), dtype=np.float64)
+        return self._seconds(n, gpus)
+
+    def _seconds(self, n: Array, gpus: Array) -> Array:
         times = self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
         return np.asarray(self._factor(n, gpus) * times, dtype=np.float64)
 
     def trusted(self, n: Array, gpus: Array) -> Array:
-        known = self.measured(n, gpus)
+        known = self._known(n, gpus)
         return np.where(np.isnan(known), self.seconds(n, gpus), known)
 
     def believed(self, found: Forecasts, known: Array) -> Array:
+        if self.lone_gpus is not None:
+            known = self._known(found.n, found.gpus)
         return np.where(np.isnan(known), found.seconds, known)
+
+    def _known(self, n: Array, gpus: Array) -> Array:
+        """Measured times (s) of cells; where one count alone is known, of other counts those of
+        that. NaN where there are none."""
+        lone = self.lone_gpus
+        known = self.measured(n, self._traced_on(gpus))
+        return known if lone is None else known * lone_count.factor(gpus, lone)
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         times = joint_draws(lambda a, b: self._drawn(a, b, count), self.seconds, n, gpus)
-        factors = self.drawn_factors(count, interval) @ self._shares(n, gpus).T
+        factors = self._drawn_common(n, self._traced_on(gpus), count, interval)
         return np.asarray(times * factors, dtype=np.float64)
+
+    def _common(self, n: Array, gpus: Array, interval: Interval) -> Array:
+        """Variance of ln T by factors that cells share."""
+        covariance = self.common_factors.covariance(interval, self.machine_factors, self.t90)
+        moved = self._moved(n, gpus)
+        return np.asarray(np.einsum("ci,ij,cj->c", moved, covariance, moved), dtype=np.float64)
+
+    def _drawn_common(self, n: Array, gpus: Array, count: int, interval: Interval) -> Array:
+        """Draws of what factors that cells share do to their times, (count, cells)."""
+        drawn = self.drawn_factors(count, interval)
+        shares, moved = self._shares(n, gpus), self._moved(n, gpus)
+        if np.array_equal(shares, moved):
+            return np.asarray(drawn @ shares.T, dtype=np.float64)
+        return np.asarray(np.exp(np.log(drawn) @ moved.T), dtype=np.float64)
+
+    @property
+    def _as_known(self) -> float:
+        """On variances that the core takes for estimated (Student's t) and that are simulated, so
+        that their intervals are a normal distribution's."""
+        return 1.0 if self.simulated is None else (Z90 / self.t90) ** 2
 
     def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
         seed = zlib.crc32(np.array(self.scaling.cells.seconds).tobytes())
-        return shuffled(self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED), seed)
+        lone = self.lone_gpus
+        if lone is None:
+            return shuffled(self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED), seed)
+        sizes, at = np.unique(n, return_inverse=True)
+        traced = self._traced_on(sizes)
+        times = self.core.draws(sizes, traced, self.nodes_of(traced), count, _SEED)
+        # Another path's draws do not go with these.
+        other = lone_count.drawn(gpus, lone, count, zlib.crc32(str(self.data).encode()))
+        return np.asarray(shuffled(times, seed)[:, at] * other, dtype=np.float64)
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
@@ -306,15 +400,17 @@ class ScalingModel(FittedScaling, Forecaster):
         if self.simulated is not None:
             # What a visit differs by, its repetitions share.
             of_median = 1 / np.array(visits or [1] * len(repetitions))
-        variance = self._visit**2 * of_median + rounding + found.common
-        ends = self.core.forecast(found.n, found.gpus, self.nodes_of(found.gpus), variance)
-        factor = self._factor(found.n, found.gpus)
+        visit = self._visit_variance(found.n, self._traced_on(found.gpus))
+        variance = self._as_known * (visit * of_median + rounding + found.common)
+        gpus = self._traced_on(found.gpus)
+        ends = self.core.forecast(found.n, gpus, self.nodes_of(gpus), variance)
+        factor = self._factor(found.n, gpus)
         return factor * ends[1], factor * ends[2]
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
         if gpus.size <= _MOST_ASKED:
             return super().times(n, gpus)
-        known = self.measured(*outer(n, gpus)).reshape(n.size, gpus.size)
+        known = self._known(*outer(n, gpus)).reshape(n.size, gpus.size)
         forecast = np.exp([self._logs(size, gpus) for size in n])
         return forecast, np.where(np.isnan(known), forecast, known)
 
@@ -356,6 +452,18 @@ class ScalingModel(FittedScaling, Forecaster):
             least = np.minimum(time, least)
         return np.bincount(fastest, minlength=gpus.size) / DRAWS
 
+    def _traced_on(self, gpus: Array) -> Array:
+        """The counts whose times forecasts for these are made of."""
+        lone = self.lone_gpus
+        return gpus if lone is None else np.full(gpus.size, float(lone))
+
+    @property
+    def lone_gpus(self) -> int | None:
+        """The only GPU count of the traces it is of (``lone_count``); None: it is of several, or of
+        no traces."""
+        counts = set(self.scaling.cells.gpus)
+        return counts.pop() if self.scaling.traced and len(counts) == 1 else None
+
     def nodes_of(self, gpus: Array) -> Array:
         """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where
         nodes are not known."""
@@ -374,6 +482,11 @@ class ScalingModel(FittedScaling, Forecaster):
 def _hats(axis: Array, values: Array) -> Array:
     """Weights of linear interpolation between the axis' nodes: a row a node, a column a value."""
     return np.array([np.interp(values, axis, row) for row in np.eye(axis.size)])
+
+
+def _apart(n: Array, gpus: Array, known_n: Array, known_gpus: Array) -> Array:
+    """Distances of cells from others in the logarithms, (cells, others)."""
+    return np.abs(np.log(n[:, None] / known_n)) + np.abs(np.log(gpus[:, None] / known_gpus))
 
 
 def _shares(parts: Array) -> Array:

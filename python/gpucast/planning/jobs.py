@@ -11,6 +11,7 @@ from gpucast.planning.option_table import OptionTable
 from gpucast.planning.ranking import Comparison
 from gpucast.planning.request import DAY, FEMTO, NANO, Request
 from gpucast.planning.selection import Choices
+from gpucast.planning.sharing import all_instances
 from gpucast.util import JsonObject
 
 
@@ -69,7 +70,8 @@ def options_of(
     in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)
     columns = {
         "machine": np.array([each.name for each in request.machines])[machine].tolist(),
-        "gpus": gpus.astype(np.int64).tolist(),
+        "gpus": np.ceil(gpus).astype(np.int64).tolist(),
+        "instances": all_instances(gpus).tolist(),
         "step_seconds": step.tolist(),
         "step_low": (step / factor).tolist(),
         "step_high": (step * factor).tolist(),

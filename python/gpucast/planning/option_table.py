@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from gpucast.model.forecaster import Array, interval_width
-from gpucast.planning.replicates import MOST_EVALUATIONS, StepTimes, step_times
+from gpucast.planning.replicates import MOST_EVALUATIONS, StepTimes, nodes_of, step_times
 from gpucast.planning.request import Request
+from gpucast.planning.sharing import all_instances, extrapolates, instances_of, with_shares
 
 HOUR = 3600.0
 Z90 = 1.6448536269514722
@@ -30,7 +31,7 @@ class OptionTable:
 
     Attributes:
         machine: position of each option's machine, (O).
-        gpus: GPU count of each option, (O).
+        gpus: GPU count of each option, 1/k where k instances share one, (O).
         slices: the options of each machine.
         price: of a second of each option, (O).
         setup: seconds before the first step, (O).
@@ -93,27 +94,45 @@ class OptionTable:
 
 def make(request: Request) -> OptionTable:
     """The table of a request's jobs and machines."""
-    counts = [np.array(machine.counts, dtype=np.float64) for machine in request.machines]
+    shared = [instances_of(request, machine) for machine in request.machines]
+    whole = [np.array(machine.counts, dtype=np.float64) for machine in request.machines]
+    counts = [
+        np.concatenate([[1 / k for k in several], gpus])
+        for several, gpus in zip(shared, whole, strict=True)
+    ]
     ends = np.cumsum([0, *(each.size for each in counts)])
     slices = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
     sizes, size = np.unique([float(job.n) for job in request.jobs], return_inverse=True)
     cells = len(request.jobs) * int(ends[-1])
     replicates = _replicates(request, cells)
     times, width, efficiency, extrapolated = [], [], [], []
-    for machine, gpus in zip(request.machines, counts, strict=True):
+    for machine, several, gpus, options in zip(
+        request.machines, shared, whole, counts, strict=True
+    ):
         model = machine.forecaster
         share = MOST_EVALUATIONS * gpus.size // int(ends[-1])
         found = step_times(model, sizes, gpus, replicates, share, request.interval)
+        outside = model.extrapolates(sizes[:, np.newaxis], gpus)
+        if several:
+            instances = np.array(several, dtype=np.float64)
+            nodes = nodes_of(sizes, replicates, gpus.size, share)
+            most = replicates * nodes.size
+            one = step_times(model, nodes, np.ones(1), replicates, most, request.interval)
+            found = with_shares(found, one, model, sizes, nodes, instances)
+            outside = np.hstack([extrapolates(model, sizes, instances), outside])
         times.append(found)
         width.append(interval_width(model.t90 * np.hypot(found.spread, model.between_cells)))
-        one = found.one
-        efficiency.append(one[:, np.newaxis] / (gpus * found.seconds))
-        extrapolated.append(model.extrapolates(sizes[:, np.newaxis], gpus))
+        efficiency.append(found.one[:, np.newaxis] / (options * found.seconds))
+        extrapolated.append(outside)
     step = np.hstack([each.seconds for each in times])[size]
     widths = np.hstack(width)[size]
-    options = [(machine, count) for machine in request.machines for count in machine.counts]
-    price = np.array([machine.price_per_hour(count) for machine, count in options]) / HOUR
-    setup = np.array([machine.setup for machine, _ in options])
+    each_option = [
+        (machine, count)
+        for machine, options in zip(request.machines, counts, strict=True)
+        for count in options.tolist()
+    ]
+    price = np.array([machine.price_per_hour(count) for machine, count in each_option]) / HOUR
+    setup = np.array([machine.setup for machine, _ in each_option])
     steps = np.array([[job.length] for job in request.jobs])
     seconds = setup + steps * step
     machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
@@ -137,7 +156,7 @@ def make(request: Request) -> OptionTable:
         limit=limit,
         is_rate=np.array([job.ns_per_day is not None for job in request.jobs]),
         meets=_meets(limit, setup, steps, step, widths),
-        allowed=_allowed(request, machine_of, efficiencies),
+        allowed=_allowed(request, machine_of, np.concatenate(counts), efficiencies),
         extrapolated=np.hstack(extrapolated)[size],
         deviations=_deviations(request, replicates, machine_of),
         times=tuple(times),
@@ -168,12 +187,16 @@ def _meets(limit: Array, setup: Array, steps: Array, step: Array, width: Array) 
 
 
 def _allowed(
-    request: Request, machine_of: NDArray[np.intp], efficiency: Array
+    request: Request, machine_of: NDArray[np.intp], gpus: Array, efficiency: Array
 ) -> NDArray[np.bool_]:
     names = [machine.name for machine in request.machines]
     on = np.array(
         [[not job.machines or name in job.machines for name in names] for job in request.jobs]
     )
     floor = np.array([[job.efficiency or 0.0] for job in request.jobs])
+    instances = all_instances(gpus)
+    shares = np.array([(instances == 1) | np.isin(instances, job.shares) for job in request.jobs])
     # One GPU is as efficient as one GPU, whatever rounding says.
-    return np.asarray(on[:, machine_of] & (efficiency >= floor * (1 - 1e-12)), dtype=np.bool_)
+    return np.asarray(
+        on[:, machine_of] & shares & (efficiency >= floor * (1 - 1e-12)), dtype=np.bool_
+    )

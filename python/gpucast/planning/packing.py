@@ -7,6 +7,7 @@ GPUs, each of them floor(W / T) times within the window W.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from gpucast.model.forecaster import Array
 from gpucast.planning import bounds, schedule
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.request import Request
+from gpucast.planning.sharing import instances
 from gpucast.util import JsonObject
 
 _LONGEST_REPLAY = 5_000
@@ -39,7 +41,8 @@ def copies(
     """
     options, counts = [], []
     for part, have in zip(table.slices, gpus, strict=True):
-        at_once = np.floor(have / table.gpus[part])
+        # A third of a GPU is no binary number.
+        at_once = np.floor(have / table.gpus[part] * (1 + _TINY))
         runs = np.floor(window / seconds[:, part] * (1 + _TINY))
         fit = np.where(table.allowed[:, part], at_once * runs, 0.0)
         most = fit.max(axis=1)
@@ -64,9 +67,11 @@ def copies_of(request: Request, table: OptionTable, window: float) -> JsonObject
                 "machines": [
                     {
                         "machine": machine.name,
-                        "gpus": int(table.gpus[option[i, m]]),
+                        "gpus": math.ceil(table.gpus[option[i, m]]),
+                        "instances": instances(table.gpus[option[i, m]]),
                         "copies": int(expected[i, m]),
-                        "gpus_sure": int(table.gpus[sure_option[i, m]]),
+                        "gpus_sure": math.ceil(table.gpus[sure_option[i, m]]),
+                        "instances_sure": instances(table.gpus[sure_option[i, m]]),
                         "copies_sure": int(sure[i, m]),
                     }
                     for m, machine in enumerate(request.machines)
@@ -122,7 +127,8 @@ class Mix:
                 {
                     "job": request.jobs[task.job].name,
                     "machine": request.machines[int(table.machine[task.option])].name,
-                    "gpus": int(table.gpus[task.option]),
+                    "gpus": math.ceil(table.gpus[task.option]),
+                    "instances": instances(table.gpus[task.option]),
                     "start": task.start,
                     "end": task.end,
                 }

@@ -12,7 +12,8 @@ import numpy as np
 
 from gpucast.errors import InputError
 from gpucast.forecast.caveats import caveat
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.forecaster import Forecaster, outer
+from gpucast.model.scaling import ScalingModel
 from gpucast.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
 from gpucast.planning.jobs import jobs_of
 from gpucast.planning.option_table import OptionTable, make
@@ -134,17 +135,25 @@ def _plan_jobs(request: Request, content: JsonObject) -> None:
 
 
 def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[JsonObject]:
-    """What is to be known of the forecasts behind the options chosen, a line a model."""
+    """What is to be known of the forecasts behind the options chosen, a line a model; of counts
+    that nothing is known of, also where they were not chosen."""
     n = np.array([float(job.n) for job in request.jobs])
     jobs = np.tile(np.arange(n.size), 3)
     options = np.concatenate([choices.fastest, choices.cheapest, choices.advised])
     said: dict[str, str] = {}
     for m, machine in enumerate(request.machines):
         its = table.machine[options] == m
-        cells = np.unique(np.column_stack([n[jobs[its]], table.gpus[options[its]]]), axis=0)
-        text = caveat(machine.forecaster, cells[:, 0], cells[:, 1]) if its.any() else None
+        # What shares a GPU rests on the forecast of one that has it alone.
+        gpus = np.maximum(table.gpus[options[its]], 1.0)
+        cells = np.unique(np.column_stack([n[jobs[its]], gpus]), axis=0)
+        if not its.any():
+            continue
+        model = machine.forecaster
+        if isinstance(model, ScalingModel) and model.lone_gpus is not None:
+            cells = np.column_stack(outer(np.unique(n[jobs[its]]), machine.counts))
+        text = caveat(model, cells[:, 0], cells[:, 1])
         if text is not None:
-            said.setdefault(machine.forecaster.name, text)
+            said.setdefault(model.name, text)
     return [{"model": name, "text": text} for name, text in said.items()]
 
 

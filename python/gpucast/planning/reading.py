@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster
 from gpucast.planning.request import FEMTO, Job, Request
+from gpucast.planning.sharing import MOST_SLOTS, sharing_of
 from gpucast.util.files import PathLike
 from gpucast.util.yaml_lines import Lines, Location
 from gpucast.util.yaml_models import checked, near, read_mapping
@@ -80,6 +82,11 @@ def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]
         yield ("steps",), what
     if job.deadline is not None and job.ns_per_day is not None:
         yield ("ns_per_day",), "either deadline or ns_per_day, not both"
+    for i, count in enumerate(job.instances or ()):
+        if count > job.count:
+            yield ("instances", i), f"there are only {job.count} simulations (count), not {count}"
+    if math.lcm(*job.shares) > MOST_SLOTS:
+        yield ("instances",), f"have no common multiple up to {MOST_SLOTS}; name fewer of them"
     for i, name in enumerate(job.machines or ()):
         if name not in machines:
             yield ("machines", i), f"no machine {name!r}{near(name, machines)}"
@@ -139,6 +146,25 @@ def _attach(
             raise lines.error(error.message, ("machines", i, "gpus")) from error
     for i, job in enumerate(request.jobs):
         _take_timestep(request, job, lines, ("jobs", i, "timestep_fs"))
+        _refuse_unknown_shares(request, job, lines, ("jobs", i, "instances"))
+    if math.lcm(*(count for job in request.jobs for count in job.shares)) > MOST_SLOTS:
+        message = f"instances of all jobs have no common multiple up to {MOST_SLOTS}; name fewer"
+        raise lines.error(message, ("jobs",))
+
+
+def _refuse_unknown_shares(request: Request, job: Job, lines: Lines, here: Location) -> None:
+    """At least one of the job's machines has to know what instances cost one another."""
+    models = [
+        machine.forecaster
+        for machine in request.machines
+        if not job.machines or machine.name in job.machines
+    ]
+    if job.shares and all(sharing_of(model) is None for model in models):
+        raise lines.error(
+            f"{models[0].name} knows nothing of several instances on one GPU: measure some "
+            "(gpucast measure --program PROGRAM.yaml --gpus 1/2,1) and fit anew",
+            here,
+        )
 
 
 def _take_timestep(request: Request, job: Job, lines: Lines, here: Location) -> None:

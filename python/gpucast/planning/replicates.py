@@ -156,7 +156,7 @@ def step_times(
         most: evaluations of draws that may be spent.
         interval: whether draws are of times now, later, or on another machine.
     """
-    nodes = _nodes(n, max(FEWEST_NODES, most // (replicates * gpus.size)))
+    nodes = nodes_of(n, replicates, gpus.size, most)
     size, count = outer(n, gpus)
     seconds = model.trusted(size, count).reshape(n.size, gpus.size)
     one = model.trusted(n, np.ones(n.size))
@@ -168,6 +168,11 @@ def step_times(
     if nodes.size < n.size:
         spread = spread[left] + share * (spread[left + 1] - spread[left])
     return StepTimes(seconds, one, spread, ratios, left, share)
+
+
+def nodes_of(n: Array, replicates: int, counts: int, most: int) -> Array:
+    """The sizes at which ``step_times`` makes draws."""
+    return _nodes(n, max(FEWEST_NODES, most // (replicates * counts)))
 
 
 def _nodes(n: Array, most: int) -> Array:

@@ -87,9 +87,9 @@ class Machine(_Strict):
         """GPU counts that a job may get, ascending."""
         return sorted(set(self.gpu_counts or range(1, self.gpus + 1)))
 
-    def price_per_hour(self, gpus: int) -> float:
-        """What a job on so many GPUs costs an hour."""
-        hosts = math.ceil(gpus / (self.gpus_per_host or self.gpus))
+    def price_per_hour(self, gpus: float) -> float:
+        """What a job on so many GPUs costs an hour; on 1/k of one, its share of GPU and host."""
+        hosts = math.ceil(gpus / (self.gpus_per_host or self.gpus)) if gpus >= 1 else gpus
         return (
             gpus * self.price_per_gpu_hour
             + hosts * self.price_per_host_hour
@@ -108,6 +108,7 @@ class Job(_Strict):
         timestep_fs: simulated time a step, which ``ns`` and ``ns_per_day`` need; that of its models
             where they know one.
         count: how many there are.
+        instances: how many of them may run on one GPU at once, beside one on whole GPUs.
         efficiency: least parallel efficiency that is allowed.
         machines: names of those it may run on; all where not given.
     """
@@ -120,8 +121,14 @@ class Job(_Strict):
     deadline: Duration | None = None
     ns_per_day: Positive | None = None
     count: Copies = 1
+    instances: Annotated[list[Copies], Field(min_length=1)] | None = None
     efficiency: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     machines: Annotated[list[Name], Field(min_length=1)] | None = None
+
+    @property
+    def shares(self) -> list[int]:
+        """Instances on one GPU, where it is not one alone."""
+        return sorted({count for count in self.instances or () if count > 1})
 
     @property
     def length(self) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gpucast.model.forecaster import Array
 from gpucast.planning.option_table import OptionTable
+from gpucast.planning.sharing import slots_of
 
 _MOST_PLACED = 3_000
 """Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
@@ -32,7 +33,8 @@ class Task:
     Attributes:
         job, option: positions.
         start, end: seconds from the beginning of the window.
-        slots: the GPUs that it holds, as positions in its machine.
+        slots: the parts of GPUs that it holds, as positions in its machine, whose GPUs follow one
+            another with ``slots_of`` parts each: one, where none is shared.
     """
 
     job: int
@@ -108,17 +110,17 @@ def place(
     Each takes the option of least GPU-seconds that ends by its deadline and the target; else one
     that ends by the target; else it is left out if ``strict``, or takes what ends first.
     """
-    free = [np.zeros(have) for have in gpus]
-    needs = [table.gpus[part].astype(np.intp) - 1 for part in table.slices]
+    slots = slots_of(table.gpus)
+    free = [
+        _Free(have, slots, table.gpus[part]) for part, have in zip(table.slices, gpus, strict=True)
+    ]
     seconds = np.where(table.allowed, table.seconds, np.inf)
     area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
     latest = target * (1 + _TINY)
     tasks: list[Task] = []
     left_out = late = 0
     for job in order:
-        start = np.concatenate(
-            [np.sort(each)[need] for each, need in zip(free, needs, strict=True)]
-        )
+        start = np.concatenate([each.starts() for each in free])
         end = start + seconds[job]
         waited = start if table.is_rate[job] else 0.0
         in_time = end - waited <= table.limit[job] * (1 + _TINY)
@@ -132,11 +134,45 @@ def place(
             left_out += 1
             continue
         m = int(table.machine[option])
-        slots = np.argsort(free[m], kind="stable")[: needs[m][option - table.slices[m].start] + 1]
-        free[m][slots] = end[option]
+        held = free[m].taken(option - table.slices[m].start, float(end[option]))
         late += not in_time[option]
-        tasks.append(Task(int(job), option, float(start[option]), float(end[option]), slots))
+        tasks.append(Task(int(job), option, float(start[option]), float(end[option]), held))
     return Schedule(tasks, left_out, late)
+
+
+class _Free:
+    """When the parts of a machine's GPUs are free.
+
+    A job on whole GPUs holds all of their parts, one of k instances on a GPU a k-th of them.
+    """
+
+    def __init__(self, gpus: int, slots: int, options: Array) -> None:
+        self._times = np.zeros((gpus, slots))
+        # Of each option, the parts of one GPU that it needs; 0: all of several.
+        shares = np.round(slots * options).astype(np.intp)
+        self._parts = np.where(options < 1, shares, 0)
+        self._gpus = np.maximum(options, 1).astype(np.intp) - 1
+
+    def starts(self) -> Array:
+        """When each option could start."""
+        whole = np.sort(self._times.max(axis=1))[self._gpus]
+        if not self._parts.any():
+            return np.asarray(whole, dtype=np.float64)
+        parts = np.sort(self._times, axis=1).min(axis=0)
+        return np.where(self._parts > 0, parts[self._parts - 1], whole)
+
+    def taken(self, option: int, end: float) -> NDArray[np.intp]:
+        """The parts that the option gets, which are free again at the end."""
+        slots = self._times.shape[1]
+        if self._parts[option]:
+            need = self._parts[option]
+            gpu = int(np.argmin(np.sort(self._times, axis=1)[:, need - 1]))
+            held = gpu * slots + np.argsort(self._times[gpu], kind="stable")[:need]
+        else:
+            order = np.argsort(self._times.max(axis=1), kind="stable")[: self._gpus[option] + 1]
+            held = (order[:, np.newaxis] * slots + np.arange(slots)).ravel()
+        self._times.ravel()[held] = end
+        return held
 
 
 def replayed(schedule: Schedule, table: OptionTable, gpus: list[int], seconds: Array) -> Array:
@@ -145,7 +181,8 @@ def replayed(schedule: Schedule, table: OptionTable, gpus: list[int], seconds: A
     Args:
         seconds: of each task in each of B replicates, (B, tasks).
     """
-    free = [np.zeros((have, seconds.shape[0])) for have in gpus]
+    slots = slots_of(table.gpus)
+    free = [np.zeros((have * slots, seconds.shape[0])) for have in gpus]
     for i, task in enumerate(schedule.tasks):
         of_machine = free[int(table.machine[task.option])]
         of_machine[task.slots] = of_machine[task.slots].max(axis=0) + seconds[:, i]

@@ -35,10 +35,14 @@ _RATES = (1, 2, 5, 10, 25, 50, 100, 200, 400)
 def network_map(found: NetworkMap) -> Figure:
     """The map, with a line at each of the levels and a mark for the path and a named network."""
     caption = (
-        f"A step takes {duration(found.native)} natively. Simulated from a native trace on path "
-        f"{found.path} as its software was measured"
-        + (f" (there {found.measured[1]:.3g} times as long)" if found.measured[0] is None else "")
-        + ", with a network of this round trip and bandwidth between the hosts."
+        f"A step takes {duration(found.native)} natively, as recorded. All else is forecast from "
+        f"that trace: on path {found.path}, whose software was measured, with a network of this "
+        "round trip and bandwidth between the hosts"
+        + (
+            f"; with none but the path's own {found.measured[1]:.3g} times as long."
+            if found.measured[0] is None
+            else "."
+        )
     )
     figure, axes = style.one(found.sentence, caption, height=_HEIGHT)
     trips, rates = found.round_trips * 1e6, found.bandwidths * 8 / 1e9
@@ -116,7 +120,7 @@ def _marks(
     if bandwidth is not None:
         # Measured without such a network: left of all round trips.
         rate = float(np.clip(bandwidth * 8 / 1e9, *rates[[0, -1]]))
-        marks.append((float(trips[0]), rate, "<", f"as measured: {ratio:.3g}×"))
+        marks.append((float(trips[0]), rate, "<", f"own network: {ratio:.3g}×"))
     if found.asked is not None:
         network, ratio = found.asked
         x, y = network.round_trip * 1e6, network.bandwidth * 8 / 1e9

@@ -234,6 +234,8 @@ def _add_works(
     direction = np.zeros(call.size, np.int64)
     for number, word in _DIRECTION.items():
         direction[(kind == tables.COPY) & (picked["direction"].to_numpy() == number)] = word
+    graph = (kind == tables.GRAPH) | (picked["graph"].to_numpy() != 0)
+    direction[graph] = Direction.none  # whatever its first node does
     columns["direction"][call] = direction
     host = np.where(direction == Direction.h2d, picked["from_memory"], picked["to_memory"])
     pageable = host == tables.PAGEABLE
@@ -241,7 +243,6 @@ def _add_works(
     columns["memory"][call] = np.where(
         with_host, np.where(pageable, Memory.pageable, Memory.pinned), Memory.none
     )
-    graph = (kind == tables.GRAPH) | (picked["graph"].to_numpy() != 0)
     columns["operation"][call] = np.select(
         [graph, kind == tables.KERNEL, kind == tables.COPY],
         [Operation.graph_launch, Operation.launch, Operation.copy],
@@ -259,7 +260,7 @@ def _add_works(
     returned = process.calls["end_ns"].to_numpy()[rows[first]]
     # An asynchronous copy of pageable memory that returned only after its end did wait.
     held = pageable & with_host & (returned >= end[first])
-    copies = (kind == tables.COPY) | (kind == tables.SET)
+    copies = ((kind == tables.COPY) | (kind == tables.SET)) & ~graph
     columns["blocking"][call] = copies & ((picked["asynchronous"].to_numpy() == 0) | held)
 
 

@@ -8,57 +8,42 @@ times a factor common to all (``COMMON``: visits of a cell, minutes apart, diffe
 factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and by what
 its visits differ, where there were several), kernels that begin sooner or later (``LATENCY``: a
 copy may then just meet or miss their ends), a sample of the recorded steps, and what a visit of a
-step differs by, as visits of skeletons of steps do.
+step differs by, as visits of skeletons of steps do; these have no kernels, whose time differs less
+(``KERNELS``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
-from gpucast.replay.kinds import changes_of, kinds_of
+from gpucast.replay.causes import WORTH_SAYING, Cause, Help, causes_of, helps_of
+from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts, forwarded
-from gpucast.replay.program import CallProgram, Messages, Operation, Seconds
+from gpucast.replay.program import CallProgram, Operation, Seconds
+from gpucast.replay.step_times import median_seconds, native_seconds, simulated_seconds
 from gpucast.util.units import duration
 
 DRAWS = 100
+VISITS = 20
+"""Of each draw."""
 MOST_CALLS = 4_000_000
 """That all draws simulate together."""
 FEWEST_DRAWS = 8
 
 COMMON = 0.05
+KERNELS = 0.03
+"""Sd of ln of what kernels take in another visit: forecasts of steps that kernels fill err by 1.9 %
+(h200-traces, 16 of more than 100 us, root mean square), which others need not keep to."""
 LATENCY = 1e-6
 """s by which kernels of one program began sooner or later in another recording of it, on another
 GPU of the kind (H200: 0.7 to 1.8 us)."""
 APART = 0.04
 
-SETTLING = 0.2
-"""Share of the simulated steps that come before the steady ones."""
-WORTH_SAYING = 0.02
-"""Of the extra time, or of the step."""
 UNLIKE = 0.1
 """Relative error of the native replay."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Calls that are alike, ``per_step`` of them: without what they cost more on the path, a step
-    would take ``seconds`` less, a ``share`` of the extra."""
-
-    words: str
-    per_step: float
-    seconds: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Help:
-    """What could be done, and the seconds that a step would then take."""
-
-    words: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -71,6 +56,8 @@ class TraceForecast:
         seconds: on the path; low, high: 90 % interval of a measurement.
         causes, helps: largest first.
         warnings: of the program and of the path's costs.
+        refused: functions that the program calls and gpucast's remote GPUs refuse: it would not run
+            there, and the forecast is as if it did.
     """
 
     path: str
@@ -84,6 +71,7 @@ class TraceForecast:
     steps: int
     calls: float
     warnings: tuple[str, ...]
+    refused: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -114,8 +102,8 @@ def forecast(
     spread = _spread(program, costs, seconds, draws, seed)
     low, high = np.quantile(spread, (0.05, 0.95))
     missed = native - replayed
-    causes = _causes(program, costs, seconds, replayed)
-    helps = _helps(program, costs, seconds)
+    causes = causes_of(program, costs, seconds, replayed)
+    helps = helps_of(program, costs, seconds)
     name = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
     found = TraceForecast(
         path=name,
@@ -149,51 +137,63 @@ def _doubts(found: TraceForecast) -> list[str]:
     return said
 
 
-def steady(seconds: Seconds) -> Seconds:
-    """Without the first steps, which find streams and queues empty."""
-    return seconds[int(np.ceil(SETTLING * seconds.size)) :]
+@dataclass(frozen=True)
+class Draw:
+    """What might as well be the truth of a path, the same for all programs on it.
+
+    Attributes:
+        costs: of its calls.
+        later: s by which kernels begin later than they were recorded to.
+    """
+
+    costs: PathCosts
+    later: float
+
+    def step_seconds(self, program: CallProgram) -> Seconds:
+        """The steady steps of a program in a simulation."""
+        there, messages = forwarded(program, self.costs)
+        later = self.later * (there.operation == Operation.launch)
+        latency = np.maximum(there.latency + later, 0)
+        return simulated_seconds(replace(there, latency=latency), messages)
 
 
-def _steps(program: CallProgram, messages: Messages | None = None) -> Seconds:
-    return steady(program.step_seconds(program.simulate(messages)))
-
-
-def native_seconds(program: CallProgram) -> float:
-    """Median s of a step as it was recorded."""
-    return float(np.median(steady(program.recorded)))
-
-
-def median_seconds(program: CallProgram, costs: PathCosts | None = None) -> float:
-    """Median s of a step in a simulation: natively, or on a path."""
-    if costs is None:
-        return float(np.median(_steps(program)))
-    return float(np.median(_steps(*forwarded(program, costs))))
+def draws_of(costs: PathCosts, count: int, seed: int) -> list[Draw]:
+    """So many draws of a path; the first of more draws are those of fewer."""
+    random = np.random.default_rng(seed)
+    return [Draw(_drawn(costs, random), LATENCY * random.standard_normal()) for _ in range(count)]
 
 
 def _spread(
     program: CallProgram, costs: PathCosts, seconds: float, draws: int, seed: int
 ) -> Seconds:
     """Step times of draws around ``seconds``."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng((seed, 1))
     count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
     found = np.empty(count)
-    for at in range(count):
-        there, messages = forwarded(program, _drawn(costs, random))
-        shift = LATENCY * random.standard_normal()
-        latency = np.maximum(there.latency + shift * (there.operation == Operation.launch), 0)
-        steps = _steps(replace(there, latency=latency), messages)
+    for at, draw in enumerate(draws_of(costs, count, seed)):
+        steps = draw.step_seconds(program)
         found[at] = np.median(random.choice(steps, steps.size))
     if count < draws:
         # Few draws tell a width, not its ends.
         deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
         found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
-    return np.asarray(found * np.exp(costs.spread_visit * random.standard_normal(found.size)))
+    # Each draw with visits evenly over their quantiles: fewer draws tell the ends.
+    share = kernel_share(program, costs)
+    visits = visit_sd(costs.spread_visit, share) * ndtri((np.arange(VISITS) + 0.5) / VISITS)
+    return np.outer(found, np.exp(visits)).reshape(-1)
 
 
-def drawn_costs(costs: PathCosts, count: int, seed: int) -> list[PathCosts]:
-    """Draws of what the path's calls cost; the same for any program."""
-    random = np.random.default_rng(seed)
-    return [_drawn(costs, random) for _ in range(count)]
+def visit_sd(spread: float, kernels: float) -> float:
+    """Sd of ln of a step from visit to visit; ``spread``: of a step without kernels, which are that
+    share of this one and take what they take on any path. What is left is made of pieces that
+    differ each by itself: its variance goes with its share."""
+    return float(np.hypot(spread * np.sqrt(1 - kernels), KERNELS * kernels))
+
+
+def kernel_share(program: CallProgram, costs: PathCosts) -> float:
+    """T_gpu of a step on a path, as a share of it."""
+    parts = parts_on(program, costs)
+    return parts.gpu / parts.seconds
 
 
 def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:
@@ -201,34 +201,3 @@ def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:
     common = np.exp(COMMON * random.standard_normal())
     apart = np.exp(np.array([messages, messages, data]) * random.standard_normal(3))
     return costs.scaled(common, *apart)
-
-
-def _causes(
-    program: CallProgram, costs: PathCosts, seconds: float, native: float
-) -> tuple[Cause, ...]:
-    extra = seconds - native
-    there, messages = forwarded(program, costs)
-    found = []
-    for kind in kinds_of(program):
-        times = messages.times.copy()
-        times[:, kind.calls] = 0
-        times[0, kind.calls] = np.minimum(program.cost, messages.times[0])[kind.calls]
-        without = float(np.median(_steps(there, replace(messages, times=times))))
-        less = seconds - without
-        if less > WORTH_SAYING * max(extra, 0.1 * native):
-            share = less / extra if extra > 0 else 0.0
-            found.append(Cause(kind.words, kind.per_step(program), less, min(share, 1.0)))
-    return tuple(sorted(found, key=lambda each: -each.seconds))
-
-
-def _helps(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
-    found = [Help(each.words, median_seconds(each.program, costs)) for each in changes_of(program)]
-    if costs.synchronous:
-        found.append(
-            Help(
-                "let calls go out without waiting for each (remote instead of remote-sync)",
-                median_seconds(program, replace(costs, synchronous=False)),
-            )
-        )
-    worth: Sequence[Help] = [each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds]
-    return tuple(sorted(worth, key=lambda each: each.seconds))

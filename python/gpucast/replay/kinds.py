@@ -11,10 +11,11 @@ from gpucast.replay.program import (
     SYNCS,
     CallProgram,
     Direction,
+    Ints,
     Memory,
     Operation,
 )
-from gpucast.util.units import size as bytes_in_words
+from gpucast.util.units import bytes_in_words
 
 Mask = NDArray[np.bool_]
 
@@ -80,9 +81,13 @@ def _words(program: CallProgram, calls: Mask) -> str:
     manner = "blocking" if program.blocking[first] else "asynchronous"
     memory = Memory(int(program.memory[first]))
     of = "" if memory == Memory.none else f", {memory.name} memory"
-    size = bytes_in_words(int(np.median(program.bytes[calls])))
     direction = _DIRECTIONS[Direction(int(program.direction[first]))]
-    return f"{manner} copies {direction} of {size}{of}"
+    return f"{manner} copies {direction} of {_sizes(program.bytes[calls])}{of}"
+
+
+def _sizes(of: Ints) -> str:
+    least, most = bytes_in_words(int(of.min())), bytes_in_words(int(of.max()))
+    return least if least == most else f"{least} to {most}"
 
 
 @dataclass(frozen=True)
@@ -96,29 +101,55 @@ class Change:
 def changes_of(program: CallProgram) -> list[Change]:
     """What may help where calls are answered from afar."""
     changes = []
-    reads = (program.operation == Operation.copy) & (program.direction == Direction.d2h)
+    copies = program.operation == Operation.copy
+    reads = copies & (program.direction == Direction.d2h)
     waits = reads & ((program.blocking != 0) | (program.memory == Memory.pageable))
     if several_a_step(program, waits):
         early = waits & ~_last_of_each_step(program, waits)
-        memory = np.where(waits, Memory.pinned, program.memory)
-        blocking = np.where(early, 0, program.blocking)
         changes.append(
             Change(
                 "read back into pinned memory without waiting, and wait once a step",
-                replace(program, memory=memory, blocking=blocking),
+                _without_waiting(program, waits, early),
             )
         )
+    elif waits.any():
+        changes.append(
+            Change(
+                "read back into pinned memory without waiting, and look at it a step later",
+                _without_waiting(program, waits, waits),
+            )
+        )
+    pageable = copies & (program.memory == Memory.pageable)
+    if pageable.any():
+        memory = np.where(pageable, Memory.pinned, program.memory)
+        changes.append(Change("copy from and to pinned memory", replace(program, memory=memory)))
     syncs = np.isin(program.operation, SYNCS)
     if several_a_step(program, syncs):
         keep = ~syncs | _last_of_each_step(program, syncs)
         changes.append(Change("wait for the GPU once a step", program.only(keep)))
+    elif syncs.any():
+        keep = ~syncs | (_numbers(program.step) % 2 == 1)
+        changes.append(Change("wait for the GPU every second step", program.only(keep)))
     memory = np.isin(program.operation, (Operation.alloc, Operation.free))
     if memory.any():
         changes.append(Change("allocate once, before the steps", program.only(~memory)))
     launches = program.operation == Operation.launch
-    if np.count_nonzero(launches) >= 8 * program.steps:
+    if several_a_step(program, launches):
         changes.append(Change("join kernels two by two", _joined(program, launches)))
     return changes
+
+
+def _without_waiting(program: CallProgram, reads: Mask, unwaited: Mask) -> CallProgram:
+    return replace(
+        program,
+        memory=np.where(reads, Memory.pinned, program.memory),
+        blocking=np.where(unwaited, 0, program.blocking),
+    )
+
+
+def _numbers(steps: Ints) -> Ints:
+    """Of each call's step among those there are."""
+    return np.asarray(np.unique(steps, return_inverse=True)[1], np.int64)
 
 
 def several_a_step(program: CallProgram, calls: Mask) -> bool:
@@ -135,14 +166,22 @@ def _last_of_each_step(program: CallProgram, calls: Mask) -> Mask:
 
 
 def _joined(program: CallProgram, launches: Mask) -> CallProgram:
-    """Every second launch left out, and the one before it as long as both, stream by stream."""
+    """Every second launch left out, and the one before it as long as both: of kernels that follow
+    one another in a step and a stream, with nothing between that stream or host wait for."""
     keep = np.ones(len(program), bool)
     seconds = program.seconds.copy()
+    waits = np.isin(program.operation, SYNCS) | (program.blocking != 0)
     for stream in np.unique(program.stream[launches]):
         own = np.flatnonzero(launches & (program.stream == stream))
-        for first, second in zip(own[::2], own[1::2], strict=False):
-            if np.any(program.stream[first + 1 : second] == stream):
-                continue  # something came between them
+        at = 0
+        while at + 1 < own.size:
+            first, second = own[at], own[at + 1]
+            between = slice(first + 1, second)
+            apart = program.step[first] != program.step[second]
+            if apart or np.any(program.stream[between] == stream) or np.any(waits[between]):
+                at += 1
+                continue
             seconds[first] += seconds[second]
             keep[second] = False
+            at += 2
     return replace(program, seconds=seconds).only(keep)

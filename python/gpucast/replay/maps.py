@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpucast.data.dataset import Dataset
-from gpucast.replay.forecast import median_seconds, native_seconds
 from gpucast.replay.network import Network
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import Seconds
 from gpucast.replay.skeletons import step_costs
+from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.replay.what_if import said_of, traced_programs
+from gpucast.traces.steps import Steps
 from gpucast.traces.trace import Trace
 from gpucast.util.units import duration, percent
 
@@ -105,30 +106,29 @@ class NetworkMap:
         """What the map says in a line."""
         level = self.told
         if level is None:
-            most = float(self.ratios.max())
-            return f"{self.program}: at most {_times(most)} over any of these networks"
+            longest = _longer(float(self.ratios.max()))
+            return f"{self.program} takes at most {longest} over any of these networks"
         trips, least = self.up_to(level), float(self.ratios.min())
         farthest = float(trips[-1])
-        said = f"{self.program}: " + ("" if least <= LEVELS[0] else f"at least {_times(least)}, ")
-        said += (
-            _times(level)
-            if np.isinf(farthest)
-            else f"{_times(level)} up to {duration(_rounded(farthest))}"
-        )
-        if trips[0] * ALIKE >= farthest:
-            return f"{said}, whatever the bandwidth"
+        said = f"{self.program} takes "
+        if least > LEVELS[0]:
+            said += f"at least {_longer(least)} everywhere; "
+        said += f"at most {_longer(level)}"
         enough = float(self.bandwidths[np.argmax(trips * ALIKE >= farthest)])
         of_bandwidth = f"from {_rounded(enough * 8 / 1e9):g} Gb/s on"
         if np.isinf(farthest):
-            return f"{said} at most {of_bandwidth}, whatever the round trip"
-        return f"{said} {of_bandwidth}"
+            return f"{said} {of_bandwidth}, whatever the round trip"
+        said += f" up to a round trip of {duration(_rounded(farthest))}"
+        if trips[0] * ALIKE >= farthest:
+            return f"{said}, whatever the bandwidth"
+        return f"{said}, {of_bandwidth}"
 
 
-def _times(ratio: float) -> str:
-    """A ratio in words."""
+def _longer(ratio: float) -> str:
+    """A ratio in words, behind "takes"."""
     if ratio < 2:
-        return f"{percent(max(ratio - 1, 0.0), 0)} extra"
-    return f"{ratio:.2g} times as long"
+        return f"{percent(max(ratio - 1, 0.0), 0)} longer than natively"
+    return f"{ratio:.2g} times as long as natively"
 
 
 def _rounded(value: float) -> float:
@@ -144,25 +144,33 @@ def network_map(
     machine: str | None = None,
     network: Network | None = None,
     range_name: str | None = None,
+    steps: Steps | None = None,
+    native: float | None = None,
 ) -> NetworkMap:
     """The map of a traced program on a path.
 
     Args:
         data: launches and transfers of that path, native ones beside them if there are.
         network: one to mark.
-        range_name: the NVTX range that is a step; None: what repeats.
+        range_name: the NVTX range that is a step; None: what repeats. steps: where they were found
+            already. native: s of a step natively, where more steps than the map's tell.
 
     Raises:
         InputError: no repeating step, or what the path's costs need was not measured.
     """
     costs = step_costs(data, path, machine=machine)
-    programs = traced_programs(trace, range_name, most_steps=MOST_STEPS, at_once=AT_ONCE)
-    native = max(native_seconds(each) for each in programs)
+    programs = traced_programs(
+        trace, range_name, steps=steps, most_steps=MOST_STEPS, at_once=AT_ONCE
+    )
+    few = max(native_seconds(each) for each in programs)
+    native = native or few
     trips, bandwidths = _axes(sum(map(len, programs)))
     pairs = [(each, native_seconds(each) - median_seconds(each)) for each in programs]
 
     def ratio(there: PathCosts) -> float:
-        return max(median_seconds(each, there) + missed for each, missed in pairs) / native
+        return (
+            max(median_seconds(each, there) + missed for each, missed in pairs) - few
+        ) / native + 1
 
     ratios = [
         [ratio(costs.over(Network(b, t))) for t in trips.tolist()] for b in bandwidths.tolist()

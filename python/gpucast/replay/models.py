@@ -7,7 +7,7 @@ that nobody traced, from its workload (``workload``): forms know little of what 
 path as they grow.
 
 **What all cells have in common.** The path's costs are not known better by more traces. Each draw
-of them (``forecast.drawn_costs``) is therefore made of all cells at once, and moves cell i by
+of them (``forecast.draws_of``) is therefore made of all cells at once, and moves cell i by
 
     ln T_i' - ln T_i = s_i d,    s_i = T_com / T of the cell,
 
@@ -32,18 +32,17 @@ from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
-from gpucast.model.content import Domain, FittedSteps, SimulatedSteps, Source
+from gpucast.model.content import Domain, FittedSteps, SimulatedCell, SimulatedSteps, Source
 from gpucast.model.scaling import ScalingModel
-from gpucast.replay.forecast import (
-    drawn_costs,
-    median_seconds,
-    native_seconds,
-)
+from gpucast.replay.agreement import MANY_TIMES, repeats, said_of_repeats, shape_of
+from gpucast.replay.forecast import KERNELS, draws_of
 from gpucast.replay.network import Network
 from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import CallProgram, Operation, Seconds
+from gpucast.replay.refused import in_words, refused_calls
 from gpucast.replay.skeletons import step_costs
+from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.replay.what_if import said_of, traced_programs
 from gpucast.replay.workload import Traced, workload_of
 from gpucast.traces.parts import StepParts
@@ -55,8 +54,6 @@ BEYOND = (4.0, 16.0, 64.0)
 SCALED = 0.05
 """Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
 studies/trace_models.py."""
-MANY_TIMES = 1.9
-"""As many launches in a step: it may be several."""
 DRAWS = 60
 """Of the path's costs: their standard deviation to a tenth."""
 _ALIKE = ("program", "case", "schedule", "kernel", "memory")
@@ -91,6 +88,11 @@ class CellOnPath:
     warnings: tuple[str, ...] = ()
     unknown: float = 0.0
 
+    @property
+    def sd(self) -> float:
+        """Of ln of the step by the path's costs, about what was simulated."""
+        return float(np.sqrt(np.mean(np.square(np.log(self.drawn / self.seconds)))))
+
     def record(self, path: str) -> Step:
         """The step on the path, as if it had been measured."""
         parts = {"kernel": self.parts.gpu, "cpu": self.parts.cpu, "calls": self.parts.com}
@@ -114,10 +116,12 @@ class CellOnPath:
 
 @dataclass(frozen=True)
 class PathModel:
-    """What several traces say of a path: a model of it, and the cells it goes through."""
+    """What several traces say of a path: a model of it, the cells it goes through, and functions
+    that the program calls and remote GPUs refuse."""
 
     model: ScalingModel
     cells: tuple[CellOnPath, ...]
+    refused: tuple[str, ...] = ()
 
 
 def path_model(
@@ -143,15 +147,25 @@ def path_model(
             few cells.
     """
     costs = step_costs(data, path, machine=machine, network=network)
-    cells = []
+    read_traces = []
+    refused: dict[str, None] = {}
     for number, file in enumerate(files):
         if any(os.path.realpath(file) == os.path.realpath(other) for other in files[:number]):
             raise InputError("is given twice; its cell would count twice", file=file)
         trace = read(file)
         programs = traced_programs(trace, options.range_name)
-        step = record_of(trace, file, options)
-        cells.append(cell_on(step, programs, costs, seed))
-    return fitted(cells, data, costs, ", ".join(files))
+        read_traces.append((file, programs, record_of(trace, file, options)))
+        refused.update(dict.fromkeys(refused_calls(trace, programs)))
+    shapes = [shape_of(file, step.gpus, programs) for file, programs, step in read_traces]
+    _one_program([step for *_, step in read_traces], ", ".join(files))
+    times = repeats(shapes) if options.range_name is None else [1] * len(shapes)
+    cells = [
+        _naming(file, cell_on(step, programs, costs, seed, share=each))
+        for (file, programs, step), each in zip(read_traces, times, strict=True)
+    ]
+    said = said_of_repeats(shapes, times)
+    cells[0] = replace(cells[0], warnings=(*said, *cells[0].warnings))
+    return fitted(cells, data, costs, ", ".join(files), tuple(refused))
 
 
 def cell_on(
@@ -167,12 +181,13 @@ def cell_on(
     native = native_seconds(program)
     missed = native - median_seconds(program)
     seconds = max(there) + missed
-    drawn = [median_seconds(program, each) + missed for each in drawn_costs(costs, DRAWS, seed)]
+    draws = draws_of(costs, DRAWS, seed)
+    drawn = [float(np.median(each.step_seconds(program))) + missed for each in draws]
     return CellOnPath(
         step=step,
         native=share * native,
         seconds=share * seconds,
-        parts=parts_on(program, costs).lasting(share * seconds),
+        parts=parts_on(program, costs).times(share).lasting(share * seconds),
         drawn=share * np.array(drawn),
         traced=Traced(float(step.n), step.gpus, program),
         missed=missed,
@@ -187,8 +202,15 @@ def _lost(programs: Sequence[CallProgram]) -> list[str]:
     return [LOST] if launched and not kernels else []
 
 
-def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: str) -> PathModel:
-    """The model that goes through cells on a path; ``name``: of the traces.
+def fitted(
+    cells: Sequence[CellOnPath],
+    data: Dataset,
+    costs: PathCosts,
+    name: str,
+    refused: tuple[str, ...] = (),
+) -> PathModel:
+    """The model that goes through cells on a path; ``name``: of the traces, ``refused``: what they
+    call that remote GPUs refuse.
 
     Raises:
         InputError: too few cells, or of several programs.
@@ -200,18 +222,17 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
             "gpucast what-if answers without -o",
             file=name,
         )
-    labels = {tuple(getattr(each.step, name) for name in _ALIKE) for each in cells}
-    if len(labels) > 1:
-        said = "; ".join(" ".join(filter(None, each)) for each in sorted(labels, key=str))
-        raise InputError(f"traces of several programs or cases: {said}", file=name)
+    _one_program([each.step for each in cells], name)
     path = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
     machine = jsonl.record({"kind": "machine", "id": str(cells[0].step.machine)})
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(each.record(path) for each in everything)])
     model = fit_scaling(pose(records), look_ahead=False)
+    unlike = _unlike(cells)
+    doubts = [*([in_words(refused, path)] if refused else []), *unlike]
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
-    said_of_cells |= dict.fromkeys(_unlike(cells))
+    said_of_cells |= dict.fromkeys(unlike)
     found = replace(
         model,
         name=f"{model.name} on {path}",
@@ -225,13 +246,22 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
             n=(min(n for n, _ in known), max(n for n, _ in known)),
             gpus=(min(gpus for _, gpus in known), max(gpus for _, gpus in known)),
         ),
-        simulated=SimulatedSteps(com=common_sd(cells), visit=costs.spread_visit),
+        scaling=replace(model.scaling, traced=True, doubts=doubts),
+        simulated=SimulatedSteps(
+            com=common_sd(cells),
+            visit=costs.spread_visit,
+            kernels=KERNELS,
+            cells=[
+                SimulatedCell(n=float(each.step.n), gpus=each.step.gpus, sd=each.sd)
+                for each in cells
+            ],
+        ),
         noise=replace(
             model.noise, sample=float(np.hypot(model.noise.between_cells, costs.spread_visit))
         ),
         warnings=[*model.warnings, *said_of_cells, *costs.warnings],
     )
-    return PathModel(found, tuple(cells))
+    return PathModel(found, tuple(cells), refused)
 
 
 def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
@@ -246,6 +276,19 @@ def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
     ]
 
 
+def _one_program(steps: Sequence[Step], name: str) -> None:
+    labels = {tuple(getattr(each, name) for name in _ALIKE) for each in steps}
+    if len(labels) > 1:
+        said = "; ".join(" ".join(filter(None, each)) for each in sorted(labels, key=str))
+        raise InputError(f"traces of several programs or cases: {said}", file=name)
+
+
+def _naming(file: str, cell: CellOnPath) -> CellOnPath:
+    """With its file named where its kernels are not on record."""
+    said = (f"{file}: {each}" if each == LOST else each for each in cell.warnings)
+    return replace(cell, warnings=tuple(said))
+
+
 def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPath]:
     """Cells between the traced ones and beyond, from the program's workload on as many GPUs."""
     found = []
@@ -258,7 +301,7 @@ def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPa
             made, sd = workload.at(n, costs)
             near = own[min(own, key=lambda each: abs(np.log(each / n)))]
             seconds = near.share * (median_seconds(made.program, costs) + near.missed)
-            parts = parts_on(made.program, costs).lasting(seconds)
+            parts = parts_on(made.program, costs).times(near.share).lasting(seconds)
             unknown = float(np.hypot(SCALED, sd * parts.gpu / parts.seconds))
             step = near.step.model_copy(update={"n": n})
             found.append(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpucast.replay.forecast import steady
 from gpucast.replay.path import PathCosts, forwarded
 from gpucast.replay.program import CallProgram, Engine, Seconds
+from gpucast.replay.step_times import steady
 from gpucast.traces.intervals import Ints, Union
 from gpucast.traces.parts import StepParts
 

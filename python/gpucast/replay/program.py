@@ -73,6 +73,8 @@ _ASKED: tuple[str, ...] = _core.REPLAY_ASKED
 _TAKES: tuple[str, ...] = _core.REPLAY_TAKES
 
 
+SWITCH = 1.8e-6
+"""s from the end of an engine's work until another's begins that has just looked for it: H200."""
 TICK = 8.192e-6
 """s at which work looks for another engine's end (docs/copy-waits.md: measured on H200)."""
 
@@ -132,14 +134,14 @@ class CallProgram:
         thread, operation, direction, memory, blocking, device, stream, bytes, recording, engine:
             what each call asks for.
         gap, cost, tail, latency, delay, seconds, share: what it takes, s.
-        switches: works that waited for another engine than their own; where there is a tick, their
-            ``delay`` has none of it.
+        switches: works that waited for another engine than their own; ``delay`` is how long they
+            did natively. On a path, where calls come at other times, they wait for ``SWITCH`` and
+            by ticks.
         step: of each call; -1 for what belongs to none.
         name: of each call, in ``names``.
         bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
             the begin of that call (number of calls: behind the end of the last).
-        recorded: s of each step as it was recorded, less what recording is taken to have cost, and
-            with the ticks that its calls meet without it.
+        recorded: s of each step as it was recorded, less what recording is taken to have cost.
         tick: s at which work looks for the end of another engine's, on these GPUs; 0: at once.
         warnings: what could not be told, or may be wrong elsewhere; one line each.
     """
@@ -218,7 +220,12 @@ class CallProgram:
 
     def simulate(self, messages: Messages | None = None) -> Times:
         """The calls made again: natively, or by messages."""
-        path = messages or Messages(0, np.empty((0, 0)))
+        if messages is not None and self.tick > 0:
+            delay = np.where(self.switches, SWITCH, self.delay)
+            return replace(self, delay=delay)._simulate(messages, self.tick)
+        return self._simulate(messages or Messages(0, np.empty((0, 0))), 0.0)
+
+    def _simulate(self, path: Messages, tick: float) -> Times:
         asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
         takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)
         # EngineKind: kernels share, copies take turns.
@@ -238,7 +245,7 @@ class CallProgram:
             spin=path.spin,
             wake_server=path.wake_server,
             wake_client=path.wake_client,
-            tick=self.tick,
+            tick=tick,
             tail=path.tail,
         )
         return Times(*found)

@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 
 from gpucast.replay.program import CallProgram, Operation
+from gpucast.replay.step_times import median_seconds, native_seconds
 
 BEHIND: Final = 0.7e-6
 """s from a kernel's end until the next of its stream begins, when neither is recorded: H200."""
@@ -38,30 +39,31 @@ HALVINGS: Final = 12
 
 def undisturbed(program: CallProgram, seconds: float) -> CallProgram:
     """The program whose simulated steps take so long, or as nearly as recording can explain."""
-    recorded = float(np.median(program.recorded))
+    recorded = native_seconds(program)
     if seconds >= recorded:
         return program
     kernels = (program.operation == Operation.launch) & ~program.switches
     delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
     program = replace(program, delay=delay, recorded=program.recorded - (recorded - seconds))
-    longest = MOST * float(np.mean(program.gap + program.cost))
-    calls = _longest(lambda less: _calls_shorter(program, less), longest, seconds)
-    return _longest(lambda share: replace(calls, delay=(1 - share) * calls.delay), 1.0, seconds)
+    most = MOST * float(np.mean(program.gap + program.cost))
+    calls = longest(lambda less: _calls_shorter(program, less), most, seconds)
+    return delays_shorter(calls, seconds)
 
 
-def _longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
+def delays_shorter(program: CallProgram, seconds: float) -> CallProgram:
+    """With work that begins sooner behind other work, where steps are still too long."""
+    return longest(lambda share: replace(program, delay=(1 - share) * program.delay), 1.0, seconds)
+
+
+def longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
     """With the least of what is taken off that makes steps so short; else with the most."""
-    if _step(of(0.0)) <= seconds:
+    if median_seconds(of(0.0)) <= seconds:
         return of(0.0)
     low, high = 0.0, most
     for _ in range(HALVINGS):
         tried = (low + high) / 2
-        low, high = (tried, high) if _step(of(tried)) > seconds else (low, tried)
+        low, high = (tried, high) if median_seconds(of(tried)) > seconds else (low, tried)
     return of(high)
-
-
-def _step(program: CallProgram) -> float:
-    return float(np.median(program.step_seconds(program.simulate())))
 
 
 def _calls_shorter(program: CallProgram, seconds: float) -> CallProgram:

@@ -8,8 +8,8 @@
 so that the three add up to the step. Work hidden behind kernels is nobody's: copies beside them
 count as T_gpu, as what the model's terms call so does. All are means over typical steps in which
 the GPUs' work was recorded. Such steps are longer than others by what recording costs the host,
-in its calls and between them: a step's time is that of light phases, or without a recorder, where
-there are such; kernels keep theirs, and T_com and T_cpu share the rest as they did in full phases.
+in its calls and between them: a step's time is the native one (``native_step``); kernels keep
+theirs, and T_com and T_cpu share the rest as they did in full phases.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.traces import phases, tables, waiting
+from gpucast.traces import tables, waiting
 from gpucast.traces.clocks import skew_of
-from gpucast.traces.complete import with_work
 from gpucast.traces.intervals import Ints, Union
+from gpucast.traces.native_step import usual
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
 
 LEAST_REST = 0.5
 """Recording takes the host's time; where it seems to have taken more than that of what is not
 kernels, kernels were longer, too."""
-FEWEST_LIGHT = 5
-"""Light steps that tell how long a step takes alone."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,10 @@ class StepParts:
     def seconds(self) -> float:
         """Of the step."""
         return self.gpu + self.cpu + self.com
+
+    def times(self, repeats: float) -> StepParts:
+        """Of so many steps one after another."""
+        return StepParts(repeats * self.gpu, repeats * self.cpu, repeats * self.com)
 
     def lasting(self, seconds: float) -> StepParts:
         """Of a step of the same work that takes so long: kernels keep their time where at least
@@ -71,22 +73,6 @@ class StepWork:
     launches: float
     copies: float
     waits: float
-
-
-def usual(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
-    """Typical steps of the usual kind whose work is recorded; of any kind, or any at all, where
-    there are none."""
-    full = (steps.phase == phases.FULL) & with_work(process, steps)
-    choices = (steps.kept & full & (steps.kind == 0), steps.kept & full, full)
-    return next((each for each in choices if each.any()), np.ones(steps.count, bool))
-
-
-def seconds_of(process: Process, steps: ProcessSteps) -> tuple[NDArray[np.float64], bool]:
-    """s of each typical step, and whether they are nearly as without a recorder (light phases)."""
-    light = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
-    if np.count_nonzero(light) >= FEWEST_LIGHT:
-        return steps.seconds[light], True
-    return steps.seconds[usual(process, steps)], False
 
 
 def parts_of(process: Process, steps: ProcessSteps) -> StepParts:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.data.formats import Imported, Options, PathFormat
 from gpucast.data.formats.logs.runs import Found, Run, UnclearError, decimal, imported
 from gpucast.data.records import Step
 from gpucast.traces import tables
-from gpucast.traces.parts import StepParts, StepWork, parts_of, seconds_of, work_of
+from gpucast.traces.native_step import native_steps
+from gpucast.traces.parts import StepParts, StepWork, parts_of, work_of
 from gpucast.traces.reading import is_trace, read
 from gpucast.traces.steps import find_steps
 from gpucast.traces.trace import Process, Trace
@@ -24,7 +26,7 @@ from gpucast.util.units import duration, number, size
 
 OWN = "gpucast-mdapp"
 MOST_SAMPLES = 200
-"""Of the steps of a trace, evenly taken: more say nothing new."""
+"""Of the steps of a trace: more say nothing new."""
 LOST = "kernels were launched and none is on record: T_gpu is not known; record again"
 RECORDED = "recorded while tracing all of the GPUs' work, which lengthens steps"
 _SIZE = ("--n", "--size")
@@ -58,20 +60,18 @@ def observed(trace: Trace, range_name: str | None = None) -> Observed:
     """
     steps = find_steps(trace, range_name).processes
     processes = [trace.processes[each.process] for each in steps]
-    taken = [seconds_of(*each) for each in zip(processes, steps, strict=True)]
-    slowest = int(np.argmax([np.median(seconds) for seconds, _ in taken]))
-    seconds, alone = taken[slowest]
     untraced = trace.run.seconds_untraced
-    if untraced is not None:
-        seconds, alone = np.array([untraced]), True
+    taken = [native_steps(*each, untraced) for each in zip(processes, steps, strict=True)]
+    slowest = int(np.argmax([each.median for each in taken]))
+    native = taken[slowest]
     parts = parts_of(processes[slowest], steps[slowest])
     works = [work_of(*each) for each in zip(processes, steps, strict=True)]
     devices = [set(each.work["device"].tolist()) for each in processes]
     apart = sum(map(len, devices)) == len(set().union(*devices))
     return Observed(
-        seconds=_evenly(seconds.tolist()),
-        alone=alone,
-        parts=parts.lasting(float(np.median(seconds))),
+        seconds=_evenly(native.seconds),
+        alone=native.alone,
+        parts=parts.lasting(native.median),
         work=StepWork(*np.sum([list(vars(each).values()) for each in works], axis=0).tolist()),
         gpus=len(set().union(*devices)) if apart else None,
         lost=any(_lost(each) for each in processes),
@@ -170,6 +170,8 @@ def _understood(found: Observed) -> str:
 def _options(command: Sequence[str]) -> dict[str, str]:
     """Options of a command line with their values, ``--n 4096`` or ``--n=4096``."""
     found: dict[str, str] = {}
+    if not command:  # a folder that the recorder's library left by itself
+        return found
     for word, following in zip(command, [*command[1:], ""], strict=True):
         name, is_set, value = word.partition("=")
         if name.startswith("--") and (is_set or following):
@@ -177,10 +179,13 @@ def _options(command: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _evenly(seconds: list[float]) -> list[float]:
-    if len(seconds) <= MOST_SAMPLES:
-        return seconds
-    return [seconds[at * len(seconds) // MOST_SAMPLES] for at in range(MOST_SAMPLES)]
+def _evenly(seconds: NDArray[np.float64]) -> list[float]:
+    """As many as are kept, in time: evenly of the sorted ones, so that their median stays."""
+    if seconds.size <= MOST_SAMPLES:
+        return [float(each) for each in seconds]
+    places = (2 * np.arange(MOST_SAMPLES) + 1) * seconds.size // (2 * MOST_SAMPLES)
+    kept = np.sort(np.argsort(seconds, kind="stable")[places])
+    return [float(each) for each in seconds[kept]]
 
 
 TRACES = PathFormat(

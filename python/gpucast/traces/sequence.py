@@ -19,6 +19,10 @@ from gpucast.traces.trace import Process
 
 Ints = NDArray[np.int64]
 
+_ASKING = ("Launch", "Memcpy", "Memset")
+"""In names of calls that ask for work, recorded or not."""
+_NEARLY_ALL = 0.9
+
 
 @dataclass(frozen=True)
 class Sequence:
@@ -30,6 +34,9 @@ class Sequence:
         first, last: rows of ``Process.calls``; several for queries that follow one another.
         start_ns, end_ns: on the host.
         waits: what the host waits for (``waiting``); gpu_ns: time of the work asked for.
+        counts: whether the token tells what the program does: it asks for work, or is a wait for
+            some. A program's own timers (events, their times, a wait behind a wait) do not.
+        launches: whether it launches a kernel or a graph.
     """
 
     thread: int
@@ -40,6 +47,13 @@ class Sequence:
     end_ns: Ints
     waits: waiting.Kinds
     gpu_ns: Ints
+    counts: NDArray[np.bool_]
+    launches: NDArray[np.bool_]
+
+    def essence(self, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
+        """The tokens that count, and stretches [begin, end) of all tokens as such of these."""
+        before = np.concatenate([[0], np.cumsum(self.counts)])
+        return self.tokens[self.counts], before[begins], before[ends]
 
 
 def of_threads(process: Process, waits: waiting.Kinds, *, sizes: bool = True) -> list[Sequence]:
@@ -50,9 +64,41 @@ def of_threads(process: Process, waits: waiting.Kinds, *, sizes: bool = True) ->
     if process.calls.empty:
         return []
     asked = _asked(process, sizes=sizes)
+    known = _Names.of(process, waits)
     threads = process.calls["thread"].to_numpy()
-    sequences = [_sequence(process, thread, asked, waits) for thread in np.unique(threads)]
+    sequences = [_sequence(process, thread, asked, waits, known) for thread in np.unique(threads)]
     return sorted(sequences, key=lambda each: (-each.gpu_ns.sum(), -each.tokens.size))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What is known of calls by their names, also where their work is not on record.
+
+    Attributes:
+        asks: of each call, whether such calls ask for work; waits: whether the host waits in them,
+            in nearly all that are known; launches: whether such calls launch kernels or graphs.
+    """
+
+    asks: NDArray[np.bool_]
+    launches: NDArray[np.bool_]
+    waits: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, process: Process, waits: waiting.Kinds) -> _Names:
+        names = process.calls["name"].to_numpy(np.int64)
+        rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
+        works = np.zeros(names.size, bool)
+        works[rows[rows >= 0]] = True
+        numbers, which = np.unique(names, return_inverse=True)
+        texts = [process.name_of(int(each)) for each in numbers]
+        asks = np.array([any(word in text for word in _ASKING) for text in texts], bool)
+        launches = np.array(["Launch" in text for text in texts], bool)
+        asks |= np.bincount(which, works, numbers.size) > 0
+        # Of copies only those with work on record say whether they wait.
+        known = works | (waits != waiting.NOTHING) | ~asks[which]
+        waited = np.bincount(which, known & (waits != waiting.NOTHING), numbers.size)
+        always = waited >= _NEARLY_ALL * np.maximum(1, np.bincount(which, known, numbers.size))
+        return cls(asks[which], launches[which], always[which])
 
 
 @dataclass(frozen=True)
@@ -88,7 +134,9 @@ def _asked(process: Process, *, sizes: bool) -> _Asked:
     return _Asked(numbers, seconds)
 
 
-def _sequence(process: Process, thread: int, asked: _Asked, waits: waiting.Kinds) -> Sequence:
+def _sequence(
+    process: Process, thread: int, asked: _Asked, waits: waiting.Kinds, known: _Names
+) -> Sequence:
     rows = np.flatnonzero(process.calls["thread"].to_numpy() == thread)
     polls = waits[rows] == waiting.POLLING
     names = process.calls["name"].to_numpy()[rows]
@@ -106,4 +154,16 @@ def _sequence(process: Process, thread: int, asked: _Asked, waits: waiting.Kinds
         end_ns=process.calls["end_ns"].to_numpy()[rows[ends]],
         waits=waits[rows][begins],
         gpu_ns=gpu_ns,
+        counts=_counts(known.asks[rows][begins], known.waits[rows][begins]),
+        launches=known.launches[rows][begins],
     )
+
+
+def _counts(asks: NDArray[np.bool_], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Calls that ask for work, and waits that do not come right behind another wait."""
+    found: NDArray[np.bool_] = asks | waits
+    there = np.flatnonzero(found)
+    again = np.zeros(there.size, bool)
+    again[1:] = ~asks[there[1:]] & waits[there[:-1]]
+    found[there[again]] = False
+    return found

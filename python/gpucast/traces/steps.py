@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.traces import phases, repetition, waiting, waits_alone
-from gpucast.traces.ranges import named_ranges
+from gpucast.traces import phases, repetition, tables, waiting, waits_alone
+from gpucast.traces.kernel_names import short
+from gpucast.traces.ranges import counted_ranges, named_ranges, unnumbered
 from gpucast.traces.repetition import FEWEST_REPEATS, Rhythm
 from gpucast.traces.sequence import Sequence, of_threads
 from gpucast.traces.trace import Process, Trace
@@ -53,6 +54,8 @@ _AS_OFTEN = 0.25
 _KINDS = 8
 _OFTEN = 3
 NO_KIND = -1
+KERNEL = "kernel:"
+"""Before the name of a kernel that begins steps, where a range could be named."""
 _OUTLIER = 1.2
 """A step beyond the outer fence of its kind is left out if it took so many times the median."""
 
@@ -134,14 +137,18 @@ def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
     """The steps of each process that uses a GPU.
 
     Args:
-        range_name: name of the NVTX ranges that are steps, with or without a number behind it.
+        range_name: name of the NVTX ranges that are steps; a number behind it tells none apart.
+            ``kernel:NAME``: a step is from one launch of a kernel to the next, whose name has NAME
+            in it.
 
     Raises:
         InputError: no such range, or no repeating step; what to do.
     """
     found = []
     for at, process in enumerate(trace.processes):
-        if range_name is not None:
+        if range_name is not None and range_name.startswith(KERNEL):
+            steps = _of_full_phases(process, at, range_name.removeprefix(KERNEL))
+        elif range_name is not None:
             steps = _of_ranges(process, at, range_name)
         elif phases.has_some_calls(process):
             steps = _of_full_phases(process, at)
@@ -151,6 +158,8 @@ def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
             found.append(steps)
     if found:
         return Steps(tuple(found))
+    if range_name is not None and range_name.startswith(KERNEL):
+        raise _no_kernel(trace, range_name)
     if range_name is not None:
         raise _no_range(trace, range_name)
     raise InputError(_none_repeats(trace), file=trace.file or None)
@@ -185,7 +194,8 @@ def _of_ranges(process: Process, at: int, name: str) -> ProcessSteps | None:
         else:
             kinds = _kinds(sequence.tokens, edges[:-1], edges[1:])
     calls = bounds.size - 1
-    made = _made(process, at, thread, bounds, kinds, f"range {name!r}, {calls} times")
+    said = name if rows["name"].nunique() == 1 else f"{unnumbered(name)} *"
+    made = _made(process, at, thread, bounds, kinds, f"range {said!r}, {calls} times")
     typical = _typical(made.seconds, np.maximum(kinds, 0))
     if some_calls:
         for phase in (phases.FULL, phases.LIGHT):
@@ -210,9 +220,10 @@ def _kinds_by_word(process: Process, thread: int, bounds: Ints, tokens: Ints, ed
 # -- by repetition, in full phases alone --------------------------------------------------------
 
 
-def _of_full_phases(process: Process, at: int) -> ProcessSteps | None:
-    """Those of full phases, and of light ones what their waits tell."""
-    found = _repeated(waits_alone.full_part(process), at)
+def _of_full_phases(process: Process, at: int, kernel: str | None = None) -> ProcessSteps | None:
+    """Those of full phases, and of light ones what their waits tell; ``kernel``: begins a step."""
+    known = waits_alone.full_part(process)
+    found = _repeated(known, at) if kernel is None else _of_launches(known, at, kernel)
     if found is None:
         return None
     bounds = found.begins_ns
@@ -240,6 +251,28 @@ def _values(bounds: Ints, of: Ints, values: Ints, otherwise: int) -> Ints:
     at = np.minimum(np.searchsorted(of, bounds[:-1]), of.size - 2)
     same = (of[at] == bounds[:-1]) & (of[at + 1] == bounds[1:])
     return np.where(same, values[at], otherwise)
+
+
+def _of_launches(process: Process, at: int, kernel: str) -> ProcessSteps | None:
+    """From each launch of a kernel to the next one, of the thread that launches it most."""
+    names = process.names.items()
+    numbers = [number for number, name in names if kernel in name or kernel in short(name)]
+    work = process.work[
+        (process.work["kind"] == tables.KERNEL) & process.work["name"].isin(numbers)
+    ]
+    rows = np.unique(waiting.calls_of(process, work["correlation"].to_numpy()))
+    rows = rows[rows >= 0]
+    if rows.size < 2:
+        return None
+    threads = process.calls["thread"].to_numpy()[rows]
+    thread = int(np.bincount(threads).argmax())
+    bounds = process.calls["start_ns"].to_numpy()[rows[threads == thread]]
+    sequences = of_threads(process, waiting.of_calls(process))
+    sequence = next(each for each in sequences if each.thread == thread)
+    edges = np.searchsorted(sequence.start_ns, bounds)
+    kinds = _kinds(sequence.tokens, edges[:-1], edges[1:])
+    how = f"from one launch of {kernel} to the next, {bounds.size - 1} times"
+    return _made(process, at, thread, bounds, kinds, how)
 
 
 # -- by repetition ------------------------------------------------------------------------------
@@ -304,12 +337,22 @@ def _between(
     usual = int(np.median((edges[1:] - edges[:-1])[kinds == 0]))
     call = process.name_of(process.calls["name"].iloc[int(sequence.first[ends[-1]])])
     where = "cut at a pause of the thread" if token is None else f"ends where {call} waits"
-    times = f"{usual} call{'s' * (usual != 1)} that repeat, {where}"
-    made = _made(process, at, sequence.thread, bounds, kinds, times)
+    made = _made(process, at, sequence.thread, bounds, kinds, "")
+    others = _calls_of_others(process, made)
+    beside = f" of one thread ({others} of others beside them)" if others else ""
+    times = f"{usual} call{'s' * (usual != 1)}{beside} that repeat, {where}"
+    made = replace(made, how=times)
     if edges[0] == 0 and made.count > FEWEST_REPEATS:
         # What the host did before its first call of all is not known.
         made.kept[0] = False
     return made
+
+
+def _calls_of_others(process: Process, steps: ProcessSteps) -> int:
+    """Of threads that do not drive the steps, in the usual one."""
+    others = (process.calls["thread"] != steps.thread).to_numpy() & (steps.call_step >= 0)
+    counts = np.bincount(steps.call_step[others], minlength=steps.count)
+    return int(np.median(counts[steps.kind == 0])) if (steps.kind == 0).any() else 0
 
 
 def _readings(
@@ -321,14 +364,19 @@ def _readings(
     it does; parts of another kind go to the step after them. Or parts alternate, and several make
     a step; what comes now and then counts as the frequent kind that it nearly is.
     """
-    kinds = repetition.classes(sequence.tokens, begins, ends)
+    # Where steps begin does not change with what times them, now and then.
+    seconds = (sequence.end_ns[ends - 1] - sequence.start_ns[begins])[1:]
+    launched = np.concatenate([[0], np.cumsum(sequence.launches)])
+    launches = launched[ends] > launched[begins]
+    tokens, begins, ends = sequence.essence(begins, ends)
+    kinds = repetition.classes(tokens, begins, ends)
     _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     often = int(np.count_nonzero(counts >= counts.max() * _AS_OFTEN))
     rare = order[often:][:_KINDS_COMPARED]
     stands_for = np.arange(counts.size)
     for usual in order[: min(often, _KINDS_COMPARED_WITH)]:
-        alike = repetition.similar(sequence.tokens, begins, ends, int(first[usual]), first[rare])
+        alike = repetition.similar(tokens, begins, ends, int(first[usual]), first[rare])
         stands_for[rare[alike]] = usual
         rare = rare[~alike]
     merged = stands_for[kinds]
@@ -339,11 +387,12 @@ def _readings(
         yield repetition.rhythm(merged, weights)
         return
     others = order[stands_for[order] != usual][:_KINDS_COMPARED]
-    more = repetition.containing(sequence.tokens, begins, ends, int(first[usual]), first[others])
+    more = repetition.containing(tokens, begins, ends, int(first[usual]), first[others])
     each = Rhythm(1, np.flatnonzero(of_usual | np.isin(kinds, others[more])))
-    # Where the others take most of the time, what they end is rather the step.
-    seconds = (sequence.end_ns[ends - 1] - sequence.start_ns[begins])[1:]
-    if seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum():
+    # Where the others take most of the time, or launch all there is, what they end is rather the
+    # step.
+    launching = launches[first[usual]] or not launches.any()
+    if launching and seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum():
         yield each
     else:
         yield repetition.rhythm(merged, weights)
@@ -458,12 +507,19 @@ def _accepted(process: Process, steps: ProcessSteps) -> ProcessSteps | None:
     return steps
 
 
-def _no_range(trace: Trace, name: str) -> InputError:
+def _no_kernel(trace: Trace, name: str) -> InputError:
     counted = Counter(
-        process.name_of(number)
+        short(process.name_of(number))
         for process in trace.processes
-        for number in process.ranges["name"].to_numpy()
+        for number in process.work["name"][process.work["kind"] == tables.KERNEL].to_numpy()
     )
+    known = ", ".join(f"{text!r} ({count})" for text, count in counted.most_common(5))
+    said = f"no kernel of that name is launched twice; there are {known or 'none'}"
+    return InputError(said, file=trace.file or None, field=f"--range {name}")
+
+
+def _no_range(trace: Trace, name: str) -> InputError:
+    counted = sum((counted_ranges(each) for each in trace.processes), Counter[str]())
     if not counted:
         said = "the trace has no NVTX ranges"
     else:
@@ -475,11 +531,7 @@ def _no_range(trace: Trace, name: str) -> InputError:
 def _none_repeats(trace: Trace) -> str:
     if not any(len(process.work) for process in trace.processes):
         return "no GPU did any work in this trace"
-    repeats = Counter(
-        process.name_of(number)
-        for process in trace.processes
-        for number in process.ranges["name"].to_numpy()
-    )
+    repeats = sum((counted_ranges(each) for each in trace.processes), Counter[str]())
     often = [text for text, count in repeats.most_common(1) if count >= 2]
     hint = f" (--range {often[0]!r}, for instance)" if often else ""
     return (

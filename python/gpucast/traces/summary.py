@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gpucast.traces import phases, tables, waiting
 from gpucast.traces.clocks import Skew, skew_of
 from gpucast.traces.intervals import Union
+from gpucast.traces.native_step import native_steps
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
 from gpucast.traces.wait_summary import Wait, waits_of
@@ -37,8 +38,8 @@ class StepTimes:
         calls: CUDA calls of the usual step (median).
         others: kinds of steps beside the usual one.
         gpu_share: of the GPUs' time in the trace, what is in steps.
-        light, light_seconds: typical steps whose calls alone were recorded, which costs them
-            little, and their median, s; None where there are none.
+        light: typical steps whose calls alone were recorded, which costs them little.
+        light_seconds: the native step (``native_step``) where such tell it, s; else None.
     """
 
     how: str
@@ -129,7 +130,7 @@ def summarize(process: Process, steps: ProcessSteps) -> Summary:
         pid=process.pid,
         rank=process.rank,
         program=process.program,
-        steps=_times(steps, typical),
+        steps=_times(process, steps, typical),
         host=_host(process, steps, waits, begins, ends),
         gpus=_gpus(process, begins, ends),
         work=_work(process, steps, typical),
@@ -138,12 +139,12 @@ def summarize(process: Process, steps: ProcessSteps) -> Summary:
     )
 
 
-def _times(steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
+def _times(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
     seconds, calls = steps.seconds[typical], steps.calls[typical]
     kinds = steps.kind[typical]
     usual = kinds == 0 if (kinds == 0).any() else np.ones(kinds.size, bool)
     low, high = np.quantile(seconds, [0.05, 0.95])
-    light = steps.seconds[steps.kept & (steps.phase == phases.LIGHT)]
+    native = native_steps(process, steps)
     others = [
         OtherKind(
             steps=int(own.sum()),
@@ -165,8 +166,8 @@ def _times(steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
         calls=int(np.median(calls[usual])),
         others=others,
         gpu_share=steps.gpu_share,
-        light=light.size,
-        light_seconds=float(np.median(light)) if light.size else None,
+        light=int((steps.kept & (steps.phase == phases.LIGHT)).sum()),
+        light_seconds=native.median if native.alone else None,
     )
 
 

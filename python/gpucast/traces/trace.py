@@ -111,10 +111,11 @@ class Trace:
 
     @property
     def program(self) -> str:
-        """The name of what ran: not a launcher's, and of an interpreter's script the script's."""
+        """The name of what ran, with hyphens for underscores, as in datasets: not a launcher's, and
+        of an interpreter's script the script's."""
         words = self.run.command
         ran = next((each.program for each in self.processes if each.program), "?")
         if Path(ran).name.startswith("python") or ran == "?":
             scripts = [each for each in words if each.endswith(".py")]
             ran = scripts[0] if scripts else ran if ran != "?" else (words or ["?"])[0]
-        return Path(ran).name
+        return Path(ran).name.replace("_", "-")

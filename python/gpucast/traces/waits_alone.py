@@ -98,14 +98,16 @@ def words_of(process: Process, thread: int, bounds: Ints) -> Ints:
 
 
 def _held(process: Process, thread: int) -> Ints:
-    """Rows of a thread's calls, in any phase, of the names that phases of waits alone hold."""
+    """Rows of a thread's calls, in any phase, of the names that phases of waits alone hold; that
+    light phases hold, where there are none of waits alone."""
     calls = process.calls
     names = calls["name"].to_numpy(np.int64)
     queries = [number for number, text in process.names.items() if text.endswith("Query")]
     own = calls["thread"].to_numpy() == thread
     own &= ~(np.isin(names, queries) & (calls["result"].to_numpy() == NOT_READY))
     # Other light phases may hold all calls.
-    alone = replace(process, phases=process.phases[process.phases["full"] == phases.WAITS])
+    kind = phases.WAITS if phases.has_some_calls(process) else phases.LIGHT
+    alone = replace(process, phases=process.phases[process.phases["full"] == kind])
     spans = (calls[name].to_numpy() for name in ("start_ns", "end_ns"))
     within = phases.of_spans(alone, *spans) == phases.LIGHT
     return np.flatnonzero(own & np.isin(names, np.unique(names[own & within])))

@@ -88,6 +88,14 @@ def size(value: int) -> str:
     return f"{value} B"
 
 
+def bytes_in_words(value: float) -> str:
+    """A number of bytes to three digits: ``8 B``, ``1.02 MB``."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value:.3g} B"
+
+
 EXACT = 2**53
 """Below it every whole number is a float of its own."""
 

@@ -1,19 +1,20 @@
 """Data-parallel training of a small network with PyTorch: how long a step takes.
 
-    torchrun --nproc-per-node=GPUS train.py GLOBAL_BATCH gloo|nccl
+    torchrun --nproc_per_node=GPUS train.py GLOBAL_BATCH gloo|nccl
 
 Rank 0 writes steps.csv. n is the batch of all ranks together.
 """
 
 import csv
 import os
+import statistics
 import sys
 import time
 
 import torch
 import torch.distributed as dist
 
-STEPS, WIDTH = 40, 1024
+STEPS, WARM_UP, WIDTH = 40, 20, 1024
 
 
 def main():
@@ -41,6 +42,7 @@ def main():
             writer = csv.writer(stream)
             writer.writerow(["step", "seconds"])
             writer.writerows(enumerate(times))
+        print(f"a step takes {1e3 * statistics.median(times[WARM_UP:]):.3f} ms")
     dist.destroy_process_group()
 
 

@@ -74,7 +74,7 @@ def read_files(
         InputError: a file that was named is wrong or not clear and no other file says its runs, or
             nothing could be read.
     """
-    _check(options)
+    check_stated(options)
     found = Several()
     files: dict[str, str] = {}
     alone = True
@@ -121,7 +121,7 @@ def _of(others: Sequence[PathFormat], path: str, name: str | None) -> PathFormat
     return next((each for each in others if each.detect(path)), None)
 
 
-def _check(options: Options) -> None:
+def check_stated(options: Options) -> None:
     """Raise InputError for what no run can have."""
     if options.from_name is not None:
         compiled(options.from_name, "--from-name", NAMES)

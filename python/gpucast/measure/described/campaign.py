@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,19 @@ from gpucast.design.questions import Question
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
-from gpucast.measure.described.binding import bound, gpus_here, others_at_work
+from gpucast.measure.described import allocation
+from gpucast.measure.described.binding import (
+    bound,
+    gpus_here,
+    others_at_work,
+    step_of_allocation,
+)
 from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.described.description import Program
-from gpucast.measure.described.results import Times, joined, times_in
-from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
+from gpucast.measure.described.results import Times
 from gpucast.measure.described.runs import Run
+from gpucast.measure.described.traced import TracedRuns
+from gpucast.measure.described.visit import FOLDER, measured_alone, measured_together
 from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed
@@ -42,7 +50,6 @@ VISITS = 6
 """Visits that a cell gets at most where a budget is shared out."""
 
 HOUR = 3600.0
-_FOLDER = ".run"
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ class Request:
         budget: seconds of all of it; ``gpu_hours``: of GPUs that runs have. None: the whole grid.
         machine: name of this machine in the records; None: the file's, or a new one.
         until: questions; once all are sure, nothing more is measured.
+        trace: a run of each cell is recorded, too, and its visits say how a step is split.
     """
 
     program: Program
@@ -64,6 +72,7 @@ class Request:
     gpu_hours: float | None = None
     machine: str | None = None
     until: Sequence[Question] = ()
+    trace: bool = False
 
     @property
     def has_budget(self) -> bool:
@@ -112,8 +121,19 @@ class Visited:
 
 def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
     """One pass over the cells. The order is drawn from what is run: the same in every start, and
-    another in each pass."""
-    return sorted(runs, key=lambda run: hashlib.sha256(f"{visit} {run.digest}".encode()).digest())
+    another in each pass. Instances that share a GPU come next to one that has it alone, because
+    they are compared with it."""
+
+    def drawn(what: str) -> bytes:
+        return hashlib.sha256(f"{visit} {what}".encode()).digest()
+
+    shared = {(run.cell.n, run.cell.gpus) for run in runs if run.cell.instances > 1}
+
+    def place(run: Run) -> tuple[bytes, bytes]:
+        own, cell = drawn(run.digest), (run.cell.n, run.cell.gpus)
+        return (drawn(f"{units.number(run.cell.n)}/k") if cell in shared else own, own)
+
+    return sorted(runs, key=place)
 
 
 def beside(data: str, what: str) -> Path:
@@ -134,6 +154,9 @@ class DescribedCampaign:
             path=self._path, program=self._program.program, case=self._program.case
         )
         self._logs = beside(store.name, "logs")
+        self._traces: TracedRuns | None = None
+        if request.trace:
+            self._traces = TracedRuns(beside(store.name, "traces"), self._program, watcher.say)
         self._costs = VisitCosts(by_gpu=request.gpu_hours is not None)
         self._failed: set[Cell] = set()
         self._said: set[str] = set()
@@ -144,6 +167,7 @@ class DescribedCampaign:
         self._fits: dict[StepSelection, Forecaster] = {}
         self._why_not = "nothing measured"
         self._report = PathReport(self._path)
+        self._allocation = allocation.facts(self._path)
 
     def run(self) -> Report:
         """All that is not in the file yet, or what the budget allows.
@@ -153,6 +177,7 @@ class DescribedCampaign:
         """
         self._gpus = self._gpus_here()
         runs = self._possible()
+        self._shares = any(run.cell.instances > 1 for run in runs)
         machine = self._machine()
         self._report.machine = machine.id
         steps = self._store.steps(machine.id, self._path)
@@ -163,6 +188,11 @@ class DescribedCampaign:
             self._costs.learn(cell, step.visit.seconds, float(np.median(step.seconds)))
         most = self._request.most
         self._report.skipped = sum(self._visited.counts[run.cell] >= most for run in runs)
+        if self._traces is not None and self._report.skipped:
+            self._watcher.say(
+                f"{self._report.skipped} cells have all their visits, and no more is recorded of "
+                f"them: --visits {most + 1} makes another, which is split"
+            )
         self._say_who_else()
         self._prepare_logs()
         self._runs = {run.cell: run for run in runs}
@@ -188,7 +218,7 @@ class DescribedCampaign:
 
     def _gpus_here(self) -> list[str] | None:
         """As ``binding.gpus_here``."""
-        return gpus_here(self._path, self._program.environment)
+        return gpus_here(self._path, self._program.environment, self._program.launcher)
 
     def _possible(self) -> list[Run]:
         """The runs that this machine has enough GPUs for."""
@@ -211,6 +241,9 @@ class DescribedCampaign:
         except GpucastError:
             # Without our own programs, or where GPUs are on other nodes only.
             facts = _known_of_host()
+        cluster = allocation.cluster()
+        if cluster is not None:  # a job that goes on may have got another node
+            facts = facts.model_copy(update={"host": cluster})
         machine = identified(self._store, facts, self._path, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
@@ -218,11 +251,11 @@ class DescribedCampaign:
 
     def _say_what_differs(self, steps: Sequence[Step], runs: Sequence[Run]) -> None:
         """Steps of the same cells that were run otherwise would be fitted together with these."""
-        digests = {run.cell: run.digest for run in self._request.runs}
+        digests = {(run.cell, run.mps): run.digest for run in self._request.runs}
         other = sum(
             step.visit is not None
             and (step.program, step.case) == (self._program.program, self._program.case)
-            and digests.get(Cell(self._series, step.n, step.gpus)) not in (None, step.visit.digest)
+            and digests.get((self._cell_of(step), bool(step.mps))) not in (None, step.visit.digest)
             for step in steps
         )
         if other:
@@ -231,6 +264,9 @@ class DescribedCampaign:
                 "program, with other files or another environment; a fit takes all: give this one "
                 "another case"
             )
+
+    def _cell_of(self, step: Step) -> Cell:
+        return Cell(self._series, step.n, step.gpus, step.instances or 1)
 
     def _say_who_else(self) -> None:
         for occupant in paths.occupants() if self._path != "host" else ():
@@ -242,7 +278,7 @@ class DescribedCampaign:
 
     def _prepare_logs(self) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
-        for left in self._logs.glob(f"*{_FOLDER}"):  # by a start that was killed
+        for left in self._logs.glob(f"*{FOLDER}"):  # by a start that was killed
             shutil.rmtree(left, ignore_errors=True)
 
     # ---- visits ----
@@ -266,19 +302,18 @@ class DescribedCampaign:
         )  # fmt: skip
         if self._costs.are_known:
             self._fit()
-        while (left := self._open()) and self._left() > 0 and not ended_by(self._until):
-            if self._costs.are_known:
-                batch = rounds.next_round(left, self._left())
-            else:  # nobody knows what the others would cost
-                batch = [min(left, key=lambda cell: cell.n * cell.gpus)]
+        while (left := self._open()) and not ended_by(self._until):
+            first = self._costs.to_know(left)
+            if first is not None and self._left() > 0:
+                batch = [first]
+            else:
+                left = self._affordable(left)
+                batch = rounds.next_round(left, self._left()) if left else []
             if not batch:
                 break
             for run in in_random_order([self._runs[cell] for cell in batch], len(batch)):
-                affordable = self._costs(run.cell) <= self._left() or not self._costs.are_known
-                if self._left() > 0 and affordable:
+                if first is not None or self._affordable([run.cell]):
                     self._visit(run, self._visited.next(run.cell))
-                else:
-                    return
             self._fit()
 
     def _open(self) -> list[Cell]:
@@ -287,6 +322,10 @@ class DescribedCampaign:
             for cell in self._runs
             if cell not in self._failed and self._visited.counts[cell] < self._request.most
         ]
+
+    def _affordable(self, cells: Sequence[Cell]) -> list[Cell]:
+        left = self._left()
+        return [cell for cell in cells if self._costs(cell) <= left]
 
     def _left(self) -> float:
         """Of the budget: seconds, or GPU seconds."""
@@ -297,8 +336,9 @@ class DescribedCampaign:
         return sum(map(self._costs, self._to_do()))  # all may be needed
 
     def _visit(self, run: Run, number: int) -> None:
-        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
         self._watcher.under_way(self._path, what, *self._progress())
+        self._trace(run)
         begin = time.monotonic()
         try:
             times = self._measured(run, number)
@@ -314,12 +354,19 @@ class DescribedCampaign:
                 self._said.add(text)
                 self._watcher.say(text)
 
+    def _trace(self, run: Run) -> None:
+        """A run of the cell is recorded before its first visit, where that is wanted."""
+        if self._traces is not None:
+            log = self._logs / f"{run.name}-trace.log"
+            workdir = self._workdir(log).absolute()
+            self._spent += self._traces.record(run, log, workdir, self._bound(run)) * run.cell.gpus
+
     def _keep(self, run: Run, record: Step) -> None:
         """A visit that was made: into the file, and into what is known of costs and cells."""
         assert record.visit is not None  # of all steps of described programs
         self._store.append(record)
         self._store.sync()
-        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
         step = float(np.median(record.seconds))
         self._visited.add(run.cell, record.visit.number)
         self._is_fitted = False
@@ -332,20 +379,11 @@ class DescribedCampaign:
     def _measured(self, run: Run, number: int) -> Times:
         """Warm-up and repeats of one visit."""
         program = self._program
-        found = []
-        for i in range(program.warmup + program.repeats):
-            log = self._log(run, number, i)
-            folder = self._workdir(log).absolute()
-            try:
-                in_folder(run, program, folder)
-                ended = run_in(folder, log, run, program, bound(self._gpus, run.cell.gpus))
-                if i >= program.warmup:
-                    found.append(_read(ended.output, folder, program, run))
-            except FailedRunError as error:
-                raise FailedRunError(f"{error} (log: {log})", error.lines) from error
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-        return joined(found)
+        logs = [self._log(run, number, i) for i in range(program.warmup + program.repeats)]
+        # What one leaves idle is asked of one alone as well.
+        shared = self._shares and run.cell.gpus == 1
+        measured = measured_together if shared else measured_alone
+        return measured(run, program, logs, self._workdir, self._bound(run))
 
     def _log(self, run: Run, number: int, i: int) -> Path:
         """Of several runs of a visit each has its own."""
@@ -353,20 +391,31 @@ class DescribedCampaign:
         which = f"-{i + 1}" if program.warmup + program.repeats > 1 else ""
         return self._logs / f"{run.name}-{number}{which}.log"
 
+    def _bound(self, run: Run) -> dict[str, str]:
+        """Variables that say which GPUs a run has."""
+        step = step_of_allocation(self._path, self._program.launcher, run.cell.gpus, run.nodes)
+        return {**bound(self._gpus if run.nodes == 1 else None, run.cell.gpus), **step}
+
     def _workdir(self, log: Path) -> Path:
         """The folder of a run, which is removed after it; a later start of a campaign that was
         killed removes it, too."""
-        return log.with_suffix(_FOLDER)
+        return log.with_suffix(FOLDER)
 
     def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
         cell, program = run.cell, self._program
         stated = {
             "kind": "step", "machine": self._report.machine, "path": self._path,
             "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
-            "gpus": cell.gpus, "nodes": run.nodes if program.gpus_per_node else None,
+            "gpus": cell.gpus, "instances": cell.instances if cell.instances > 1 else None,
+            "mps": run.mps or None, "nodes": run.nodes if program.gpus_per_node else None,
             "ranks": run.ranks, "seconds": times.seconds, **times.more,
-            "visit": {"digest": run.digest, "number": number, "seconds": seconds},
+            "visit": {
+                "digest": run.digest, "number": number, "seconds": seconds, **self._allocation
+            },
         }  # fmt: skip
+        if self._traces is not None:
+            split = self._traces.phases(run, float(np.median(times.seconds)))
+            stated |= {"phases": split or stated.get("phases")}
         made = jsonl.record({key: value for key, value in stated.items() if value is not None})
         assert isinstance(made, Step)
         return made
@@ -377,8 +426,9 @@ class DescribedCampaign:
         self._report.failed += 1
         cell = run.cell
         self._note(
-            f"n={units.number(cell.n)} gpus={cell.gpus}: {why}",
+            f"n={units.number(cell.n)} gpus={cell.share}: {why}",
             n=cell.n, gpus=cell.gpus, digest=run.digest, visit=number, output=lines,
+            **_instances(cell),
         )  # fmt: skip
         self._store.sync()
 
@@ -449,11 +499,9 @@ class DescribedCampaign:
         ]
 
 
-def _read(output: str, folder: Path, program: Program, run: Run) -> Times:
-    try:
-        return times_in(output, folder, program, run)
-    except GpucastError as error:
-        raise FailedRunError(str(error), last_lines(output)) from error
+def _instances(cell: Cell) -> dict[str, Any]:
+    """What a note says of a shared GPU; nothing of one that is not."""
+    return {"instances": cell.instances} if cell.instances > 1 else {}
 
 
 def _known_of_host() -> Machine:

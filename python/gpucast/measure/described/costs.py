@@ -12,6 +12,10 @@ from gpucast.design.cells import Cell, pairs_of
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster
 
+_FURTHER = 4.0
+"""How much more work the second cell has, at most: where steps take all of a visit's time, it costs
+as much more, or the square of it."""
+
 
 class VisitCosts:
     """Of a cell that was visited, the median of its visits. Of others a + b T, with a for start and
@@ -49,6 +53,19 @@ class VisitCosts:
         """Whether anything was visited."""
         return bool(self._seconds)
 
+    def to_know(self, cells: Sequence[Cell]) -> Cell | None:
+        """The cell to visit before anything can be said of what others cost: one of the least work,
+        then one of more, which tells start and steps apart. None: enough is known, or nothing more
+        can be."""
+        unvisited = [cell for cell in cells if cell not in self._seconds]
+        if len(self._seconds) > 1 or not unvisited:
+            return None
+        smallest = min(unvisited, key=_work)
+        if not self._seconds:
+            return smallest
+        most = _FURTHER * max(_work(smallest), *map(_work, self._seconds))
+        return max((cell for cell in unvisited if _work(cell) <= most), key=_work)
+
     def seconds(self, cell: Cell) -> float:
         """Seconds that a visit takes, expected."""
         if cell in self._seconds:
@@ -58,7 +75,8 @@ class VisitCosts:
         if self._line is None:
             self._line = self._fitted()
         start, per_step = self._line
-        step = self._forecast.get(cell, self._scale * cell.n / cell.gpus)
+        # Of instances on one GPU at worst each waits for all others.
+        step = self._forecast.get(cell, self._scale * cell.n / cell.gpus) * cell.instances
         return max(start + per_step * step, self._least)
 
     def __call__(self, cell: Cell) -> float:
@@ -71,7 +89,8 @@ class VisitCosts:
         took = np.array(list(self._seconds.values()))
         steps = np.array([self._steps[cell] for cell in cells])
         self._scale = median(
-            step * cell.gpus / cell.n for cell, step in zip(cells, steps, strict=True)
+            step * cell.gpus / (cell.n * cell.instances)
+            for cell, step in zip(cells, steps, strict=True)
         )
         if len(cells) > 1:
             rows = np.column_stack([1 / took, steps / took])
@@ -81,3 +100,8 @@ class VisitCosts:
             if b < 0:
                 return float(np.median(took)), 0.0
         return 0.0, float(np.median(took / steps))
+
+
+def _work(cell: Cell) -> float:
+    """Something like what a run on one GPU would take, in GPU seconds."""
+    return cell.n * cell.gpus

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from gpucast.data.limits import LARGEST_GPUS
 from gpucast.data.records import Label
+from gpucast.util.gpu_shares import share_of
 from gpucast.util.units import parse_timestep
 from gpucast.util.yaml_lines import Lines, Location
 from gpucast.util.yaml_models import near, seconds, whole
@@ -17,7 +27,7 @@ LAUNCHERS: dict[str, list[str]] = {
     "none": [],
     "mpirun": ["mpirun", "-np", "{ranks}"],
     "srun": ["srun", "--nodes={nodes}", "--ntasks={ranks}", "--input=none"],
-    "torchrun": ["torchrun", "--standalone", "--nproc-per-node={ranks}"],
+    "torchrun": ["torchrun", "--standalone", "--nproc_per_node={ranks}"],
 }
 """Words before the command, by name."""
 
@@ -48,11 +58,21 @@ def _timestep(value: object) -> object:
     return parse_timestep(value) if isinstance(value, str) else value
 
 
+def _share(value: object, count: ValidatorFunctionWrapHandler) -> int | Fraction:
+    # 1/4 of a GPU: YAML takes it for a text.
+    share = share_of(value) if isinstance(value, str) else None
+    if share is not None and share < 1:
+        return share
+    found: int = count(1 if share == 1 else value)
+    return found
+
+
 Word = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$")]
 FileName = Annotated[str, Field(strict=True, min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Words = Annotated[list[Word], Field(min_length=1)]
 Duration = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(seconds)]
 Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(whole)]
+Shares = list[Annotated[Gpus, WrapValidator(_share)]]
 Few = Annotated[int, Field(strict=True, ge=0, le=1000), BeforeValidator(whole)]
 
 
@@ -125,7 +145,9 @@ class Program(_Strict):
         environment: variables, beside those that are there.
         files: that each run finds in its folder.
         sizes: n, or n with the program's own variables.
-        gpus: counts.
+        gpus: counts; 1/4: four instances at once on one GPU (path host: on its cores).
+        cores_per_gpu: path host: processor cores that a run is confined to, for each of its gpus;
+            not confined where not given.
         warmup: runs before those that count, in each visit; ``repeats``: those that count.
         time_limit: of one run, s.
         success: texts that must be in what a successful run prints.
@@ -142,7 +164,8 @@ class Program(_Strict):
     environment: dict[str, Word] = {}
     files: list[Annotated[File, BeforeValidator(_file)]] = []
     sizes: list[object] | dict[str, dict[str, Word] | None]
-    gpus: Annotated[list[Gpus], Field(min_length=1)]
+    gpus: Annotated[Shares, Field(min_length=1)]
+    cores_per_gpu: Gpus | None = None
     result: Result
     warmup: Few = 0
     repeats: Annotated[Few, Field(ge=1)] = 1

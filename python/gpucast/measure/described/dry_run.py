@@ -19,12 +19,14 @@ class PlannedVisit:
     """A visit to make.
 
     Attributes:
+        instances: at once on the GPU; one command each.
         words: of its command; ``{workdir}`` stands for a folder that it gets.
         seconds: about what it takes; None: nobody knows.
     """
 
     n: float
     gpus: int
+    instances: int
     number: int
     words: list[str]
     environment: dict[str, str]
@@ -73,7 +75,8 @@ def planned(request: Request, output: Path | None) -> Plan:
     """
     steps: list[Step] = []
     if output is not None and output.exists() and output.stat().st_size > 0:
-        steps = list(load(os.fspath(output)).steps)
+        data = load(os.fspath(output))
+        steps = [*data.steps, *data.shared_steps]
     visited = Visited(request.runs, steps)
     costs = VisitCosts(by_gpu=False)
     for cell, step in visited.known:
@@ -89,6 +92,7 @@ def planned(request: Request, output: Path | None) -> Plan:
                     PlannedVisit(
                         run.cell.n,
                         run.cell.gpus,
+                        run.cell.instances,
                         number,
                         [run.placed(word, *places) for word in run.words],
                         {name: run.placed(text, *places) for name, text in run.environment.items()},

@@ -15,6 +15,7 @@ from gpucast.measure.described import executables
 from gpucast.measure.described.description import Program, as_written
 from gpucast.measure.described.runs import OWN, Run, run_of
 from gpucast.util.files import PathLike
+from gpucast.util.gpu_shares import GpuShare
 from gpucast.util.units import number
 from gpucast.util.yaml_lines import Lines, Location
 from gpucast.util.yaml_models import checked, near, read_mapping
@@ -38,13 +39,26 @@ def read(path: PathLike) -> Program:
 
 
 def runs_of(
-    program: Program, n: Iterable[float] | None = None, gpus: Iterable[int] | None = None
+    program: Program,
+    n: Iterable[float] | None = None,
+    gpus: Iterable[GpuShare] | None = None,
+    *,
+    mps: bool = False,
 ) -> list[Run]:
     """What is run for all sizes and GPU counts, or for those given.
 
     Raises:
-        InputError: as ``run_of``; a size whose variables nobody gave; a program that is not there.
+        InputError: as ``run_of``; a size whose variables nobody gave; a program that is not there;
+            instances that share what nobody named.
     """
+    shares = list(program.gpus if gpus is None else gpus)
+    if mps and (program.path == "host" or all(share.denominator == 1 for share in shares)):
+        raise InputError("is for several instances on one GPU: --gpus 1/2,1", field="--mps")
+    if program.path == "host" and program.cores_per_gpu is None:
+        for share in shares:
+            if share.denominator > 1:
+                message = f"missing: the processor cores that the instances of gpus {share} share"
+                raise program.lines.error(message, ("cores_per_gpu",))
     sizes = list(program.variables if n is None else n)
     if any(program.variables.values()):
         for each in sizes:
@@ -54,7 +68,7 @@ def runs_of(
                     f"n={number(each)} has no variables in {program.lines.file}; it has {known}",
                     field="n",
                 )
-    found = [run_of(program, *cell) for cell in product(sizes, gpus or program.gpus)]
+    found = [run_of(program, *cell, mps=mps) for cell in product(sizes, shares)]
     for run in found:
         _check_there(program, run)
     return found

@@ -15,6 +15,7 @@ from gpucast.data.records import Phases, Step
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.described.description import OUTPUT, Program, Result
 from gpucast.measure.described.runs import Run
+from gpucast.util import units
 
 
 class NoResultError(GpucastError):
@@ -71,14 +72,19 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         timestep=result.timestep, gpus=run.cell.gpus, size=float(run.cell.n), overrule=True,
         every_run=result.pick == "all",
     )  # fmt: skip
+    reader, where = formats()[name], result.file or "its output"
+    # Read even so: what only lacks its head may still be understood.
+    other = "" if reader.detect(text) else f": {where} is not {reader.what}"
     try:
-        found = formats()[name].read(text, result.file or OUTPUT, options)
+        found = reader.read(text, result.file or OUTPUT, options)
     except InputError as error:
-        raise NoResultError(f"no run that importer {name} understands: {error}") from error
+        raise NoResultError(
+            f"no run that importer {name} understands{other or f': {error}'}"
+        ) from error
     steps = [entry for entry in found.entries if isinstance(entry, Step)]
     if not steps:
         why = f": {found.warnings[0]}" if found.warnings else ""
-        raise NoResultError(f"no run that importer {name} understands{why}")
+        raise NoResultError(f"no run that importer {name} understands{other or why}")
     if result.pick == "last":
         steps = steps[-1:]
     seconds = [each for step in steps for each in step.seconds][result.skip :]
@@ -94,7 +100,12 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         more["phases"] = last.phases.model_dump(exclude_none=True)
     stated = {name: value for name, value in more.items() if value is not None}
     # What the description settles need not be said: only what the log says otherwise.
-    return Times(seconds, stated, [text for text in found.warnings if "was taken" in text])
+    said = [text for text in found.warnings if "was taken" in text]
+    cell = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+    warnings = [
+        f"{cell}: {text}".replace("the option was", "the description's was") for text in said
+    ]
+    return Times(seconds, stated, warnings)
 
 
 def joined(times: list[Times]) -> Times:

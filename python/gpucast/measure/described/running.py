@@ -15,6 +15,7 @@ from pathlib import Path
 from gpucast.errors import GpucastError
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
+from gpucast.measure.described.reasons import reason
 from gpucast.measure.described.runs import Run
 from gpucast.util.units import long_duration
 
@@ -76,26 +77,47 @@ def run_in(folder: Path, log: Path, run: Run, program: Program, bound: Mapping[s
         FailedRunError: it could not be started, failed, took too long, or did not print what a
             success prints.
     """
+    begin = time.monotonic()
+    process = started(folder, log, run, program, bound)
+    try:
+        in_time = processes.has_ended(process, program.time_limit)
+    finally:
+        processes.end(process)
+    seconds = time.monotonic() - begin
+    return Ended(succeeded(process.returncode, in_time, log, program), seconds)
+
+
+def started(
+    folder: Path, log: Path, run: Run, program: Program, bound: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start it; whoever does ends it.
+
+    Raises:
+        FailedRunError: it cannot be started.
+    """
     words = [run.placed(word, folder, program.folder) for word in run.words]
     own = {name: run.placed(text, folder, program.folder) for name, text in run.environment.items()}
-    begin = time.monotonic()
     with log.open("wb") as stream:
         try:
-            process = processes.start(
+            return processes.start(
                 words, cwd=folder, env={**os.environ, **bound, **own},
                 stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
             )  # fmt: skip
         except OSError as error:
             raise FailedRunError(f"{words[0]}: {error.strerror}", []) from error
-        try:
-            in_time = processes.has_ended(process, program.time_limit)
-        finally:
-            processes.end(process)
-    ended = Ended(_text(log), time.monotonic() - begin)
-    why = _why_failed(process.returncode, in_time, ended.output, program)
+
+
+def succeeded(status: int, in_time: bool, log: Path, program: Program) -> str:
+    """What an ended run printed.
+
+    Raises:
+        FailedRunError: it failed, took too long, or did not print what a success prints.
+    """
+    output = _text(log)
+    why = _why_failed(status, in_time, output, program)
     if why is not None:
-        raise FailedRunError(why, last_lines(ended.output))
-    return ended
+        raise FailedRunError(why, last_lines(output))
+    return output
 
 
 def last_lines(output: str) -> list[str]:
@@ -108,13 +130,13 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
     if not in_time:
         return f"took longer than {long_duration(program.time_limit or 0)} (time_limit)"
     memory = next((line for line in reversed(output.splitlines()) if _MEMORY.search(line)), None)
-    lines = last_lines(output)
     if status != 0:
         if memory is not None:
             return f"ran out of memory: {' '.join(memory.split())[:200]}"
         how = f"exit status {status}" if status > 0 else f"ended by {_signal_name(-status)}"
         killed = " (out of memory?)" if status == -signal.SIGKILL else ""
-        return f"{how}{killed}" + (f": {lines[-1]}" if lines else "")
+        why = reason(output)
+        return f"{how}{killed}" + (f": {why}" if why else "")
     for text in program.success:
         if text not in output:
             return f"its output lacks {text!r} (success)"

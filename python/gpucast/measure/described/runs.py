@@ -14,6 +14,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
 from gpucast.measure.described import executables
 from gpucast.measure.described.description import Program
+from gpucast.util.gpu_shares import GpuShare
 from gpucast.util.units import number, plain
 from gpucast.util.yaml_lines import Location
 from gpucast.util.yaml_models import near
@@ -44,6 +45,7 @@ class Run:
     Attributes:
         words: of the command, but for ``{workdir}`` and ``{here}``.
         ranks: processes, None where nobody said.
+        mps: whether its instances are under NVIDIA's Multi-Process Service.
         digest: of all that and of the program's own file, so that what is changed is measured
             anew.
     """
@@ -55,23 +57,30 @@ class Run:
     ranks: int | None
     nodes: int
     digest: str
+    mps: bool = False
 
     @property
     def name(self) -> str:
         """For files."""
-        return f"n{number(self.cell.n)}-gpus{self.cell.gpus}-{self.digest[:8]}"
+        share = self.cell.share.replace("/", "of")
+        return f"n{number(self.cell.n)}-gpus{share}-{self.digest[:8]}"
 
     def placed(self, text: str, workdir: Path, here: Path) -> str:
         """A word or a variable of it, for a folder."""
         return _filled(text, {"workdir": str(workdir), "here": str(here)})
 
 
-def run_of(program: Program, n: float, gpus: int) -> Run:
+def run_of(program: Program, n: float, share: GpuShare, *, mps: bool = False) -> Run:
     """What a description says of a cell.
+
+    Args:
+        share: GPUs, or 1/k of one.
+        mps: whether several instances are under NVIDIA's Multi-Process Service.
 
     Raises:
         InputError: an unknown placeholder, ranks that are no number, a file that cannot be read.
     """
+    gpus, instances = share.numerator, share.denominator
     values = _values(program, n, gpus)
     words = [
         _at(program, values, (key, i), word)
@@ -84,7 +93,7 @@ def run_of(program: Program, n: float, gpus: int) -> Run:
     }
     files = tuple(_files(program, values))
     ranks = int(values["ranks"]) if program.launcher or program.ranks is not None else None
-    content = {
+    content: dict[str, object] = {
         "words": words,
         "environment": environment,
         "files": [[each.name, _content(each)] for each in files],
@@ -94,10 +103,17 @@ def run_of(program: Program, n: float, gpus: int) -> Run:
         "cell": [number(n), gpus, values["ranks"], values["nodes"]],
         "runs": [program.warmup, program.repeats],
     }
+    # Only where there is such a thing: other digests stay what they were.
+    if instances > 1:
+        content["instances"] = [instances, mps]
+    if program.cores_per_gpu is not None:
+        content["cores"] = program.cores_per_gpu * gpus
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     series = StepSelection(path=program.path, program=program.program, case=program.case)
-    cell = Cell(series, plain(n), gpus)
-    return Run(cell, tuple(words), environment, files, ranks, int(values["nodes"]), digest)
+    cell = Cell(series, plain(n), gpus, instances)
+    nodes = int(values["nodes"])
+    shared_by = mps and instances > 1
+    return Run(cell, tuple(words), environment, files, ranks, nodes, digest, shared_by)
 
 
 def _values(program: Program, n: float, gpus: int) -> dict[str, str]:

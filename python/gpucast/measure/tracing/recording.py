@@ -24,8 +24,9 @@ from gpucast.measure.tracing import libraries, ranks
 from gpucast.measure.tracing.description import describe, ended
 from gpucast.util import files
 
-_ENOUGH = "enough"  # the recorder looks for it
-_LOOK_EVERY = 0.1  # s
+ENOUGH = "enough"
+"""File by which the recorder is told so."""
+LOOK_EVERY = 0.1  # s
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,8 @@ def record(
     run = describe(program, time.time())
     describes = job is None or job.rank == 0
     if describes:
-        _write_json(folder / "run.json", run)
-    variables = _variables(folder, library, cupti, limits)
+        write_json(folder / "run.json", run)
+    variables = {**os.environ, **variables_of(folder, library, cupti, limits)}
     try:
         status = _run(program, variables, folder, watcher, enough)
     except InputError:
@@ -129,15 +130,14 @@ def record(
         raise
     run |= {"seconds": time.time() - run["started"], "exit": ended(status)}
     if describes:
-        _write_json(folder / "run.json", run)
+        write_json(folder / "run.json", run)
     if job is not None and not ranks.leave(folder, job):
         return replace(summary(folder, status), written=False)
     recorded = summary(folder, status)
     if not recorded.processes:
         shutil.rmtree(folder)
-        raise GpucastError(_why_nothing(recorded))
-    files.write_stream(output, lambda stream: _archive(folder, stream), force=force)
-    shutil.rmtree(folder)
+        raise GpucastError(why_nothing(recorded))
+    archive(folder, output, force=force)
     return replace(recorded, size=output.stat().st_size)
 
 
@@ -157,7 +157,8 @@ def summary(folder: Path, status: int) -> Recorded:
     )
 
 
-def _why_nothing(recorded: Recorded) -> str:
+def why_nothing(recorded: Recorded) -> str:
+    """Why no process of a run is on record."""
     if recorded.problems:
         return f"nothing was recorded: {recorded.problems[0]}"
     how = f"ended by signal {-recorded.status}" if recorded.status < 0 else (
@@ -183,9 +184,10 @@ def _make_folder(output: Path, job: ranks.Job | None, *, force: bool) -> Path:
     return folder
 
 
-def _variables(
+def variables_of(
     folder: Path, library: Path, cupti: Sequence[Path], limits: Limits
 ) -> dict[str, str]:
+    """Those by which a program's processes are recorded into the folder."""
     wanted = {
         "CUDA_INJECTION64_PATH": library,
         "NVTX_INJECTION64_PATH": library,
@@ -199,7 +201,7 @@ def _variables(
     }
     if limits.light is not None:
         wanted["GPUCAST_TRACE_LIGHT"] = limits.light
-    return {**os.environ, **{name: str(value) for name, value in wanted.items()}}
+    return {name: str(value) for name, value in wanted.items()}
 
 
 # --- while the program runs -----------------------------------------------------------------------
@@ -228,19 +230,19 @@ def _run(
 def _watch(
     running: subprocess.Popen[bytes], folder: Path, watcher: Watcher, enough: Enough | None
 ) -> int:
-    patience = _Patience()
+    patience = Patience()
     while True:
         with suppress(subprocess.TimeoutExpired):
-            return running.wait(_LOOK_EVERY)
+            return running.wait(LOOK_EVERY)
         so_far = summary(folder, 0)
         watcher.recording(so_far)
         if enough is not None and patience.is_due(so_far.size) and enough(folder):
-            (folder / _ENOUGH).touch()
+            (folder / ENOUGH).touch()
             watcher.enough()
             enough = None
 
 
-class _Patience:
+class Patience:
     """When to look for enough steps again: reading takes longer the more there is."""
 
     def __init__(self) -> None:
@@ -270,6 +272,12 @@ def _signals_of(running: subprocess.Popen[bytes]) -> Iterator[None]:
 # --- files ----------------------------------------------------------------------------------------
 
 
+def archive(folder: Path, output: Path, *, force: bool = False) -> None:
+    """The folder of a recording becomes one file."""
+    files.write_stream(output, lambda stream: _archive(folder, stream), force=force)
+    shutil.rmtree(folder)
+
+
 def _archive(folder: Path, stream: BinaryIO) -> None:
     """Columns of numbers shrink to a fifth at the fastest level, and little more beyond it."""
     names = ("run.json", "*/process.json", "*/*.arrows")
@@ -284,7 +292,8 @@ def _order(entry: Path) -> tuple[bool, int, str]:
     return entry.name != "run.json", int(process) if process.isdecimal() else 0, entry.name
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """A file that is whole at every moment."""
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(content) + "\n")
     part.replace(path)

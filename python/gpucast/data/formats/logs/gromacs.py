@@ -42,6 +42,8 @@ _ROW = re.compile(
     r"\n (?P<name>[A-Z][^\n*]{0,40}?)(?P<other> \*)? +[0-9]+ +[0-9]+ +(?P<calls>[0-9]+) +"
     r"(?P<wall>[0-9.]+) +[0-9.]+ +[0-9.]+(?=\n)"
 )
+_ACCOUNTING = re.compile(r"\n (?:Activity|Computing): +Num ")
+"""Above the table of what the wall time went into; ``Computing`` until version 2022."""
 _HOST = {
     "Neighbor search", "Domain decomp.", "DD comm. load", "Force", "Bonded F", "Launch GPU ops.",
     "Launch PP GPU ops.", "Launch PME GPU ops.", "NB X/F buffer ops.", "Write traj.", "Update",
@@ -97,7 +99,7 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
             ranks=rank_count,
             case=_case(part, parameters),
             timestep=timestep,
-            phases=_phases(part),
+            phases=_phases(part, path),
             execution=number,
         )
     )
@@ -164,23 +166,29 @@ def _case(part: str, parameters: dict[str, str]) -> str | None:
     return ", ".join(word for word in words if word) or None
 
 
-def _phases(part: str) -> dict[str, float]:
-    """Seconds a step of the host's work and of communication, of the ranks that do not do PME."""
-    calls = _calls(part)
-    if not calls:
+def _phases(part: str, path: str | None) -> dict[str, float]:
+    """Seconds a step of the host's work and of communication, of the ranks that do not do PME.
+
+    Without GPUs, cores stand for them, and what is no communication is their work.
+    """
+    calls, heads = _calls(part), list(_ACCOUNTING.finditer(part))
+    if not calls or not heads:
         return {}
-    sums = {"cpu": 0.0, "exchange": 0.0}
+    sums = {"kernel": 0.0, "cpu": 0.0, "exchange": 0.0}
     # The accounting of floating-point operations above has a total, too; below this table's stands
     # what PME ranks did within its rows.
-    table = part.rpartition("\n Activity:")[2].partition("\n Total   ")[0]
+    table = part[heads[-1].end() :].partition("\n Total   ")[0]
     for row in _ROW.finditer(table):
         if row["other"]:
             continue
         name, wall = row["name"].strip(), runs.decimal(row["wall"]) or 0.0
-        if name in _HOST:
-            sums["cpu"] += wall
-        elif name in _EXCHANGE:
+        if name in _EXCHANGE:
             sums["exchange"] += wall
+        elif path == runs.HOST:
+            sums["kernel"] += wall
+        elif name in _HOST:
+            sums["cpu"] += wall
+    del sums["cpu" if path == runs.HOST else "kernel"]
     return {name: wall / calls for name, wall in sums.items()}
 
 

@@ -1,0 +1,147 @@
+"""``gpucast predict --gpus 1/4,1/2,1,2``: several instances on one GPU beside GPUs for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gpucast.cli import options
+from gpucast.cli.output import print_marked
+from gpucast.util import JsonObject
+from gpucast.util.units import duration, number, percent
+
+if TYPE_CHECKING:
+    from gpucast.model.forecaster import Forecaster, Forecasts
+    from gpucast.model.intervals import Interval
+
+STEPS = 1_000_000
+"""Of an instance, for which GPU hours are said."""
+
+_HOUR = 3600.0
+
+
+def rows_of(
+    model: Forecaster,
+    found: Forecasts,
+    n: Sequence[float],
+    instances: Sequence[int],
+    interval: Interval,
+) -> list[JsonObject]:
+    """What instances do together, an n after the other: those that share a GPU, most first, then
+    one on the GPUs of each forecast (``found``).
+
+    Raises:
+        InputError: the model knows nothing of instances on one GPU.
+    """
+    shared = _shared(model, n, instances, interval)
+    alone = [
+        _row(model, float(size), int(gpus), 1, float(seconds), float(low), float(high), outside)
+        for size, gpus, seconds, low, high, outside in zip(
+            found.n, found.gpus, found.seconds, found.low, found.high,
+            found.extrapolated.tolist(), strict=True,
+        )
+    ]  # fmt: skip
+    alone_on_one = model.forecasts(n, [1.0] * len(n), interval).seconds
+    one = dict(zip(map(float, n), map(float, alone_on_one), strict=True))
+    rows = sorted([*shared, *alone], key=lambda row: n.index(float(row["n"])))
+    return [_with_gain(row, one[float(row["n"])]) for row in rows]
+
+
+def _shared(
+    model: Forecaster, n: Sequence[float], instances: Sequence[int], interval: Interval
+) -> list[JsonObject]:
+    from gpucast.model.sharing import shared_forecasts, sharing_of
+
+    ways = [each.mps for each in model.sharing or ()] or [sharing_of(model).mps]
+    pairs = [(size, count) for size in n for count in sorted(instances, reverse=True)]
+    sizes, counts = [size for size, _ in pairs], [count for _, count in pairs]
+    rows = []
+    for mps in ways:
+        found = shared_forecasts(model, sizes, counts, interval, mps=mps)
+        for i, (size, count) in enumerate(pairs):
+            times = float(found.seconds[i]), float(found.low[i]), float(found.high[i])
+            row = _row(model, size, 1, count, *times, bool(found.extrapolated[i]))
+            gain = [float(found.speedup_low[i]), float(found.speedup_high[i])]
+            rows.append(row | {"mps": mps, "gain_low": gain[0], "gain_high": gain[1]})
+    return rows
+
+
+def _row(
+    model: Forecaster, n: float, gpus: int, instances: int,
+    seconds: float, low: float, high: float, extrapolated: bool,
+) -> JsonObject:  # fmt: skip
+    from gpucast.model.rates import ns_per_day
+
+    rate = instances / seconds
+    timestep = model.timestep
+    return {
+        "model": model.name,
+        "n": n,
+        "gpus": gpus,
+        "instances": instances,
+        "mps": False,
+        "seconds": seconds,
+        "low": low,
+        "high": high,
+        "steps_per_second": rate,
+        "ns_per_day": None if timestep is None else float(ns_per_day(timestep, 1 / rate)),
+        "gpu_hours": STEPS * gpus / rate / _HOUR,
+        "gain_low": None,
+        "gain_high": None,
+        "extrapolated": extrapolated,
+    }
+
+
+def _with_gain(row: JsonObject, one: float) -> JsonObject:
+    return row | {"gain": row["steps_per_second"] * one}
+
+
+def show_fitted(model: Forecaster) -> None:
+    """What a fit says of instances on one GPU, a line each way of sharing it."""
+    from gpucast.fitting.sharing import busy_share
+    from gpucast.model.sharing import shared_forecasts
+
+    for each in model.sharing or ():
+        found = shared_forecasts(model, [each.reference], [4.0], mps=each.mps)
+        gain, low, high = (
+            float(values[0]) for values in (found.speedup, found.speedup_low, found.speedup_high)
+        )
+        way = "under the Multi-Process Service" if each.mps else "in turn"
+        print(
+            f"\ninstances on one GPU, {way} ({len(each.n)} cells): at n = "
+            f"{number(float(f'{each.reference:.3g}'))} one needs it for "
+            f"{percent(busy_share(each, each.reference), 0)} of a step; four together are "
+            f"{gain:.2f} ({low:.2f} ... {high:.2f}) times as fast as one"
+        )
+
+
+def show(rows: Sequence[JsonObject], interval: str) -> None:
+    """The table."""
+    in_time = all(row["ns_per_day"] is not None for row in rows)
+    key, speed = ("ns_per_day", "ns/day") if in_time else ("steps_per_second", "steps/s")
+    print_marked(
+        ["model", "n", "GPUs", "instances", "step time", options.INTERVALS[interval],
+         f"together, {speed}", "gain", "GPU hours / 1e6 steps"],
+        [
+            [
+                *(row["model"], number(row["n"])),
+                f"1/{row['instances']}" if row["instances"] > 1 else row["gpus"],
+                f"{row['instances']}{', MPS' if row['mps'] else ''}",
+                duration(row["seconds"]),
+                f"{duration(row['low'])} ... {duration(row['high'])}",
+                f"{row[key]:.4g}",
+                _gain(row),
+                f"{row['gpu_hours']:.3g}",
+            ]
+            for row in rows
+        ],
+        [row["extrapolated"] for row in rows],
+        "lrrlrlrlr",
+    )  # fmt: skip
+
+
+def _gain(row: JsonObject) -> str:
+    """Over one instance on one GPU, in aggregate speed."""
+    if row["gain_low"] is None:
+        return f"{row['gain']:.2f}"
+    return f"{row['gain']:.2f} ({row['gain_low']:.2f} ... {row['gain_high']:.2f})"

@@ -1,0 +1,176 @@
+"""Several instances of a program at once on one GPU, or on the same processor cores.
+
+All are started together, each in a folder of its own. An unmodified program has no barrier, and its
+log does not say when its steps began; what can be known is when each instance started and ended.
+How many ran at the same time, on average over their runs, is recorded, and where it is far fewer
+than were started the record says so: steps had fewer beside them than it seems.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+
+from gpucast.measure import processes
+from gpucast.measure.described.description import Program
+from gpucast.measure.described.results import Times
+from gpucast.measure.described.running import started, succeeded
+from gpucast.measure.described.runs import Run
+from gpucast.measure.described.usage import OfCores, OfGpu, Usage
+
+POOR = 0.9
+"""Where fewer than this share of the instances ran at the same time, the record says so."""
+
+_PAUSE = 0.01
+
+
+@dataclass(frozen=True)
+class Together:
+    """Instances that came to their ends.
+
+    Attributes:
+        outputs: what each printed.
+        at_once: how many ran at the same time, on average over their runs.
+        busy: share of the time in which GPU or cores worked; None: not known.
+    """
+
+    outputs: list[str]
+    at_once: float
+    busy: float | None
+
+
+def run_together(
+    folders: Sequence[Path],
+    logs: Sequence[Path],
+    run: Run,
+    program: Program,
+    bound: Mapping[str, str],
+    gpu: str | None,
+) -> Together:
+    """Run an instance in each folder, all at once, to their ends.
+
+    Args:
+        logs: one an instance.
+        bound: variables beside the description's.
+        gpu: the GPU, as the driver calls it; None: processor cores are shared.
+
+    Raises:
+        FailedRunError: one of them failed.
+    """
+    count = len(folders)
+    cores = (program.cores_per_gpu or 0) * run.cell.gpus
+    group: list[subprocess.Popen[bytes]] = []
+    begins: list[float] = []
+    usage: Usage | None = None
+    try:
+        with confined(cores):
+            for folder, log in zip(folders, logs, strict=True):
+                begins.append(time.monotonic())
+                group.append(started(folder, log, run, program, bound))
+        if gpu is not None:
+            usage = OfGpu(gpu)
+        elif cores:
+            usage = OfCores([process.pid for process in group], cores)
+        # Each gets the GPU for a k-th of the time at worst.
+        limit = None if program.time_limit is None else program.time_limit * count
+        ends = _ends(group, begins[0], limit, usage)
+    finally:
+        for process in group:
+            processes.end(process)
+        busy = None if usage is None else usage.share()
+    outputs = [
+        succeeded(process.returncode, end is not None, log, program)
+        for process, end, log in zip(group, ends, logs, strict=True)
+    ]
+    runs = [(begin, end) for begin, end in zip(begins, ends, strict=True) if end is not None]
+    return Together(outputs, at_once(runs), busy)
+
+
+def at_once(runs: Sequence[tuple[float, float]]) -> float:
+    """How many ran at the same time on average over their runs, of when each began and ended (s).
+
+    2 where two began and ended together, 1.5 where they did so half of the time, and 1 where the
+    second began as the first ended.
+    """
+    return mean(
+        sum(max(0.0, min(end, other) - max(begin, start)) for start, other in runs)
+        / max(end - begin, 1e-9)
+        for begin, end in runs
+    )
+
+
+def side_by_side(found: Sequence[Times]) -> Times:
+    """The samples of instances as one record has them: as many of each, the last ones."""
+    count = min(len(each.seconds) for each in found)
+    more = {key: value for key, value in found[-1].more.items() if key != "phases"}
+    seconds = [sample for each in found for sample in each.seconds[-count:]]
+    return Times(seconds, more, [text for each in found for text in each.warnings])
+
+
+def of_repeats(found: Sequence[Times], instances: int) -> Times:
+    """Several such, again instance by instance."""
+    last = found[-1]
+    count = min(len(each.seconds) // instances for each in found)
+    seconds = []
+    for i in range(instances):
+        for each in found:
+            per_instance = len(each.seconds) // instances
+            end = (i + 1) * per_instance
+            seconds += each.seconds[end - count : end]
+    return Times(seconds, last.more, last.warnings)
+
+
+def said_of(groups: Sequence[Together], instances: int) -> dict[str, object]:
+    """Fields of a record."""
+    known = [each.busy for each in groups if each.busy is not None]
+    said: dict[str, object] = {"busy": median(known)} if known else {}
+    if instances > 1:
+        said["at_once"] = at_same_time = mean(each.at_once for each in groups)
+        if at_same_time < POOR * instances:
+            said["caveat"] = f"of {instances} instances {at_same_time:.3g} ran at the same time"
+    return said
+
+
+@contextmanager
+def confined(cores: int) -> Iterator[None]:
+    """What is started meanwhile runs on the first so many processor cores only; 0: on any.
+
+    With fewer cores than that on all of them.
+    """
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:cores])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _ends(
+    group: Sequence[subprocess.Popen[bytes]],
+    begin: float,
+    limit: float | None,
+    usage: Usage | None,
+) -> list[float | None]:
+    """When each ended; None: not within the limit (s after ``begin``)."""
+    ends: list[float | None] = [None] * len(group)
+    while None in ends:
+        for i, process in enumerate(group):
+            if ends[i] is None and processes.has_ended(process, 0.0):
+                ends[i] = time.monotonic()
+        if limit is not None and time.monotonic() - begin > limit:
+            break
+        # Once the first has ended, the others have more of the GPU than they are timed with.
+        if usage is not None and not any(ends):
+            usage.look()
+        if None in ends:
+            time.sleep(_PAUSE)
+    return ends

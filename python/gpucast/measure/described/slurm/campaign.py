@@ -1,0 +1,422 @@
+"""A described program's cells through Slurm: one job for each GPU count and round.
+
+The file of records is the truth, and each job's own file until what it says has been taken over.
+A client is killed at any moment without loss: the next one finds the jobs in their folder beside
+the file (``jobs``), takes over what they wrote, and submits what is missing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from gpucast.data import jsonl
+from gpucast.data.records import Machine, Note, Record, Step
+from gpucast.design.cells import Cell
+from gpucast.errors import InputError
+from gpucast.measure.described.campaign import (
+    HOUR,
+    DescribedCampaign,
+    Request,
+    beside,
+    in_random_order,
+)
+from gpucast.measure.described.runs import Run
+from gpucast.measure.described.slurm.batches import next_batch
+from gpucast.measure.described.slurm.inside import RESERVE_SECONDS
+from gpucast.measure.described.slurm.jobs import (
+    Jobs,
+    LiveJob,
+    NotSubmittedError,
+    cluster_name,
+)
+from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
+from gpucast.measure.described.slurm.options import FIELD, Options, Shape
+from gpucast.measure.described.slurm.work import Key, Work
+from gpucast.measure.identity import identified
+from gpucast.measure.report import Report
+from gpucast.measure.store import Store
+from gpucast.measure.until import ended_by
+from gpucast.measure.work import Watcher
+
+MOST_JOBS = 8
+"""In the queue or running, at once."""
+
+POLL_SECONDS = 0.5
+_AGAIN_SECONDS = 20.0  # after sbatch failed
+_FILL = 0.8  # of a job's time limit, by what its visits are expected to take
+
+
+class SlurmCampaign(DescribedCampaign):
+    """Measures a described program's cells by jobs."""
+
+    def __init__(
+        self,
+        request: Request,
+        store: Store,
+        watcher: Watcher,
+        options: Options | None,
+        *,
+        quiet: bool = False,
+    ) -> None:
+        """
+        Args:
+            options: None: submit nothing, end the jobs that there are.
+            quiet: do not say which jobs were submitted.
+        """
+        super().__init__(request, store, watcher)
+        self._options = options
+        self._quiet = quiet
+        self._jobs = Jobs(beside(store.name, "slurm"))
+        self._have: set[tuple[str | None, Key]] = set()  # with the machine
+        self._used = 0.0  # of a budget, by all starts
+        self._losses = Losses()
+        self._refusals = 0
+        self._not_before = 0.0
+        self._last_batch = 0
+        self._nodes: set[object] = set()  # of which something was noted
+
+    # ---- before the first job ----
+
+    def _gpus_here(self) -> list[str] | None:
+        return None  # jobs run elsewhere
+
+    def _say_who_else(self) -> None:
+        """Jobs say it of their nodes."""
+
+    def _machine(self) -> Machine:
+        """The cluster's partition: cells of one are compared, whichever of its nodes ran them."""
+        partition = None if self._options is None else self._options.partition
+        where = [cluster_name(), *([partition] if partition else [])]
+        made = jsonl.record({"kind": "machine", "id": "slurm", "host": "-".join(where)})
+        assert isinstance(made, Machine)
+        for text in self._jobs.adopt():
+            self._watcher.say(text)
+        # Written with the first record of it: until then the jobs alone know its id.
+        there = [live.work.machine for live in self._jobs.live]
+        if self._options is None:  # of whichever jobs there were
+            there += self._store.machines
+        named = self._request.machine
+        for known in there:
+            name, _, label = known.id.rpartition("/")
+            same = self._options is None or known.host == made.host
+            if same and label == self._path and named in (None, name):
+                self._cluster = known
+                return known
+        self._cluster = identified(self._store, made, self._path, named)
+        return self._cluster
+
+    def _prepare_logs(self) -> None:
+        """Jobs do."""
+
+    # ---- jobs ----
+
+    def run(self) -> Report:
+        """As for any campaign; one whose jobs are cancelled ends before its end."""
+        report = super().run()
+        if self._options is None and self._to_do():
+            self._report.status = "ended"
+        return report
+
+    def _make_visits(self) -> None:
+        self._by_digest = {run.digest: run for run in self._runs.values()}
+        for entry in self._store.entries:
+            if isinstance(entry, Step) and entry.visit is not None:
+                self._have.add((entry.machine, (entry.visit.digest, entry.visit.number)))
+                if entry.visit.job is not None and entry.visit.digest in self._by_digest:
+                    self._used += self._share(entry.visit.seconds, entry.gpus)
+        if self._jobs.live:
+            self._watcher.say(f"{_jobs(self._jobs.live)} of an earlier start found")
+        try:
+            if self._options is None:
+                self._jobs.cancel()
+            while True:
+                self._collect()
+                self._submit()
+                waits = self._options is not None and time.monotonic() < self._not_before
+                if not self._jobs.live and not waits:
+                    break
+                time.sleep(POLL_SECONDS)
+            self._jobs.close()
+        except KeyboardInterrupt:
+            self._say_that_jobs_go_on()
+            raise
+
+    def _say_that_jobs_go_on(self) -> None:
+        if self._jobs.live:
+            self._watcher.say(
+                f"{_jobs(self._jobs.live)} left in the queue; the same command takes over what "
+                "they measure, with --cancel it ends them"
+            )
+
+    def _collect(self) -> None:
+        """What jobs have written, and which are over."""
+        for live in list(self._jobs.live):
+            over = self._jobs.is_over(live)  # before the last look into its file
+            for record in live.part.new():
+                self._take(live, record)
+            if not over:
+                self._say_what_it_waits_for(live)
+            else:
+                self._store.sync()
+                self._account(live)
+                self._jobs.retire(live)
+                if live.made and self._request.chooses:
+                    self._fit()
+
+    def _say_what_it_waits_for(self, live: LiveJob) -> None:
+        why = live.waits_for
+        if why is not None and f"{live.id} {why}" not in self._said:
+            self._said.add(f"{live.id} {why}")
+            self._watcher.say(f"job {live.id} waits: {why}")
+
+    def _take(self, live: LiveJob, record: Record) -> None:
+        """A record of a job's, unless the file has it."""
+        if isinstance(record, Machine):
+            if all(known.id != record.id for known in self._store.machines):
+                self._store.append(record)  # each part begins with it
+        elif isinstance(record, Step) and record.visit is not None:
+            self._take_step(live, record)
+        elif isinstance(record, Note):
+            self._take_note(live, record)
+
+    def _take_step(self, live: LiveJob, step: Step) -> None:
+        assert step.visit is not None
+        live.made += 1
+        key = (step.machine, (step.visit.digest, step.visit.number))
+        if key in self._have:
+            return
+        self._have.add(key)
+        run = self._by_digest.get(step.visit.digest)
+        if run is None or step.machine != self._report.machine:
+            self._store.append(step)  # of an earlier start with other cells
+            return
+        self._spent += step.visit.seconds * step.gpus
+        self._used += self._share(step.visit.seconds, step.gpus)
+        self._keep(run, step)
+
+    def _take_note(self, live: LiveJob, note: Note) -> None:
+        about = note.about or {}
+        digest, number = about.get("digest"), about.get("visit")
+        if not isinstance(digest, str) or not isinstance(number, int):
+            node = about.get("node")
+            if node in self._nodes:
+                return  # what is at work there differs from job to job
+            self._nodes.add(node)
+            if self._store.note(note.machine, self._path, note.text, **about):
+                self._watcher.say(f"note: {note.text}")
+            return
+        live.failed.add((digest, number))
+        told = any(isinstance(each, Note) and each == note for each in self._store.entries)
+        if told and live.adopted:
+            return  # an earlier start said it; this one tries the cell again
+        run = self._by_digest.get(digest)
+        ours = run is not None and note.machine == self._report.machine
+        if run is not None and ours and run.cell not in self._failed:
+            self._failed.add(run.cell)
+            self._report.failed += 1
+        self._store.note(note.machine, self._path, note.text, **about)
+        self._report.notes.append(note.text)
+        self._watcher.say(note.text)
+
+    def _account(self, live: LiveJob) -> None:
+        """Why a job that is over left visits undone, if it did, and what becomes of them."""
+        lost, shape = self._undone(live), live.work.shape
+        verdict = self._losses.after(
+            EndedJob(
+                shape, lost, live.made, live.answer, live.state, live.under_way(), live.last_lines()
+            )
+        )
+        if verdict.ended is None:
+            return
+        tried = "; they are tried again" if self._options and not verdict.given_up else ""
+        self._watcher.say(
+            f"job {live.id} (gpus={shape.gpus}) ended as {verdict.ended}: {len(lost)} of "
+            f"{_visits(len(live.work.visits))} undone{tried}"
+        )
+        for digest, number in verdict.given_up:
+            run = self._by_digest.get(digest)
+            if run is not None and run.cell not in self._failed:
+                self._fail(run, number, f"{verdict.why} (job {live.id})", [live.last_lines()])
+
+    # ---- what is submitted ----
+
+    def _submit(self) -> None:
+        if self._options is None or time.monotonic() < self._not_before:
+            return
+        wanted = self._batch() if self._request.chooses else self._grid()
+        for round_, runs in wanted:
+            if len(self._jobs.live) >= MOST_JOBS:
+                return
+            work = self._work(runs, round_)
+            try:
+                live = self._jobs.submit(work, self._options.of_job(work.shape, self._path), round_)
+            except NotSubmittedError as error:
+                if error.is_for_now:
+                    self._ask_later(error)
+                    return
+                self._leave_out(work, error)
+                continue
+            self._refusals = 0
+            if not self._quiet:
+                self._watcher.say(
+                    f"job {live.id} (gpus={work.shape.gpus}): {_visits(len(work.visits))}"
+                )
+
+    def _ask_later(self, error: NotSubmittedError) -> None:
+        """A queue that takes no jobs for now is asked again."""
+        self._refusals += 1
+        if not self._jobs.live and self._refusals > TRIES:
+            raise error
+        self._watcher.say(f"{error}; tried again in {_AGAIN_SECONDS:.0f} s")
+        self._not_before = time.monotonic() + _AGAIN_SECONDS
+
+    def _leave_out(self, work: Work, error: NotSubmittedError) -> None:
+        """Cells whose jobs the cluster will never run.
+
+        Raises:
+            InputError: no job of this start was taken.
+        """
+        shape = work.shape
+        cells = [run.cell for run in self._runs.values() if Shape.of(run) == shape]
+        self._failed.update(cells)
+        if all(cell in self._failed for cell in self._runs) and not self._store.entries:
+            self._jobs.close()
+            raise InputError(f"a job of gpus={shape.gpus}: {error}", field=FIELD)
+        self._report.failed += len(cells)
+        self._watcher.say(f"gpus={shape.gpus} left out, sbatch refuses its jobs: {error}")
+
+    def _grid(self) -> Iterable[tuple[int, list[Run]]]:
+        """Visits that are neither made nor queued: of each round, for each shape."""
+        queued = self._queued()
+        for number in range(1, self._request.most + 1):
+            shapes: dict[Shape, list[Run]] = {}
+            for run in in_random_order(list(self._runs.values()), number):
+                made = number in self._visited.made(run.cell)
+                if not made and (run.digest, number) not in queued and run.cell not in self._failed:
+                    shapes.setdefault(Shape.of(run), []).append(run)
+            for runs in shapes.values():
+                for some in self._in_time(runs):
+                    yield number, some
+
+    def _in_time(self, runs: list[Run]) -> Iterable[list[Run]]:
+        """As many together as a job's time limit lets end, as far as their costs are known."""
+        assert self._options is not None
+        limit = _FILL * (self._options.seconds - RESERVE_SECONDS)
+        some: list[Run] = []
+        seconds = 0.0
+        for run in runs:
+            cost = self._costs.seconds(run.cell) if self._costs.are_known else 0.0
+            if some and seconds + cost > limit:
+                yield some
+                some, seconds = [], 0.0
+            some.append(run)
+            seconds += cost
+        if some:
+            yield some
+
+    def _batch(self) -> Iterable[tuple[int, list[Run]]]:
+        """What tells most for what is left of the budget, once half of the last batch is home."""
+        if len(self._jobs.live) > self._last_batch // 2:
+            return
+        if ended_by(self._until):
+            return
+        left = self._left()
+        queued = [self._by_digest[digest].cell for digest, _ in self._queued()]
+        open_ = [cell for cell in self._open() if cell not in set(queued)]
+        if left <= 0 or not open_:
+            return
+        cells = self._planned(open_, left) or next_batch(
+            list(self._runs), open_, queued, self._visited.counts, self._costs,
+            self._fits.get(self._series), left=left, whole=self._whole(),
+            known=self._costs.are_known,
+        )  # fmt: skip
+        shapes: dict[Shape, list[Run]] = {}
+        runs = [self._runs[cell] for cell in cells]
+        if self._costs.are_known:  # before, the cheapest come first
+            runs = in_random_order(runs, 1 + sum(self._visited.counts.values()))
+        for run in runs:
+            shapes.setdefault(Shape.of(run), []).append(run)
+        jobs = [some for group in shapes.values() for some in self._in_time(group)][:MOST_JOBS]
+        self._last_batch = len(jobs)
+        for some in jobs:
+            yield 1 + max(self._visited.counts[run.cell] for run in some), some
+
+    def _planned(self, open_: Sequence[Cell], left: float) -> list[Cell]:
+        """What would make the questions sure, if there are any and it can be told."""
+        until = self._until.get(self._series)
+        if until is None or until.plan is None:
+            return []
+        among, chosen = set(open_), dict.fromkeys(until.plan.enough or until.plan.order)
+        cells = [cell for cell in chosen if cell in among]
+        costs = accumulate(map(self._costs, cells))
+        return [cell for cell, cost in zip(cells, costs, strict=True) if cost <= left]
+
+    def _work(self, runs: list[Run], round_: int) -> Work:
+        assert self._options is not None
+        numbered = tuple(
+            (run, self._visited.next(run.cell) if self._request.chooses else round_) for run in runs
+        )
+        allowance = None
+        if self._request.has_budget:
+            # Jobs of one batch share it; where costs are not known, each stops by itself.
+            allowance = max(self._left(), 0.0) / max(1, self._last_batch)
+            if self._costs.are_known:
+                allowance = max(allowance, sum(self._costs(run.cell) for run in runs))
+        return Work(
+            self._program, numbered, self._cluster, self._jobs.folder,
+            self._logs.absolute(), self._options.seconds, allowance,
+            self._request.gpu_hours is not None,
+        )  # fmt: skip
+
+    def _queued(self) -> set[Key]:
+        """Visits of cells of ours that jobs still have to make."""
+        return {
+            key
+            for live in self._jobs.live
+            if live.work.machine.id == self._report.machine
+            for key in self._undone(live)
+            if key[0] in self._by_digest
+        }
+
+    def _undone(self, live: LiveJob) -> list[Key]:
+        machine = live.work.machine.id
+        return [
+            key
+            for key in live.work.keys
+            if (machine, key) not in self._have and key not in live.failed
+        ]
+
+    def _fit(self) -> None:
+        if self._store.steps(self._cluster.id, self._path):
+            super()._fit()
+
+    # ---- the budget: of all starts together, since clients come and go ----
+
+    def _share(self, seconds: float, gpus: int) -> float:
+        return seconds * (gpus if self._request.gpu_hours is not None else 1)
+
+    def _whole(self) -> float:
+        if self._request.gpu_hours is not None:
+            return self._request.gpu_hours * HOUR
+        if self._request.budget is not None:
+            return self._request.budget
+        return self._used + sum(map(self._costs, self._to_do()))  # all may be needed
+
+    def _left(self) -> float:
+        """Of the budget, when what is queued will have been measured."""
+        queued = 0.0
+        if self._costs.are_known:
+            queued = sum(self._costs(self._by_digest[digest].cell) for digest, _ in self._queued())
+        return self._whole() - self._used - queued
+
+
+def _jobs(live: Sequence[LiveJob]) -> str:
+    """``3 jobs (12, 13, 14)``."""
+    numbers = ", ".join(each.id for each in live)
+    return f"{len(live)} job{'s' if len(live) > 1 else ''} ({numbers})"
+
+
+def _visits(count: int) -> str:
+    return "1 visit" if count == 1 else f"{count} visits"

@@ -1,0 +1,38 @@
+"""The jobs that a campaign would submit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpucast.measure.described.campaign import Request
+from gpucast.measure.described.dry_run import Plan, PlannedVisit
+from gpucast.measure.described.slurm.options import Options, Shape, words_of
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A job, and what it would do in order.
+
+    Attributes:
+        options: of sbatch.
+    """
+
+    gpus: int
+    options: list[str]
+    visits: list[PlannedVisit]
+
+    def to_dict(self) -> dict[str, object]:
+        """One JSON object; visits by their number in the plan's list."""
+        return {"gpus": self.gpus, "options": self.options, "visits": len(self.visits)}
+
+
+def jobs_of(plan: Plan, request: Request, options: Options) -> list[PlannedJob]:
+    """Of a plan's visits: one for each round and each shape of cells."""
+    shapes = {(run.cell.n, run.cell.gpus): Shape.of(run) for run in request.runs}
+    jobs: dict[tuple[int, Shape], list[PlannedVisit]] = {}
+    for visit in plan.visits:
+        jobs.setdefault((visit.number, shapes[visit.n, visit.gpus]), []).append(visit)
+    return [
+        PlannedJob(shape.gpus, words_of(options.of_job(shape, request.program.path)), visits)
+        for (_, shape), visits in jobs.items()
+    ]

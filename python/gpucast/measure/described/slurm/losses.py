@@ -1,0 +1,85 @@
+"""What becomes of visits that a job left undone: another job tries them, or they are given up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpucast.measure.described.slurm.options import Shape
+from gpucast.measure.described.slurm.work import Key
+
+TRIES = 3
+"""Jobs of one shape that may end without a visit, and jobs that may end during the same one."""
+
+_BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "GONE",
+                        "DEADLINE"})  # fmt: skip
+"""Ends that say nothing of the job's own work."""
+
+_ENDS = {"timeout": "TIMEOUT", "error": "FAILED"}
+"""Slurm's words for what jobs answer; squeue may not know it yet."""
+
+
+@dataclass(frozen=True)
+class EndedJob:
+    """A job that is over.
+
+    Attributes:
+        lost: visits that it left undone; ``made``: those that its records brought.
+        answer: of ``run_cells``, error where it raised one, None where it died.
+        state: Slurm's word.
+        under_way: the visit during which it ended.
+        last_line: of its log.
+    """
+
+    shape: Shape
+    lost: Sequence[Key]
+    made: int
+    answer: str | None
+    state: str
+    under_way: Key | None = None
+    last_line: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Attributes:
+    ended: how the job ended, if people should know.
+    given_up: visits that no other job tries, and ``why``.
+    """
+
+    ended: str | None = None
+    given_up: Sequence[Key] = ()
+    why: str = ""
+
+
+class Losses:
+    """Counts what jobs die of."""
+
+    def __init__(self) -> None:
+        self._deaths: Counter[Key] = Counter()
+        self._barren: Counter[Shape] = Counter()
+
+    def after(self, job: EndedJob) -> Verdict:
+        """The verdict on a job's end, given all before."""
+        if job.made or not job.lost:
+            del self._barren[job.shape]
+        if not job.lost or job.answer in ("time", "allowance"):
+            return Verdict()
+        ended = _ENDS.get(job.answer or "", job.state)
+        killer = job.under_way
+        if killer is not None and job.answer == "timeout" and not job.made:
+            return Verdict(ended, [killer], "takes longer than the time limit of a job")
+        if ended in _BY_OTHERS:
+            return Verdict(ended)
+        if killer is not None:
+            self._deaths[killer] += 1
+            if self._deaths[killer] >= TRIES:
+                why = f"{TRIES} jobs ended while it ran (the last: {ended})"
+                return Verdict(ended, [killer], why)
+        if not job.made:
+            self._barren[job.shape] += 1
+            if self._barren[job.shape] >= TRIES:
+                why = f"{TRIES} jobs ended without a visit (the last: {ended}, {job.last_line})"
+                return Verdict(ended, job.lost, why)
+        return Verdict(ended)

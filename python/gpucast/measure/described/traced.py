@@ -1,0 +1,100 @@
+"""One recorded run of each cell, kept beside the data, and how it splits the cell's steps."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from gpucast import traces
+from gpucast.errors import GpucastError, InputError
+from gpucast.measure.described.description import Program
+from gpucast.measure.described.running import in_folder, run_in
+from gpucast.measure.described.runs import Run
+from gpucast.measure.tracing import Limits, enough, libraries
+from gpucast.measure.tracing.beside import NothingRecordedError, record_beside
+from gpucast.traces.parts import StepParts
+from gpucast.traces.records import LOST, observed
+from gpucast.util.units import number
+
+STEPS = 200
+"""Of a run, after which it goes on unrecorded."""
+
+_LIMITS = Limits(calls=2_000_000)
+
+
+class TracedRuns:
+    """Records a run of a cell before its first visit; the run's own time counts nowhere.
+
+    A trace stays, under the run's name: a second start reads it, and records what has none.
+    """
+
+    def __init__(self, folder: Path, program: Program, say: Callable[[str], object]) -> None:
+        """Traces are kept in ``folder``; ``say`` is told in a line what could not be recorded.
+
+        Raises:
+            GpucastError: gpucast was built without the recorder.
+            InputError: GPUCAST_CUPTI names no file.
+        """
+        libraries.recorder(), libraries.cupti()
+        self._folder = folder
+        self._program = program
+        self._say = say
+        self._goes_on = True
+        self._parts: dict[str, StepParts | None] = {}
+
+    def path(self, run: Run) -> Path:
+        """Where the trace of a run is kept."""
+        return self._folder / f"{run.name}.trace"
+
+    def record(self, run: Run, log: Path, workdir: Path, bound: Mapping[str, str]) -> float:
+        """Record a run of the cell, if there is none and it can be; the seconds that this took.
+
+        Args:
+            log: for what it prints.
+            workdir: its folder, which is made and removed.
+            bound: variables beside the description's.
+        """
+        if run.digest in self._parts or not self._goes_on:
+            return 0.0
+        begin = time.monotonic()
+        where = f"n={number(run.cell.n)} gpus={run.cell.gpus}"
+        try:
+            if not self.path(run).exists():
+                self._made(run, log, workdir, bound)
+            self._parts[run.digest] = self._split(run)
+        except NothingRecordedError as error:
+            self._goes_on = False
+            self._say(f"{where}: {error} (log: {log}); the campaign goes on without traces")
+        except GpucastError as error:
+            self._parts[run.digest] = None
+            self._say(f"{where}: no split of the step: {error} (log: {log})")
+        finally:
+            shutil.rmtree(workdir, ignore_errors=True)
+        return time.monotonic() - begin
+
+    def phases(self, run: Run, seconds: float) -> dict[str, list[float]] | None:
+        """The parts of a step that takes so long (s), for its record; None: not known."""
+        found = self._parts.get(run.digest)
+        if found is None:
+            return None
+        parts = found.lasting(seconds)
+        return {"kernel": [parts.gpu], "cpu": [parts.cpu], "calls": [parts.com]}
+
+    def _made(self, run: Run, log: Path, workdir: Path, bound: Mapping[str, str]) -> None:
+        program = self._program
+        in_folder(run, program, workdir)
+        words = [run.placed(word, workdir, program.folder) for word in run.words]
+        record_beside(
+            lambda variables: run_in(workdir, log, run, program, {**bound, **variables}),
+            words, self.path(run), _LIMITS,
+            lambda folder: enough.has_steps(folder, STEPS, None, light=True),
+        )  # fmt: skip
+
+    def _split(self, run: Run) -> StepParts:
+        path = self.path(run)
+        found = observed(traces.read(path))
+        if found.lost:
+            raise InputError(LOST, file=path)
+        return found.parts

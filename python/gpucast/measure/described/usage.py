@@ -1,0 +1,103 @@
+"""How busy GPUs or processor cores are while programs run, as an unmodified program lets one see.
+
+The share is the median over the run, so that start and end, which take the smaller part of a run
+worth timing, do not count.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+
+from gpucast.measure import processes
+
+FEWEST_READINGS = 3
+"""Below that many nobody knows."""
+
+PERIOD = 0.4
+"""Seconds between two readings."""
+
+_TICKS = 100  # a second; the same on every Linux that we know
+
+
+class Usage(ABC):
+    """Reads on while a run is waited for."""
+
+    @abstractmethod
+    def look(self) -> None:
+        """Take a reading, where it is time for one."""
+
+    @abstractmethod
+    def share(self) -> float | None:
+        """Of the time in which they worked, 0 to 1; None: not known. Ends the reading."""
+
+
+class OfCores(Usage):
+    """Processor time of the programs' sessions over that of so many cores."""
+
+    def __init__(self, sessions: Iterable[int], cores: int) -> None:
+        self._sessions = set(sessions)
+        self._cores = cores
+        self._at = time.monotonic()
+        self._used = self._seconds()
+        self._shares: list[float] = []
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now - self._at < PERIOD:
+            return
+        used = self._seconds()
+        before, self._used = self._used, used
+        # Of processes that were there at both ends: one that ended takes its time with it.
+        spent = sum(used[each] - before[each] for each in used if each in before)
+        self._shares.append(spent / ((now - self._at) * self._cores))
+        self._at = now
+
+    def share(self) -> float | None:
+        if len(self._shares) < FEWEST_READINGS:
+            return None
+        return min(1.0, max(0.0, median(self._shares)))
+
+    def _seconds(self) -> dict[int, float]:
+        """Processor time of each process of the sessions."""
+        found = {}
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdecimal():
+                with suppress(OSError, ValueError, IndexError):  # ended in the meantime
+                    # The name, in parentheses, may hold anything.
+                    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                    if int(fields[3]) in self._sessions:
+                        found[int(folder.name)] = (int(fields[11]) + int(fields[12])) / _TICKS
+        return found
+
+
+class OfGpu(Usage):
+    """What the driver says of one GPU: the share of time in which a kernel ran."""
+
+    def __init__(self, gpu: str) -> None:
+        self._listing = tempfile.TemporaryFile()  # noqa: SIM115 - closed by share()
+        self._process: subprocess.Popen[bytes] | None = None
+        with suppress(OSError):
+            self._process = processes.start(
+                ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits",
+                 f"--id={gpu}", f"--loop-ms={round(1000 * PERIOD)}"],
+                stdin=subprocess.DEVNULL, stdout=self._listing, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+
+    def look(self) -> None:
+        """It reads by itself."""
+
+    def share(self) -> float | None:
+        if self._process is not None:
+            processes.end(self._process)
+        with self._listing as listing:
+            listing.seek(0)
+            lines = listing.read().decode("ascii", errors="replace").splitlines()
+        read = [float(line) for line in lines if line.strip().isdecimal()]
+        return median(read) / 100 if len(read) >= FEWEST_READINGS else None

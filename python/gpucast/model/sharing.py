@@ -1,0 +1,133 @@
+"""Forecasts of several instances of a program at once on one GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, ndtri
+
+from gpucast import _core
+from gpucast.errors import InputError
+from gpucast.model.content import Sharing
+from gpucast.model.forecaster import Array, Forecaster, checked_sizes
+from gpucast.model.intervals import Z90, Interval
+
+_QUANTILES = 25
+
+
+@dataclass(frozen=True)
+class SharedForecasts:
+    """Of pairs of n and instances, as arrays of one length.
+
+    ``seconds``: of a step of each instance, ``low`` and ``high``: its 90 % interval;
+    ``speedup``: steps of all of them a second over those of one alone, with its interval.
+    ``extrapolated``: n is outside what was fitted, or instances are more than twice those measured.
+    """
+
+    n: Array
+    instances: Array
+    seconds: Array
+    low: Array
+    high: Array
+    speedup: Array
+    speedup_low: Array
+    speedup_high: Array
+    extrapolated: NDArray[np.bool_]
+
+    @property
+    def steps_per_second(self) -> Array:
+        """Of all instances together."""
+        return np.asarray(self.instances / self.seconds, dtype=np.float64)
+
+
+def ratios(
+    n: Array,
+    instances: Array,
+    reference: float,
+    odds: Array,
+    slope: Array,
+    switching: Array,
+    waiting: Array,
+) -> Array:
+    """T_k / T_1 of cells (n and instances of one length) for each draw, (draws, cells)."""
+    busy = expit(odds[:, np.newaxis] + slope[:, np.newaxis] * np.log(n / reference))
+    shape = busy.shape
+
+    def flat(values: Array) -> Array:
+        return np.ascontiguousarray(np.broadcast_to(values, shape)).ravel()
+
+    found = _core.sharing_slowdowns(
+        flat(instances), flat(busy), flat(switching[:, np.newaxis]), flat(waiting[:, np.newaxis])
+    )
+    return np.asarray(found, dtype=np.float64).reshape(shape)
+
+
+def ratio_draws(sharing: Sharing, n: Array, instances: Array) -> Array:
+    """The same for the draws of a fit."""
+    values = (sharing.busy, sharing.slope, sharing.switching, sharing.waiting)
+    return ratios(n, instances, sharing.reference, *(np.array(each) for each in values))
+
+
+def sharing_of(model: Forecaster, *, mps: bool = False) -> Sharing:
+    """What a model knows of instances on one GPU.
+
+    Raises:
+        InputError: nothing.
+    """
+    for each in model.sharing or ():
+        if each.mps == mps:
+            return each
+    under = " under the Multi-Process Service" if mps else ""
+    raise InputError(
+        f"knows nothing of several instances on one GPU{under}: measure some "
+        "(gpucast measure --program PROGRAM.yaml --gpus 1/2,1) and fit anew",
+        file=model.name,
+        field="gpus",
+    )
+
+
+def shared_forecasts(
+    model: Forecaster,
+    n: Sequence[float] | Array,
+    instances: Sequence[float] | Array,
+    interval: Interval = Interval.now,
+    *,
+    mps: bool = False,
+) -> SharedForecasts:
+    """Forecasts of pairs of n and instances on one GPU.
+
+    Raises:
+        InputError: the model knows nothing of such.
+    """
+    sharing = sharing_of(model, mps=mps)
+    sizes, counts = checked_sizes(list(n)), np.array(instances, dtype=np.float64)
+    alone = model.forecasts(sizes, np.ones(sizes.size), interval)
+    drawn = np.log(ratio_draws(sharing, sizes, counts))
+    ratio = np.median(drawn, axis=0)
+    # Draws of the form, each with quantiles of what scatters about it; the time of one alone is
+    # known with an uncertainty of its own.
+    deviates = ndtri((np.arange(_QUANTILES) + 0.5) / _QUANTILES)[:, np.newaxis, np.newaxis]
+    width = np.log(alone.high / alone.low) / (2 * Z90)
+    low, high = _interval(drawn + deviates * np.hypot(width, sharing.scatter))
+    few, many = _interval(drawn + deviates * sharing.scatter)
+    return SharedForecasts(
+        n=sizes,
+        instances=counts,
+        seconds=alone.seconds * np.exp(ratio),
+        low=alone.seconds * np.exp(low),
+        high=alone.seconds * np.exp(high),
+        speedup=counts * np.exp(-ratio),
+        speedup_low=counts * np.exp(-many),
+        speedup_high=counts * np.exp(-few),
+        extrapolated=alone.extrapolated | (counts > 2 * np.ceil(sharing.most - 0.5)),
+    )
+
+
+def _interval(values: Array) -> tuple[Array, Array]:
+    """90 % of draws with their scatter, (quantiles, draws, cells)."""
+    flat = values.reshape(-1, values.shape[-1])
+    low, high = np.quantile(flat, [0.05, 0.95], axis=0)
+    return low, high

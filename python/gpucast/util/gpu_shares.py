@@ -1,0 +1,50 @@
+"""GPU counts, and 1/k of a GPU: k instances of a program on one GPU at once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gpucast.errors import InputError
+
+MOST_INSTANCES = 1000
+"""On one GPU; each is a process of its own."""
+
+GpuShare = int | Fraction
+"""Of an instance: some GPUs, or 1/k of one. ``numerator``: GPUs, ``denominator``: instances."""
+
+
+def share_of(text: str) -> Fraction | None:
+    """``1/4``; None: no fraction at all.
+
+    Raises:
+        ValueError: a fraction that is no k-th of a GPU.
+    """
+    above, stroke, below = (part.strip() for part in text.partition("/"))
+    if not stroke:
+        return None
+    if above != "1" or not (below.isascii() and below.isdecimal()) or not below.strip("0"):
+        raise ValueError(f"{text!r} is no GPU count; 1/4 of a GPU means four instances on one")
+    if int(below) > MOST_INSTANCES:
+        raise ValueError(f"{text!r}: at most {MOST_INSTANCES} instances on a GPU")
+    return Fraction(1, int(below))
+
+
+def parted(text: str, field: str = "gpus") -> tuple[list[int], str]:
+    """Instances on one GPU in a list such as ``1/4,1/2,1,2-4``, and the list without them.
+
+    Raises:
+        InputError: a fraction that is no k-th of a GPU.
+    """
+    instances, rest = [], []
+    for part in text.split(","):
+        try:
+            share = share_of(part)
+        except ValueError as error:
+            raise InputError(str(error), field=field) from None
+        if share is None or share == 1:
+            rest.append("1" if share == 1 else part)
+        else:
+            instances.append(share.denominator)
+    if instances and not all(part.strip() for part in rest):
+        raise InputError(f"{text!r} is no list of numbers", field=field)
+    return list(dict.fromkeys(instances)), ",".join(rest)

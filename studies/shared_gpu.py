@@ -1,0 +1,219 @@
+"""How near forecasts of four and eight instances on one GPU come that rest on one and two.
+
+The GPU is simulated, event by event, and knows nothing of the formula in ``model/sharing.h``: each
+instance alternates between its host's work and kernels, kernels wait in one queue, and a kernel
+after another instance's costs a switch.
+
+    python -m studies.shared_gpu [DATA.jsonl...]
+
+With files, the same of what they hold: fitted to one and two instances, held against four and more,
+and two against a fit to one alone and what its use of the GPU says.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+
+import gpucast as gc
+from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.jsonl import record
+from gpucast.fitting.sharing import seconds_of
+from gpucast.model.sharing import shared_forecasts
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a step of an instance asks for.
+
+    Attributes:
+        gpu, host: seconds a step, in so many ``kernels``, each after a part of the host's work.
+        variation: coefficient of variation of each piece (gamma distribution); 0: all alike.
+        switch: seconds before a kernel that follows another instance's.
+    """
+
+    gpu: float
+    host: float
+    kernels: int = 10
+    variation: float = 0.3
+    switch: float = 0.0
+
+
+def simulated(program: Program, instances: int, steps: int, seed: int) -> list[float]:
+    """Mean step time (s) of each instance, after a tenth of the steps."""
+    random = np.random.default_rng(seed)
+
+    def pieces(mean: float) -> list[float]:
+        count = instances * steps * program.kernels
+        if program.variation == 0:
+            return [mean] * count
+        shape = program.variation**-2
+        return list(random.gamma(shape, mean / shape, count))
+
+    host = iter(pieces(program.host / program.kernels))
+    gpu = iter(pieces(program.gpu / program.kernels))
+    ready: deque[int] = deque()
+    begins = random.uniform(0, program.gpu + program.host, instances)
+    events = [(float(begin) + next(host), i, False) for i, begin in enumerate(begins)]
+    events.sort()
+    done = [0] * instances
+    first, last = [0.0] * instances, [0.0] * instances
+    before, works = -1, False
+    skipped = steps // 10 * program.kernels
+    while min(done) < steps * program.kernels - 1:
+        now, i, ended = heappop(events)
+        if ended:
+            works = False
+            done[i] += 1
+            if done[i] == skipped:
+                first[i] = now
+            if done[i] % program.kernels == 0:
+                last[i] = now
+            if (rest := next(host, None)) is None:
+                break
+            heappush(events, (now + rest, i, False))
+        else:
+            ready.append(i)
+        if ready and not works:
+            served = ready.popleft()
+            if (work := next(gpu, None)) is None:
+                break
+            cost = program.switch if before not in (-1, served) else 0.0
+            heappush(events, (now + cost + work, served, True))
+            before, works = served, True
+    return [
+        (last[i] - first[i]) / (done[i] // program.kernels - skipped // program.kernels)
+        for i in range(instances)
+    ]
+
+
+def dataset_of(
+    programs: dict[float, Program],
+    counts: Iterable[int],
+    *,
+    steps: int = 150,
+    noise: float = 0.01,
+    busy: bool = True,
+    seed: int = 1,
+) -> Dataset:
+    """Cells of simulated programs by size, each timed in two visits with a relative noise."""
+    random = np.random.default_rng(seed)
+    lines = [{"kind": "machine", "id": "simulated"}]
+    for n, program in programs.items():
+        for count in counts:
+            times = simulated(program, count, steps, seed + count)
+            alone = {"busy": program.gpu / times[0]} if busy and count == 1 else {}
+            together = {"instances": count, "at_once": float(count)} if count > 1 else {}
+            for _ in range(2):
+                factor = float(np.exp(random.normal(0, noise)))
+                lines.append(
+                    {"kind": "step", "machine": "simulated", "path": "native", "program": "toy",
+                     "n": n, "gpus": 1, "seconds": [factor * each for each in times],
+                     **alone, **together}
+                )  # fmt: skip
+    return from_records("simulated", [record(line) for line in lines])
+
+
+@dataclass(frozen=True)
+class Held:
+    """A cell that was not fitted: aggregate speed over that of one alone."""
+
+    n: float
+    instances: int
+    measured: float
+    forecast: float
+    low: float
+    high: float
+
+    @property
+    def error(self) -> float:
+        """Relative."""
+        return abs(self.forecast / self.measured - 1)
+
+    @property
+    def covered(self) -> bool:
+        """Whether the 90 % interval holds what was measured."""
+        return self.low <= self.measured <= self.high
+
+
+def held_out(data: Dataset, most: int = 2) -> list[Held]:
+    """Forecasts of more instances than ``most`` by a fit to those up to it."""
+    model = gc.fit(data.where(lambda step: (step.instances or 1) <= most))
+    one = {n: float(np.median([seconds_of(s) for s in data.steps if s.n == n and s.gpus == 1]))
+           for n in {s.n for s in data.steps}}  # fmt: skip
+    result = []
+    for n, k in sorted({(s.n, s.instances or 1) for s in data.shared_steps}):
+        if k <= most or n not in one:
+            continue
+        times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, k)]
+        measured = k / (float(np.median(times)) / one[n])
+        found = shared_forecasts(model, [n], [k])
+        values = (found.speedup, found.speedup_low, found.speedup_high)
+        result.append(Held(n, k, measured, *(float(each[0]) for each in values)))
+    return result
+
+
+PROGRAMS = {
+    "rarely": {n: Program(n * 1e-8, 4e-4) for n in (2e3, 5e3, 1e4)},
+    "half": {n: Program(n * 1e-8, 4e-4) for n in (2e4, 4e4, 8e4)},
+    "nearly always": {n: Program(n * 1e-8, 4e-4) for n in (1e5, 4e5, 1e6)},
+    "regular": {n: Program(n * 1e-8, 4e-4, variation=0) for n in (1e4, 4e4, 2e5)},
+    "irregular": {n: Program(n * 1e-8, 4e-4, kernels=3, variation=1) for n in (1e4, 4e4, 2e5)},
+    "costly turns": {n: Program(n * 1e-8, 4e-4, switch=3e-6) for n in (1e4, 4e4, 2e5)},
+}
+"""By how much of their steps they need the GPU, and how."""
+
+
+def main(files: Sequence[str]) -> None:
+    """A line for each dataset and fit."""
+    sets = {name: gc.load(name) for name in files} or {
+        name: dataset_of(programs, (1, 2, 4, 8)) for name, programs in PROGRAMS.items()
+    }
+    everything: dict[int, list[Held]] = {1: [], 2: []}
+    for name, data in sets.items():
+        for most in (1, 2):
+            found = held_out(data, most) if most > 1 else from_use(data)
+            everything[most] += found
+            print(f"{name}, from {'one' if most == 1 else 'one and two'}: {summary(found)}")
+            for each in found if files else ():
+                print("  " + json.dumps(vars(each)))
+    for most, found in everything.items():
+        print(f"all, from {'one' if most == 1 else 'one and two'}: {summary(found)}")
+
+
+def from_use(data: Dataset) -> list[Held]:
+    """Forecasts of two instances for each size in turn by the other sizes and its own use."""
+    result = []
+    for n in sorted({step.n for step in data.steps}):
+        rest = data.where(lambda s, n=n: not s.is_shared or (s.n != n and s.instances == 2))
+        if not rest.shared_steps:
+            continue
+        model = gc.fit(rest)
+        found = shared_forecasts(model, [n], [2])
+        one = float(np.median([seconds_of(s) for s in data.steps if s.n == n and s.gpus == 1]))
+        times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, 2)]
+        values = (found.speedup, found.speedup_low, found.speedup_high)
+        measured = 2 / (float(np.median(times)) / one)
+        result.append(Held(n, 2, measured, *(float(each[0]) for each in values)))
+    return result
+
+
+def summary(found: Sequence[Held]) -> str:
+    """Median and largest error, and how often the interval held."""
+    if not found:
+        return "nothing to hold it against"
+    errors = [each.error for each in found]
+    return (
+        f"median error {100 * np.median(errors):.1f} %, largest {100 * max(errors):.1f} %, "
+        f"{sum(each.covered for each in found)} of {len(found)} within the 90 % interval"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

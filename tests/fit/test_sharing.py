@@ -1,0 +1,129 @@
+"""Several instances on one GPU: the form keeps its bounds, and forecasts what a GPU does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from studies.shared_gpu import Program, dataset_of, from_use, held_out, simulated
+
+import gpucast as gc
+from command_line import Run, only_json
+from gpucast import _core
+from gpucast.errors import InputError
+from gpucast.fitting.sharing import seconds_of
+from gpucast.model.files import load_model
+from gpucast.model.sharing import shared_forecasts
+
+SIZES = (1e4, 4e4, 2e5)
+PROGRAMS = {n: Program(n * 1e-8, 4e-4) for n in SIZES}
+
+
+def slowdown(instances: float, busy: float, switching: float, waiting: float) -> float:
+    values = (np.array([each], dtype=np.float64) for each in (instances, busy, switching, waiting))
+    return float(_core.sharing_slowdowns(*values)[0])
+
+
+@given(
+    instances=st.integers(1, 64),
+    busy=st.floats(0, 1),
+    waiting=st.floats(0, 1),
+    switching=st.floats(0, 2),
+)
+def test_instances_lie_between_the_bounds_of_queues(
+    instances: int, busy: float, waiting: float, switching: float
+) -> None:
+    factor = slowdown(instances, busy, switching, waiting)
+    work = instances * busy * (1 + switching * (1 - 1 / instances))
+    assert factor >= max(1, work) * (1 - 1e-9)
+    assert factor <= (1 - busy + work) * (1 + 1e-9)
+    assert slowdown(instances + 1, busy, switching, waiting) >= factor * (1 - 1e-9)
+
+
+def test_numbers_that_mean_nothing_are_refused() -> None:
+    for wrong in ((0.5, 0.5, 0, 0.5), (2, 1.5, 0, 0.5), (2, 0.5, -1, 0.5), (2, 0.5, 0, 2)):
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            slowdown(*wrong)
+
+
+def test_a_simulated_gpu_serves_one_after_the_other() -> None:
+    """The oracle itself: nothing but the GPU, and nothing but the host."""
+    full = simulated(Program(gpu=1, host=1e-9, variation=0), 3, 40, seed=1)
+    assert full == pytest.approx([3, 3, 3], rel=0.02)
+    idle = simulated(Program(gpu=1e-9, host=1, variation=0), 3, 40, seed=1)
+    assert idle == pytest.approx([1, 1, 1], rel=0.02)
+
+
+def test_four_and_eight_are_forecast_from_one_and_two() -> None:
+    found = held_out(dataset_of(PROGRAMS, (1, 2, 4, 8)))
+    assert len(found) == 6
+    assert np.median([each.error for each in found]) < 0.08
+    assert all(each.covered for each in found)
+
+
+def test_two_are_forecast_from_how_busy_one_keeps_the_gpu() -> None:
+    found = from_use(dataset_of(PROGRAMS, (1, 2)))
+    assert len(found) == 3
+    assert np.median([each.error for each in found]) < 0.08
+
+
+def test_what_one_and_two_leave_open_is_said() -> None:
+    """Two instances that hardly meet: without its use, nobody knows when the GPU is full."""
+    programs = {1e4: PROGRAMS[1e4]}
+
+    def width(busy: bool) -> float:
+        model = gc.fit(dataset_of(programs, (1, 2), busy=busy))
+        found = shared_forecasts(model, [1e4], [8])
+        return float(np.log(found.speedup_high / found.speedup_low)[0])
+
+    assert width(False) > 1.3 * width(True)
+
+
+def test_the_fit_of_one_instance_is_not_touched_by_several(tmp_path: Path) -> None:
+    alone = gc.fit(dataset_of(PROGRAMS, (1,)))
+    both = gc.fit(dataset_of(PROGRAMS, (1, 2)))
+    assert alone.sharing is None
+    assert both.sharing is not None
+    n, one = np.array(SIZES), np.ones(3)
+    np.testing.assert_allclose(alone.seconds(n, one), both.seconds(n, one), rtol=0.02)
+    both.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    first, second = (shared_forecasts(each, SIZES, [4, 4, 4]) for each in (both, again))
+    np.testing.assert_array_equal(first.seconds, second.seconds)
+    with pytest.raises(InputError, match="knows nothing of several instances on one GPU"):
+        shared_forecasts(alone, [1e4], [2])
+
+
+def test_instances_together_are_as_fast_as_their_rates_add_up_to() -> None:
+    (step,) = dataset_of({1e4: PROGRAMS[1e4]}, (2,)).shared_steps[:1]
+    changed = step.model_copy(update={"seconds": [1.0, 1.0, 3.0, 3.0]})
+    # One step a second and a third of one: two instances of 1.5 s each.
+    assert seconds_of(changed) == pytest.approx(1.5)
+
+
+def test_predict_sets_instances_on_one_gpu_beside_gpus_for_one(run: Run, tmp_path: Path) -> None:
+    model = tmp_path / "toy.json"
+    gc.fit(dataset_of(PROGRAMS, (1, 2))).save(model)
+    status, out, err = run("predict", model, "-n", "1e4", "--gpus", "1/4,1/2,1,2", "--json")
+    assert status == 0, err
+    rows = only_json(out)["instances"]
+    assert [(row["gpus"], row["instances"]) for row in rows] == [(1, 4), (1, 2), (1, 1), (2, 1)]
+    for row in rows:
+        assert row["steps_per_second"] == pytest.approx(row["instances"] / row["seconds"])
+        assert row["gpu_hours"] == pytest.approx(1e6 * row["gpus"] / row["steps_per_second"] / 3600)
+    assert rows[0]["gain"] > rows[1]["gain"] > rows[2]["gain"] == 1
+    status, out, _ = run("predict", model, "-n", "1e4", "--gpus", "1/4,1")
+    assert status == 0
+    assert "1/4" in out
+
+
+def test_predict_says_what_to_measure_where_nobody_did(run: Run, tmp_path: Path) -> None:
+    model = tmp_path / "toy.json"
+    gc.fit(dataset_of(PROGRAMS, (1,))).save(model)
+    status, _, err = run("predict", model, "-n", "1e4", "--gpus", "1/4,1")
+    assert status == 2
+    assert len(err.splitlines()) == 1
+    assert "--gpus 1/2,1" in err

@@ -1,0 +1,97 @@
+"""Which visits are worth a job, while others are queued; and what jobs leave in their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gpucast as gc
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import Cell
+from gpucast.measure.described.slurm.batches import SHARE, next_batch
+from gpucast.measure.described.slurm.parts import Part
+from gpucast.model.forecaster import Forecaster
+
+SERIES = StepSelection(path="native", program="made up")
+CELLS = [Cell(SERIES, 1000.0 * 2**i, gpus) for i in range(8) for gpus in (1, 2, 4)]
+
+
+def cost(cell: Cell) -> float:
+    """Seconds: a start and the work."""
+    return 1.0 + 1e-4 * cell.n / cell.gpus
+
+
+def chosen(
+    *,
+    queued: list[Cell] | None = None,
+    model: Forecaster | None = None,
+    visits: dict[Cell, int] | None = None,
+    left: float = 1e9,
+    known: bool = True,
+) -> list[Cell]:
+    queued, visits = queued or [], visits or {}
+    open_ = [cell for cell in CELLS if cell not in queued and not visits.get(cell)]
+    return next_batch(CELLS, open_, queued, visits, cost, model, left=left, whole=left, known=known)
+
+
+def test_a_seed_spreads_over_sizes_and_gpu_counts() -> None:
+    seed = chosen(known=False)
+    assert len(seed) >= 6
+    assert len(set(seed)) == len(seed)
+    assert len({cell.gpus for cell in seed}) >= 2
+    assert len({cell.n for cell in seed}) >= 3
+    # Nobody knows what they cost: the cheapest begin.
+    assert seed == sorted(seed, key=lambda cell: cell.n / cell.gpus)
+
+
+def test_while_a_seed_is_queued_nothing_more_is() -> None:
+    assert chosen(queued=chosen(known=False), known=False) == []
+
+
+def test_a_batch_costs_its_share_at_most() -> None:
+    seed = chosen(left=20.0)
+    assert len(seed) >= 1
+    assert sum(map(cost, seed)) <= SHARE * 20.0
+    assert chosen(left=0.5) == []
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Forecaster:
+    """Of the four smallest sizes on one and two GPUs: larger ones are uncertain."""
+    path = tmp_path_factory.mktemp("model") / "steps.csv"
+    rows = [
+        f"{n},{gpus},{1e-4 + 2e-8 * n / gpus * (1 + 0.02 * ((n // 1000 + gpus) % 3))}"
+        for n in (1000, 2000, 4000, 8000)
+        for gpus in (1, 2)
+    ]
+    path.write_text("n,gpus,seconds\n" + "\n".join(rows) + "\n")
+    return gc.fit(gc.read(path))
+
+
+def test_what_is_queued_counts_as_measured(model: Forecaster) -> None:
+    measured = {cell: 1 for cell in CELLS if cell.n <= 8000 and cell.gpus <= 2}
+    first = chosen(model=model, visits=measured, left=40.0)
+    assert first
+    second = chosen(model=model, visits=measured, queued=first, left=40.0)
+    assert not set(first) & set(second)
+    both = chosen(model=model, visits=measured, left=80.0)
+    # Chosen one after the other, as if they had been chosen together.
+    assert both[: len(first)] == first
+
+
+LINE = '{"schema":"gpucast.record/1","kind":"note","text":"%s"}\n'
+
+
+def test_each_line_of_a_part_is_told_once_and_half_a_line_waits(tmp_path: Path) -> None:
+    path = tmp_path / "7.jsonl"
+    part = Part(path)
+    assert list(part.new()) == []
+    with path.open("a") as stream:
+        stream.write(LINE % "one" + (LINE % "two")[:20])
+        stream.flush()
+        assert [record.text for record in part.new()] == ["one"]  # type: ignore[union-attr]
+        stream.write((LINE % "two")[20:] + "no record\n" + LINE % "three")
+        stream.flush()
+        assert [record.text for record in part.new()] == ["two", "three"]  # type: ignore[union-attr]
+    assert list(part.new()) == []
