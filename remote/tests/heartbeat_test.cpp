@@ -50,5 +50,16 @@ TEST(Heartbeat, TakesALateAnswerForAllThatWasSaidBefore) {
   EXPECT_TRUE(heartbeat.stopped());
 }
 
+TEST(Heartbeat, KnowsTheNumbersOfEarlierBeats) {
+  Heartbeat heartbeat;
+  std::byte before = heartbeat.next();
+  for (int beat = 0; beat < 600; ++beat) {
+    const std::byte now = heartbeat.next();
+    EXPECT_EQ(heartbeat.number(0), now);
+    EXPECT_EQ(heartbeat.number(1), before);
+    before = now;
+  }
+}
+
 }  // namespace
 }  // namespace gpucast::remote

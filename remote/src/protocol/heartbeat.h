@@ -5,11 +5,9 @@
 // nothing, and goes on later.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 
 namespace gpucast::remote {
 
@@ -22,24 +20,30 @@ class Heartbeat {
   // The next number to send.
   std::byte next() {
     last_ = last_ == most_number ? 1 : last_ + 1;
-    unanswered_.push_back(last_);
+    ++unanswered_;
     return std::byte{last_};
+  }
+  // That of so many beats ago.
+  std::byte number(std::uint8_t beats_ago) const {
+    return std::byte{
+        static_cast<std::uint8_t>((last_ + most_number - 1 - beats_ago) % most_number + 1)};
   }
   // What the server said. A number that is not awaited says nothing.
   void heard(std::byte answer) {
-    const auto found = std::ranges::find(unanswered_, std::to_integer<std::uint8_t>(answer));
-    if (found != unanswered_.end()) unanswered_.erase(unanswered_.begin(), found + 1);
+    const auto said = std::to_integer<int>(answer);
+    const int beats_ago = (last_ + most_number - said) % most_number;
+    if (said != 0 && beats_ago < unanswered_) unanswered_ = beats_ago;
   }
   // Whether the server, or a direction of the network, is gone: nothing that was said in so many
   // seconds has been answered.
-  bool stopped() const { return unanswered_.size() > most_unanswered; }
+  bool stopped() const { return unanswered_ > most_unanswered; }
 
  private:
   static constexpr std::uint8_t most_number = 255;
-  static constexpr std::size_t most_unanswered = 6;
+  static constexpr int most_unanswered = 6;
 
   std::uint8_t last_ = 0;
-  std::deque<std::uint8_t> unanswered_;
+  int unanswered_ = 0;
 };
 
 }  // namespace gpucast::remote
