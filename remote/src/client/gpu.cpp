@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <deque>
 #include <span>
 #include <utility>
 
@@ -72,12 +71,13 @@ void Gpu::watch(Connection& monitor) noexcept {
   try {
     std::array<std::byte, 64> said{};
     // What was not taken is offered again as it was.
-    std::deque<std::byte> unsent;
+    std::uint8_t unsent = 0;
     for (Heartbeat heartbeat; !heartbeat.stopped();) {
-      unsent.push_back(heartbeat.next());
-      while (!unsent.empty() &&
-             monitor.try_write({&unsent.front(), 1}, {}, MemoryOf::library) == 1)
-        unsent.pop_front();
+      heartbeat.next();
+      for (++unsent; unsent > 0; --unsent) {
+        const std::byte number = heartbeat.number(unsent - 1);
+        if (monitor.try_write({&number, 1}, {}, MemoryOf::library) != 1) break;
+      }
       const auto next_beat = Clock::now() + beat_pause;
       do {
         monitor.wait({.read = true}, next_beat);
