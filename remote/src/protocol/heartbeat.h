@@ -24,7 +24,7 @@ class Heartbeat {
     return std::byte{last_};
   }
   // That of so many beats ago.
-  std::byte number(std::uint8_t beats_ago) const {
+  std::byte number(int beats_ago) const {
     return std::byte{
         static_cast<std::uint8_t>((last_ + most_number - 1 - beats_ago) % most_number + 1)};
   }
