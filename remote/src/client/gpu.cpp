@@ -71,7 +71,7 @@ void Gpu::watch(Connection& monitor) noexcept {
   try {
     std::array<std::byte, 64> said{};
     // What was not taken is offered again as it was.
-    std::uint8_t unsent = 0;
+    int unsent = 0;
     for (Heartbeat heartbeat; !heartbeat.stopped();) {
       heartbeat.next();
       for (++unsent; unsent > 0; --unsent) {
