@@ -19,8 +19,8 @@ from gpucast.util.units import long_duration, number, percent
 
 if TYPE_CHECKING:
     from gpucast.design.questions import Question
-    from gpucast.measure.described.campaign import Request as ProgramRequest
     from gpucast.measure.described.dry_run import Plan, PlannedVisit
+    from gpucast.measure.described.request import Request as ProgramRequest
     from gpucast.measure.report import AnswerReport, Report
     from gpucast.measure.store import Store
     from gpucast.measure.work import Watcher
@@ -49,8 +49,9 @@ def command(
     """Measure the program of a description; a second start goes on."""
     from gpucast.cli.progress import progress
     from gpucast.measure.described import reading
-    from gpucast.measure.described.campaign import DescribedCampaign, Request
+    from gpucast.measure.described.campaign import DescribedCampaign
     from gpucast.measure.described.mps import require
+    from gpucast.measure.described.request import Request
     from gpucast.measure.store import Store
 
     if budget is not None and gpu_hours is not None:
@@ -116,7 +117,7 @@ def _through_slurm(
 
 def _refuse_jobs(output: Path) -> None:
     """Cells that jobs are measuring would be measured twice."""
-    from gpucast.measure.described.campaign import beside
+    from gpucast.measure.described.request import beside
 
     folder = beside(str(output), "slurm")
     if any(folder.glob("*_submitted.pkl")):

@@ -64,7 +64,10 @@ def kinds_of(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
 
 
 def typical_of(seconds: NDArray[np.float64], kinds: Ints) -> NDArray[np.bool_]:
-    """Which steps (s) are typical: of a kind that comes again, without outliers and slow first ones."""
+    """Which steps are typical: of a kind that comes again, without outliers and slow first ones.
+
+    ``seconds``: of each step.
+    """
     kept = kinds >= 0
     for kind in np.unique(kinds[kept]):
         own = kinds == kind

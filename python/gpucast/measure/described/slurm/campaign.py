@@ -15,13 +15,8 @@ from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.design.cells import Cell
 from gpucast.errors import InputError
-from gpucast.measure.described.campaign import (
-    HOUR,
-    DescribedCampaign,
-    Request,
-    beside,
-    in_random_order,
-)
+from gpucast.measure.described.campaign import DescribedCampaign
+from gpucast.measure.described.request import HOUR, Request, beside
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.batches import next_batch
 from gpucast.measure.described.slurm.inside import RESERVE_SECONDS
@@ -34,6 +29,7 @@ from gpucast.measure.described.slurm.jobs import (
 from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
+from gpucast.measure.described.visited import in_random_order
 from gpucast.measure.identity import identified
 from gpucast.measure.report import Report
 from gpucast.measure.store import Store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpucast.measure.described.campaign import Request
 from gpucast.measure.described.dry_run import Plan, PlannedVisit
+from gpucast.measure.described.request import Request
 from gpucast.measure.described.slurm.options import Options, Shape, words_of
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
-from gpucast.measure.described.campaign import DescribedCampaign, Request
+from gpucast.measure.described.campaign import DescribedCampaign
+from gpucast.measure.described.request import Request
 from gpucast.measure.described.results import Times
 from gpucast.measure.described.running import FailedRunError
 from gpucast.measure.described.runs import Run, run_of
