@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gpucast.cli import measure_program, options
 from gpucast.cli.measure_program import terminated_as_interrupted
+from gpucast.cli.measure_tables import print_own
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.cli.until import questions
 from gpucast.errors import InputError
 from gpucast.util.gpu_shares import GpuShare, parted
-from gpucast.util.tables import print_table
-from gpucast.util.units import percent
-
-if TYPE_CHECKING:
-    from gpucast.measure.report import Report
 
 
 def command(
@@ -216,7 +212,7 @@ def command(
     if json:
         print_json(report.to_dict())
     else:
-        _print(report)
+        print_own(report)
     if report.failed:
         raise typer.Exit(1)
 
@@ -262,31 +258,3 @@ def _launcher(text: str | None) -> str | None:
     if text is not None and "{ranks}" not in text:
         raise InputError(f"{text!r} lacks {{ranks}}, the number of processes", field="launcher")
     return text
-
-
-def _print(report: Report) -> None:
-    print_table(
-        ["path", "status", "measured", "there before", "failed", "transfers", "machine"],
-        [
-            [p.path, p.status, p.measured, p.skipped, p.failed, p.transfers, p.machine]
-            for p in report.paths
-        ],
-        "llrrrrl",
-    )
-    measure_program.print_answers(report)
-    if not report.fits:
-        return
-    print()
-    print_table(
-        ["path", "schedule", "kernel", "memory", "cells", "model", "median", "95 %"],
-        [
-            [
-                *(fit.path, fit.schedule, fit.kernel, fit.memory, fit.cells),
-                fit.model or fit.why_not,
-                percent(fit.median_relative_error),
-                percent(fit.p95_relative_error),
-            ]
-            for fit in report.fits
-        ],
-        "llllrlrr",
-    )
