@@ -34,7 +34,8 @@ def test_a_dry_run_shows_jobs_and_the_visits_of_each(run: Run, tmp_path: Path) -
 MISTAKES = [
     (("--slurm", "--partition=gpu"), "missing: --time"),
     (("--slurm", "--time=1:00:00 --array=1-4"), "--array cannot be given"),
-    (("--slurm", OPTIONS, "--cancel"), "leave --slurm out"),
+    (("--slurm", OPTIONS, "--cancel"), "--cancel: is not for --slurm"),
+    (("--slurm", OPTIONS, "--trace"), "--trace: is not for --slurm"),
     (("--slurm", OPTIONS), "no sbatch here"),
     (("--cancel",), "no sbatch here"),
 ]
