@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
-from gpucast.measure.described.slurm.batches import SHARE, next_batch
+from gpucast.measure.described.runs import Run
+from gpucast.measure.described.slurm.batches import SHARE, by_shape, next_batch, within_limit
 from gpucast.measure.described.slurm.parts import Part
 from gpucast.model.forecaster import Forecaster
 
@@ -95,3 +98,31 @@ def test_each_line_of_a_part_is_told_once_and_half_a_line_waits(tmp_path: Path) 
         stream.flush()
         assert [record.text for record in part.new()] == ["two", "three"]  # type: ignore[union-attr]
     assert list(part.new()) == []
+
+
+def run_of_cell(cell: Cell, nodes: int = 1) -> Run:
+    return Run(cell, ("true",), {}, (), None, nodes, f"{cell.n} {cell.gpus}")
+
+
+def test_a_job_makes_runs_that_ask_for_the_same() -> None:
+    runs = [run_of_cell(cell, nodes=max(1, cell.gpus // 2)) for cell in CELLS]
+    groups = by_shape(runs)
+    assert [{(run.cell.gpus, run.nodes) for run in group} for group in groups] == [
+        {(1, 1)}, {(2, 1)}, {(4, 2)}
+    ]  # fmt: skip
+    assert [run.cell.n for run in groups[0]] == [1000.0 * 2**i for i in range(8)]
+
+
+@given(st.lists(st.floats(0.1, 50.0), min_size=1, max_size=len(CELLS)))
+def test_visits_of_a_job_end_within_its_limit_but_for_a_longer_one(taken: list[float]) -> None:
+    runs = [run_of_cell(cell) for cell in CELLS[: len(taken)]]
+    seconds = dict(zip(CELLS, taken, strict=False))
+    jobs = list(within_limit(runs, seconds.__getitem__, 40.0))
+    assert [run for job in jobs for run in job] == runs
+    totals = [sum(seconds[run.cell] for run in job) for job in jobs]
+    assert all(total <= 40.0 or len(job) == 1 for total, job in zip(totals, jobs, strict=True))
+    # None of them has room for the first of the next.
+    assert all(
+        total + seconds[later[0].cell] > 40.0
+        for total, later in zip(totals, jobs[1:], strict=False)
+    )

@@ -1,4 +1,4 @@
-"""Which visits are worth a job next, where a budget is shared out.
+"""Which visits are worth a job next, where a budget is shared out, and which go into one job.
 
 A batch is chosen before the one before it has come home. In a linearised fit what a visit tells
 does not depend on its outcome, so visits that are queued count as measured: the design is told of
@@ -10,7 +10,7 @@ refinement have 40 % of the budget at most, and the rest confirms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from gpucast.design.next_cells import Ask, next_cells
 from gpucast.design.optimal import START, start_design
 from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
+from gpucast.measure.described.runs import Run
+from gpucast.measure.described.slurm.options import Shape
 from gpucast.measure.rounds import MOST_CELLS
 from gpucast.model.forecaster import Forecaster
 
@@ -64,6 +66,34 @@ def next_batch(
     if found is None:
         return [] if queued else _seed(cells, among, queued, visits, costs, budget, known)
     return found
+
+
+def by_shape(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs that one job may make, in their order: those that ask for the same."""
+    shapes: dict[Shape, list[Run]] = {}
+    for run in runs:
+        shapes.setdefault(Shape.of(run), []).append(run)
+    return list(shapes.values())
+
+
+def within_limit(
+    runs: Sequence[Run], seconds: Callable[[Cell], float], limit: float
+) -> Iterator[list[Run]]:
+    """As many runs together as take no longer than a job may, at least one.
+
+    ``seconds``: of a visit, 0 where nobody knows; ``limit``: of a job.
+    """
+    some: list[Run] = []
+    taken = 0.0
+    for run in runs:
+        cost = seconds(run.cell)
+        if some and taken + cost > limit:
+            yield some
+            some, taken = [], 0.0
+        some.append(run)
+        taken += cost
+    if some:
+        yield some
 
 
 def _seed(
