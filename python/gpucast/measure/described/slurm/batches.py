@@ -11,6 +11,7 @@ refinement have 40 % of the budget at most, and the rest confirms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,12 +21,17 @@ from gpucast.design.optimal import START, start_design
 from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.slurm.options import Shape
+from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Shape
 from gpucast.measure.rounds import MOST_CELLS
 from gpucast.model.forecaster import Forecaster
 
+T = TypeVar("T")
+
 SHARE = 0.4
 """Of the whole budget, that one batch may cost."""
+
+_FILL = 0.8
+"""Of the time that a job has for visits, by what these are expected to take."""
 
 _NOTHING = 1e-6
 """Cost of what is queued, relative to the cheapest visit."""
@@ -77,20 +83,21 @@ def by_shape(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def within_limit(
-    runs: Sequence[Run], seconds: Callable[[Cell], float], limit: float
-) -> Iterator[list[Run]]:
-    """As many runs together as take no longer than a job may, at least one.
+    visits: Iterable[T], seconds: Callable[[T], float], limit: float
+) -> Iterator[list[T]]:
+    """As many visits together as a job's time limit lets end, at least one.
 
-    ``seconds``: of a visit, 0 where nobody knows; ``limit``: of a job.
+    ``seconds``: of a visit, 0 where nobody knows; ``limit``: of a job, in seconds.
     """
-    some: list[Run] = []
+    most = _FILL * (limit - RESERVE_SECONDS)
+    some: list[T] = []
     taken = 0.0
-    for run in runs:
-        cost = seconds(run.cell)
-        if some and taken + cost > limit:
+    for visit in visits:
+        cost = seconds(visit)
+        if some and taken + cost > most:
             yield some
             some, taken = [], 0.0
-        some.append(run)
+        some.append(visit)
         taken += cost
     if some:
         yield some

@@ -19,7 +19,6 @@ from gpucast.measure.described.campaign import DescribedCampaign
 from gpucast.measure.described.request import HOUR, Request, beside
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.batches import by_shape, next_batch, within_limit
-from gpucast.measure.described.slurm.inside import RESERVE_SECONDS
 from gpucast.measure.described.slurm.jobs import (
     Jobs,
     LiveJob,
@@ -41,7 +40,6 @@ MOST_JOBS = 8
 
 POLL_SECONDS = 0.5
 _AGAIN_SECONDS = 20.0  # after sbatch failed
-_FILL = 0.8  # of a job's time limit, by what its visits are expected to take
 
 
 class SlurmCampaign(DescribedCampaign):
@@ -301,9 +299,12 @@ class SlurmCampaign(DescribedCampaign):
     def _in_time(self, runs: Sequence[Run]) -> Iterable[list[Run]]:
         """As many together as a job's time limit lets end, as far as their costs are known."""
         assert self._options is not None
-        limit = _FILL * (self._options.seconds - RESERVE_SECONDS)
         known = self._costs.are_known
-        return within_limit(runs, self._costs.seconds if known else lambda _: 0.0, limit)
+        return within_limit(
+            runs,
+            lambda run: self._costs.seconds(run.cell) if known else 0.0,
+            self._options.seconds,
+        )
 
     def _batch(self) -> Iterable[tuple[int, list[Run]]]:
         """What tells most for what is left of the budget, once half of the last batch is home."""
