@@ -15,6 +15,7 @@ import typer
 from gpucast.cli.measure_tables import print_described
 from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError, Terminated
+from gpucast.util.gpu_shares import share_text
 from gpucast.util.units import long_duration, number
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
             [f"{name}={shlex.quote(value)}" for name, value in visit.environment.items()]
             + [shlex.quote(word) for word in visit.words]
         )
-        share = f"{visit.gpus}/{visit.instances}" if visit.instances > 1 else visit.gpus
+        share = share_text(visit.gpus, visit.instances)
         what = f"n={number(visit.n)} gpus={share} visit {visit.number}"
         print(f"{indent}{what}: {words}{cost}")
 
