@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -154,10 +154,12 @@ def command(
     from gpucast.measure.work import Request
 
     if program is not None:
-        _refuse_of_own(
-            paths=paths, schedules=schedules, kernels=kernels, memory=memory, cell_time=cell_time,
-            launcher=launcher, secret_file=secret_file, no_transfers=None if transfers else True,
-        )  # fmt: skip
+        of_own = {
+            "paths": paths, "schedules": schedules, "kernels": kernels, "memory": memory,
+            "cell-time": cell_time, "launcher": launcher, "secret-file": secret_file,
+            "no-transfers": None if transfers else True,
+        }  # fmt: skip
+        _refuse(of_own, "is of gpucast's own programs; the description says it of another")
         measure_program.command(
             program,
             output,
@@ -181,9 +183,7 @@ def command(
         "gpu-hours": gpu_hours, "trace": trace or None, "dry-run": dry_run or None,
         "mps": mps or None, "slurm": slurm, "cancel": cancel or None,
     }  # fmt: skip
-    for name, given in of_program.items():
-        if given is not None:
-            raise InputError("is of --program PROGRAM.yaml", field=f"--{name}")
+    _refuse(of_program, "is of --program PROGRAM.yaml")
     if output is None:
         raise InputError("missing: the file of records", field="-o")
     request = Request(
@@ -217,14 +217,11 @@ def command(
         raise typer.Exit(1)
 
 
-def _refuse_of_own(**given: object) -> None:
-    """Options that say something of gpucast's own programs only."""
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Options that are of the other kind of program: those by name that are not None."""
     for name, value in given.items():
         if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(
-                "is of gpucast's own programs; the description says it of another", field=option
-            )
+            raise InputError(why, field=f"--{name}")
 
 
 def _whole(

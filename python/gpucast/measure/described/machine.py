@@ -13,7 +13,7 @@ from gpucast.measure.described import allocation
 
 
 def facts_here(path: str) -> Machine:
-    """What is known of it; in an allocation of several nodes ``host`` is the cluster."""
+    """What is known of it; in an allocation of Slurm's ``host`` is the cluster."""
     where = paths.HOST if path == "host" else paths.NATIVE
     try:
         facts = programs.probe(where, None)
