@@ -8,6 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from gpucast.util.units import percent
+
 WORSE = 0.05
 """A group is worse where fewer bootstrap samples say that it is not."""
 
@@ -73,7 +75,7 @@ def text(found: Sequence[Found]) -> str:
     lines = [
         "# The design against the grid",
         "",
-        f"**How near are forecasts from {shares[0]:.0%} of the grid's GPU time?** Over "
+        f"**How near are forecasts from {percent(shares[0], 0)} of the grid's GPU time?** Over "
         f"{len(large)} groups of recorded steps the median error of held-out cells is "
         f"**{ratio:.2f} times** (± {error:.2f}) that of the whole grid, which visits each cell "
         f"once; in {fine} of the groups it is no worse beyond chance. As much GPU time for cells "
@@ -139,13 +141,13 @@ def _in_short(found: Sequence[Found], way: str) -> list[str]:
     visited = np.median([each.visited[way] / each.visited["grid"] for each in found])
     of_grid = way == "grid"
     return [
-        "all" if of_grid else f"{found[0].share:.0%}",
+        "all" if of_grid else percent(found[0].share, 0) or "",
         _NAMES[way],
         f"{len(found)}",
         "1" if of_grid else f"{ratio:.2f} ± {error:.2f}",
         "" if of_grid else f"{fine}",
         _percent(float(np.median([each.median(way) for each in found]))),
-        f"{visited:.0%}",
+        percent(float(visited), 0) or "",
     ]
 
 
@@ -173,7 +175,7 @@ def draw(found: Sequence[Found], path: Path) -> None:
         xlim=ends,
         ylim=ends,
         xlabel="whole grid: median error of held-out cells (%)",
-        ylabel=f"design, {share:.0%} of its GPU time (%)",
+        ylabel=f"design, {percent(share, 0)} of its GPU time (%)",
     )
     axes.legend(frameon=False)
     figure.savefig(path, dpi=130)

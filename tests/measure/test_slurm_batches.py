@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
-from gpucast.measure.described.slurm.batches import SHARE, next_batch
+from gpucast.measure.described.runs import Run
+from gpucast.measure.described.slurm.batches import SHARE, by_shape, next_batch, within_limit
 from gpucast.measure.described.slurm.parts import Part
 from gpucast.model.forecaster import Forecaster
 
@@ -95,3 +98,28 @@ def test_each_line_of_a_part_is_told_once_and_half_a_line_waits(tmp_path: Path) 
         stream.flush()
         assert [record.text for record in part.new()] == ["two", "three"]  # type: ignore[union-attr]
     assert list(part.new()) == []
+
+
+def run_of_cell(cell: Cell, nodes: int = 1) -> Run:
+    return Run(cell, ("true",), {}, (), None, nodes, f"{cell.n} {cell.gpus}")
+
+
+def test_a_job_makes_runs_that_ask_for_the_same() -> None:
+    runs = [run_of_cell(cell, nodes=max(1, cell.gpus // 2)) for cell in CELLS]
+    groups = by_shape(runs)
+    assert [{(run.cell.gpus, run.nodes) for run in group} for group in groups] == [
+        {(1, 1)}, {(2, 1)}, {(4, 2)}
+    ]  # fmt: skip
+    assert [run.cell.n for run in groups[0]] == [1000.0 * 2**i for i in range(8)]
+
+
+@given(st.lists(st.floats(0.1, 50.0), min_size=1, max_size=len(CELLS)))
+def test_visits_of_a_job_end_within_its_limit_but_for_a_longer_one(taken: list[float]) -> None:
+    most = 0.8 * (140.0 - 90.0)  # of what a limit of 140 s leaves
+    jobs = list(within_limit(range(len(taken)), taken.__getitem__, 140.0))
+    assert [visit for job in jobs for visit in job] == list(range(len(taken)))
+    totals = [sum(taken[visit] for visit in job) for job in jobs]
+    assert all(total <= most or len(job) == 1 for total, job in zip(totals, jobs, strict=True))
+    # None of them has room for the first of the next.
+    rows = zip(totals, jobs[1:], strict=False)
+    assert all(total + taken[later[0]] > most for total, later in rows)

@@ -191,13 +191,21 @@ def test_a_job_that_slurm_puts_back_goes_on_where_it_was(cluster: Cluster, tmp_p
     assert visits(path) == grid([1000, 2000, 4000], [2])
 
 
-def test_jobs_wait_for_a_drained_node_and_cancel_ends_them(
+def waiting_for_a_node(
     cluster: Cluster, tmp_path: Path
-) -> None:
+) -> tuple[Path, Path, subprocess.Popen[str]]:
+    """The description, the file, and a campaign whose two jobs wait for a node that is drained."""
     program, path = described(tmp_path), tmp_path / "data.jsonl"
     cluster.drain()
     process = start_measuring("--program", program, *SLURM, "-o", path)
     until(lambda: len(submitted(path)) == 2, process)
+    return program, path, process
+
+
+def test_jobs_wait_for_a_drained_node_and_cancel_ends_them(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    program, path, process = waiting_for_a_node(cluster, tmp_path)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == 130
@@ -221,10 +229,7 @@ def test_jobs_wait_for_a_drained_node_and_cancel_ends_them(
 def test_jobs_of_a_client_that_was_killed_before_any_record_are_taken_over(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    program, path = described(tmp_path), tmp_path / "data.jsonl"
-    cluster.drain()
-    process = start_measuring("--program", program, *SLURM, "-o", path)
-    until(lambda: len(submitted(path)) == 2, process)
+    program, path, process = waiting_for_a_node(cluster, tmp_path)
     process.kill()
     process.communicate(timeout=HANG)
     jobs = set(submitted(path))

@@ -8,6 +8,11 @@ import pytest
 
 from command_line import Run, assert_refused, only_json
 from described_programs import described
+from gpucast.measure.described import reading
+from gpucast.measure.described.dry_run import Plan, PlannedVisit
+from gpucast.measure.described.request import Request
+from gpucast.measure.described.slurm.dry_run import jobs_of
+from gpucast.measure.described.slurm.options import parse
 
 OPTIONS = "--partition=gpu --time=1:00:00"
 
@@ -31,10 +36,22 @@ def test_a_dry_run_shows_jobs_and_the_visits_of_each(run: Run, tmp_path: Path) -
     assert len(plan["visits"]) == 12
 
 
+def test_a_dry_run_cuts_jobs_at_their_time_limit_as_a_campaign_does(tmp_path: Path) -> None:
+    program = reading.read(described(tmp_path))
+    request = Request(program, reading.runs_of(program, [1000.0], [1]))
+    visits = [
+        PlannedVisit(1000.0, 1, 1, 1, ["true"], {}, seconds) for seconds in (100.0, 60.0, 60.0)
+    ]
+    jobs = jobs_of(Plan(visits, 0, False), request, parse("--time=5:00"))
+    # Of 300 s, 210 are for visits, and four fifths of these are counted on: 168.
+    assert [[visit.seconds for visit in job.visits] for job in jobs] == [[100.0, 60.0], [60.0]]
+
+
 MISTAKES = [
     (("--slurm", "--partition=gpu"), "missing: --time"),
     (("--slurm", "--time=1:00:00 --array=1-4"), "--array cannot be given"),
-    (("--slurm", OPTIONS, "--cancel"), "leave --slurm out"),
+    (("--slurm", OPTIONS, "--cancel"), "--cancel: is not for --slurm"),
+    (("--slurm", OPTIONS, "--trace"), "--trace: is not for --slurm"),
     (("--slurm", OPTIONS), "no sbatch here"),
     (("--cancel",), "no sbatch here"),
 ]

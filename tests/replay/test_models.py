@@ -21,9 +21,9 @@ from gpucast.replay.program import Operation
 from gpucast.replay.skeletons import step_costs
 from gpucast.replay.what_if import trace_on_path, traced_programs
 from gpucast.replay.workload import Traced, workload_of
+from gpucast.traces.finding_steps import find_steps
 from gpucast.traces.parts import StepParts, parts_of
 from gpucast.traces.records import record_of
-from gpucast.traces.steps import find_steps
 from gpucast.traces.trace import RunDescription, Trace
 from gpucast.traces.writing import write
 from made_traces import MadeTrace

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpucast.replay.forecast import native_seconds
 from gpucast.replay.from_trace import program_of
+from gpucast.replay.step_times import native_seconds
 from gpucast.traces import Trace, find_steps, phases
 from gpucast.traces.native_step import native_steps
 from gpucast.traces.reading import read

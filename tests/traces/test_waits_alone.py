@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from gpucast.cli.trace_text import notes
 from gpucast.traces import find_steps, phases, read
-from gpucast.traces.steps import ENOUGH_LIGHT, ProcessSteps
+from gpucast.traces.step_making import ENOUGH_LIGHT
+from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.summary import summarize
 from gpucast.traces.trace import Trace
 from gpucast.traces.writing import write

@@ -9,7 +9,7 @@ import numpy as np
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration, size
+from gpucast.util.units import change, duration, size
 
 if TYPE_CHECKING:
     from gpucast.transfers.contention import Contention
@@ -99,10 +99,10 @@ def _print_forecasts(found: Contention) -> None:
                 f"{each.measured.copy[0]}>{each.measured.copy[1]}",
                 duration(each.measured.seconds.value),
                 duration(each.left_out),
-                f"{100 * each.error:+.1f} %",
+                change(each.error, 1),
                 each.limit,
                 duration(each.seconds),
-                f"{100 * each.fitted_error:+.1f} %",
+                change(each.fitted_error, 1),
             ]
             for each in found.forecasts
         ],

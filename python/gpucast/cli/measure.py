@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gpucast.cli import measure_program, options
 from gpucast.cli.measure_program import terminated_as_interrupted
+from gpucast.cli.measure_tables import print_own
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.cli.until import questions
 from gpucast.errors import InputError
 from gpucast.util.gpu_shares import GpuShare, parted
-from gpucast.util.tables import print_table
-from gpucast.util.units import percent
-
-if TYPE_CHECKING:
-    from gpucast.measure.report import Report
 
 
 def command(
@@ -158,10 +154,12 @@ def command(
     from gpucast.measure.work import Request
 
     if program is not None:
-        _refuse_of_own(
-            paths=paths, schedules=schedules, kernels=kernels, memory=memory, cell_time=cell_time,
-            launcher=launcher, secret_file=secret_file, no_transfers=None if transfers else True,
-        )  # fmt: skip
+        of_own = {
+            "paths": paths, "schedules": schedules, "kernels": kernels, "memory": memory,
+            "cell-time": cell_time, "launcher": launcher, "secret-file": secret_file,
+            "no-transfers": None if transfers else True,
+        }  # fmt: skip
+        _refuse(of_own, "is of gpucast's own programs; the description says it of another")
         measure_program.command(
             program,
             output,
@@ -185,9 +183,7 @@ def command(
         "gpu-hours": gpu_hours, "trace": trace or None, "dry-run": dry_run or None,
         "mps": mps or None, "slurm": slurm, "cancel": cancel or None,
     }  # fmt: skip
-    for name, given in of_program.items():
-        if given is not None:
-            raise InputError("is of --program PROGRAM.yaml", field=f"--{name}")
+    _refuse(of_program, "is of --program PROGRAM.yaml")
     if output is None:
         raise InputError("missing: the file of records", field="-o")
     request = Request(
@@ -216,19 +212,16 @@ def command(
     if json:
         print_json(report.to_dict())
     else:
-        _print(report)
+        print_own(report)
     if report.failed:
         raise typer.Exit(1)
 
 
-def _refuse_of_own(**given: object) -> None:
-    """Options that say something of gpucast's own programs only."""
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Options that are of the other kind of program: those by name that are not None."""
     for name, value in given.items():
         if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(
-                "is of gpucast's own programs; the description says it of another", field=option
-            )
+            raise InputError(why, field=f"--{name}")
 
 
 def _whole(
@@ -262,31 +255,3 @@ def _launcher(text: str | None) -> str | None:
     if text is not None and "{ranks}" not in text:
         raise InputError(f"{text!r} lacks {{ranks}}, the number of processes", field="launcher")
     return text
-
-
-def _print(report: Report) -> None:
-    print_table(
-        ["path", "status", "measured", "there before", "failed", "transfers", "machine"],
-        [
-            [p.path, p.status, p.measured, p.skipped, p.failed, p.transfers, p.machine]
-            for p in report.paths
-        ],
-        "llrrrrl",
-    )
-    measure_program.print_answers(report)
-    if not report.fits:
-        return
-    print()
-    print_table(
-        ["path", "schedule", "kernel", "memory", "cells", "model", "median", "95 %"],
-        [
-            [
-                *(fit.path, fit.schedule, fit.kernel, fit.memory, fit.cells),
-                fit.model or fit.why_not,
-                percent(fit.median_relative_error),
-                percent(fit.p95_relative_error),
-            ]
-            for fit in report.fits
-        ],
-        "llllrlrr",
-    )

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gpucast.cli.measure_tables import print_described
 from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError, Terminated
-from gpucast.util.tables import print_table
-from gpucast.util.units import long_duration, number, percent
+from gpucast.util.gpu_shares import share_text
+from gpucast.util.units import long_duration, number
 
 if TYPE_CHECKING:
     from gpucast.design.questions import Question
-    from gpucast.measure.described.campaign import Request as ProgramRequest
     from gpucast.measure.described.dry_run import Plan, PlannedVisit
-    from gpucast.measure.report import AnswerReport, Report
+    from gpucast.measure.described.request import Request as ProgramRequest
+    from gpucast.measure.report import Report
     from gpucast.measure.store import Store
     from gpucast.measure.work import Watcher
     from gpucast.util.gpu_shares import GpuShare
@@ -49,8 +50,9 @@ def command(
     """Measure the program of a description; a second start goes on."""
     from gpucast.cli.progress import progress
     from gpucast.measure.described import reading
-    from gpucast.measure.described.campaign import DescribedCampaign, Request
+    from gpucast.measure.described.campaign import DescribedCampaign
     from gpucast.measure.described.mps import require
+    from gpucast.measure.described.request import Request
     from gpucast.measure.store import Store
 
     if budget is not None and gpu_hours is not None:
@@ -62,17 +64,7 @@ def command(
     if mps and not dry_run:
         require()
     request = Request(program, runs, visits, budget, gpu_hours, machine, until, trace)
-    if any(run.cell.instances > 1 for run in runs):
-        if request.chooses:
-            message = "of several instances on one GPU all are measured: no budget, no --until"
-            raise InputError(message, field="gpus")
-        for given, name in ((slurm is not None, "--slurm"), (trace, "--trace")):
-            if given:
-                message = "is not for several instances on one GPU (--gpus 1/2)"
-                raise InputError(message, field=name)
-    if slurm is not None and (cancel or trace):
-        what = "--cancel" if cancel else "--trace"
-        raise InputError("is not for --slurm; leave one of them out", field=what)
+    _check(request, slurm=slurm is not None, cancel=cancel)
     if dry_run:
         _show(request, output, as_json, slurm)
         return
@@ -92,9 +84,24 @@ def command(
     if as_json:
         print_json(report.to_dict())
     else:
-        _print(report)
+        print_described(report)
     if report.failed and not cancel:
         raise typer.Exit(1)
+
+
+def _check(request: ProgramRequest, *, slurm: bool, cancel: bool) -> None:
+    """Options that do not go together."""
+    if any(run.cell.instances > 1 for run in request.runs):
+        if request.chooses:
+            message = "of several instances on one GPU all are measured: no budget, no --until"
+            raise InputError(message, field="gpus")
+        for given, name in ((slurm, "--slurm"), (request.trace, "--trace")):
+            if given:
+                message = "is not for several instances on one GPU (--gpus 1/2)"
+                raise InputError(message, field=name)
+    for given, name in ((cancel, "--cancel"), (request.trace, "--trace")):
+        if slurm and given:
+            raise InputError("is not for --slurm; leave one of them out", field=name)
 
 
 def _through_slurm(
@@ -116,7 +123,7 @@ def _through_slurm(
 
 def _refuse_jobs(output: Path) -> None:
     """Cells that jobs are measuring would be measured twice."""
-    from gpucast.measure.described.campaign import beside
+    from gpucast.measure.described.request import beside
 
     folder = beside(str(output), "slurm")
     if any(folder.glob("*_submitted.pkl")):
@@ -173,7 +180,7 @@ def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
             [f"{name}={shlex.quote(value)}" for name, value in visit.environment.items()]
             + [shlex.quote(word) for word in visit.words]
         )
-        share = f"{visit.gpus}/{visit.instances}" if visit.instances > 1 else visit.gpus
+        share = share_text(visit.gpus, visit.instances)
         what = f"n={number(visit.n)} gpus={share} visit {visit.number}"
         print(f"{indent}{what}: {words}{cost}")
 
@@ -188,50 +195,3 @@ def _total(plan: Plan) -> str:
     if plan.chosen:
         text += "; of these the ones that tell most, in an order chosen on the way"
     return text
-
-
-def print_answers(report: Report) -> None:
-    """Of each question what is known, whether that is enough, and what more would take."""
-    if not report.answers:
-        return
-    print()
-    several = len({(each.path, each.series) for each in report.answers}) > 1
-    for each in report.answers:
-        which = f"{each.path} {each.series}: " if several else ""
-        print(f"{which}{each.answer.question}? {each.answer.text}; {_verdict(each)}")
-
-
-def _verdict(found: AnswerReport) -> str:
-    if found.answer.sure:
-        return "sure enough"
-    if not found.seconds_left or found.gpu_hours_left is None:
-        return "not sure enough, and no few visits of these cells would make it so"
-    return (
-        f"not sure enough: about {long_duration(found.seconds_left)} more "
-        f"({found.gpu_hours_left:.2g} GPU hours)"
-    )
-
-
-def _print(report: Report) -> None:
-    print_table(
-        ["path", "status", "measured", "there before", "failed", "GPU hours", "machine"],
-        [
-            [p.path, p.status, p.measured, p.skipped, p.failed, f"{p.gpu_hours:.3g}", p.machine]
-            for p in report.paths
-        ],
-        "llrrrrl",
-    )
-    print_answers(report)
-    print()
-    print_table(
-        ["program", "case", "cells", "model", "median", "95 %"],
-        [
-            [
-                *(fit.program, fit.case, fit.cells, fit.model or fit.why_not),
-                percent(fit.median_relative_error),
-                percent(fit.p95_relative_error),
-            ]
-            for fit in report.fits
-        ],
-        "llrlrr",
-    )

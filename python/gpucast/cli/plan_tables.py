@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gpucast.cli.output import EXTRAPOLATED
 from gpucast.util import JsonObject
+from gpucast.util.gpu_shares import share_text
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration, long_duration, number, percent
+from gpucast.util.units import change, duration, long_duration, number, percent
 
 MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
@@ -251,25 +252,16 @@ def _size(n: float | None, looked_at: JsonObject) -> str:
 
 
 def _where(option: JsonObject) -> str:
-    return f"{_short(option['machine'])} x {_share(option)}"
-
-
-def _share(option: JsonObject) -> str:
-    """GPUs of a job: ``2``, ``1/4``."""
-    return f"1/{option['instances']}" if option["instances"] > 1 else str(option["gpus"])
+    return f"{_short(option['machine'])} x {share_text(option['gpus'], option['instances'])}"
 
 
 def _money(value: float) -> str:
     return f"{value:.2f}" if value >= 0.995 or value == 0 else f"{value:.3g}"
 
 
-def _signed(share: float | None) -> str | None:
-    return None if share is None else f"{100 * share:+.0f} %"
-
-
 def _extra(other: JsonObject, what: str, less: str) -> tuple[str | None, str | None, str | None]:
     """What an option takes more, the interval of that, and the probability that it takes less."""
-    middle, low, high = (_signed(other[f"extra_{what}{end}"]) for end in ("", "_low", "_high"))
+    middle, low, high = (change(other[f"extra_{what}{end}"]) for end in ("", "_low", "_high"))
     known = None if low is None else f"{low} ... {high}"
     return middle, known, percent(other[f"probability_{less}"], 0)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpucast.cli import options
 from gpucast.cli.output import print_marked
 from gpucast.util import JsonObject
+from gpucast.util.gpu_shares import share_text
 from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def show(rows: Sequence[JsonObject], interval: str) -> None:
         [
             [
                 *(row["model"], number(row["n"])),
-                f"1/{row['instances']}" if row["instances"] > 1 else row["gpus"],
+                share_text(row["gpus"], row["instances"]),
                 f"{row['instances']}{', MPS' if row['mps'] else ''}",
                 duration(row["seconds"]),
                 f"{duration(row['low'])} ... {duration(row['high'])}",

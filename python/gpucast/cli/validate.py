@@ -9,7 +9,7 @@ import typer
 from gpucast.cli import options
 from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.data.selection import ANY, StepSelection
-from gpucast.util.units import duration, number, percent
+from gpucast.util.units import change, duration, number, percent
 
 
 @options.with_selection
@@ -38,7 +38,7 @@ def command(
             [
                 *(number(cell["n"]), cell["gpus"]),
                 *(duration(cell[key]) for key in ("measured", "predicted")),
-                f"{100 * cell['relative_error']:+.1f} %",
+                change(cell["relative_error"], 1),
                 "yes" if cell["covered"] else "no",
             ]
             for cell in cells

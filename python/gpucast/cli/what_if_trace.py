@@ -63,7 +63,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
     """
     from gpucast.replay.what_if import trace_on_path
     from gpucast.traces import read
-    from gpucast.traces.steps import find_steps
+    from gpucast.traces.finding_steps import find_steps
 
     for name, value in (("-n", asked.size), ("--from-name", asked.from_name)):
         if value is not None:

@@ -15,7 +15,7 @@ from gpucast.model.files import load_model
 from gpucast.plots import steps
 from gpucast.plots.step_series import series_of
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration
+from gpucast.util.units import change, duration
 
 DATA = "h200-x4"
 SHOWN_SIZES = (1000, 8000, 32768, 110592)
@@ -116,9 +116,9 @@ def _tell(kind: StepSelection, found: Beside) -> None:
                 gpus,
                 duration(found.first[i]),
                 duration(found.second[i]),
-                _signed(found.extra[i]),
+                change(found.extra[i], 1),
                 duration(found.expected[i]),
-                _signed(found.error[i]),
+                change(found.error[i], 1),
             ]
             for i, (n, gpus) in enumerate(found.cells)
             if n in SHOWN_SIZES
@@ -140,8 +140,8 @@ def _tell(kind: StepSelection, found: Beside) -> None:
     off = float(np.median(found.error))
     print(
         f"\nThe forecast is {100 * abs(off):.0f} % too {'high' if off > 0 else 'low'} in the median"
-        f" of {len(found.cells)} cells ({_signed(found.error.min())} ... "
-        f"{_signed(found.error.max())})."
+        f" of {len(found.cells)} cells ({change(found.error.min(), 1)} ... "
+        f"{change(found.error.max(), 1)})."
     )
 
 
@@ -149,7 +149,7 @@ def _best(found: Beside, n: float) -> list[object]:
     (native, first), (remote, second) = (
         found.best(n, seconds) for seconds in (found.first, found.second)
     )
-    return [n, native, duration(first), remote, duration(second), _signed(second / first - 1)]
+    return [n, native, duration(first), remote, duration(second), change(second / first - 1, 1)]
 
 
 def _crossing(found: Beside, gpus: int) -> list[object]:
@@ -158,7 +158,7 @@ def _crossing(found: Beside, gpus: int) -> list[object]:
     return [
         gpus,
         *(_size(size, n[0], n[-1]) for size in found_sizes),
-        _signed(float(np.median(found.error[at]))),
+        change(float(np.median(found.error[at])), 1),
     ]
 
 
@@ -167,7 +167,3 @@ def _size(size: float | None, smallest: float, largest: float) -> str:
     if size is None:
         return f"> {largest:.0f}"
     return f"<= {smallest:.0f}" if size <= smallest else f"{float(f'{size:.3g}'):.0f}"
-
-
-def _signed(share: float) -> str:
-    return f"{100 * share:+.1f} %"

@@ -10,6 +10,7 @@ from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.vocabulary import Schedule
 from gpucast.data.workload import ALL_PAIRS
+from gpucast.util.gpu_shares import share_text
 
 PathKind = Literal["host", "native", "remote"]
 
@@ -52,7 +53,7 @@ class Cell:
     @property
     def share(self) -> str:
         """The GPUs of an instance: ``2``, ``1/4``."""
-        return str(self.gpus) if self.instances == 1 else f"{self.gpus}/{self.instances}"
+        return share_text(self.gpus, self.instances)
 
     @property
     def line(self) -> str:

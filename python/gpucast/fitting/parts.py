@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpucast.data.records import Phases, Step
-from gpucast.model.content import MeasuredParts
+from gpucast.model.scaling_content import MeasuredParts
 
 
 def parts_of(steps: Sequence[Step]) -> MeasuredParts | None:

@@ -22,16 +22,14 @@ from gpucast.model.content import (
     Domain,
     FittedSteps,
     Gpu,
-    MeasuredCells,
     Noise,
     Observed,
     Parameter,
     Quality,
-    Scaling,
-    ScalingComponent,
     Tried,
 )
 from gpucast.model.scaling import ScalingModel
+from gpucast.model.scaling_content import MeasuredCells, Scaling, ScalingComponent
 from gpucast.util.units import number
 
 Array = NDArray[np.float64]

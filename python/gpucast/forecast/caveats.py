@@ -11,7 +11,7 @@ from gpucast.model import lone_count
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
 from gpucast.model.scaling import ScalingModel
-from gpucast.util.units import duration, number, percent
+from gpucast.util.units import change, duration, number, percent
 
 MISFIT = 0.02
 """Relative; a form that is off by less beyond noise is not worth a word beside every forecast."""
@@ -108,7 +108,7 @@ def _missed(
     yield (
         float(np.abs(error[most])),
         f"{cell} took {duration(float(known[worst]))}, the model says "
-        f"{duration(float(found.seconds[worst]))} ({100 * error[most]:+.0f} %)",
+        f"{duration(float(found.seconds[worst]))} ({change(error[most])})",
     )
 
 

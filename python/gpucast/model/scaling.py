@@ -15,7 +15,7 @@ from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.model import lone_count
 from gpucast.model.between import between
-from gpucast.model.content import FittedScaling, TimedCells
+from gpucast.model.content import TimedCells
 from gpucast.model.forecaster import (
     SCHEMA,
     USUAL_GPUS,
@@ -36,6 +36,7 @@ from gpucast.model.intervals import (
     shares_of,
 )
 from gpucast.model.joint import COUNTS_DRAWN, DRAWS, joint_draws, nodes_of, shuffled
+from gpucast.model.scaling_content import FittedScaling
 from gpucast.util.typed_json import to_json
 
 if TYPE_CHECKING:

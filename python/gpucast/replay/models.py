@@ -32,8 +32,9 @@ from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
-from gpucast.model.content import Domain, FittedSteps, SimulatedCell, SimulatedSteps, Source
+from gpucast.model.content import Domain, FittedSteps, Source
 from gpucast.model.scaling import ScalingModel
+from gpucast.model.scaling_content import SimulatedCell, SimulatedSteps
 from gpucast.replay.agreement import MANY_TIMES, repeats, said_of_repeats, shape_of
 from gpucast.replay.forecast import KERNELS, draws_of
 from gpucast.replay.network import Network

@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from gpucast.replay.program import CallProgram, Operation
+from gpucast.replay.program import CallProgram, Operation, Seconds
 from gpucast.replay.step_times import median_seconds, native_seconds
 
 BEHIND: Final = 0.7e-6
@@ -42,12 +42,17 @@ def undisturbed(program: CallProgram, seconds: float) -> CallProgram:
     recorded = native_seconds(program)
     if seconds >= recorded:
         return program
-    kernels = (program.operation == Operation.launch) & ~program.switches
-    delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
+    delay = delays_behind(program)
     program = replace(program, delay=delay, recorded=program.recorded - (recorded - seconds))
     most = MOST * float(np.mean(program.gap + program.cost))
-    calls = longest(lambda less: _calls_shorter(program, less), most, seconds)
+    calls = longest(lambda less: calls_shorter(program, less), most, seconds)
     return delays_shorter(calls, seconds)
+
+
+def delays_behind(program: CallProgram) -> Seconds:
+    """Delays (s) of works, where kernels begin behind their streams' others as natively."""
+    kernels = (program.operation == Operation.launch) & ~program.switches
+    return np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
 
 
 def delays_shorter(program: CallProgram, seconds: float) -> CallProgram:
@@ -66,8 +71,15 @@ def longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> 
     return of(high)
 
 
-def _calls_shorter(program: CallProgram, seconds: float) -> CallProgram:
+def calls_shorter(program: CallProgram, seconds: float, *, tails: bool = False) -> CallProgram:
+    """Every call so many seconds shorter: its gap, then its cost, and with ``tails`` its tail."""
     of_gap = np.minimum(program.gap, seconds)
     of_cost = np.minimum(seconds - of_gap, (1 - LEAST) * program.cost)
-    latency = np.maximum(program.latency - of_cost, LEAST * program.latency)
-    return replace(program, gap=program.gap - of_gap, cost=program.cost - of_cost, latency=latency)
+    of_tail = np.minimum(seconds - of_gap - of_cost, (1 - LEAST) * program.tail) if tails else 0.0
+    return replace(
+        program,
+        gap=program.gap - of_gap,
+        cost=program.cost - of_cost,
+        tail=program.tail - of_tail,
+        latency=np.maximum(program.latency - of_cost, LEAST * program.latency),
+    )

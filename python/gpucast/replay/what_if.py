@@ -12,7 +12,8 @@ from gpucast.replay.network import Network
 from gpucast.replay.program import CallProgram, Operation
 from gpucast.replay.refused import refused_calls
 from gpucast.replay.skeletons import step_costs
-from gpucast.traces.steps import Steps, find_steps
+from gpucast.traces.finding_steps import find_steps
+from gpucast.traces.steps import Steps
 from gpucast.traces.trace import Trace
 
 MOST_CALLS_AT_ONCE = 400_000

@@ -17,10 +17,10 @@ from gpucast.data.formats import Imported, Options, PathFormat
 from gpucast.data.formats.logs.runs import Found, Run, UnclearError, decimal, imported
 from gpucast.data.records import Step
 from gpucast.traces import tables
+from gpucast.traces.finding_steps import find_steps
 from gpucast.traces.native_step import native_steps
 from gpucast.traces.parts import StepParts, StepWork, parts_of, work_of
 from gpucast.traces.reading import is_trace, read
-from gpucast.traces.steps import find_steps
 from gpucast.traces.trace import Process, Trace
 from gpucast.util.units import duration, number, size
 

@@ -13,6 +13,11 @@ GpuShare = int | Fraction
 """Of an instance: some GPUs, or 1/k of one. ``numerator``: GPUs, ``denominator``: instances."""
 
 
+def share_text(gpus: int, instances: int = 1) -> str:
+    """The GPUs of each of so many instances on them, as options have it: ``2``, ``1/4``."""
+    return str(gpus) if instances == 1 else f"{gpus}/{instances}"
+
+
 def share_of(text: str) -> Fraction | None:
     """``1/4``; None: no fraction at all.
 

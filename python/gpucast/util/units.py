@@ -136,6 +136,11 @@ def percent(value: float | None, digits: int = 1) -> str | None:
     return None if value is None else f"{100 * value:.{digits}f} %"
 
 
+def change(value: float | None, digits: int = 0) -> str | None:
+    """A relative difference as per cent, with its sign: ``+4 %``."""
+    return None if value is None else f"{100 * value:+.{digits}f} %"
+
+
 LEAST_P = 1e-16
 """Less is no more improbable to anybody; far below, it is 0 in floating point."""
 

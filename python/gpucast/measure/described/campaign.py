@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import shutil
 import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +17,9 @@ from gpucast.data.records import Machine, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
 from gpucast.design.cells import Cell
-from gpucast.design.questions import Question
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
-from gpucast.measure import paths, programs
+from gpucast.measure import paths
 from gpucast.measure.described import allocation
 from gpucast.measure.described.binding import (
     bound,
@@ -32,11 +28,13 @@ from gpucast.measure.described.binding import (
     step_of_allocation,
 )
 from gpucast.measure.described.costs import VisitCosts
-from gpucast.measure.described.description import Program
+from gpucast.measure.described.machine import facts_here
+from gpucast.measure.described.request import HOUR, Request, beside
 from gpucast.measure.described.results import Times
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.traced import TracedRuns
 from gpucast.measure.described.visit import FOLDER, measured_alone, measured_together
+from gpucast.measure.described.visited import Visited, in_random_order
 from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed
@@ -45,100 +43,6 @@ from gpucast.measure.until import answers_of, by_series, ended_by
 from gpucast.measure.work import PathReport, Watcher
 from gpucast.model.forecaster import Forecaster
 from gpucast.util import units
-
-VISITS = 6
-"""Visits that a cell gets at most where a budget is shared out."""
-
-HOUR = 3600.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user wants of a program.
-
-    Attributes:
-        runs: one a cell.
-        visits: of each cell, in passes over all; with a budget, at most. None: once, or six times.
-        budget: seconds of all of it; ``gpu_hours``: of GPUs that runs have. None: the whole grid.
-        machine: name of this machine in the records; None: the file's, or a new one.
-        until: questions; once all are sure, nothing more is measured.
-        trace: a run of each cell is recorded, too, and its visits say how a step is split.
-    """
-
-    program: Program
-    runs: Sequence[Run]
-    visits: int | None = None
-    budget: float | None = None
-    gpu_hours: float | None = None
-    machine: str | None = None
-    until: Sequence[Question] = ()
-    trace: bool = False
-
-    @property
-    def has_budget(self) -> bool:
-        """Whether it ends when so much was spent."""
-        return self.budget is not None or self.gpu_hours is not None
-
-    @property
-    def chooses(self) -> bool:
-        """Whether cells are chosen."""
-        return self.has_budget or bool(self.until)
-
-    @property
-    def most(self) -> int:
-        """Visits of a cell at most."""
-        return self.visits or (VISITS if self.chooses else 1)
-
-
-class Visited:
-    """Which visits of which runs a file has."""
-
-    def __init__(self, runs: Sequence[Run], steps: Sequence[Step]) -> None:
-        self._runs = {run.digest: run for run in runs}
-        self._numbers: dict[Cell, set[int]] = {run.cell: set() for run in runs}
-        self.counts: Counter[Cell] = Counter()
-        self.known: list[tuple[Cell, Step]] = []
-        for step in steps:
-            run = None if step.visit is None else self._runs.get(step.visit.digest)
-            if run is not None and step.visit is not None:
-                self.add(run.cell, step.visit.number)
-                self.known.append((run.cell, step))
-
-    def add(self, cell: Cell, number: int) -> None:
-        """A visit was made."""
-        self._numbers[cell].add(number)
-        self.counts[cell] = len(self._numbers[cell])
-
-    def made(self, cell: Cell) -> frozenset[int]:
-        """Numbers of the visits that it had."""
-        return frozenset(self._numbers[cell])
-
-    def next(self, cell: Cell) -> int:
-        """The number of its next visit."""
-        made = self._numbers[cell]
-        return next(number for number in range(1, len(made) + 2) if number not in made)
-
-
-def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
-    """One pass over the cells. The order is drawn from what is run: the same in every start, and
-    another in each pass. Instances that share a GPU come next to one that has it alone, because
-    they are compared with it."""
-
-    def drawn(what: str) -> bytes:
-        return hashlib.sha256(f"{visit} {what}".encode()).digest()
-
-    shared = {(run.cell.n, run.cell.gpus) for run in runs if run.cell.instances > 1}
-
-    def place(run: Run) -> tuple[bytes, bytes]:
-        own, cell = drawn(run.digest), (run.cell.n, run.cell.gpus)
-        return (drawn(f"{units.number(run.cell.n)}/k") if cell in shared else own, own)
-
-    return sorted(runs, key=place)
-
-
-def beside(data: str, what: str) -> Path:
-    """``x.jsonl`` has its logs in ``x.logs``; another name keeps its ending."""
-    return Path(f"{data.removesuffix('.jsonl')}.{what}")
 
 
 class DescribedCampaign:
@@ -235,15 +139,7 @@ class DescribedCampaign:
         return here
 
     def _machine(self) -> Machine:
-        where = paths.HOST if self._path == "host" else paths.NATIVE
-        try:
-            facts = programs.probe(where, None)
-        except GpucastError:
-            # Without our own programs, or where GPUs are on other nodes only.
-            facts = _known_of_host()
-        cluster = allocation.cluster()
-        if cluster is not None:  # a job that goes on may have got another node
-            facts = facts.model_copy(update={"host": cluster})
+        facts = facts_here(self._path)
         machine = identified(self._store, facts, self._path, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
@@ -502,12 +398,3 @@ class DescribedCampaign:
 def _instances(cell: Cell) -> dict[str, Any]:
     """What a note says of a shared GPU; nothing of one that is not."""
     return {"instances": cell.instances} if cell.instances > 1 else {}
-
-
-def _known_of_host() -> Machine:
-    made = jsonl.record(
-        {"kind": "machine", "id": "host", "host": platform.node() or "host",
-         "cpu_cores": os.cpu_count() or 1}
-    )  # fmt: skip
-    assert isinstance(made, Machine)
-    return made

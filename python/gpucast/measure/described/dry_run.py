@@ -10,8 +10,9 @@ import numpy as np
 
 from gpucast.data.loading import load
 from gpucast.data.records import Step
-from gpucast.measure.described.campaign import HOUR, Request, Visited, in_random_order
 from gpucast.measure.described.costs import VisitCosts
+from gpucast.measure.described.request import HOUR, Request
+from gpucast.measure.described.visited import Visited, in_random_order
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ worth timing, do not count.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
@@ -23,7 +24,7 @@ FEWEST_READINGS = 3
 PERIOD = 0.4
 """Seconds between two readings."""
 
-_TICKS = 100  # a second; the same on every Linux that we know
+_TICKS = os.sysconf("SC_CLK_TCK")  # a second
 
 
 class Usage(ABC):

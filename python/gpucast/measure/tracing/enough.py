@@ -9,7 +9,8 @@ import numpy as np
 from gpucast import traces
 from gpucast.errors import GpucastError
 from gpucast.traces import phases
-from gpucast.traces.steps import ENOUGH_LIGHT, ProcessSteps
+from gpucast.traces.step_making import ENOUGH_LIGHT
+from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
 
 

@@ -1,4 +1,4 @@
-"""Which visits are worth a job next, where a budget is shared out.
+"""Which visits are worth a job next, where a budget is shared out, and which go into one job.
 
 A batch is chosen before the one before it has come home. In a linearised fit what a visit tells
 does not depend on its outcome, so visits that are queued count as measured: the design is told of
@@ -10,7 +10,8 @@ refinement have 40 % of the budget at most, and the rest confirms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,11 +20,18 @@ from gpucast.design.next_cells import Ask, next_cells
 from gpucast.design.optimal import START, start_design
 from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
+from gpucast.measure.described.runs import Run
+from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Shape
 from gpucast.measure.rounds import MOST_CELLS
 from gpucast.model.forecaster import Forecaster
 
+T = TypeVar("T")
+
 SHARE = 0.4
 """Of the whole budget, that one batch may cost."""
+
+_FILL = 0.8
+"""Of the time that a job has for visits, by what these are expected to take."""
 
 _NOTHING = 1e-6
 """Cost of what is queued, relative to the cheapest visit."""
@@ -64,6 +72,35 @@ def next_batch(
     if found is None:
         return [] if queued else _seed(cells, among, queued, visits, costs, budget, known)
     return found
+
+
+def by_shape(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs that one job may make, in their order: those that ask for the same."""
+    shapes: dict[Shape, list[Run]] = {}
+    for run in runs:
+        shapes.setdefault(Shape.of(run), []).append(run)
+    return list(shapes.values())
+
+
+def within_limit(
+    visits: Iterable[T], seconds: Callable[[T], float], limit: float
+) -> Iterator[list[T]]:
+    """As many visits together as a job's time limit lets end, at least one.
+
+    ``seconds``: of a visit, 0 where nobody knows; ``limit``: of a job, in seconds.
+    """
+    most = _FILL * (limit - RESERVE_SECONDS)
+    some: list[T] = []
+    taken = 0.0
+    for visit in visits:
+        cost = seconds(visit)
+        if some and taken + cost > most:
+            yield some
+            some, taken = [], 0.0
+        some.append(visit)
+        taken += cost
+    if some:
+        yield some
 
 
 def _seed(

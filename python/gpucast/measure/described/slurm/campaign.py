@@ -15,16 +15,10 @@ from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.design.cells import Cell
 from gpucast.errors import InputError
-from gpucast.measure.described.campaign import (
-    HOUR,
-    DescribedCampaign,
-    Request,
-    beside,
-    in_random_order,
-)
+from gpucast.measure.described.campaign import DescribedCampaign
+from gpucast.measure.described.request import HOUR, Request, beside
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.slurm.batches import next_batch
-from gpucast.measure.described.slurm.inside import RESERVE_SECONDS
+from gpucast.measure.described.slurm.batches import by_shape, next_batch, within_limit
 from gpucast.measure.described.slurm.jobs import (
     Jobs,
     LiveJob,
@@ -34,6 +28,7 @@ from gpucast.measure.described.slurm.jobs import (
 from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
+from gpucast.measure.described.visited import in_random_order
 from gpucast.measure.identity import identified
 from gpucast.measure.report import Report
 from gpucast.measure.store import Store
@@ -45,7 +40,6 @@ MOST_JOBS = 8
 
 POLL_SECONDS = 0.5
 _AGAIN_SECONDS = 20.0  # after sbatch failed
-_FILL = 0.8  # of a job's time limit, by what its visits are expected to take
 
 
 class SlurmCampaign(DescribedCampaign):
@@ -291,30 +285,26 @@ class SlurmCampaign(DescribedCampaign):
         """Visits that are neither made nor queued: of each round, for each shape."""
         queued = self._queued()
         for number in range(1, self._request.most + 1):
-            shapes: dict[Shape, list[Run]] = {}
-            for run in in_random_order(list(self._runs.values()), number):
-                made = number in self._visited.made(run.cell)
-                if not made and (run.digest, number) not in queued and run.cell not in self._failed:
-                    shapes.setdefault(Shape.of(run), []).append(run)
-            for runs in shapes.values():
+            missing = [
+                run
+                for run in in_random_order(list(self._runs.values()), number)
+                if number not in self._visited.made(run.cell)
+                and (run.digest, number) not in queued
+                and run.cell not in self._failed
+            ]
+            for runs in by_shape(missing):
                 for some in self._in_time(runs):
                     yield number, some
 
-    def _in_time(self, runs: list[Run]) -> Iterable[list[Run]]:
+    def _in_time(self, runs: Sequence[Run]) -> Iterable[list[Run]]:
         """As many together as a job's time limit lets end, as far as their costs are known."""
         assert self._options is not None
-        limit = _FILL * (self._options.seconds - RESERVE_SECONDS)
-        some: list[Run] = []
-        seconds = 0.0
-        for run in runs:
-            cost = self._costs.seconds(run.cell) if self._costs.are_known else 0.0
-            if some and seconds + cost > limit:
-                yield some
-                some, seconds = [], 0.0
-            some.append(run)
-            seconds += cost
-        if some:
-            yield some
+        known = self._costs.are_known
+        return within_limit(
+            runs,
+            lambda run: self._costs.seconds(run.cell) if known else 0.0,
+            self._options.seconds,
+        )
 
     def _batch(self) -> Iterable[tuple[int, list[Run]]]:
         """What tells most for what is left of the budget, once half of the last batch is home."""
@@ -332,13 +322,10 @@ class SlurmCampaign(DescribedCampaign):
             self._fits.get(self._series), left=left, whole=self._whole(),
             known=self._costs.are_known,
         )  # fmt: skip
-        shapes: dict[Shape, list[Run]] = {}
         runs = [self._runs[cell] for cell in cells]
         if self._costs.are_known:  # before, the cheapest come first
             runs = in_random_order(runs, 1 + sum(self._visited.counts.values()))
-        for run in runs:
-            shapes.setdefault(Shape.of(run), []).append(run)
-        jobs = [some for group in shapes.values() for some in self._in_time(group)][:MOST_JOBS]
+        jobs = [some for group in by_shape(runs) for some in self._in_time(group)][:MOST_JOBS]
         self._last_batch = len(jobs)
         for some in jobs:
             yield 1 + max(self._visited.counts[run.cell] for run in some), some

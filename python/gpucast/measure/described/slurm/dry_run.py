@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpucast.measure.described.campaign import Request
 from gpucast.measure.described.dry_run import Plan, PlannedVisit
+from gpucast.measure.described.request import Request
+from gpucast.measure.described.slurm.batches import within_limit
 from gpucast.measure.described.slurm.options import Options, Shape, words_of
 
 
@@ -27,12 +28,13 @@ class PlannedJob:
 
 
 def jobs_of(plan: Plan, request: Request, options: Options) -> list[PlannedJob]:
-    """Of a plan's visits: one for each round and each shape of cells."""
+    """Of a plan's visits: of each round, for each shape of cells, as many as time limits take."""
     shapes = {(run.cell.n, run.cell.gpus): Shape.of(run) for run in request.runs}
     jobs: dict[tuple[int, Shape], list[PlannedVisit]] = {}
     for visit in plan.visits:
         jobs.setdefault((visit.number, shapes[visit.n, visit.gpus]), []).append(visit)
     return [
-        PlannedJob(shape.gpus, words_of(options.of_job(shape, request.program.path)), visits)
+        PlannedJob(shape.gpus, words_of(options.of_job(shape, request.program.path)), some)
         for (_, shape), visits in jobs.items()
+        for some in within_limit(visits, lambda visit: visit.seconds or 0.0, options.seconds)
     ]

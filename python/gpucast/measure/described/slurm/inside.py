@@ -12,18 +12,17 @@ from pathlib import Path
 
 from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
-from gpucast.measure.described.campaign import DescribedCampaign, Request
+from gpucast.measure.described.campaign import DescribedCampaign
+from gpucast.measure.described.request import Request
 from gpucast.measure.described.results import Times
 from gpucast.measure.described.running import FailedRunError
 from gpucast.measure.described.runs import Run, run_of
+from gpucast.measure.described.slurm.options import RESERVE_SECONDS
 from gpucast.measure.described.slurm.work import Work, marker_of, part_of, workdir_ending
 from gpucast.measure.store import Store
 
 GRACE_SECONDS = 0.3
 """A program of a job that is cancelled may die of the same signal a little before we hear of it."""
-
-RESERVE_SECONDS = 90.0
-"""Of the time limit, left to an orderly end."""
 
 
 class _EndsError(BaseException):

@@ -15,6 +15,9 @@ FIELD = "--slurm"
 LEAST_SECONDS = 300.0
 """Shortest time limit of a job: Slurm may warn of its end more than a minute early."""
 
+RESERVE_SECONDS = 90.0
+"""Of the time limit of a job, left to an orderly end."""
+
 _SHORT = {"A": "account", "C": "constraint", "G": "gpus", "N": "nodes", "c": "cpus-per-task",
           "n": "ntasks", "p": "partition", "q": "qos", "t": "time", "w": "nodelist",
           "x": "exclude", "M": "clusters", "D": "chdir", "L": "licenses"}  # fmt: skip
