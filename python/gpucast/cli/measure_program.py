@@ -73,11 +73,17 @@ def command(
     if slurm is not None and (cancel or trace):
         what = "--cancel" if cancel else "--trace"
         raise InputError("is not for --slurm; leave one of them out", field=what)
+    if cancel and dry_run:
+        raise InputError(
+            "runs nothing; --cancel ends jobs: leave one of them out", field="--dry-run"
+        )
     if dry_run:
         _show(request, output, as_json, slurm)
         return
     if output is None:
         raise InputError("missing: the file of records", field="-o")
+    if str(output) == "-":
+        raise InputError("a campaign goes on from its file; give one a name", field="-o")
     if output.exists() and not output.is_file():
         raise InputError("is no file: a campaign goes on from it, and logs lie beside", file=output)
     with terminated_as_interrupted(), Store(output) as store:
