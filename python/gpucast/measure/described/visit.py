@@ -45,7 +45,8 @@ def measured_alone(
             in_folder(run, program, folder)
             ended = run_in(folder, log, run, program, visible)
             if i >= program.warmup:
-                found.append(_read(ended.output, folder, program, run))
+                read = _read(ended.output, folder, program, run)
+                found.append(_doubted(read, ended.seconds))
         except FailedRunError as error:
             raise FailedRunError(f"{error} (log: {log})", error.lines) from error
         finally:
@@ -100,6 +101,15 @@ def _served(run: Run, gpu: str | None) -> Iterator[dict[str, str]]:
         return
     with service(gpu or first_visible()) as variables:
         yield variables
+
+
+def _doubted(times: Times, seconds: float) -> Times:
+    """With a warning where a step is said to take longer than the whole run (s): mostly its log
+    has another unit than the description."""
+    if max(times.seconds) <= seconds:
+        return times
+    text = "steps are said to take longer than the whole run: is the unit of result right?"
+    return replace(times, warnings=[*times.warnings, text])
 
 
 def _read(output: str, folder: Path, program: Program, run: Run) -> Times:
