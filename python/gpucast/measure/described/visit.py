@@ -15,7 +15,14 @@ from gpucast.measure.described.mps import service
 from gpucast.measure.described.results import Times, joined, times_in
 from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.sharing import of_repeats, run_together, said_of, side_by_side
+from gpucast.measure.described.sharing import (
+    confined,
+    cores_of,
+    of_repeats,
+    run_together,
+    said_of,
+    side_by_side,
+)
 
 FOLDER = ".run"
 """How the folders of runs end."""
@@ -43,7 +50,8 @@ def measured_alone(
         folder = workdir(log).absolute()
         try:
             in_folder(run, program, folder)
-            ended = run_in(folder, log, run, program, visible)
+            with confined(cores_of(run, program)):
+                ended = run_in(folder, log, run, program, visible)
             if i >= program.warmup:
                 read = _read(ended.output, folder, program, run)
                 found.append(_doubted(read, ended.seconds))
