@@ -2,6 +2,11 @@
 driver: what is right, what it costs, and how that compares with the targets.
 
     python3 benchmarks/remote.py --build build/gpu -o FOLDER
+    python3 benchmarks/remote.py --build build/gpu -o FOLDER --plain   the same without TLS
+    python3 benchmarks/remote.py --build build/gpu -o FOLDER --tls     what TLS costs, side by side
+    GPUCAST_LIBCUDA=build/wheel/remote/fake/libcuda.so.1 \\
+        GPUCAST_FAKE_KERNELS=build/wheel/remote/fake/libprobe_kernels.so \\
+        python3 benchmarks/remote.py --build build/wheel --gpus 1 --tls -o FOLDER
 
 Needs Python's standard library only. Writes FOLDER/remote.json, the programs' records and logs;
 exit status 1 where a check fails, whatever the figures are.
@@ -15,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from itertools import product
 from pathlib import Path
 from statistics import median_high
@@ -30,15 +36,16 @@ CHANNELS = 4
 class Machine:
     """Servers for all GPUs on loopback, and programs with and without them."""
 
-    def __init__(self, build: Path, out: Path, gpus: int) -> None:
-        self.build, self.out, self.failed = build, out, 0
+    def __init__(self, build: Path, out: Path, gpus: int, *, plain: bool = False) -> None:
+        self.build, self.out, self.plain, self.failed = build, out, plain, 0
         self.servers: list[subprocess.Popen[str]] = []
         self.addresses: list[str] = []
         for gpu in range(gpus):
+            options = ["--gpu", str(gpu), "--listen", "127.0.0.1:0", *["--plain"][: int(plain)]]
             server = subprocess.Popen(
-                [build / "remote/gpucast-gpu-server", "--gpu", str(gpu), "--listen", "127.0.0.1:0"],
+                [build / "remote/gpucast-gpu-server", *options],
                 stdout=subprocess.PIPE,
-                stderr=(out / f"server{gpu}.log").open("w"),
+                stderr=(out / f"server{gpu}{'-plain' if plain else ''}.log").open("w"),
                 text=True,
             )
             self.servers.append(server)
@@ -73,6 +80,7 @@ class Machine:
                 **ALLGATHER_OFF,
                 "LD_LIBRARY_PATH": str(self.build.resolve() / "remote/client"),
                 "GPUCAST_REMOTE": ",".join(self.addresses[:remote]),
+                "GPUCAST_REMOTE_PLAIN": str(int(self.plain)),
             }
         log = self.out / (re.sub(r"\W+", "-", what) + ".log")
         try:
@@ -221,6 +229,62 @@ def round_trips(machine: Machine, gpus: int, kernel: str) -> float:
     return result
 
 
+TRANSFERS, LATENCIES = ("h2d_pinned", "d2h_pinned"), ("h2d_64", "d2h_64", "launch_and_wait")
+
+
+def cost_of_tls(machines: dict[str, Machine], megabytes: int, repeats: int) -> dict[str, object]:
+    """Both in turns, so that what else the machine does falls on both: medians of the repeats.
+
+    Beside times the processor time of both sides for copies up and down, which says the same where
+    other programs are at work: where all cores are busy, that is what limits.
+    """
+    size, taken = megabytes << 20, {name: [] for name in machines}  # type: dict[str, list[Times]]
+    for k in range(repeats):
+        for name, machine in machines.items():
+            text = machine.run(f"{name} {k}", PROBE, "measure", size, remote=1, quiet=True)
+            if not text:
+                return {}
+            figures = json.loads(text)
+            before = processor_seconds(machine)
+            machine.run(f"{name} {k}, copies", PROBE, "copy", size, 4, remote=1, quiet=True)
+            figures["processor"] = processor_seconds(machine) - before
+            taken[name].append(figures)
+
+    def median(name: str, what: str) -> float:
+        return median_high(each[what] for each in taken[name])
+
+    for what in TRANSFERS:
+        ratio = median("tls", what) / median("plain", what)
+        rates = "  ".join(f"{name} {median(name, what) / 1e9:6.2f} GB/s" for name in machines)
+        print(f"{what:16} {rates}  TLS / plain {ratio:5.2f} (target: at least 0.70)")
+    ratio = median("plain", "processor") / median("tls", "processor")
+    times = "  ".join(f"{name} {median(name, 'processor'):6.2f} s" for name in machines)
+    print(f"{'processor time':16} {times}  plain / TLS {ratio:5.2f}")
+    for what in LATENCIES:
+        more = 1e6 * (median("tls", what) - median("plain", what))
+        times = "  ".join(f"{name} {1e6 * median(name, what):6.2f} us" for name in machines)
+        print(f"{what:16} {times}  TLS - plain {more:6.2f} us (target: at most 3)")
+    return {"repeats": taken}
+
+
+def processor_seconds(machine: Machine) -> float:
+    """Of all programs and of the processes of all clients that have ended."""
+    ended = os.times()
+    total = ended.children_user + ended.children_system
+    for server in machine.servers:
+        until_reaped(server.pid)
+        fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+        total += sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def until_reaped(pid: int) -> None:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    deadline = time.monotonic() + 20
+    while children.read_text().strip() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=Path("build/gpu"))
@@ -228,13 +292,19 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=256, help="of the large copies")
     parser.add_argument("--n", default="216,1000,8000,64000", help="particles of steps")
     parser.add_argument("--kernels", default="claret,tuned")
+    security = parser.add_mutually_exclusive_group()
+    security.add_argument("--plain", action="store_true", help="without TLS")
+    security.add_argument("--tls", action="store_true", help="only what TLS costs, side by side")
+    parser.add_argument("--repeats", type=int, default=5, help="of --tls")
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     list_gpus = ["nvidia-smi", "--list-gpus"]
     gpus = options.gpus or len(subprocess.check_output(list_gpus).splitlines())
     kernels = options.kernels.split(",")
-    machine = Machine(options.build, options.output, gpus)
+    if options.tls:
+        return compare_security(options)
+    machine = Machine(options.build, options.output, gpus, plain=options.plain)
     try:
         machine.run("probe, native", PROBE, "check")
         machine.run("probe, remote", PROBE, "check", remote=gpus)
@@ -255,6 +325,20 @@ def main() -> int:
     (options.output / "remote.json").write_text(json.dumps(answer, indent=1) + "\n")
     print(f"{machine.failed} failed")
     return 1 if machine.failed else 0
+
+
+def compare_security(options: argparse.Namespace) -> int:
+    machines = {
+        name: Machine(options.build, options.output, 1, plain=name == "plain")
+        for name in ("tls", "plain")
+    }
+    try:
+        answer = cost_of_tls(machines, options.megabytes, options.repeats)
+    finally:
+        for machine in machines.values():
+            machine.stop()
+    (options.output / "remote-tls.json").write_text(json.dumps(answer, indent=1) + "\n")
+    return 1 if any(machine.failed for machine in machines.values()) else 0
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
+#   scripts/gpu.sh tls FOLDER         what TLS costs, beside servers without it (two minutes)
 #   scripts/gpu.sh trace FOLDER       gpucast trace: what traces hold of programs that are known, what
 #                                     recording costs (five minutes)
 #   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
@@ -36,7 +37,7 @@
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS, as may the sources of
 # nanoarrow that the recorder is built with (nanoarrow-0.9.0, which set-up puts into .venv/sources);
-# OpenSSL's headers and libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
+# OpenSSL's headers, libcrypto.a and libssl.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
 #
 # Variables that steer a dataset, and what its parts take, are in docs/measure.md.
 
@@ -47,7 +48,7 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
+readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote tls \
 trace sharing dataset micro cells concurrent programs openmm ddp \
 traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
@@ -203,6 +204,11 @@ remote() {
   python3 benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
     --seconds 30 | tee "$out/remote-soak.txt" || status=$?
   return "$status"
+}
+
+tls() {
+  build-remote
+  python3 benchmarks/remote.py --build build/gpu --tls -o "$out" | tee "$out/tls.txt"
 }
 
 trace() {

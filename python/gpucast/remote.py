@@ -46,17 +46,22 @@ def environment(
     gpus: str,
     *,
     secret_file: Path | None = None,
+    plain: bool = False,
     sync: bool = False,
     channels: int | None = None,
     counters: str | None = None,
     base: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """What a program needs to find the GPUs ``host:port,...`` instead of this machine's."""
+    """What a program needs to find the GPUs ``host:port,...`` instead of this machine's.
+
+    ``plain``: without TLS, with servers that were started so.
+    """
     before = os.environ if base is None else base
     libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
     wanted = {
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),
         "GPUCAST_REMOTE": gpus,
+        "GPUCAST_REMOTE_PLAIN": "1" if plain else None,
         "GPUCAST_REMOTE_SYNC": "1" if sync else None,
         "GPUCAST_REMOTE_SECRET_FILE": secret_file,
         "GPUCAST_REMOTE_CHANNELS": channels,

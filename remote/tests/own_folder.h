@@ -1,6 +1,8 @@
 // A folder for servers' key, which goes with the test.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -14,6 +16,7 @@ class OwnFolder {
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_);
   }
   ~OwnFolder() {
+    if (::getpid() != owner_) return;  // a child that exits
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -21,11 +24,12 @@ class OwnFolder {
   OwnFolder& operator=(const OwnFolder&) = delete;
   const std::string& path() const { return path_; }
 
-  // Servers that begin from now on have their key there.
+  // Servers that begin from now on have their key and their secret there.
   void use() const { ::setenv("XDG_RUNTIME_DIR", path_.c_str(), 1); }
 
  private:
   std::string path_;
+  pid_t owner_ = ::getpid();
 };
 
 }  // namespace gpucast::remote

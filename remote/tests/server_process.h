@@ -6,18 +6,31 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
 #include "gpucast/support/descriptor.h"
+#include "tests/own_folder.h"
 
 namespace gpucast::remote {
+
+// One for this process's clients and all servers that it begins, unless they are given another.
+inline void give_secret() {
+  static const OwnFolder folder;
+  const std::string file = folder.path() + "/secret";
+  if (std::filesystem::exists(file)) return;
+  std::ofstream(file) << "the secret of all tests in here\n";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  ::setenv("GPUCAST_REMOTE_SECRET_FILE", file.c_str(), 0);
+}
 
 // A server over the fake driver, in a process of its own, with the environment that is set now.
 class ServerProcess {
  public:
   explicit ServerProcess(int gpu) {
+    give_secret();
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe");
     const support::Descriptor reading(ends[0]);

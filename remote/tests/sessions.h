@@ -10,6 +10,7 @@
 
 #include "client/control_connection.h"
 #include "client/handshake.h"
+#include "security/secret.h"
 #include "tests/own_folder.h"
 #include "tests/server_process.h"
 #include "transport/address.h"
@@ -22,8 +23,10 @@ class Speaker {
  public:
   explicit Speaker(const ServerProcess& server) {
     const Deadline deadline = Clock::now() + std::chrono::seconds(10);
-    auto connection = connect_to(parse_endpoint(server.address()), deadline);
-    client::shake_hands(*connection, Hello{}, "", deadline);
+    client::Session session;
+    auto connection = client::shake_hands(
+        connect_to(parse_endpoint(server.address()), deadline), Purpose::control, session,
+        {.secret = read_secret(std::getenv("GPUCAST_REMOTE_SECRET_FILE"))}, deadline);
     control_ = std::make_unique<client::ControlConnection>(std::move(connection), receives_,
                                                            std::chrono::microseconds(0));
     Opened opened;

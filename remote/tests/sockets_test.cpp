@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -80,64 +79,12 @@ TEST_P(FullListeners, AreGivenUpAtADeadlineThatHasPassed) {
   EXPECT_THROW(connect_to(listener.endpoint(), in(-1000ms)), ConnectionLost);
 }
 
-// Two ends of one connection.
-struct Pair {
-  Pair() {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
-    here = adopt_descriptor(ends[0]);
-    there = adopt_descriptor(ends[1]);
-  }
-  std::unique_ptr<Connection> here;
-  std::unique_ptr<Connection> there;
-};
-
 TEST(Connections, AreNotInherited) {
-  const Pair pair;
-  EXPECT_NE(::fcntl(pair.here->descriptor(), F_GETFD) & FD_CLOEXEC, 0);
-}
-
-// A page of one's own, and one that is nobody's.
-class HalfMemory {
- public:
-  HalfMemory() : all_(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, flags, -1, 0)) {
-    ::mprotect(bytes().data() + page, page, PROT_NONE);
-  }
-  ~HalfMemory() { ::munmap(all_, 2 * page); }
-  HalfMemory(const HalfMemory&) = delete;
-  HalfMemory& operator=(const HalfMemory&) = delete;
-  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(all_), 2 * page}; }
-  std::span<std::byte> good() const { return bytes().first(page); }
-
-  static constexpr std::size_t page = 4096;
-
- private:
-  static constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-  void* all_;
-};
-
-TEST(Connections, GoOnBehindMemoryThatCannotBeRead) {
-  const Pair pair;
-  const HalfMemory memory;
-  const std::array<std::byte, 3> head{std::byte{1}, std::byte{2}, std::byte{3}};
-  EXPECT_FALSE(write_all_or_zeros(*pair.here, head, memory.bytes()));
-  EXPECT_TRUE(write_all_or_zeros(*pair.here, head, memory.good()));
-  std::vector<std::byte> got(2 * head.size() + 3 * HalfMemory::page);
-  read_all(*pair.there, got, in(5s));
-  EXPECT_EQ(got[2], head[2]);
-  EXPECT_EQ(got[head.size() + 2 * HalfMemory::page + 2], head[2]);
-}
-
-TEST(Connections, GoOnBehindMemoryThatCannotBeWritten) {
-  const Pair pair;
-  const HalfMemory memory;
-  std::vector<std::byte> sent(2 * HalfMemory::page, std::byte{5});
-  sent.push_back(std::byte{6});
-  write_all(*pair.there, sent);
-  EXPECT_FALSE(read_all_or_drop(*pair.here, memory.bytes()));
-  std::array<std::byte, 1> last{};
-  EXPECT_TRUE(read_all_or_drop(*pair.here, last));
-  EXPECT_EQ(last[0], std::byte{6});
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const auto here = adopt_descriptor(ends[0]);
+  const Descriptor there(ends[1]);
+  EXPECT_NE(::fcntl(ends[0], F_GETFD) & FD_CLOEXEC, 0);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST(Wire, NoiseIsDecodedOrRefused) {
 }
 
 // Programs and servers of several versions meet: a call keeps its number.
-TEST(Wire, CallsHaveTheNumbersOfVersion3) {
+TEST(Wire, CallsHaveTheNumbersOfVersion4) {
   EXPECT_EQ(static_cast<int>(Call::data), 2);
   EXPECT_EQ(static_cast<int>(Call::Open), 3);
   EXPECT_EQ(static_cast<int>(Call::CopyWithin), 13);
@@ -179,6 +179,7 @@ TEST(Wire, HandshakesHaveTheSizesThatAreRead) {
   EXPECT_EQ(size_of<Challenge>(), Challenge::size);
   EXPECT_EQ(size_of<Answer>(), Answer::size);
   EXPECT_EQ(size_of<Welcome>(), Welcome::size);
+  EXPECT_EQ(size_of<Admission>(), Admission::size);
   EXPECT_EQ(size_of<Piece>(), Piece::size);
   EXPECT_EQ(size_of<Header>(), Header::size);
 }

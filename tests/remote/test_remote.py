@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from remote_servers import (
     SERVER,
     Server,
     addresses,
+    derived,
     remote_environment,
     run_remote,
     servers,
@@ -30,7 +32,7 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 3
+PROTOCOL = 4
 """The version that client and server speak."""
 
 
@@ -245,28 +247,49 @@ def secret_file(path: Path, text: str) -> Path:
 
 
 def test_the_secret_is_needed_and_has_to_be_right(tmp_path: Path) -> None:
-    right = secret_file(tmp_path / "right", "0123456789abcdef\n")
-    wrong = secret_file(tmp_path / "wrong", "0123456789abcdeX\n")
+    right = secret_file(tmp_path / "right", "jx72kq9wm4tzb1e5\n")
+    wrong = secret_file(tmp_path / "wrong", "jx72kq9wm4tzb1eX\n")
     with servers(1, "--secret-file", str(right)) as (server,):
         good = run_remote(server.address, PROBE, "touch", GPUCAST_REMOTE_SECRET_FILE=str(right))
         assert good.returncode == 0, good.stderr
         expect_failure(
             run_remote(server.address, PROBE, "touch", GPUCAST_REMOTE_SECRET_FILE=str(wrong)),
-            "the secret is not the server's",
+            "the secret is not the same",
+            str(wrong),
         )
-        expect_failure(run_remote(server.address, PROBE, "touch"), "asks for a secret")
+        own = private_folder(tmp_path / "run")
+        nothing = {"GPUCAST_REMOTE_SECRET_FILE": "", "XDG_RUNTIME_DIR": own}
+        expect_failure(run_remote(server.address, PROBE, "touch", **nothing), "asks for a secret")
         status, errors = server.stop()
         assert status == 0
-        assert "a client has a wrong secret" in errors
+        assert "the secret is not the same" in errors
 
 
-def test_a_server_without_the_secret_is_not_trusted(tmp_path: Path) -> None:
-    secret = secret_file(tmp_path / "secret", "0123456789abcdef\n")
-    with servers() as (server,):
-        expect_failure(
-            run_remote(server.address, PROBE, "touch", GPUCAST_REMOTE_SECRET_FILE=str(secret)),
-            "knows no secret",
+def test_one_users_servers_and_clients_need_no_secret_to_be_named(tmp_path: Path) -> None:
+    own = private_folder(tmp_path / "run")
+    nothing = {"GPUCAST_REMOTE_SECRET_FILE": "", "XDG_RUNTIME_DIR": own}
+    for plain in (), ("--plain",):
+        with servers(1, *plain, **nothing) as (server,):
+            file = Path(own) / "gpucast-secret"
+            assert file.stat().st_mode & 0o777 == 0o600
+            mode = {"GPUCAST_REMOTE_PLAIN": str(len(plain))}
+            found = run_remote(server.address, PROBE, "touch", **nothing, **mode)
+            assert found.returncode == 0, found.stderr
+            stranger = {**nothing, "XDG_RUNTIME_DIR": private_folder(tmp_path / f"other{plain}")}
+            refused = run_remote(server.address, PROBE, "touch", **stranger, **mode)
+            expect_failure(refused, "asks for a secret")
+
+
+@pytest.mark.parametrize("option", [(), ("--plain",)], ids=["TLS", "plain"])
+def test_neither_side_falls_back_to_how_the_other_speaks(option: tuple[str, ...]) -> None:
+    with servers(1, *option) as (server,):
+        same = run_remote(server.address, PROBE, "check", GPUCAST_REMOTE_PLAIN=str(len(option)))
+        assert same.returncode == 0, failures(same)
+        other = run_remote(
+            server.address, PROBE, "touch", GPUCAST_REMOTE_PLAIN=str(1 - len(option))
         )
+        expect_failure(other, "TLS", "GPUCAST_REMOTE_PLAIN")
+        assert "TLS" in server.stop()[1]
 
 
 @pytest.mark.parametrize(
@@ -278,26 +301,31 @@ def test_a_server_without_the_secret_is_not_trusted(tmp_path: Path) -> None:
         (("--secret-file", "/no/such/file"), "cannot be read"),
         (("--secret-file", "{open}"), "others may read"),
         (("--secret-file", "{short}"), "at least 16 bytes"),
+        (("--secret-file", "{weak}"), "can be guessed; make one: head -c 32"),
+        (("--secret-file", "{folder}"), "{folder}: cannot be read: Is a directory"),
         (("--max-clients", "0"), "--max-clients"),
         (("--nonsense",), "--nonsense"),
     ],
 )
 def test_wrong_options_are_refused(options: tuple[str, ...], words: str, tmp_path: Path) -> None:
     files = {
-        "secret": secret_file(tmp_path / "secret", "0123456789abcdef"),
-        "short": secret_file(tmp_path / "short", "0123456789"),
-        "open": secret_file(tmp_path / "open", "0123456789abcdef"),
+        "secret": secret_file(tmp_path / "secret", "jx72kq9wm4tzb1e5"),
+        "short": secret_file(tmp_path / "short", "jx72kq9wm4"),
+        "open": secret_file(tmp_path / "open", "jx72kq9wm4tzb1e5"),
+        "weak": secret_file(tmp_path / "weak", "0123456789abcdef"),
+        "folder": tmp_path,
     }
     files["open"].chmod(0o644)
     finished = subprocess.run(
         [SERVER, *(option.format(**files) for option in options)],
+        env={**os.environ, "GPUCAST_REMOTE_SECRET_FILE": ""},
         capture_output=True,
         text=True,
         check=False,
         timeout=PATIENCE,
     )
     assert finished.returncode == 2
-    assert words in finished.stderr
+    assert words.format(**files) in finished.stderr
     assert len(finished.stderr.splitlines()) == 1
 
 
@@ -313,9 +341,10 @@ def test_a_gpu_that_is_not_there() -> None:
 
 
 def test_garbage_disturbs_nobody() -> None:
-    with servers() as (server,):
+    with servers(1, "--plain") as (server,):
         hold = subprocess.Popen(
-            [PROBE, "copy", str(MEBIBYTE), "200"], env=remote_environment(server.address)
+            [PROBE, "copy", str(MEBIBYTE), "200"],
+            env=remote_environment(server.address, GPUCAST_REMOTE_PLAIN="1"),
         )
         connections = []
         for noise in (b"GET / HTTP/1.1\r\n\r\n" * 4, os.urandom(4096), b"\0" * 32, b""):
@@ -327,8 +356,9 @@ def test_garbage_disturbs_nobody() -> None:
         hello += PROTOCOL.to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2 + 16)
         lane = server.connect()
         lane.sendall(hello)
-        assert len(lane.recv(48, 0x100)) == 48  # MSG_WAITALL
-        lane.sendall(bytes(64))
+        challenge = lane.recv(48, 0x100)  # MSG_WAITALL
+        said = b"\1" + hello + challenge[16:] + bytes(32)
+        lane.sendall(bytes(32) + hmac.digest(derived(b"plain"), said, "sha256"))
         assert len(lane.recv(52, 0x100)) == 52
         lane.sendall(os.urandom(65536))
         try:

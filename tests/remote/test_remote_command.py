@@ -54,6 +54,21 @@ def test_served_gpus_are_a_programs_devices() -> None:
 
 
 @needs_build
+def test_what_is_served_plainly_is_run_plainly() -> None:
+    serving = start("serve", "--gpus", "0", "--port", 0, "--plain")
+    assert serving.stdout is not None
+    found = re.search(r"listening on (\S+)", serving.stdout.readline())
+    assert found is not None
+    for plain, status in (("--plain",), 0), ((), 1):
+        running = start("run", "--gpus", found[1], *plain, "--", PROBE, "touch")
+        _, errors = running.communicate(timeout=60)
+        assert running.returncode == status, errors
+    assert "without TLS (--plain)" in errors
+    serving.send_signal(signal.SIGTERM)
+    serving.communicate(timeout=60)
+
+
+@needs_build
 def test_the_programs_exit_status_is_passed_on() -> None:
     with servers() as (server,):
         running = start("run", "--gpus", server.address, "--sync", "--", PROBE, "nonsense")
@@ -63,7 +78,9 @@ def test_the_programs_exit_status_is_passed_on() -> None:
 
 @needs_build
 def test_a_server_that_cannot_listen_ends_all() -> None:
-    serving = start("serve", "--gpus", "0,1", "--host", "0.0.0.0", "--port", 0)
+    serving = start(
+        "serve", "--gpus", "0,1", "--host", "0.0.0.0", "--port", 0, GPUCAST_REMOTE_SECRET_FILE=""
+    )
     _, errors = serving.communicate(timeout=60)
     assert serving.returncode == 2
     assert "--secret-file is needed" in errors
@@ -98,11 +115,16 @@ def test_the_environment_keeps_what_was_there(
     (tmp_path / "libcudart.so.13").touch()
     monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
     result = environment(
-        "a:1,b:2", sync=True, channels=3, base={"LD_LIBRARY_PATH": "/mine", "OTHER": "x"}
+        "a:1,b:2",
+        plain=True,
+        sync=True,
+        channels=3,
+        base={"LD_LIBRARY_PATH": "/mine", "OTHER": "x"},
     )
     assert result["LD_LIBRARY_PATH"] == f"{tmp_path}:/mine"
     assert result["GPUCAST_REMOTE"] == "a:1,b:2"
     assert result["GPUCAST_REMOTE_SYNC"] == "1"
+    assert result["GPUCAST_REMOTE_PLAIN"] == "1"
     assert result["GPUCAST_REMOTE_CHANNELS"] == "3"
     assert result["OTHER"] == "x"
 

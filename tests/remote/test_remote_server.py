@@ -20,57 +20,27 @@ from pathlib import Path
 import pytest
 
 from remote_servers import (
-    CLIENT,
     FAKE,
     PATIENCE,
     PROBE,
+    SECRET,
     SERVER,
     Hold,
     Server,
-    remote_environment,
+    derived,
     servers,
+    start,
     wait_until,
 )
 
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 3
+PROTOCOL = 4
 LANE, MONITOR, CHANNEL = 1, 2, 3
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
 WELCOME, FAILED = 0, 4
 OPEN, MEM_ALLOC, COPY_TO_BULK, COPY_FROM = 3, 6, 11, 12
-
-BINDINGS = f"""
-import ctypes as c, sys, threading
-cuda = c.CDLL("{CLIENT / "libcudart.so.13"}")
-size, pointer = c.c_size_t, c.c_void_p
-def memory(bytes):
-    p = pointer(); assert cuda.cudaMalloc(c.byref(p), size(bytes)) == 0; return p
-def pinned(bytes):
-    p = pointer(); assert cuda.cudaMallocHost(c.byref(p), size(bytes)) == 0; return p
-def stream(flags=1):
-    s = pointer(); assert cuda.cudaStreamCreateWithFlags(c.byref(s), flags) == 0; return s
-def ready():
-    print("ready", flush=True)
-"""
-"""The runtime for a program in Python; streams wait for no others unless asked to."""
-
-
-def start(gpus: str, program: str) -> subprocess.Popen[str]:
-    """A client; returns once it says that it is ready."""
-    client = subprocess.Popen(
-        [sys.executable, "-c", BINDINGS + program],
-        env=remote_environment(gpus),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert client.stdout is not None
-    line = client.stdout.readline()
-    assert line == "ready\n", line + client.communicate(timeout=PATIENCE)[0]
-    return client
 
 
 def run(gpus: str, program: str) -> list[str]:
@@ -82,14 +52,14 @@ def run(gpus: str, program: str) -> list[str]:
 
 
 class Raw:
-    """A connection by the protocol alone."""
+    """A connection by the protocol alone, to a server without TLS."""
 
     def __init__(
         self,
         server: Server,
         purpose: int = LANE,
         session: bytes = bytes(16),
-        secret: bytes = b"",
+        secret: bytes = SECRET,
         expected: int = WELCOME,
     ) -> None:
         self.socket = server.connect()
@@ -99,9 +69,8 @@ class Raw:
         assert len(challenge) == 48
         nonce = bytes(32)
         said = b"\1" + hello + challenge[16:] + nonce
-        proof = hmac.digest(secret, said, "sha256") if secret else bytes(32)
-        self.socket.sendall(nonce + proof)
-        entry, self.session, _ = struct.unpack("<I16s32s", self.receive(52))
+        self.socket.sendall(nonce + hmac.digest(derived(b"plain", secret), said, "sha256"))
+        entry, _, self.session, _ = struct.unpack("<HH16s32s", self.receive(52))
         assert entry == expected
 
     def receive(self, size: int) -> bytes:
@@ -170,7 +139,7 @@ def test_nothing_is_left_of_a_client_that_is_killed_while_its_server_waits(
 
 
 def test_nothing_is_left_of_a_client_that_promised_data_and_went() -> None:
-    with servers() as (server,):
+    with servers(1, "--plain") as (server,):
         lane = Raw(server)
         lane.ask(OPEN)
         (address,) = struct.unpack("<Q", lane.ask(MEM_ALLOC, struct.pack("<QQ", MEBIBYTE, 0)))
@@ -185,8 +154,7 @@ OWN_NETWORK = ("unshare", "--map-root-user", "--net")
 
 CUT = """
 import os
-from remote_servers import servers, wait_until
-from test_remote_server import start
+from remote_servers import servers, start, wait_until
 with servers() as (server,):
     client = start(server.address, "d, p = memory(1000), pinned(60000); told = False\\n"
         "while cuda.cudaMemcpyAsync(p, d, size(1000), 2, None) == 0:\\n"
@@ -214,7 +182,7 @@ def test_nothing_is_left_of_a_client_whose_network_is_gone() -> None:
 
 
 def test_a_client_without_a_monitor_is_cut_off() -> None:
-    with servers() as (server,):
+    with servers(1, "--plain") as (server,):
         lane = Raw(server)
         lane.ask(OPEN)
         wait_until(lambda: not server.children())
@@ -222,7 +190,7 @@ def test_a_client_without_a_monitor_is_cut_off() -> None:
 
 
 def test_a_client_has_one_monitor() -> None:
-    with servers() as (server,):
+    with servers(1, "--plain") as (server,):
         lane = Raw(server)
         first = Raw(server, MONITOR, lane.session)
         assert first.receive(1) == b"\1"
@@ -236,7 +204,7 @@ def test_a_client_has_one_monitor() -> None:
 
 
 def test_a_connection_that_a_process_cannot_take_does_not_keep_others_out() -> None:
-    with servers() as (server,):
+    with servers(1, "--plain") as (server,):
         lane = Raw(server)
         monitor = Raw(server, MONITOR, lane.session)
         lane.ask(OPEN)
@@ -345,7 +313,7 @@ def memory_of(process: int) -> int:
 
 @pytest.mark.parametrize("size", [65536, MEBIBYTE])
 def test_answers_that_nobody_reads_do_not_pile_up(size: int) -> None:
-    with servers() as (server,):
+    with servers(1, "--plain") as (server,):
         lane = Raw(server)
         monitor = Raw(server, MONITOR, lane.session)
         assert monitor.receive(1) == b"\1"
@@ -437,7 +405,7 @@ def times_awake(process: int) -> int:
 
 
 def test_a_server_whose_client_is_idle_sleeps() -> None:
-    with servers() as (server,):
+    with servers(1, "--plain") as (server,):
         client = start(
             server.address,
             """
@@ -450,6 +418,7 @@ for bytes in 64, 1 << 20, 4 << 20:  # over the control and the bulk connections
 cuda.cudaMemcpyAsync(d, h, size(1 << 20), 1, None)  # nobody waits for it
 ready(); sys.stdin.readline()
 """,
+            GPUCAST_REMOTE_PLAIN="1",
         )
         both = (*server.children(), client.pid)
         assert len(both) == 2
@@ -484,7 +453,7 @@ print(cuda.cudaMemcpy(d, h, size(8 << 20), 1), cuda.cudaDeviceSynchronize())
 
 
 def test_every_listener_comes_back_when_there_were_no_descriptors() -> None:
-    with servers(1, "--listen", "127.0.0.1:0,127.0.0.1:0") as (server,):
+    with servers(1, "--plain", "--listen", "127.0.0.1:0,127.0.0.1:0") as (server,):
         assert server.process.stdout is not None
         places = [server.address, server.process.stdout.readline().split()[-1]]
         used = max(server.descriptors())
@@ -504,18 +473,20 @@ def test_every_listener_comes_back_when_there_were_no_descriptors() -> None:
 
 
 def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
-    with servers(1, GPUCAST_FAKE_DELAY="cuInit:60") as (server,):
+    with servers(1, "--plain", GPUCAST_FAKE_DELAY="cuInit:60") as (server,):
         first = Raw(server)
         late = server.connect()
         late.sendall(HELLO + bytes(16))
-        assert len(late.recv(48)) == 48
+        challenge = late.recv(48)
+        assert len(challenge) == 48
         (child,) = server.children()
         os.kill(child, signal.SIGSTOP)  # so that the server waits for it
         wait_until(lambda: state_of(child) == "T")
         server.process.send_signal(signal.SIGTERM)
         wait_until(lambda: not listens(server))
-        late.sendall(bytes(64))
-        assert int.from_bytes(late.recv(52)[:4], "little") == FAILED
+        said = b"\1" + HELLO + bytes(16) + challenge[16:] + bytes(32)
+        late.sendall(bytes(32) + hmac.digest(derived(b"plain"), said, "sha256"))
+        assert int.from_bytes(late.recv(52)[:2], "little") == FAILED
         assert server.children() == [child]
         os.kill(child, signal.SIGCONT)
         first.socket.close()
@@ -529,7 +500,7 @@ def test_a_client_whose_process_cannot_begin_its_program_is_refused(tmp_path: Pa
     assert found is not None, linked
     library = tmp_path / found[1]
     shutil.copy(found[2], library)
-    with servers(1, LD_LIBRARY_PATH=str(tmp_path)) as (server,):
+    with servers(1, "--plain", LD_LIBRARY_PATH=str(tmp_path)) as (server,):
         Raw(server)
         library.unlink()
         library.write_bytes(b"no library")
@@ -559,26 +530,46 @@ def held_by(process: int, contents: Iterable[bytes]) -> set[bytes]:
     return found
 
 
-def test_a_clients_process_knows_neither_the_secret_nor_other_clients(tmp_path: Path) -> None:
+def test_a_clients_process_knows_neither_the_secret_nor_other_clients() -> None:
     """From before its client is welcomed on: each is looked at as soon as its client is."""
-    secret = b"this is the secret of 2 machines"
-    file = tmp_path / "secret"
-    file.write_bytes(secret)
-    file.chmod(0o600)
-    with servers(1, "--secret-file", str(file)) as (server,):
+    with servers(1, "--plain") as (server,):
         welcomed: list[Raw] = []
         monitors: list[Raw] = []  # without which a client is cut off
+        known = {SECRET, SECRET[:16], derived(b"plain"), derived(b"TLS 1.3")}
         for _ in range(5):
-            welcomed.append(Raw(server, secret=secret))
-            monitors.append(Raw(server, MONITOR, welcomed[-1].session, secret))
+            welcomed.append(Raw(server))
+            known.add(welcomed[-1].session)
+            monitors.append(Raw(server, MONITOR, welcomed[-1].session))
             assert len(server.children()) == len(welcomed)
-            known = {secret, secret[:16], *(each.session for each in welcomed)}
             for child in server.children():
                 assert held_by(child, known) == set()
         welcomed[-1].ask(OPEN)
-        assert held_by(server.process.pid, known) == known
+        of_clients = {each.session for each in welcomed}
+        assert held_by(server.process.pid, known) >= {derived(b"plain"), *of_clients}
         for child in server.children():
             assert held_by(child, known) == set()
+
+
+def test_a_clients_process_shakes_hands_without_knowing_the_secret() -> None:
+    with servers() as (server,):
+        keys = {derived(b"plain"), derived(b"TLS 1.3")}
+        clients = []
+        for _ in range(3):
+            program = """
+d, p = memory(4 << 20), pinned(4 << 20)
+ready(); cuda.cudaMemcpy(d, p, size(4 << 20), 1); ready(); sys.stdin.readline()
+"""
+            clients.append(start(server.address, program))
+            assert clients[-1].stdout is not None
+            for child in server.children():
+                assert held_by(child, {SECRET, SECRET[:16], *keys}) == set()
+            assert clients[-1].stdout.readline() == "ready\n"  # its bulk connections are open
+            for child in server.children():
+                assert held_by(child, {SECRET, SECRET[:16], *keys}) == set()
+        assert len(server.children()) == 3
+        assert held_by(server.process.pid, keys) == keys
+        for client in clients:
+            client.communicate("end\n", timeout=PATIENCE)
 
 
 # ---- the command ----

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import hmac
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
@@ -58,6 +62,26 @@ class Hold:
         self._path.unlink()
 
 
+SECRET = b"what all servers and clients of the tests know"
+
+
+@cache
+def secret_file() -> Path:
+    """That secret's, which goes with the tests."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / "secret"
+    path.write_bytes(SECRET)
+    path.chmod(0o600)
+    return path
+
+
+def derived(purpose: bytes, secret: bytes = SECRET) -> bytes:
+    """A key that both sides make of the secret (HKDF, RFC 5869)."""
+    extracted = hmac.digest(b"gpucast remote", secret, "sha256")
+    return hmac.digest(extracted, purpose + b"\1", "sha256")
+
+
 class Server:
     """One that runs; `address` is what clients are told."""
 
@@ -68,6 +92,7 @@ class Server:
                 **os.environ,
                 "GPUCAST_LIBCUDA": str(FAKE),
                 "GPUCAST_FAKE_KERNELS": str(KERNELS),
+                "GPUCAST_REMOTE_SECRET_FILE": str(secret_file()),
                 **environment,
             },
             stdout=subprocess.PIPE,
@@ -133,6 +158,8 @@ def sockets_of(process: int) -> list[str]:
 
 @contextmanager
 def servers(count: int = 1, *options: str, **environment: str) -> Iterator[list[Server]]:
+    # For commands that tests begin, too, which take no environment of theirs.
+    os.environ.setdefault("GPUCAST_REMOTE_SECRET_FILE", str(secret_file()))
     listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
     running: list[Server] = []
     try:
@@ -156,6 +183,7 @@ def remote_environment(gpus: str, **environment: str) -> dict[str, str]:
         **os.environ,
         "LD_LIBRARY_PATH": str(CLIENT),
         "GPUCAST_REMOTE": gpus,
+        "GPUCAST_REMOTE_SECRET_FILE": str(secret_file()),
         **environment,
     }
 
@@ -171,3 +199,35 @@ def run_remote(
         check=False,
         timeout=timeout,
     )
+
+
+BINDINGS = f"""
+import ctypes as c, sys, threading
+cuda = c.CDLL("{CLIENT / "libcudart.so.13"}")
+size, pointer = c.c_size_t, c.c_void_p
+def memory(bytes):
+    p = pointer(); assert cuda.cudaMalloc(c.byref(p), size(bytes)) == 0; return p
+def pinned(bytes):
+    p = pointer(); assert cuda.cudaMallocHost(c.byref(p), size(bytes)) == 0; return p
+def stream(flags=1):
+    s = pointer(); assert cuda.cudaStreamCreateWithFlags(c.byref(s), flags) == 0; return s
+def ready():
+    print("ready", flush=True)
+"""
+"""The runtime for a program in Python; streams wait for no others unless asked to."""
+
+
+def start(gpus: str, program: str, **environment: str) -> subprocess.Popen[str]:
+    """A client; returns once it says that it is ready."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", BINDINGS + program],
+        env=remote_environment(gpus, **environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert client.stdout is not None
+    line = client.stdout.readline()
+    assert line == "ready\n", line + client.communicate(timeout=PATIENCE)[0]
+    return client

@@ -13,7 +13,14 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 SecretFile = Annotated[
     Path | None,
-    typer.Option(help="The secret that servers and clients share.", show_default=False),
+    typer.Option(
+        help="The secret that servers and clients share. Default: the user's own, on one host.",
+        show_default=False,
+    ),
+]
+Plain = Annotated[
+    bool,
+    typer.Option("--plain", help="Without TLS, on networks that are trusted; both sides say so."),
 ]
 
 
@@ -27,6 +34,7 @@ def serve(
         int, typer.Option(min=0, max=65535, help="Of the first GPU; the next follow. 0: any.")
     ] = 9700,
     secret_file: SecretFile = None,
+    plain: Plain = False,
     max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
     max_memory: Annotated[
         str | None, typer.Option(help="GPU memory of a client (10GB, 512MiB).", show_default=False)
@@ -40,6 +48,8 @@ def serve(
     options = ["--max-clients", str(max_clients)]
     if secret_file is not None:
         options += ["--secret-file", str(secret_file)]
+    if plain:
+        options.append("--plain")
     if max_memory is not None:
         options += ["--max-memory", max_memory]
     raise typer.Exit(run_servers(numbers, host, port, options))
@@ -52,6 +62,7 @@ def run(
         str, typer.Option(help="Servers, in the order of their devices: host:port,unix:/path,...")
     ],
     secret_file: SecretFile = None,
+    plain: Plain = False,
     sync: Annotated[
         bool, typer.Option("--sync", help="Wait for the server in every call, as DS-CUDA did.")
     ] = False,
@@ -73,7 +84,7 @@ def run(
     from gpucast.remote import environment, replace_by
 
     variables = environment(
-        gpus, secret_file=secret_file, sync=sync, channels=channels, counters=counters
+        gpus, secret_file=secret_file, plain=plain, sync=sync, channels=channels, counters=counters
     )
     replace_by(program, variables)
 

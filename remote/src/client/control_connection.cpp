@@ -22,7 +22,7 @@ bool ControlConnection::write(Bytes first, Bytes second) {
     if (lost_) throw ConnectionLost("the connection is closed");
     read_meanwhile();
     constexpr std::chrono::milliseconds while_another_reads(1);
-    wait(*connection_, {.read = false, .write = true}, Clock::now() + while_another_reads);
+    connection_->wait({.read = false, .write = true}, Clock::now() + while_another_reads);
   });
 }
 
@@ -56,7 +56,7 @@ void ControlConnection::read_batch(std::unique_lock<std::mutex>& lock, bool may_
       if (Clock::now() - begin < spin_) {
         std::this_thread::yield();
       } else {
-        wait(*connection_, {.read = true}, std::nullopt);
+        connection_->wait({.read = true}, std::nullopt);
       }
     }
     while (const auto received = inbox_.front()) {

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "client/handshake.h"
 #include "client/quiet_thread.h"
 #include "client/status.h"
 #include "transport/sockets.h"
@@ -44,13 +43,10 @@ void Gpu::close() noexcept {
   if (watcher_.joinable()) watcher_.join();
 }
 
-std::unique_ptr<Connection> Gpu::connect(Purpose purpose, int index) {
+std::unique_ptr<Connection> Gpu::connect(Purpose purpose) {
   const Deadline deadline = Clock::now() + to_connect;
-  auto connection = connect_to(endpoint_, deadline);
-  const Hello hello{
-      .purpose = purpose, .index = static_cast<std::uint16_t>(index), .session = session_};
-  session_ = shake_hands(*connection, hello, settings_.secret, deadline);
-  return connection;
+  return shake_hands(connect_to(endpoint_, deadline), purpose, session_, settings_.credentials,
+                     deadline);
 }
 
 void Gpu::open() {
@@ -61,6 +57,7 @@ void Gpu::open() {
   const auto opened = decode<Opened>(control_->call(Open{}).body);
   if (!opened.problem.empty()) throw std::runtime_error(opened.problem);
   device_ = opened.device;
+  opened_ = true;
 }
 
 int Gpu::attribute(int which) const {
@@ -82,7 +79,8 @@ void Gpu::watch(Connection& monitor) noexcept {
 // Without a reason where this end ends it.
 void Gpu::lose(const std::string& why) noexcept {
   if (lost_.exchange(true)) return;
-  if (!why.empty()) {
+  // While it is opened, who opens it tells.
+  if (!why.empty() && opened_) {
     std::fprintf(stderr, "gpucast remote: lost the GPU server %s: %s\n", endpoint_.text().c_str(),
                  why.c_str());
   }
@@ -105,7 +103,7 @@ BulkConnections& Gpu::bulk() {
     std::vector<std::unique_ptr<Connection>> connections;
     connections.reserve(static_cast<std::size_t>(settings_.bulk_connections));
     for (int k = 0; k < settings_.bulk_connections; ++k)
-      connections.push_back(connect(Purpose::bulk, k));
+      connections.push_back(connect(Purpose::bulk));
     bulk_ = std::make_unique<BulkConnections>(std::move(connections), receives_,
                                               [this](const std::string& why) { lose(why); });
     // Who lost the server meanwhile did not know of them.

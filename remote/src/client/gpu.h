@@ -13,13 +13,13 @@
 #include "client/bulk_connections.h"
 #include "client/control_connection.h"
 #include "client/event_times.h"
+#include "client/handshake.h"
 #include "client/modules.h"
 #include "client/pending_receives.h"
 #include "client/settings.h"
 #include "client/status.h"
 #include "client/stream_order.h"
 #include "protocol/calls.h"
-#include "protocol/handshake.h"
 
 namespace gpucast::remote::client {
 
@@ -149,7 +149,7 @@ class Gpu {
   Status first_error(Status status);
   void send_bulk(Address to, Bytes data, Id stream, bool blocking, bool pinned);
 
-  std::unique_ptr<Connection> connect(Purpose purpose, int index = 0);
+  std::unique_ptr<Connection> connect(Purpose purpose);
   void open();
   // Opened when it is first needed.
   BulkConnections& bulk();
@@ -161,7 +161,7 @@ class Gpu {
   Endpoint endpoint_;
   const ClientSettings& settings_;
   bool synchronous_;
-  SessionId session_{};
+  Session session_;
   DeviceInfo device_;
   PendingReceives receives_;
   std::unique_ptr<ControlConnection> control_;
@@ -173,6 +173,7 @@ class Gpu {
 
   std::atomic<std::uint64_t> generation_{0};
 
+  std::atomic<bool> opened_{false};
   std::atomic<bool> lost_{false};
   std::atomic<bool> closed_{false};
   std::mutex bulk_mutex_;

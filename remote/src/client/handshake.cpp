@@ -2,10 +2,12 @@
 
 #include <array>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "protocol/frame.h"
 #include "security/hmac.h"
-#include "security/secret.h"
+#include "transport/tls_connection.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -17,44 +19,93 @@ Message hear(Connection& connection, const Deadline& deadline) {
   return decode<Message>(bytes);
 }
 
-std::string refusal(Entry entry) {
+void require_entry(Entry entry) {
   const std::map<Entry, std::string> reasons = {
       {Entry::wrong_secret, "the secret is not the server's"},
       {Entry::too_many_clients, "the server has too many clients"},
       {Entry::unknown_session, "the server has ended this session"},
       {Entry::failed, "the server could not begin a session"}};
+  if (entry == Entry::welcome) return;
   const auto found = reasons.find(entry);
-  return found == reasons.end() ? "the server refused" : found->second;
+  throw ConnectionLost(found == reasons.end() ? "the server refused" : found->second);
 }
 
-}  // namespace
+const SecretKeys& secret_of(const Credentials& credentials) {
+  if (credentials.secret) return *credentials.secret;
+  throw ConnectionLost(
+      "the server asks for a secret: GPUCAST_REMOTE_SECRET_FILE (--secret-file) names none, and "
+      "this "
+      "user has no server of its own here that made one");
+}
 
-SessionId shake_hands(Connection& connection, const Hello& hello, const std::string& secret,
-                      const Deadline& deadline) {
-  write_all(connection, packed(hello), {}, deadline);
+Challenge hear_challenge(Connection& connection, Security security, const Deadline& deadline) {
   const auto challenge = hear<Challenge>(connection, deadline);
   if (challenge.magic != handshake_magic) throw ConnectionLost("what answers is no GPU server");
   if (challenge.version != protocol_version) {
     throw ConnectionLost("the server speaks version " + std::to_string(challenge.version) +
                          " of the protocol, this client " + std::to_string(protocol_version));
   }
-  if (challenge.needs_secret != 0 && secret.empty()) {
-    throw ConnectionLost("the server asks for a secret (GPUCAST_REMOTE_SECRET_FILE)");
+  if (challenge.security != security) {
+    throw ConnectionLost(security == Security::tls
+                             ? "the server speaks without TLS (--plain): start it without that, or "
+                               "set GPUCAST_REMOTE_PLAIN=1 (run --plain) on networks that you trust"
+                             : "the server speaks TLS only: leave out GPUCAST_REMOTE_PLAIN=1 (run "
+                               "--plain)");
   }
-  const std::string& used = challenge.needs_secret != 0 ? secret : std::string();
-  if (challenge.needs_secret == 0 && !secret.empty()) {
-    throw ConnectionLost("the server knows no secret, but one is given for it");
+  require_entry(challenge.entry);
+  return challenge;
+}
+
+// With the listener, which knows the secret and nothing else of the session.
+void enter_by_tls(Connection& connection, const SecretKeys& secret, const Hello& hello,
+                  const Challenge& challenge, Session& session, const Deadline& deadline) {
+  Tls tls(TlsSide::client, secret.tls, identity_of(hello, challenge, Stage::door));
+  try {
+    shake_hands(connection, tls, deadline);
+  } catch (const TlsError& error) {
+    throw TlsError(error.what() + std::string("; the secret is ") + secret.file);
   }
+  std::array<std::byte, Admission::size> bytes{};
+  read_all(connection, tls, bytes, deadline);
+  const auto admission = decode<Admission>(bytes);
+  require_entry(admission.entry);
+  session.id = admission.session;
+  session.key = Key(admission.key);
+}
+
+void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello& hello,
+                   const Challenge& challenge, Session& session, const Deadline& deadline) {
   Answer answer;
   fill_random(answer.nonce);
-  answer.mac = prove(used, Side::client, hello, challenge.nonce, answer.nonce);
+  answer.mac = prove(secret.plain, Side::client, hello, challenge.nonce, answer.nonce);
   write_all(connection, packed(answer), {}, deadline);
   const auto welcome = hear<Welcome>(connection, deadline);
-  if (welcome.entry != Entry::welcome) throw ConnectionLost(refusal(welcome.entry));
-  if (!same(welcome.mac, prove(used, Side::server, hello, challenge.nonce, answer.nonce))) {
-    throw ConnectionLost("the server does not know the secret");
+  if (welcome.entry == Entry::wrong_secret)
+    throw ConnectionLost("the secret is not the server's; it is " + secret.file);
+  require_entry(welcome.entry);
+  if (!same(welcome.mac, prove(secret.plain, Side::server, hello, challenge.nonce, answer.nonce))) {
+    throw ConnectionLost("the server does not know the secret " + secret.file);
   }
-  return welcome.session;
+  session.id = welcome.session;
+}
+
+}  // namespace
+
+std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Purpose purpose,
+                                        Session& session, const Credentials& credentials,
+                                        const Deadline& deadline) {
+  const Hello hello{.purpose = purpose, .security = credentials.security, .session = session.id};
+  write_all(*connection, packed(hello), {}, deadline);
+  const Challenge challenge = hear_challenge(*connection, credentials.security, deadline);
+  const SecretKeys& secret = secret_of(credentials);
+  if (credentials.security == Security::plain) {
+    enter_plainly(*connection, secret, hello, challenge, session, deadline);
+    return connection;
+  }
+  if (purpose == Purpose::control)
+    enter_by_tls(*connection, secret, hello, challenge, session, deadline);
+  return secure(std::move(connection), TlsSide::client, session.key,
+                identity_of(hello, challenge, Stage::session), deadline);
 }
 
 }  // namespace gpucast::remote::client

@@ -1,16 +1,34 @@
 // The first words to a server.
 #pragma once
 
-#include <string>
+#include <memory>
+#include <optional>
 
 #include "protocol/handshake.h"
+#include "security/key.h"
+#include "security/secret.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote::client {
 
-// Says what the connection is for, proves to have the secret and asks the same of the server;
-// returns the session, which a control connection begins. ConnectionLost with one line otherwise.
-SessionId shake_hands(Connection& connection, const Hello& hello, const std::string& secret,
-                      const Deadline& deadline);
+// How a client speaks to its servers.
+struct Credentials {
+  Security security = Security::tls;
+  std::optional<SecretKeys> secret = {};  // nothing where none was named and none is the user's own
+};
+
+// What a control connection begins, and the others belong to.
+struct Session {
+  SessionId id{};
+  Key key;  // of TLS
+};
+
+// Says what the connection is for, proves to have the secret (or the session's key) and asks the
+// same of the server. The session is given where the connection begins it. What is returned is
+// encrypted and signed where that was asked for. ConnectionLost or TlsError with one line
+// otherwise.
+std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Purpose purpose,
+                                        Session& session, const Credentials& credentials,
+                                        const Deadline& deadline);
 
 }  // namespace gpucast::remote::client

@@ -42,8 +42,9 @@ ClientSettings read_client_settings() {
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("GPUCAST_REMOTE: ") + error.what());
   }
-  if (const auto file = variable("GPUCAST_REMOTE_SECRET_FILE"); !file.empty())
-    result.secret = read_secret(file);
+  if (number("GPUCAST_REMOTE_PLAIN", 0, 0, 1) == 1) result.credentials.security = Security::plain;
+  const auto file = variable("GPUCAST_REMOTE_SECRET_FILE");
+  result.credentials.secret = file.empty() ? find_own_secret() : read_secret(file);
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;
   result.bulk_connections =
       number("GPUCAST_REMOTE_CHANNELS", result.bulk_connections, 1, most_bulk_connections);

@@ -1,7 +1,10 @@
 // What the environment tells the client:
 //
 //   GPUCAST_REMOTE               servers, in the order of their devices: host:port,unix:/path,...
-//   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them
+//   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them (default: the user's own, which
+//   servers
+//                                of the same user on the same host have)
+//   GPUCAST_REMOTE_PLAIN=1       without TLS, with servers that speak so
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
 //   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 4)
 //   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer, on a core of its own, before
@@ -14,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "client/handshake.h"
 #include "protocol/limits.h"
 #include "transport/address.h"
 
@@ -21,7 +25,7 @@ namespace gpucast::remote::client {
 
 struct ClientSettings {
   std::vector<Endpoint> servers = {};
-  std::string secret = {};
+  Credentials credentials = {};
   bool synchronous = false;
   int bulk_connections = 4;
   std::chrono::microseconds spin = usual_spin;

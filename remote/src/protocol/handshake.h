@@ -1,13 +1,26 @@
-// The first words of every connection, each of fixed size:
+// The first words of every connection, each of fixed size. In the clear:
 //
-//   client: Hello       what it is for
-//   server: Challenge   its version; whether a secret is needed, and a nonce
+//   client: Hello       what it is for, and whether it speaks TLS
+//   server: Challenge   its version, whether it speaks TLS, whether it has the session; a nonce
+//
+// Both sides end here where they do not speak the same: none falls back to the other. Then with
+// TLS, whose key's identity is what was said so far, so that who changes that ends the connection:
+//
+//   a control connection   TLS under the secret with the listener, which says
+//     server: Admission    in, or why not; the session, and a new key for it
+//                          then, on the same connection, TLS anew under the session's key
+//   others                 TLS under the session's key
+//
+// and without:
+//
 //   client: Answer      a nonce, and a MAC of both nonces under the secret
 //   server: Welcome     in, or why not; a MAC of both nonces, so that the client knows it too
 //
-// Without a secret the MACs are 0.
+// The process that serves a client shakes hands under the session's key, and so needs to know no
+// more than that (server/client_program.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,19 +43,33 @@ enum class Purpose : std::uint16_t {
   bulk,         // data of large copies, both ways
 };
 
+enum class Security : std::uint16_t {
+  plain = 0,  // MACs in the greeting, and then neither encrypted nor signed
+  tls,
+};
+
 struct Hello {
   std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
   Purpose purpose = Purpose::control;
-  std::uint16_t index = 0;  // of a bulk connection
-  SessionId session{};      // that a monitor or bulk connection belongs to
+  Security security = Security::tls;
+  SessionId session{};  // that a monitor or bulk connection belongs to
   static constexpr std::size_t size = 32;
+};
+
+enum class Entry : std::uint16_t {
+  welcome = 0,
+  wrong_secret,
+  too_many_clients,
+  unknown_session,
+  failed,
 };
 
 struct Challenge {
   std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
-  std::uint32_t needs_secret = 0;
+  Security security = Security::tls;
+  Entry entry = Entry::welcome;  // as far as it is known already
   Nonce nonce{};
   static constexpr std::size_t size = 48;
 };
@@ -53,19 +80,19 @@ struct Answer {
   static constexpr std::size_t size = 64;
 };
 
-enum class Entry : std::uint32_t {
-  welcome = 0,
-  wrong_secret,
-  too_many_clients,
-  unknown_session,
-  failed,
-};
-
 struct Welcome {
   Entry entry = Entry::welcome;
+  std::uint16_t reserved = 0;
   SessionId session{};
   Mac mac{};
   static constexpr std::size_t size = 52;
+};
+
+struct Admission {
+  Entry entry = Entry::welcome;
+  SessionId session{};
+  std::array<std::uint8_t, 32> key{};
+  static constexpr std::size_t size = 50;
 };
 
 // Any of them, as it is sent.
@@ -74,6 +101,20 @@ std::vector<std::byte> packed(const Message& message) {
   std::vector<std::byte> result;
   Writer writer(result);
   writer(message);
+  return result;
+}
+
+// Which TLS it is, of the two on a control connection.
+enum class Stage : std::uint8_t { door = 1, session };
+
+using Identity = std::array<std::byte, Hello::size + Challenge::size + 1>;
+
+inline Identity identity_of(const Hello& hello, const Challenge& challenge, Stage stage) {
+  std::vector<std::byte> said;
+  Writer writer(said);
+  writer(hello), writer(challenge), writer(stage);
+  Identity result{};
+  std::copy_n(said.begin(), result.size(), result.begin());
   return result;
 }
 

@@ -27,7 +27,8 @@ class Inbox {
       end_ -= begin_;
       begin_ = 0;
     }
-    const std::size_t got = connection.try_read({bytes_.data() + end_, bytes_.size() - end_});
+    const std::size_t got =
+        connection.try_read({bytes_.data() + end_, bytes_.size() - end_}, MemoryOf::library);
     end_ += got;
     return got > 0;
   }

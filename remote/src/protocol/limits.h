@@ -8,7 +8,7 @@
 
 namespace gpucast::remote {
 
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 
 // Copies up to this size travel within their message, larger ones in pieces over the bulk
 // connections. The control connection is polled on both sides while calls follow one another; a

@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <stdexcept>
+#include <type_traits>
 
 namespace gpucast::remote::server {
 namespace {
@@ -57,18 +58,29 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
   if (words.size() != count_of_words || words[1] != mark) return std::nullopt;
   ::fcntl(control_number, F_SETFD, FD_CLOEXEC);
   ::fcntl(others_number, F_SETFD, FD_CLOEXEC);
-  ClientProgram result{.control = Descriptor(control_number),
-                       .others = Descriptor(others_number),
-                       .options = {.libcuda = words[3],
-                                   .gpu = std::stoi(words[4]),
-                                   .most_memory = std::stoull(words[5]),
-                                   .spin = std::chrono::microseconds(std::stoll(words[6]))}};
+  ClientProgram result;
+  result.control = Descriptor(control_number);
+  result.others = Descriptor(others_number);
+  result.options = {.libcuda = words[3],
+                    .gpu = std::stoi(words[4]),
+                    .most_memory = std::stoull(words[5]),
+                    .spin = std::chrono::microseconds(std::stoll(words[6]))};
   const char begun = 1;
+  Admitted admitted;
   if (!end_with_parent(std::stoi(words[2])) ||
+      ::recv(others_number, &admitted, sizeof admitted, 0) != sizeof admitted ||
       ::send(others_number, &begun, sizeof begun, MSG_NOSIGNAL) != sizeof begun) {
     throw std::runtime_error("a client's process: the server's is gone");
   }
+  result.security = admitted.security;
+  result.key = Key(admitted.key);
+  result.identity = admitted.identity;
   return result;
+}
+
+bool tell(int other, const Admitted& admitted) {
+  static_assert(std::is_trivially_copyable_v<Admitted>, "it is told as it lies");
+  return ::send(other, &admitted, sizeof admitted, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof admitted;
 }
 
 bool end_with_parent(pid_t parent) {

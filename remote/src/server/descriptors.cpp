@@ -6,13 +6,16 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <type_traits>
 
 namespace gpucast::remote::server {
 namespace {
 
-// A purpose, and room for a descriptor beside it.
+static_assert(std::is_trivially_copyable_v<Greeted>, "it is passed as it lies");
+
+// What is known of a connection, and room for its descriptor beside it.
 struct Message {
-  explicit Message(Purpose& purpose) : data{.iov_base = &purpose, .iov_len = sizeof purpose} {
+  explicit Message(Greeted& greeted) : data{.iov_base = &greeted, .iov_len = sizeof greeted} {
     head.msg_iov = &data;
     head.msg_iovlen = 1;
     head.msg_control = control.data();
@@ -29,20 +32,21 @@ struct Message {
 
 }  // namespace
 
-bool pass_descriptor(int to, Purpose purpose, int descriptor) {
-  const Message message(purpose);
+bool pass_descriptor(int to, const Greeted& greeted, int descriptor) {
+  Greeted said = greeted;
+  const Message message(said);
   cmsghdr* head = CMSG_FIRSTHDR(&message.head);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
-  return sendmsg(to, &message.head, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof purpose;
+  return sendmsg(to, &message.head, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof said;
 }
 
 std::optional<Passed> receive_descriptor(int from) {
   for (;;) {
     Passed result;
-    Message message(result.purpose);
+    Message message(result.greeted);
     const ssize_t got = recvmsg(from, &message.head, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return std::nullopt;

@@ -10,13 +10,19 @@ namespace gpucast::remote::server {
 
 using support::Descriptor;
 
-struct Passed {
+// A connection that has greeted, up to where the session's process takes over.
+struct Greeted {
   Purpose purpose = Purpose::monitor;
+  Identity identity{};  // of TLS under the session's key
+};
+
+struct Passed {
+  Greeted greeted;
   Descriptor descriptor;
 };
 
 // False if the other process is gone.
-bool pass_descriptor(int to, Purpose purpose, int descriptor);
+bool pass_descriptor(int to, const Greeted& greeted, int descriptor);
 // Waits; nothing once the other process is gone.
 std::optional<Passed> receive_descriptor(int from);
 

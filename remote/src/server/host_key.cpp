@@ -1,77 +1,19 @@
 #include "server/host_key.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 
-#include "gpucast/support/descriptor.h"
-#include "security/secret.h"
+#include "security/key.h"
+#include "security/own_file.h"
 
 namespace gpucast::remote::server {
 namespace {
 
-using support::Descriptor;
-using Content = std::array<std::uint8_t, 32>;
-
-constexpr mode_t others = S_IRWXG | S_IRWXO;
-
-[[noreturn]] void fail(const std::string& what) {
-  throw std::runtime_error(what + ": " + std::strerror(errno));
-}
-
-// Not by way of a link: who makes one chooses where it leads.
-bool is_own_folder(const std::string& path) {
-  struct stat facts{};
-  return lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
-         (facts.st_mode & others) == 0;
-}
-
-// Batch systems leave XDG_RUNTIME_DIR as it was on another node, and sudo that of another user.
-std::string own_folder() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && is_own_folder(runtime)) return runtime;
-  std::string path = "/tmp/gpucast-" + std::to_string(geteuid());
-  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail(path);
-  if (!is_own_folder(path))
-    throw std::runtime_error(path + ": is not a folder that only this user may enter");
-  return path;
-}
-
-// False if there is none.
-bool read(const std::string& path, Content& content) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!file && errno == ENOENT) return false;
-  struct stat facts{};
-  if (!file || fstat(file.get(), &facts) != 0) fail(path);
-  if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & others) != 0)
-    throw std::runtime_error(path + ": is not a file that only this user may read");
-  if (::read(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
-    throw std::runtime_error(path + ": is too short");
-  return true;
-}
-
-// Whole or not at all, and by the first who comes: a name is given to what is written already.
-void make(const std::string& path) {
-  Content content{};
-  fill_random(content);
-  std::string beside = path + ".XXXXXX";
-  const Descriptor file(mkostemp(beside.data(), O_CLOEXEC));
-  if (!file) fail(beside);
-  const bool written =
-      write(file.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  const bool named = written && (link(beside.c_str(), path.c_str()) == 0 || errno == EEXIST);
-  const int why = errno;
-  unlink(beside.c_str());
-  errno = why;
-  if (!named) fail(path);
+std::string random_content() {
+  Key key;
+  fill_random(key.bytes());
+  return {key.bytes().begin(), key.bytes().end()};
 }
 
 std::span<const std::uint8_t> bytes_of(const std::string& text) {
@@ -87,14 +29,11 @@ std::string boot() {
 }  // namespace
 
 HostKey::HostKey() {
-  const std::string path = own_folder() + "/gpucast-host-key";
-  Content content{};
-  if (!read(path, content)) {
-    make(path);
-    if (!read(path, content)) throw std::runtime_error(path + ": is removed again and again");
-  }
+  const std::string path = own_file_path("gpucast-host-key");
+  const std::string content = read_or_make_own_file(path, random_content);
+  if (content.size() < Key::size) throw std::runtime_error(path + ": is too short");
   // A folder that several hosts have in common does not make them one.
-  key_ = hmac_sha256(content, bytes_of(boot()));
+  key_ = hmac_sha256(bytes_of(content).first(Key::size), bytes_of(boot()));
 }
 
 std::string HostKey::id() const {

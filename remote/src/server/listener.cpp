@@ -26,12 +26,14 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "gpucast/support/errors.h"
 #include "protocol/frame.h"
 #include "security/hmac.h"
-#include "security/secret.h"
+#include "security/tls.h"
+#include "server/client_program.h"
 #include "server/descriptors.h"
 #include "transport/sockets.h"
 
@@ -43,6 +45,8 @@ using asio::use_awaitable;
 constexpr std::chrono::seconds handshake_time(5);
 constexpr std::chrono::seconds ending_time(5);
 constexpr std::size_t most_handshakes = 64;  // under way at once
+
+asio::const_buffer buffer_of(Bytes bytes) { return {bytes.data(), bytes.size()}; }
 
 class Listener {
  public:
@@ -120,7 +124,7 @@ class Listener {
     const auto found =
         resolver.resolve(endpoint.host, endpoint.port, asio::ip::tcp::resolver::passive);
     const asio::ip::tcp::endpoint address = *found.begin();
-    if (!address.address().is_loopback() && options_.secret.empty()) {
+    if (!address.address().is_loopback() && options_.secret.is_own) {
       throw support::InputError(endpoint.text() +
                                 ": other machines reach this address: --secret-file is needed");
     }
@@ -196,62 +200,127 @@ class Listener {
     handshake.has_spoken = true;
     const auto hello = decode<Hello>(heard);
     if (hello.magic != handshake_magic) throw ProtocolError("it does not speak this protocol");
-    Challenge challenge{.needs_secret = options_.secret.empty() ? 0U : 1U};
+    Challenge challenge{.security = options_.security};
+    if (is_secure() && hello.purpose != Purpose::control && !clients_.contains(hello.session))
+      challenge.entry = Entry::unknown_session;
     fill_random(challenge.nonce);
     const auto asked = packed(challenge);
     co_await asio::async_write(socket, asio::buffer(asked), use_awaitable);
+    require_same_language(hello);
+    if (!is_secure()) {
+      co_await enter_plainly(socket, hello, challenge);
+    } else if (hello.purpose == Purpose::control) {
+      co_await enter_by_tls(socket, hello, challenge);
+    } else {
+      pass_on(socket, hello, challenge);
+    }
+  }
+
+  bool is_secure() const { return options_.security == Security::tls; }
+
+  void require_same_language(const Hello& hello) const {
     if (hello.version != protocol_version) {
       throw ProtocolError("it speaks version " + std::to_string(hello.version) +
                           " of the protocol, this server " + std::to_string(protocol_version));
     }
+    if (hello.security != options_.security) {
+      throw ProtocolError(is_secure() ? "it speaks without TLS, which only servers with --plain do"
+                                      : "it speaks TLS, which only servers without --plain do");
+    }
+  }
+
+  asio::awaitable<void> enter_plainly(Socket& socket, const Hello& hello,
+                                      const Challenge& challenge) {
+    const Key& key = options_.secret.plain;
     std::array<std::byte, Answer::size> answered{};
     co_await asio::async_read(socket, asio::buffer(answered), use_awaitable);
     const auto answer = decode<Answer>(answered);
     Welcome welcome{.session = hello.session};
-    if (!same(answer.mac,
-              prove(options_.secret, Side::client, hello, challenge.nonce, answer.nonce))) {
+    if (!same(answer.mac, prove(key, Side::client, hello, challenge.nonce, answer.nonce))) {
       welcome.entry = Entry::wrong_secret;
       say("a client has a wrong secret");
     } else {
-      welcome.mac = prove(options_.secret, Side::server, hello, challenge.nonce, answer.nonce);
+      welcome.mac = prove(key, Side::server, hello, challenge.nonce, answer.nonce);
       if (hello.purpose == Purpose::control) {
-        welcome.entry = begin_client(socket, welcome.session);
-        if (welcome.entry == Entry::welcome && !co_await has_begun(welcome.session))
-          welcome.entry = Entry::failed;
+        Admitted admitted{.security = Security::plain};
+        welcome.entry = co_await begin_client(socket, welcome.session, admitted);
       } else if (!clients_.contains(hello.session)) {
         welcome.entry = Entry::unknown_session;
       }
     }
     const auto said = packed(welcome);
     co_await asio::async_write(socket, asio::buffer(said), use_awaitable);
-    if (welcome.entry == Entry::welcome && hello.purpose != Purpose::control) {
-      // Closed here either way; the client notices if nobody else has it.
-      if (const auto found = clients_.find(hello.session); found != clients_.end())
-        pass_descriptor(found->second.others.native_handle(), hello.purpose,
-                        socket.native_handle());
-    }
+    if (welcome.entry == Entry::welcome && hello.purpose != Purpose::control)
+      pass_on(socket, hello, challenge);
   }
 
-  Entry begin_client(Socket& socket, SessionId& session) {
-    if (ending_) return Entry::failed;
+  asio::awaitable<void> enter_by_tls(Socket& socket, const Hello& hello,
+                                     const Challenge& challenge) {
+    Tls tls(TlsSide::server, options_.secret.tls, identity_of(hello, challenge, Stage::door));
+    co_await shake_hands(socket, tls);
+    Admission admission;
+    Admitted admitted{.security = Security::tls,
+                      .identity = identity_of(hello, challenge, Stage::session)};
+    fill_random(admitted.key);
+    admission.entry = co_await begin_client(socket, admission.session, admitted);
+    admission.key = admitted.key;
+    tls.write(packed(admission));
+    co_await asio::async_write(socket, buffer_of(tls.out.content()), use_awaitable);
+  }
+
+  // As transport/tls_connection.h does for threads.
+  static asio::awaitable<void> shake_hands(Socket& socket, Tls& tls) {
+    std::optional<TlsError> failed;
+    for (bool done = false; !done && !failed;) {
+      try {
+        done = tls.shake_hands();
+      } catch (const TlsError& error) {
+        failed = error;
+      }
+      // Also where it has failed, so that the other end knows why.
+      co_await asio::async_write(socket, buffer_of(tls.out.content()), use_awaitable);
+      tls.out.drop(tls.out.content().size());
+      if (done || failed) continue;
+      const std::span<std::byte> room = tls.in.room(tls_record_bytes);
+      tls.in.add(
+          co_await socket.async_read_some(asio::buffer(room.data(), room.size()), use_awaitable));
+    }
+    if (failed) throw TlsError(*failed);
+  }
+
+  // To the client's process. Closed here either way; the client notices if nobody else has it.
+  void pass_on(Socket& socket, const Hello& hello, const Challenge& challenge) {
+    const auto found = clients_.find(hello.session);
+    if (found == clients_.end()) return;
+    Greeted greeted{.purpose = hello.purpose};
+    if (is_secure()) greeted.identity = identity_of(hello, challenge, Stage::session);
+    pass_descriptor(found->second.others.native_handle(), greeted, socket.native_handle());
+  }
+
+  // Whether the client's process runs its own program.
+  asio::awaitable<Entry> begin_client(Socket& socket, SessionId& session, Admitted admitted) {
+    if (ending_) co_return Entry::failed;
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
       say("a client was refused: " + std::to_string(clients_.size()) +
           " clients are served already");
-      return Entry::too_many_clients;
+      co_return Entry::too_many_clients;
     }
     fill_random(session);
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-      return Entry::failed;
+      co_return Entry::failed;
     asio::posix::stream_descriptor ours(io_, ends[0]);
-    const Descriptor theirs(ends[1]);
+    Descriptor theirs(ends[1]);
     const pid_t process = begin_(socket.native_handle(), theirs.get());
+    theirs.reset();
     if (process == 0) {
       say("a client was refused: no new process");
-      return Entry::failed;
+      co_return Entry::failed;
     }
+    const bool told = tell(ours.native_handle(), admitted);
     clients_.emplace(session, Client{.process = process, .others = std::move(ours)});
-    return Entry::welcome;
+    const bool begun = told && co_await has_begun(session);
+    co_return begun ? Entry::welcome : Entry::failed;
   }
 
   // Waits until the client's process runs its own program; false if it ends before.

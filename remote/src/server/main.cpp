@@ -36,6 +36,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   Settings settings;
   std::string listen = "127.0.0.1:9700";
   std::string secret_file;
+  bool plain = false;
   int spin = static_cast<int>(settings.session.spin.count());
   gpucast::support::CommandLine line(
       program, "Lends one GPU of this machine to CUDA programs of other machines.",
@@ -48,8 +49,13 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .show_default();
   options
       .add("--secret-file", secret_file,
-           "Shared with the clients; needed where other machines can connect")
+           "Shared with the clients; needed where other machines can connect. Default: the user's "
+           "own, "
+           "which clients of the same user on this machine find by themselves")
       .environment("GPUCAST_REMOTE_SECRET_FILE");
+  options.flag("--plain", plain,
+               "Without TLS, for clients that ask for that, too: what follows the greeting is "
+               "neither encrypted nor signed");
   options.add("--max-clients", settings.listener.most_clients, "At the same time")
       .within(1, 10000)
       .show_default();
@@ -72,10 +78,11 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   if (!line.parse(words, std::cout)) return std::nullopt;
   try {
     settings.listener.listen = parse_endpoints(listen);
-    if (!secret_file.empty()) settings.listener.secret = read_secret(secret_file);
+    settings.listener.secret = secret_file.empty() ? make_own_secret() : read_secret(secret_file);
   } catch (const std::exception& error) {
     throw InputError(error.what());
   }
+  if (plain) settings.listener.security = Security::plain;
   settings.session.spin = std::chrono::microseconds(spin);
   return settings;
 }

@@ -18,7 +18,7 @@ class ReplyQueue {
   // What the connection takes now; whether that was anything.
   bool send() {
     if (unsent() == 0) return false;
-    const std::size_t sent = control_.try_write(Bytes(out_).subspan(begin_), {});
+    const std::size_t sent = control_.try_write(Bytes(out_).subspan(begin_), {}, MemoryOf::library);
     begin_ += sent;
     if (unsent() == 0) {
       out_.clear();

@@ -63,7 +63,7 @@ void Session::rest(Clock::time_point idle_since) {
     std::this_thread::yield();
   } else if (waits_.empty()) {
     // Memory that is read no more can be taken back when there is something to do again.
-    wait(*control_, {.read = replies_.unsent() < most_unsent, .write = unsent}, std::nullopt);
+    control_->wait({.read = replies_.unsent() < most_unsent, .write = unsent}, std::nullopt);
   } else {
     std::this_thread::sleep_for(nap);
   }

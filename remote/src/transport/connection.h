@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -28,6 +29,17 @@ using Deadline = std::optional<Clock::time_point>;  // none: for as long as it t
 // As poll() wants it.
 int milliseconds_until(const Deadline& deadline);
 
+// Waits until what is wanted makes sense, and says which of it does; neither after the deadline,
+// and sometimes before.
+struct Ready {
+  bool read = false;
+  bool write = false;
+};
+
+// Whose memory is read or written: the library's, or the program's, which may not have it.
+enum class MemoryOf : std::uint8_t { library, program };
+
+// No descriptor stands in it: memory that two processes share is a connection too.
 class Connection {
  public:
   Connection() = default;
@@ -35,27 +47,20 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Both throw BadMemory too.
+  // Both throw BadMemory too, of memory of the program.
   // What is there now, 0 for nothing. ConnectionLost at the end. One thread reads.
-  virtual std::size_t try_read(std::span<std::byte> into) = 0;
-  // What fits now of the first followed by the second, 0 for nothing. One thread writes.
-  virtual std::size_t try_write(std::span<const std::byte> first,
-                                std::span<const std::byte> second) = 0;
+  virtual std::size_t try_read(std::span<std::byte> into, MemoryOf whose) = 0;
+  // What is taken now of the first, which is the library's, followed by the second, 0 for nothing.
+  // What was not taken has to be offered again as it was. One thread writes.
+  virtual std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
+                                MemoryOf whose_second) = 0;
+  // By the thread that reads, or writes, or does both.
+  virtual Ready wait(Ready wanted, const Deadline& deadline) = 0;
   // Both directions, from any thread; who waits for them is woken.
   virtual void shut_down() noexcept = 0;
-  // Ready to read or write when the file descriptor is.
-  virtual int descriptor() const = 0;
 };
 
-// Waits until what is wanted makes sense, and says which of it does; neither after the deadline,
-// and sometimes before.
-struct Ready {
-  bool read = false;
-  bool write = false;
-};
-Ready wait(const Connection& connection, Ready wanted, const Deadline& deadline);
-
-// ConnectionLost at the end, and after the deadline.
+// ConnectionLost at the end, and after the deadline. The memory is the library's.
 std::size_t read_some(Connection& connection, std::span<std::byte> into,
                       const Deadline& deadline = std::nullopt);
 void read_all(Connection& connection, std::span<std::byte> into,

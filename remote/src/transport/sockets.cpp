@@ -12,12 +12,15 @@
 #include <asio/local/stream_protocol.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 
 namespace gpucast::remote {
 namespace {
 
+// The system itself tells of memory that the program does not have.
+//
 // Owns the context that Asio's sockets belong to; nothing runs in it.
 class SocketConnection : public Connection {
  public:
@@ -26,15 +29,15 @@ class SocketConnection : public Connection {
     socket_.non_blocking(true);
   }
 
-  std::size_t try_read(std::span<std::byte> into) override {
+  std::size_t try_read(std::span<std::byte> into, MemoryOf /*whose*/) override {
     asio::error_code error;
     const std::size_t got = socket_.read_some(asio::buffer(into.data(), into.size()), error);
     if (error) require_passing(error);
     return error ? 0 : got;
   }
 
-  std::size_t try_write(std::span<const std::byte> first,
-                        std::span<const std::byte> second) override {
+  std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
+                        MemoryOf /*whose*/) override {
     asio::error_code error;
     const std::array<asio::const_buffer, 2> both = {asio::buffer(first.data(), first.size()),
                                                     asio::buffer(second.data(), second.size())};
@@ -46,11 +49,24 @@ class SocketConnection : public Connection {
   // Not Asio's: its sockets are not to be used from two threads at once, the descriptor is.
   void shut_down() noexcept override { ::shutdown(descriptor(), SHUT_RDWR); }
 
-  int descriptor() const override {
-    return const_cast<Socket&>(socket_).native_handle();  // which Asio does not declare const
+  Ready wait(Ready wanted, const Deadline& deadline) override {
+    pollfd entry{.fd = descriptor(), .events = 0, .revents = 0};
+    if (wanted.read) entry.events |= POLLIN;
+    if (wanted.write) entry.events |= POLLOUT;
+    const int count = ::poll(&entry, 1, milliseconds_until(deadline));
+    if (count < 0 && errno != EINTR) {
+      throw ConnectionLost(std::string("poll: ") + std::strerror(errno));
+    }
+    if (count <= 0) return {};
+    // Errors are met by whoever reads or writes then.
+    const bool broken = (entry.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+    return {.read = wanted.read && (broken || (entry.revents & POLLIN) != 0),
+            .write = wanted.write && (broken || (entry.revents & POLLOUT) != 0)};
   }
 
  private:
+  int descriptor() { return socket_.native_handle(); }
+
   static void require_passing(const asio::error_code& error) {
     if (error == asio::error::would_block || error == asio::error::try_again ||
         error == asio::error::interrupted) {
@@ -121,6 +137,11 @@ void tune_tcp(Socket& socket) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 4);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
+}
+
+void limit_silence(int descriptor, std::chrono::milliseconds most) {
+  const auto value = static_cast<int>(most.count());
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof value);
 }
 
 std::unique_ptr<Connection> adopt_descriptor(int descriptor) {

@@ -3,6 +3,7 @@
 
 #include <asio/generic/stream_protocol.hpp>
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <memory>
 
 #include "transport/address.h"
@@ -17,6 +18,10 @@ std::unique_ptr<Connection> adopt_descriptor(int descriptor);
 
 // Where it is TCP: small messages go at once, and a peer that vanished is noticed.
 void tune_tcp(Socket& socket);
+
+// Where it is TCP: the connection is over once something that was sent has not been acknowledged
+// for so long, which keeps the system from asking whether the peer is there.
+void limit_silence(int descriptor, std::chrono::milliseconds most);
 
 // ConnectionLost with one line where nobody listens or the deadline passes. Looking the name up may
 // take longer.

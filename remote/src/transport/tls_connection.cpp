@@ -1,0 +1,132 @@
+#include "transport/tls_connection.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "transport/program_memory.h"
+
+namespace gpucast::remote {
+namespace {
+
+// Sealed, and read from the network, in one go: fewer calls of the system, and what one end seals
+// the other opens at the same time.
+constexpr std::size_t sealed_at_once = std::size_t{256} << 10;
+
+class TlsConnection : public Connection {
+ public:
+  TlsConnection(std::unique_ptr<Connection> connection, std::unique_ptr<Tls> tls)
+      : connection_(std::move(connection)), tls_(std::move(tls)) {}
+
+  std::size_t try_read(std::span<std::byte> into, MemoryOf whose) override {
+    if (into.empty()) return 0;
+    if (unread_) {
+      if (const std::size_t got = open(into, whose); got > 0) return got;
+    }
+    const std::size_t got = connection_->try_read(tls_->in.room(sealed_at_once), MemoryOf::library);
+    if (got == 0) return 0;
+    tls_->in.add(got);
+    unread_ = true;
+    return open(into, whose);
+  }
+
+  // All that was sealed, or nothing: the rest would wait for a writer that has written.
+  std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
+                        MemoryOf whose_second) override {
+    if (sealed_ == 0) seal(first, second, whose_second);
+    while (!tls_->out.empty()) {
+      const std::size_t sent = connection_->try_write(tls_->out.content(), {}, MemoryOf::library);
+      if (sent == 0) return 0;
+      tls_->out.drop(sent);
+    }
+    return std::exchange(sealed_, 0);
+  }
+
+  Ready wait(Ready wanted, const Deadline& deadline) override {
+    if (wanted.read && unread_) return {.read = true};
+    return connection_->wait(wanted, deadline);
+  }
+
+  void shut_down() noexcept override { connection_->shut_down(); }
+
+ private:
+  // What there is of whole records.
+  std::size_t open(std::span<std::byte> into, MemoryOf whose) {
+    // What may be written of it, at most.
+    into = into.first(std::min(into.size(), tls_->in.content().size() + tls_record_bytes));
+    if (whose == MemoryOf::program && !program_.may_write(into))
+      throw BadMemory("memory that is not the program's");
+    const std::size_t got = tls_->read(into);
+    unread_ = got == into.size();
+    return got;
+  }
+
+  void seal(std::span<const std::byte> first, std::span<const std::byte> second, MemoryOf whose) {
+    first = first.first(std::min(first.size(), sealed_at_once));
+    second = second.first(std::min(second.size(), sealed_at_once - first.size()));
+    if (whose == MemoryOf::program && !program_.may_read(second))
+      throw BadMemory("memory that is not the program's");
+    tls_->write(first, second);
+    sealed_ = first.size() + second.size();
+  }
+
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Tls> tls_;
+  ProgramMemory program_;
+  // The reader's: whether there may be something to open.
+  bool unread_ = true;
+  // The writer's: bytes that are sealed and not sent, and not taken therefore.
+  std::size_t sealed_ = 0;
+};
+
+void send_out(Connection& connection, Tls& tls, const Deadline& deadline) {
+  write_all(connection, tls.out.content(), {}, deadline);
+  tls.out.drop(tls.out.content().size());
+}
+
+// So that the other end knows why it is refused, if it takes that at once.
+void send_what_is_taken(Connection& connection, const Tls& tls) noexcept {
+  try {
+    connection.try_write(tls.out.content(), {}, MemoryOf::library);
+  } catch (const std::exception&) {
+    return;  // it is gone
+  }
+}
+
+void read_in(Connection& connection, Tls& tls, const Deadline& deadline) {
+  tls.in.add(read_some(connection, tls.in.room(tls_record_bytes), deadline));
+}
+
+}  // namespace
+
+void shake_hands(Connection& connection, Tls& tls, const Deadline& deadline) {
+  try {
+    while (!tls.shake_hands()) {
+      send_out(connection, tls, deadline);
+      read_in(connection, tls, deadline);
+    }
+  } catch (const TlsError&) {
+    send_what_is_taken(connection, tls);
+    throw;
+  }
+  send_out(connection, tls, deadline);
+}
+
+void read_all(Connection& connection, Tls& tls, std::span<std::byte> into,
+              const Deadline& deadline) {
+  while (!into.empty()) {
+    const std::size_t got = tls.read(into);
+    into = into.subspan(got);
+    if (got == 0) read_in(connection, tls, deadline);
+  }
+}
+
+std::unique_ptr<Connection> secure(std::unique_ptr<Connection> connection, TlsSide side,
+                                   const Key& key, std::span<const std::byte> identity,
+                                   const Deadline& deadline) {
+  auto tls = std::make_unique<Tls>(side, key, identity);
+  shake_hands(*connection, *tls, deadline);
+  return std::make_unique<TlsConnection>(std::move(connection), std::move(tls));
+}
+
+}  // namespace gpucast::remote

@@ -1,0 +1,47 @@
+// Two ends of one connection, and memory that is nobody's.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "transport/sockets.h"
+
+namespace gpucast::remote {
+
+struct Pair {
+  Pair() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    here = adopt_descriptor(ends[0]);
+    there = adopt_descriptor(ends[1]);
+  }
+  std::unique_ptr<Connection> here;
+  std::unique_ptr<Connection> there;
+};
+
+// A page of one's own, and one that is nobody's.
+class HalfMemory {
+ public:
+  HalfMemory() : all_(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, flags, -1, 0)) {
+    ::mprotect(bytes().data() + page, page, PROT_NONE);
+  }
+  ~HalfMemory() { ::munmap(all_, 2 * page); }
+  HalfMemory(const HalfMemory&) = delete;
+  HalfMemory& operator=(const HalfMemory&) = delete;
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(all_), 2 * page}; }
+  std::span<std::byte> good() const { return bytes().first(page); }
+
+  static constexpr std::size_t page = 4096;
+
+ private:
+  static constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* all_;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,464 @@
+// TLS with a pre-shared key: who comes in, and what becomes of bytes that somebody changed. The
+// other end is ours, or libssl alone.
+#include "security/tls.h"
+
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpucast::remote {
+namespace {
+
+using Octets = std::vector<std::byte>;
+
+Key key_of(std::uint8_t value) {
+  Key key;
+  std::ranges::fill(key.bytes(), value);
+  return key;
+}
+
+Octets bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+Octets taken(ByteQueue& queue) {
+  Octets result(queue.content().begin(), queue.content().end());
+  queue.drop(result.size());
+  return result;
+}
+
+// What somebody between does with what is said; `from_client` tells whose it is.
+using Between = std::function<void(Octets& said, bool from_client)>;
+
+// A client and a server, and what goes between them.
+struct Both {
+  explicit Both(const Key& of_server = key_of(7), const std::string& identity = "hello")
+      : client(TlsSide::client, key_of(7), bytes_of("hello")),
+        server(TlsSide::server, of_server, bytes_of(identity)) {}
+
+  // Whether both are done; throws what either of them throws.
+  bool shake_hands(const Between& between = {}) {
+    constexpr int flights = 3;
+    for (int k = 0; k < flights; ++k) {
+      if (!client_done) client_done = client.shake_hands();
+      pass(client, server, true, between);
+      if (!server_done) server_done = server.shake_hands();
+      pass(server, client, false, between);
+    }
+    return client_done && server_done;
+  }
+  static void pass(Tls& from, Tls& to, bool from_client, const Between& between) {
+    Octets said = taken(from.out);
+    if (between) between(said, from_client);
+    to.in.put(said);
+  }
+
+  Tls client;
+  Tls server;
+  bool client_done = false;
+  bool server_done = false;
+};
+
+Octets read_all(Tls& end, std::size_t most = 100'000) {
+  Octets result(most);
+  result.resize(end.read(result));
+  return result;
+}
+
+TEST(Tls, CarriesBothDirectionsOnceBothHaveTheKey) {
+  Both both;
+  ASSERT_TRUE(both.shake_hands());
+  both.client.write(bytes_of("to the "), bytes_of("server"));
+  Both::pass(both.client, both.server, true, {});
+  EXPECT_EQ(read_all(both.server), bytes_of("to the server"));
+  both.server.write(bytes_of("and back"));
+  Both::pass(both.server, both.client, false, {});
+  EXPECT_EQ(read_all(both.client), bytes_of("and back"));
+}
+
+TEST(Tls, ShowsNobodyWhatIsSaid) {
+  Both both;
+  ASSERT_TRUE(both.shake_hands());
+  const Octets said = bytes_of("a line that nobody else reads");
+  for (int k = 0; k < 2; ++k)
+    both.client.write(said);
+  const Octets sent = taken(both.client.out);
+  EXPECT_TRUE(std::ranges::search(sent, std::span(said).first(4)).empty());
+  // The same again looks different.
+  const auto half = static_cast<std::ptrdiff_t>(sent.size() / 2);
+  EXPECT_FALSE(std::equal(sent.begin() + 5, sent.begin() + half, sent.begin() + half + 5));
+}
+
+TEST(Tls, RefusesAnotherKeyAndAnotherIdentity) {
+  Both other_key(key_of(8));
+  EXPECT_THROW(other_key.shake_hands(), TlsError);
+  Both other_words(key_of(7), "hullo");
+  EXPECT_THROW(other_words.shake_hands(), TlsError);
+}
+
+TEST(Tls, TellsTheClientThatItsKeyIsRefused) {
+  Both both(key_of(8));
+  both.client.shake_hands();
+  Both::pass(both.client, both.server, true, {});
+  EXPECT_THROW(both.server.shake_hands(), TlsError);
+  Both::pass(both.server, both.client, false, {});
+  try {
+    both.client.shake_hands();
+    FAIL() << "the client goes on";
+  } catch (const TlsError& error) {
+    EXPECT_NE(std::string(error.what()).find("the secret is not the same"), std::string::npos);
+  }
+}
+
+// Whichever byte of whichever flight it is.
+TEST(Tls, IsNotSetUpWhereAByteOfAHandshakeIsChanged) {
+  std::size_t bytes[] = {0, 0};
+  Both whole;
+  ASSERT_TRUE(whole.shake_hands(
+      [&](Octets& said, bool from_client) { bytes[from_client ? 1 : 0] += said.size(); }));
+  std::set<std::pair<bool, std::size_t>> unnoticed;
+  for (const bool of_client : {false, true}) {
+    for (std::size_t place = 0; place < bytes[of_client ? 1 : 0]; ++place) {
+      Both both;
+      std::size_t begin = 0;
+      const auto change = [&](Octets& said, bool from_client) {
+        if (from_client != of_client) return;
+        if (place >= begin && place < begin + said.size()) said[place - begin] ^= std::byte{4};
+        begin += said.size();
+      };
+      bool done = false;
+      try {
+        done = both.shake_hands(change);
+      } catch (const TlsError&) {
+        done = false;
+      }
+      if (!done) continue;
+      // The version that records state in the clear means nothing (RFC 8446, 5.1): both are what
+      // they would be without the change.
+      both.client.write(bytes_of("whole"));
+      Both::pass(both.client, both.server, true, {});
+      EXPECT_EQ(read_all(both.server), bytes_of("whole"));
+      unnoticed.insert({of_client, place});
+    }
+  }
+  EXPECT_LE(unnoticed.size(), 8U);  // of two such bytes in each of four records
+}
+
+TEST(Tls, IsNotSetUpByPartOfAHandshake) {
+  Both whole;
+  whole.client.shake_hands();
+  const Octets hello = taken(whole.client.out);
+  for (std::size_t size = 0; size < hello.size(); ++size) {
+    Tls server(TlsSide::server, key_of(7), bytes_of("hello"));
+    server.in.put(std::span(hello).first(size));
+    EXPECT_FALSE(server.shake_hands()) << size;
+    EXPECT_TRUE(server.out.empty()) << size;
+  }
+}
+
+// An exchange of keys of its own: what a client said before tells a server nothing.
+TEST(Tls, IsNotSetUpByWhatAnotherClientSaidBefore) {
+  std::vector<Octets> of_client;
+  Both first;
+  ASSERT_TRUE(first.shake_hands([&](Octets& said, bool from_client) {
+    if (from_client && !said.empty()) of_client.push_back(said);
+  }));
+  ASSERT_EQ(of_client.size(), 2U);
+  Tls server(TlsSide::server, key_of(7), bytes_of("hello"));
+  server.in.put(of_client[0]);
+  EXPECT_FALSE(server.shake_hands());
+  server.in.put(of_client[1]);
+  EXPECT_THROW(server.shake_hands(), TlsError);
+}
+
+// ---- records ----
+
+std::vector<Octets> records_of(const Octets& sent) {
+  std::vector<Octets> result;
+  for (std::size_t begin = 0; begin < sent.size();) {
+    const auto size = 5 + (std::to_integer<std::size_t>(sent[begin + 3]) << 8 |
+                           std::to_integer<std::size_t>(sent[begin + 4]));
+    const auto from = sent.begin() + static_cast<std::ptrdiff_t>(begin);
+    result.emplace_back(from, from + static_cast<std::ptrdiff_t>(size));
+    begin += size;
+  }
+  return result;
+}
+
+class Records : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(both_.shake_hands()); }
+  // Three of them.
+  std::vector<Octets> send() {
+    for (const char* text : {"one", "two", "three"})
+      both_.client.write(bytes_of(text));
+    return records_of(taken(both_.client.out));
+  }
+  // What is read of them, again and again.
+  Octets receive(const std::vector<Octets>& records) {
+    for (const Octets& each : records)
+      both_.server.in.put(each);
+    Octets result;
+    for (Octets part = read_all(both_.server, 3); !part.empty(); part = read_all(both_.server, 3))
+      result.insert(result.end(), part.begin(), part.end());
+    return result;
+  }
+
+  Both both_;
+};
+
+TEST_F(Records, ComeInPartsOfAnySize) {
+  const Octets text = bytes_of("what is said in a record of its own");
+  both_.client.write(text);
+  Octets got;
+  for (const std::byte each : taken(both_.client.out)) {
+    both_.server.in.put({&each, 1});
+    for (Octets part = read_all(both_.server, 7); !part.empty(); part = read_all(both_.server, 7))
+      got.insert(got.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(got, text);
+}
+
+TEST_F(Records, AreRefusedWhereAnyByteIsChanged) {
+  both_.client.write(bytes_of("data"));
+  const Octets record = taken(both_.client.out);
+  for (std::size_t place = 0; place < record.size(); ++place) {
+    for (int bit = 0; bit < 8; ++bit) {
+      Both both;
+      ASSERT_TRUE(both.shake_hands());
+      both.client.write(bytes_of("data"));
+      Octets sent = taken(both.client.out);
+      sent[place] ^= std::byte{1} << bit;
+      both.server.in.put(sent);
+      Octets got(100);
+      try {
+        // A length that is longer now waits for the rest.
+        EXPECT_EQ(both.server.read(got), 0U) << place;
+        EXPECT_TRUE(place == 3 || place == 4) << place;
+      } catch (const TlsError&) {
+        continue;
+      }
+    }
+  }
+}
+
+TEST_F(Records, AreRefusedTwice) {
+  const auto sent = send();
+  EXPECT_THROW(receive({sent[0], sent[0]}), TlsError);
+}
+
+TEST_F(Records, AreRefusedOutOfOrder) {
+  const auto sent = send();
+  EXPECT_THROW(receive({sent[1], sent[0]}), TlsError);
+}
+
+TEST_F(Records, AreRefusedWhereOneIsMissing) {
+  const auto sent = send();
+  EXPECT_THROW(receive({sent[0], sent[2]}), TlsError);
+}
+
+TEST_F(Records, AreRefusedFromTheWrongSide) {
+  both_.server.write(bytes_of("back"));
+  both_.server.in.put(taken(both_.server.out));
+  EXPECT_THROW(read_all(both_.server), TlsError);
+}
+
+TEST_F(Records, AreRefusedWhereAByteIsMissingOrPutIn) {
+  const auto sent = send();
+  Octets shorter = sent[0];
+  shorter.erase(shorter.begin() + 8);
+  EXPECT_THROW(receive({shorter, sent[1], sent[2]}), TlsError);
+  Both other;
+  ASSERT_TRUE(other.shake_hands());
+  other.client.write(bytes_of("one"));
+  Octets longer = taken(other.client.out);
+  longer.insert(longer.begin(), std::byte{23});
+  other.server.in.put(longer);
+  EXPECT_THROW(read_all(other.server), TlsError);
+}
+
+TEST_F(Records, GoOnUnderNewKeys) {
+  both_.client.replace_key_after(2);
+  std::string expected;
+  Octets got;
+  for (int k = 0; k < 20; ++k) {
+    both_.client.write(bytes_of(std::to_string(k)));
+    expected += std::to_string(k);
+    Both::pass(both_.client, both_.server, true, {});
+    const Octets part = read_all(both_.server);
+    got.insert(got.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(got, bytes_of(expected));
+}
+
+// ---- libssl as the other end ----
+
+// With the key, unless it is told otherwise.
+class Openssl {
+ public:
+  explicit Openssl(bool client, const std::function<void(SSL_CTX*)>& change = {})
+      : context_(SSL_CTX_new(TLS_method())) {
+    SSL_CTX_set_ciphersuites(context_.get(), "TLS_AES_128_GCM_SHA256");
+    SSL_CTX_set_psk_use_session_callback(context_.get(), offer);
+    SSL_CTX_set_psk_find_session_callback(context_.get(), find);
+    if (change) change(context_.get());
+    ssl_.reset(SSL_new(context_.get()));
+    SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    BIO_set_mem_eof_return(SSL_get_rbio(ssl_.get()), -1);
+    if (client) {
+      SSL_set_connect_state(ssl_.get());
+    } else {
+      SSL_set_accept_state(ssl_.get());
+    }
+  }
+  SSL* get() const { return ssl_.get(); }
+
+  // Goes on as far as it can.
+  bool shake_hands() const {
+    ERR_clear_error();
+    return SSL_do_handshake(get()) == 1;
+  }
+  Octets sent() const {
+    Octets result(BIO_ctrl_pending(SSL_get_wbio(get())));
+    if (!result.empty())
+      BIO_read(SSL_get_wbio(get()), result.data(), static_cast<int>(result.size()));
+    return result;
+  }
+  void hear(std::span<const std::byte> bytes) const {
+    if (!bytes.empty())
+      BIO_write(SSL_get_rbio(get()), bytes.data(), static_cast<int>(bytes.size()));
+  }
+  void write(const Octets& data) const {
+    EXPECT_EQ(SSL_write(get(), data.data(), static_cast<int>(data.size())),
+              static_cast<int>(data.size()));
+  }
+  Octets read() const {
+    Octets result(1 << 20);
+    std::size_t total = 0;
+    std::size_t got = 0;
+    while (SSL_read_ex(get(), result.data() + total, result.size() - total, &got) == 1)
+      total += got;
+    result.resize(total);
+    return result;
+  }
+
+ private:
+  static SSL_SESSION* session(SSL* ssl) {
+    const unsigned char suite[] = {0x13, 0x01};
+    SSL_SESSION* result = SSL_SESSION_new();
+    const Key key = key_of(7);
+    SSL_SESSION_set1_master_key(result, key.bytes().data(), Key::size);
+    SSL_SESSION_set_cipher(result, SSL_CIPHER_find(ssl, suite));
+    SSL_SESSION_set_protocol_version(result, TLS1_3_VERSION);
+    return result;
+  }
+  static int offer(SSL* ssl, const EVP_MD* /*hash*/, const unsigned char** id, std::size_t* size,
+                   SSL_SESSION** result) {
+    *id = reinterpret_cast<const unsigned char*>("hello");
+    *size = 5;
+    *result = session(ssl);
+    return 1;
+  }
+  static int find(SSL* ssl, const unsigned char* /*id*/, std::size_t /*size*/,
+                  SSL_SESSION** result) {
+    *result = session(ssl);
+    return 1;
+  }
+
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+  std::unique_ptr<SSL_CTX, Free> context_;
+  std::unique_ptr<SSL, Free> ssl_;
+};
+
+// Whether both are done; throws what ours throws.
+bool shake_hands(Tls& ours, const Openssl& other) {
+  bool our_end = false;
+  bool other_end = false;
+  constexpr int flights = 3;
+  for (int k = 0; k < flights; ++k) {
+    if (!our_end) our_end = ours.shake_hands();
+    other.hear(taken(ours.out));
+    if (!other_end) other_end = other.shake_hands();
+    ours.in.put(other.sent());
+  }
+  return our_end && other_end;
+}
+
+class WithOpenssl : public testing::TestWithParam<TlsSide> {
+ protected:
+  bool is_client() const { return GetParam() == TlsSide::client; }
+  Tls ours_{GetParam(), key_of(7), bytes_of("hello")};
+};
+INSTANTIATE_TEST_SUITE_P(Sides, WithOpenssl, testing::Values(TlsSide::client, TlsSide::server));
+
+TEST_P(WithOpenssl, RecordsAreWhatTheStandardSays) {
+  const Openssl other(!is_client(), [](SSL_CTX* context) { SSL_CTX_set_num_tickets(context, 0); });
+  ASSERT_TRUE(shake_hands(ours_, other));
+  std::mt19937 random(20261123);
+  ours_.replace_key_after(3);
+  for (const std::size_t size : {1U, 3U, 16383U, 16384U, 16385U, 100'000U, 64U, 5U}) {
+    Octets data(size);
+    for (std::byte& each : data)
+      each = static_cast<std::byte>(random());
+    ours_.write(std::span(data).first(size / 3), std::span(data).subspan(size / 3));
+    other.hear(taken(ours_.out));
+    EXPECT_EQ(other.read(), data);
+    if (size == 16384U) {
+      EXPECT_EQ(SSL_key_update(other.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+    }
+    other.write(data);
+    ours_.in.put(other.sent());
+    EXPECT_EQ(read_all(ours_, 1 << 20), data);
+  }
+}
+
+TEST_P(WithOpenssl, AnotherSuiteIsRefused) {
+  for (const char* suite : {"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384"}) {
+    Tls ours(GetParam(), key_of(7), bytes_of("hello"));
+    const Openssl other(!is_client(),
+                        [&](SSL_CTX* context) { SSL_CTX_set_ciphersuites(context, suite); });
+    EXPECT_THROW(shake_hands(ours, other), TlsError) << suite;
+  }
+}
+
+TEST_P(WithOpenssl, AnotherVersionIsRefused) {
+  const Openssl other(!is_client(), [](SSL_CTX* context) {
+    SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+  });
+  EXPECT_THROW(shake_hands(ours_, other), TlsError);
+}
+
+// Who has no key may have a certificate, and be ready to do without the server's.
+TEST_P(WithOpenssl, WhoHasNoKeyIsRefused) {
+  const Openssl other(!is_client(), [](SSL_CTX* context) {
+    SSL_CTX_set_psk_use_session_callback(context, nullptr);
+    SSL_CTX_set_psk_find_session_callback(context, nullptr);
+    EVP_PKEY* key = EVP_EC_gen("P-256");
+    X509* certificate = X509_new();
+    X509_set_pubkey(certificate, key);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), 1000);
+    X509_sign(certificate, key, EVP_sha256());
+    EXPECT_EQ(SSL_CTX_use_certificate(context, certificate), 1);
+    EXPECT_EQ(SSL_CTX_use_PrivateKey(context, key), 1);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+  });
+  EXPECT_THROW(shake_hands(ours_, other), TlsError);
+}
+
+}  // namespace
+}  // namespace gpucast::remote
