@@ -71,8 +71,9 @@ def command(
                 message = "is not for several instances on one GPU (--gpus 1/2)"
                 raise InputError(message, field=name)
     if slurm is not None and (cancel or trace):
-        what = "--cancel" if cancel else "--trace"
-        raise InputError("is not for --slurm; leave one of them out", field=what)
+        if cancel:
+            raise InputError("finds its jobs by -o: leave --slurm out", field="--cancel")
+        raise InputError("is not for --slurm; leave one of them out", field="--trace")
     if cancel and dry_run:
         raise InputError(
             "runs nothing; --cancel ends jobs: leave one of them out", field="--dry-run"
