@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from studies.shared_gpu import Program, dataset_of, from_use, held_out, simulated
 
 import gpucast as gc
-from command_line import Run, only_json
+from command_line import Run, assert_refused, only_json
 from gpucast import _core
 from gpucast.errors import InputError
 from gpucast.fitting.sharing import seconds_of
@@ -127,3 +127,13 @@ def test_predict_says_what_to_measure_where_nobody_did(run: Run, tmp_path: Path)
     assert status == 2
     assert len(err.splitlines()) == 1
     assert "--gpus 1/2,1" in err
+
+
+@pytest.mark.parametrize("option", ["--best", "--next"])
+def test_predict_refuses_what_it_cannot_say_of_instances(
+    run: Run, tmp_path: Path, option: str
+) -> None:
+    model = tmp_path / "toy.json"
+    gc.fit(dataset_of(PROGRAMS, (1,))).save(model)
+    found = run("predict", model, "-n", "1e4", "--gpus", "1/2,1", option)
+    assert_refused(found, f"{option}: knows whole GPU counts only")

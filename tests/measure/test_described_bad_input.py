@@ -13,6 +13,7 @@ from described_programs import described
 WRONG = [
     ("program: toy", "progam: toy", "program.yaml:1: progam: unknown key; did you mean program?"),
     ('"{n}"', '"{m}"', "program.yaml:4: command[2]: unknown placeholder {m}"),
+    ('"{n}"', "{n}", 'program.yaml:4: command[2]: needs quotes: "{n}"'),
     ('"{n}"', '"{gpu}"', "unknown placeholder {gpu}; did you mean gpus?"),
     ("files: [toy.py]", "files: [toi.py]", "program.yaml:5: files[0]: no file 'toi.py'"),
     ("files: [toy.py]", "files: [{to: a}]", "program.yaml:5: files[0]: needs from"),
@@ -28,6 +29,7 @@ WRONG = [
     ("gpus: [1, 2]", "gpus: [1]\nlauncher: [nope]", "launcher[0]: no program 'nope'"),
     ("gpus: [1, 2]", "gpus: [1]\ntime_limit: soon", "time_limit: 'soon' is no time such as 90s"),
     ("gpus: [1, 2]", "gpus: [1]\nrepeats: 0", "repeats: must be at least 1, got 0"),
+    ("[1000, 2000, 4000]", "1e3", "program.yaml:6: sizes: must be a list, or sizes with variables"),
     ("[1000, 2000, 4000]", "[]", "program.yaml:6: sizes: needs at least 1 entries"),
     ("[1000, 2000, 4000]", "[1000, many]", "program.yaml:6: sizes[1]: 'many' is no size"),
     ("[1000, 2000, 4000]", "[1000, 1e3]", "sizes[1]: 1000 is there twice"),
@@ -67,6 +69,8 @@ OPTIONS = [
     (("--budget", "1m", "--gpu-hours", "1"), "--gpu-hours: either --budget or --gpu-hours"),
     (("--gpu-hours", "0"), "--gpu-hours: 0 is no time greater than 0"),
     (("--gpus", "1,x"), "gpus: 'x' is no whole number"),
+    (("--gpus", "1/2", "--mps"), "--mps: is a service of GPUs, and path host has none"),
+    (("--cancel", "--dry-run"), "--dry-run: runs nothing; --cancel ends jobs"),
 ]
 
 
@@ -76,6 +80,11 @@ def test_options_that_do_not_go_together(
 ) -> None:
     program = described(tmp_path)
     assert_refused(run("measure", "--program", program, *options, "-o", tmp_path / "d.jsonl"), said)
+
+
+def test_records_need_a_file_of_their_own(run: Run, tmp_path: Path) -> None:
+    said = "-o: a campaign goes on from its file; give one a name"
+    assert_refused(run("measure", "--program", described(tmp_path), "-o", "-"), said)
 
 
 def test_options_of_descriptions_need_one(run: Run, tmp_path: Path) -> None:

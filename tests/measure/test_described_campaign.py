@@ -124,6 +124,27 @@ def test_failures_name_their_log(run: Run, tmp_path: Path, old: str, new: str, s
     assert Path(line.partition("(log: ")[2].rstrip(")")).exists()
 
 
+def test_steps_that_take_longer_than_their_run_are_doubted_once(run: Run, tmp_path: Path) -> None:
+    program = described(tmp_path, ("unit: ms", "unit: h"))
+    status, _, err = run("measure", "--program", program, "-o", tmp_path / "data.jsonl")
+    assert status == 0
+    assert err.count("longer than the whole run: is the unit of result right?") == 1
+
+
+def test_who_means_no_gpus_is_told_to_say_so(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    native = described(tmp_path, ("path: host\n", ""))
+    measure = ("measure", "--program", native, "-n", 1000, "--gpus", 1)
+    _, _, err = run(*measure, "-o", tmp_path / "native.jsonl")
+    assert "the description needs path: host" in err
+    _, _, err = run(*measure, "-o", tmp_path / "host.jsonl", "--program", described(tmp_path))
+    assert "path: host" not in err
+
+
 def test_a_run_beyond_its_time_limit_is_ended_with_its_children(run: Run, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     child = (

@@ -79,6 +79,27 @@ def test_an_instance_that_fails_fails_the_cell(run: Run, tmp_path: Path) -> None
     assert gc.load(path).shared_steps == []
 
 
+def test_a_run_alone_has_the_cores_that_instances_would_share(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    program = described(tmp_path, 1)
+    status, _, err = run("measure", "--program", program, "--gpus", 1, "-o", path)
+    assert status == 0, err
+    (log,) = (tmp_path / "data.logs").iterdir()
+    assert "," not in log.read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("instances", [1, 2])
+def test_more_cores_than_there_are_cannot_be_shared(
+    run: Run, tmp_path: Path, instances: int
+) -> None:
+    path = tmp_path / "data.jsonl"
+    program = described(tmp_path, instances, cores="cores_per_gpu: 100000")
+    status, _, err = run("measure", "--program", program, "-o", path)
+    assert status == 1
+    assert "needs 100000 processor cores (cores_per_gpu)" in err
+    assert gc.load(path).shared_steps == []
+
+
 def test_cores_that_instances_share_must_be_named(run: Run, tmp_path: Path) -> None:
     program = described(tmp_path, 2, cores="")
     status, _, err = run("measure", "--program", program, "-o", tmp_path / "data.jsonl")

@@ -112,6 +112,8 @@ def test_of_fewer_cells_than_a_start_design_nothing_is_sure() -> None:
         until.update(fitted(CELLS), CELLS[5:])
     assert not until.reached
     assert until.plan is None
+    (line,) = until.in_words(lambda cell: 1.0)
+    assert line.endswith("; too few cells yet to be sure")
 
 
 def test_a_plan_says_which_visits_would_be_enough_and_what_they_cost() -> None:

@@ -64,12 +64,14 @@ def command(
     if mps and not dry_run:
         require()
     request = Request(program, runs, visits, budget, gpu_hours, machine, until, trace)
-    _check(request, slurm=slurm is not None, cancel=cancel)
+    _check(request, slurm=slurm is not None, cancel=cancel, dry_run=dry_run)
     if dry_run:
         _show(request, output, as_json, slurm)
         return
     if output is None:
         raise InputError("missing: the file of records", field="-o")
+    if str(output) == "-":
+        raise InputError("a campaign goes on from its file; give one a name", field="-o")
     if output.exists() and not output.is_file():
         raise InputError("is no file: a campaign goes on from it, and logs lie beside", file=output)
     with terminated_as_interrupted(), Store(output) as store:
@@ -89,7 +91,7 @@ def command(
         raise typer.Exit(1)
 
 
-def _check(request: ProgramRequest, *, slurm: bool, cancel: bool) -> None:
+def _check(request: ProgramRequest, *, slurm: bool, cancel: bool, dry_run: bool) -> None:
     """Options that do not go together."""
     if any(run.cell.instances > 1 for run in request.runs):
         if request.chooses:
@@ -99,9 +101,13 @@ def _check(request: ProgramRequest, *, slurm: bool, cancel: bool) -> None:
             if given:
                 message = "is not for several instances on one GPU (--gpus 1/2)"
                 raise InputError(message, field=name)
-    for given, name in ((cancel, "--cancel"), (request.trace, "--trace")):
-        if slurm and given:
-            raise InputError("is not for --slurm; leave one of them out", field=name)
+    if slurm and cancel:
+        raise InputError("finds its jobs by -o: leave --slurm out", field="--cancel")
+    if slurm and request.trace:
+        raise InputError("is not for --slurm; leave one of them out", field="--trace")
+    if cancel and dry_run:
+        message = "runs nothing, and --cancel ends jobs: leave one of them out"
+        raise InputError(message, field="--dry-run")
 
 
 def _through_slurm(

@@ -74,7 +74,10 @@ def _verdict(found: AnswerReport) -> str:
     if found.answer.sure:
         return "sure enough"
     if not found.seconds_left or found.gpu_hours_left is None:
-        return "not sure enough, and no few visits of these cells would make it so"
+        return (
+            "not sure enough, and no few visits of these cells would make it so; "
+            "sizes nearer to those asked for (-n) may"
+        )
     return (
         f"not sure enough: about {long_duration(found.seconds_left)} more "
         f"({found.gpu_hours_left:.2g} GPU hours)"

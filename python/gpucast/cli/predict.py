@@ -69,6 +69,10 @@ def command(
     of = Interval(interval)
     wanted = sizes(n)
     instances, whole = parted(gpus) if gpus is not None else ([], "")
+    for asked_for, name in ((best_only, "--best"), (next_cells, "--next")):
+        if instances and asked_for:
+            message = "knows whole GPU counts only: leave it out, or 1/k out of --gpus"
+            raise InputError(message, field=name)
     given = None if gpus is None else counts(whole) if whole or not instances else [1.0]
     answers: list[Answer] = []
     loaded = [load_model(path) for path in models]

@@ -137,6 +137,8 @@ class Until:
         takes = self.seconds_left(seconds)
         if self.reached:
             left = "sure enough"
+        elif not self._started():
+            left = "too few cells yet to be sure"
         elif takes is None or self.plan is None or self.plan.enough is None:
             left = "what it takes is not known yet" if self.plan is None else _beyond(self.plan)
         elif not self.plan.enough:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,13 @@ def gpus_here(
     names = None if allowed is None else {each.strip() for each in allowed.split(",")}
     there = [row for row in listed if names is None or names & {row[0], row[1]}]
     return [row[0] for row in sorted(there, key=lambda row: row[1] in busy)]
+
+
+def lacks_driver(path: str, launcher: Sequence[str]) -> bool:
+    """Whether GPUs are meant where there seem to be none of NVIDIA's: on this machine, for runs
+    that nobody starts on others."""
+    elsewhere = bool(launcher) or _SLURM in os.environ
+    return path == "native" and not elsewhere and shutil.which("nvidia-smi") is None
 
 
 def step_of_allocation(path: str, launcher: Sequence[str], gpus: int, nodes: int) -> dict[str, str]:

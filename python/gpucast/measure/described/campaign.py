@@ -24,6 +24,7 @@ from gpucast.measure.described import allocation
 from gpucast.measure.described.binding import (
     bound,
     gpus_here,
+    lacks_driver,
     others_at_work,
     step_of_allocation,
 )
@@ -165,6 +166,11 @@ class DescribedCampaign:
         return Cell(self._series, step.n, step.gpus, step.instances or 1)
 
     def _say_who_else(self) -> None:
+        if lacks_driver(self._path, self._program.launcher):
+            self._watcher.say(
+                f"note: path {self._path}, but no nvidia-smi here; where gpus counts processor "
+                "cores, the description needs path: host"
+            )
         for occupant in paths.occupants() if self._path != "host" else ():
             self._note(f"a GPU is in use by another program: {occupant}", remark=True)
         others = others_at_work()

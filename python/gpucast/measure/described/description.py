@@ -20,6 +20,7 @@ from gpucast.data.limits import LARGEST_GPUS
 from gpucast.data.records import Label
 from gpucast.util.gpu_shares import share_of
 from gpucast.util.units import parse_timestep
+from gpucast.util.validation_errors import shown
 from gpucast.util.yaml_lines import Lines, Location
 from gpucast.util.yaml_models import near, seconds, whole
 
@@ -67,7 +68,20 @@ def _share(value: object, count: ValidatorFunctionWrapHandler) -> int | Fraction
     return found
 
 
-Word = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$")]
+def _word(value: object) -> object:
+    # Without quotes {n} is a mapping to YAML.
+    if isinstance(value, dict) and len(value) == 1 and not any(value.values()):
+        raise ValueError(f'needs quotes: "{{{next(iter(value))}}}"')
+    return value
+
+
+def _sizes(value: object) -> object:
+    if not isinstance(value, (list, dict)):
+        raise ValueError(f"must be a list, or sizes with variables, got {shown(value)}")
+    return value
+
+
+Word = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$"), BeforeValidator(_word)]
 FileName = Annotated[str, Field(strict=True, min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Words = Annotated[list[Word], Field(min_length=1)]
 Duration = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(seconds)]
@@ -163,7 +177,7 @@ class Program(_Strict):
     gpus_per_node: Gpus | None = None
     environment: dict[str, Word] = {}
     files: list[Annotated[File, BeforeValidator(_file)]] = []
-    sizes: list[object] | dict[str, dict[str, Word] | None]
+    sizes: Annotated[list[object] | dict[str, dict[str, Word] | None], BeforeValidator(_sizes)]
     gpus: Annotated[Shares, Field(min_length=1)]
     cores_per_gpu: Gpus | None = None
     result: Result

@@ -52,7 +52,9 @@ def runs_of(
             instances that share what nobody named.
     """
     shares = list(program.gpus if gpus is None else gpus)
-    if mps and (program.path == "host" or all(share.denominator == 1 for share in shares)):
+    if mps and program.path == "host":
+        raise InputError("is a service of GPUs, and path host has none", field="--mps")
+    if mps and all(share.denominator == 1 for share in shares):
         raise InputError("is for several instances on one GPU: --gpus 1/2,1", field="--mps")
     if program.path == "host" and program.cores_per_gpu is None:
         for share in shares:

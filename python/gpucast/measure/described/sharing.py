@@ -20,7 +20,7 @@ from statistics import mean, median
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.results import Times
-from gpucast.measure.described.running import started, succeeded
+from gpucast.measure.described.running import FailedRunError, started, succeeded
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.usage import OfCores, OfGpu, Usage
 
@@ -64,7 +64,7 @@ def run_together(
         FailedRunError: one of them failed.
     """
     count = len(folders)
-    cores = (program.cores_per_gpu or 0) * run.cell.gpus
+    cores = cores_of(run, program)
     group: list[subprocess.Popen[bytes]] = []
     begins: list[float] = []
     usage: Usage | None = None
@@ -137,12 +137,22 @@ def said_of(groups: Sequence[Together], instances: int) -> dict[str, object]:
     return said
 
 
+def cores_of(run: Run, program: Program) -> int:
+    """How many processor cores a run is confined to; 0: to none.
+
+    Raises:
+        FailedRunError: there are fewer; how busy they are would be said of cores that it lacks.
+    """
+    cores = (program.cores_per_gpu or 0) * run.cell.gpus
+    here = len(os.sched_getaffinity(0))
+    if cores > here:
+        raise FailedRunError(f"needs {cores} processor cores (cores_per_gpu), {here} are here", [])
+    return cores
+
+
 @contextmanager
 def confined(cores: int) -> Iterator[None]:
-    """What is started meanwhile runs on the first so many processor cores only; 0: on any.
-
-    With fewer cores than that on all of them.
-    """
+    """What is started meanwhile runs on the first so many processor cores only; 0: on any."""
     if not cores:
         yield
         return

@@ -15,7 +15,14 @@ from gpucast.measure.described.mps import service
 from gpucast.measure.described.results import Times, joined, times_in
 from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.sharing import of_repeats, run_together, said_of, side_by_side
+from gpucast.measure.described.sharing import (
+    confined,
+    cores_of,
+    of_repeats,
+    run_together,
+    said_of,
+    side_by_side,
+)
 
 FOLDER = ".run"
 """How the folders of runs end."""
@@ -43,9 +50,11 @@ def measured_alone(
         folder = workdir(log).absolute()
         try:
             in_folder(run, program, folder)
-            ended = run_in(folder, log, run, program, visible)
+            with confined(cores_of(run, program)):
+                ended = run_in(folder, log, run, program, visible)
             if i >= program.warmup:
-                found.append(_read(ended.output, folder, program, run))
+                read = _read(ended.output, folder, program, run)
+                found.append(_doubted(read, ended.seconds))
         except FailedRunError as error:
             raise FailedRunError(f"{error} (log: {log})", error.lines) from error
         finally:
@@ -100,6 +109,15 @@ def _served(run: Run, gpu: str | None) -> Iterator[dict[str, str]]:
         return
     with service(gpu or first_visible()) as variables:
         yield variables
+
+
+def _doubted(times: Times, seconds: float) -> Times:
+    """With a warning where a step is said to take longer than the whole run (s): mostly its log
+    has another unit than the description."""
+    if max(times.seconds) <= seconds:
+        return times
+    text = "steps are said to take longer than the whole run: is the unit of result right?"
+    return replace(times, warnings=[*times.warnings, text])
 
 
 def _read(output: str, folder: Path, program: Program, run: Run) -> Times:

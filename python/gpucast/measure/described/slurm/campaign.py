@@ -122,6 +122,8 @@ class SlurmCampaign(DescribedCampaign):
                     self._used += self._share(entry.visit.seconds, entry.gpus)
         if self._jobs.live:
             self._watcher.say(f"{_jobs(self._jobs.live)} of an earlier start found")
+        elif self._options is None:
+            self._watcher.say(f"no jobs measure for {self._store.name}: nothing to end")
         try:
             if self._options is None:
                 self._jobs.cancel()
