@@ -50,7 +50,7 @@ def test_a_dry_run_cuts_jobs_at_their_time_limit_as_a_campaign_does(tmp_path: Pa
 MISTAKES = [
     (("--slurm", "--partition=gpu"), "missing: --time"),
     (("--slurm", "--time=1:00:00 --array=1-4"), "--array cannot be given"),
-    (("--slurm", OPTIONS, "--cancel"), "--cancel: is not for --slurm"),
+    (("--slurm", OPTIONS, "--cancel"), "--cancel: finds its jobs by -o: leave --slurm out"),
     (("--slurm", OPTIONS, "--trace"), "--trace: is not for --slurm"),
     (("--slurm", OPTIONS), "no sbatch here"),
     (("--cancel",), "no sbatch here"),

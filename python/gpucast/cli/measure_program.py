@@ -106,7 +106,7 @@ def _check(request: ProgramRequest, *, slurm: bool, cancel: bool, dry_run: bool)
     if slurm and request.trace:
         raise InputError("is not for --slurm; leave one of them out", field="--trace")
     if cancel and dry_run:
-        message = "runs nothing, and --cancel ends jobs: leave one of them out"
+        message = "runs nothing; --cancel ends jobs: leave one of them out"
         raise InputError(message, field="--dry-run")
 
 
