@@ -315,7 +315,7 @@ class Listener {
     if (ending_) co_return Entry::failed;
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
       complain("a client was refused: " + std::to_string(clients_.size()) +
-          " clients are served already");
+               " clients are served already");
       co_return Entry::too_many_clients;
     }
     fill_random(session);
