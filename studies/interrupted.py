@@ -126,7 +126,7 @@ def found_in(data: Path) -> Counter[Visit]:
 
 
 def _start(command: Sequence[str], environment: Mapping[str, str] | None) -> subprocess.Popen[str]:
-    variables = {"PYTHONPATH": str(ROOT / "python"), **os.environ, **(environment or {})}
+    variables = {**os.environ, **(environment or {})}
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=variables
     )

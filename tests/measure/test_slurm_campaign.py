@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import gpucast
 from command_line import only_json, shell, start_measuring
 from described_programs import described, grid, visits
 from slurm_cluster import Cluster, slurm, why_not
@@ -42,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
                 patch.delenv(name)
         for name, value in made.environment.items():
             patch.setenv(name, value)
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "python"))
+        patch.setenv("PYTHONPATH", str(Path(gpucast.__file__).parents[1]))
         yield made
 
 

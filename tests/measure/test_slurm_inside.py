@@ -91,8 +91,7 @@ def test_signals_end_it_and_the_program_under_way(
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "work.pkl")], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "TOY_DATA": str(part), "TOY_HOLD_AT": "1",
-             "PYTHONPATH": str(Path(__file__).parents[2] / "python")},
+        env={**os.environ, "TOY_DATA": str(part), "TOY_HOLD_AT": "1"},
     )  # fmt: skip
     holding = Path(f"{part}.holding")
     assert until(holding.exists, process)
