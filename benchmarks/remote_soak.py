@@ -1,6 +1,7 @@
 """Do servers keep anything of clients that are gone? On NVIDIA GPUs or over the fake driver.
 
     python3 benchmarks/remote_soak.py --build build/gpu -o FOLDER [--connects 1000] [--seconds 600]
+        [--shared]
 
 Clients come and go, eight at a time; then clients make calls of all kinds, by several threads on
 all GPUs, again and again until time is up. Before and after: descriptors and memory of every
@@ -78,28 +79,30 @@ def compare(machine: Machine, what: str, work: Callable[[], str]) -> None:
         print(f"  descriptors {descriptors}, resident {resident}, GPU memory {memory}")
 
 
-def connects(machine: Machine, count: int) -> str:
+def connects(machine: Machine, count: int, shared: bool) -> str:
     gpus = len(machine.servers)
     before = machine.failed
 
     def touch(_: int) -> bool:
         if machine.failed > before:
             return False
-        machine.run("connect and leave", PROBE, "touch", remote=gpus, quiet=True)
+        machine.run("connect and leave", PROBE, "touch", remote=gpus, shared=shared, quiet=True)
         return machine.failed == before
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return f"{sum(pool.map(touch, range(count)))} of {count} clients"
 
 
-def mixed(machine: Machine, seconds: float) -> str:
+def mixed(machine: Machine, seconds: float, shared: bool) -> str:
     gpus = len(machine.servers)
     clients = rounds = 0
     end = time.monotonic() + seconds
     before = machine.failed
     while (left := end - time.monotonic()) > 0 and machine.failed == before:
         whole = max(1, round(min(left, 60)))
-        told = machine.run("mixed calls", PROBE, "soak", whole, remote=gpus, quiet=True)
+        told = machine.run(
+            "mixed calls", PROBE, "soak", whole, remote=gpus, shared=shared, quiet=True
+        )
         clients += 1
         rounds += int(told.split()[0]) if told else 0
     return f"{rounds} rounds by {clients} clients"
@@ -111,14 +114,15 @@ def main() -> int:
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--connects", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--shared", action="store_true", help="through shared memory")
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    machine = Machine(options.build, options.output, options.gpus)
+    machine, shared = Machine(options.build, options.output, options.gpus), options.shared
     try:
-        machine.run("connect and leave", PROBE, "touch", remote=options.gpus)
-        compare(machine, "connects", lambda: connects(machine, options.connects))
-        compare(machine, "mixed calls", lambda: mixed(machine, options.seconds))
+        machine.run("connect and leave", PROBE, "touch", remote=options.gpus, shared=shared)
+        compare(machine, "connects", lambda: connects(machine, options.connects, shared))
+        compare(machine, "mixed calls", lambda: mixed(machine, options.seconds, shared))
     finally:
         machine.stop()
     print(f"{machine.failed} failed")

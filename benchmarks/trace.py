@@ -97,7 +97,7 @@ def cases(build: Path) -> list[Case]:
 
 
 def overhead(build: Path) -> list[Case]:
-    """What light phases cost, by what they record: programs that are in one nearly all the time.
+    """What light phases cost: programs that are in one nearly all the time.
 
     Those whose name ends with ``begin`` are so from the first call: what differs from the others is
     what remains when the GPU's work is no longer recorded.
@@ -112,12 +112,10 @@ def overhead(build: Path) -> list[Case]:
     begin = phases | {"GPUCAST_TRACE_BEGIN": "light"}
     usual = [case for case in cases(build) if case.name == "step-20us"]
     return usual + [
-        Case(f"overhead-{program}-{light}{word}", command, variables=variables | {
-            "GPUCAST_TRACE_LIGHT": light}, whole=False)
+        Case(f"overhead-{program}-calls{word}", command, variables=variables, whole=False)
         for program, command in programs.items()
         for variables, word in ((phases, ""), (begin, "-begin"))
-        for light in ("calls", "runtime", "waits", "none")
-    ]  # fmt: skip
+    ]
 
 
 # --- running ----------------------------------------------------------------------------------
@@ -282,16 +280,17 @@ def counted(tables: Tables) -> Counter[str]:
 
 def findings(case: Case, tables: Tables, said: list[dict[str, Any]]) -> Iterator[str]:
     """What is wrong with a trace; nothing where all is right."""
+    if other := {row["full"] for row in tables.of("phases")} - {0, 1, 2}:
+        yield f"phases of kinds {sorted(other)}, which this gpucast does not know"
+        return
     found, asked = counted(tables), Counter[str]()
-    some = len(tables.of("phases", full=3))  # light, with waits alone
-    light = some + len(tables.of("phases", full=0))
+    light = len(tables.of("phases", full=0))
     for each in said:
         asked.update(each["asked"])
     for word, count in asked.items():
         calls_alone = word.startswith(("cuda", "cu")) or word == "ranges"
-        held = not some or word == "ranges" or _may_wait(word)
-        if case.whole and ((calls_alone and held) or not light) and found[word] != count:
-            # Without a light phase all that was asked is there; calls always are, or waits.
+        if case.whole and (calls_alone or not light) and found[word] != count:
+            # Without a light phase all that was asked is there; calls always are.
             yield f"{word}: {found[word]}, asked for {count}"
     for process in tables.processes:
         for word in ("lost", "untimed"):
@@ -319,24 +318,13 @@ def findings(case: Case, tables: Tables, said: list[dict[str, Any]]) -> Iterator
             yield f"{lost} of {len(waits)} waits of kind {kind} without the recording"
 
 
-def _may_wait(name: str) -> bool:
-    """As the recorder's (trace/src/call_names.cpp)."""
-    alone = ("cudaMalloc", "cuMemAlloc", "cudaFree", "cuMemFree")
-    copies = name.startswith(("cudaMemcpy", "cuMemcpy")) and "Async" not in name
-    return copies or name.endswith(("Synchronize", "Query")) or name.startswith(alone)
-
-
 class Phases:
     """In which phase a moment is: its row, or None."""
 
     def __init__(self, tables: Tables) -> None:
         self._rows = {
             process: sorted(
-                (
-                    row | {"full": 0 if row["full"] == 3 else row["full"]}
-                    for row in tables.of("phases")
-                    if row["process"] == process
-                ),
+                (row for row in tables.of("phases") if row["process"] == process),
                 key=lambda row: row["start_ns"],
             )
             for process in {row["process"] for row in tables.of("phases")}
@@ -410,7 +398,7 @@ def steps_by_phase(tables: Tables) -> dict[int, list[float]]:
         times.sort()
         for start, end in itertools.pairwise(times):
             phase = phases.of(process, start, end)
-            if phase is not None and phase["full"] != 2:
+            if phase is not None and phase["full"] in result:
                 result[phase["full"]].append((end - start) / 1e3)
     return result
 

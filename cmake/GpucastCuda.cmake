@@ -52,7 +52,10 @@ function(gpucast_cuda target)
   # loaded. Set by hand, because CMake takes nvcc's own library folder for one
   # that the system's loader searches, and writes no path to it.
   target_link_options(${target} PRIVATE LINKER:--enable-new-dtags)
-  foreach(rpath BUILD_RPATH INSTALL_RPATH)
-    set_property(TARGET ${target} APPEND PROPERTY ${rpath} "${CUDAToolkit_LIBRARY_DIR}")
-  endforeach()
+  set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+  if(GPUCAST_PORTABLE)
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH ${GPUCAST_CUDA_PLACES})
+  else()
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+  endif()
 endfunction()

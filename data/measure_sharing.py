@@ -112,7 +112,7 @@ def visit(
         logs = [Path(folder, f"{i}.log") for i in range(instances)]
         runs, begins, ends = [], [], [0.0] * instances
         with contextlib.ExitStack() as stack:
-            usage = stack.enter_context(reading()) if gpu else None
+            usage = stack.enter_context(reading() if gpu else of_cores())
             for log in logs:
                 stream = stack.enter_context(log.open("wb"))
                 begins.append(time.monotonic())
@@ -123,7 +123,7 @@ def visit(
                     if not ends[i] and run.poll() is not None:
                         ends[i] = time.monotonic()
                 time.sleep(0.005)
-            busy = None if usage is None else usage()
+            busy = usage()
         if any(run.returncode for run in runs):
             raise RuntimeError(f"{words[:4]} failed")
         each = [samples(log.read_text()) for log in logs]
@@ -157,7 +157,8 @@ def samples(output: str) -> list[float]:
 
 @contextlib.contextmanager
 def reading() -> Iterator[Callable[[], float | None]]:
-    """How busy the first GPU is meanwhile: the median of what the driver says."""
+    """How busy the first GPU is meanwhile, by what the driver says: the upper quartile, since a
+    program does not use it while it starts."""
     with tempfile.TemporaryFile() as listing:
         words = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
         process = subprocess.Popen([*words, "--id=0", "--loop-ms=400"], stdout=listing)
@@ -168,13 +169,26 @@ def reading() -> Iterator[Callable[[], float | None]]:
             listing.seek(0)
             lines = listing.read().decode().split()
             read = [float(line) for line in lines if line.isdecimal()]
-            return statistics.median(read) / 100 if len(read) >= 3 else None
+            return statistics.quantiles(read, n=4)[2] / 100 if len(read) >= 3 else None
 
         try:
             yield share
         finally:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def of_cores() -> Iterator[Callable[[], float | None]]:
+    """How busy the processor's cores are meanwhile: what programs that ended have used of them."""
+    begin, before = time.monotonic(), os.times()
+
+    def share() -> float:
+        now = os.times()
+        used = sum(now[2:4]) - sum(before[2:4])
+        return min(1.0, used / (time.monotonic() - begin) / len(os.sched_getaffinity(0)))
+
+    yield share
 
 
 @contextlib.contextmanager
@@ -214,7 +228,7 @@ def measure(
     gpu = arguments.engine == "cuda"
     write(file, {"kind": "machine", "id": platform.node() or "host"})
     steps = {}
-    sizes = [n for n in program.sizes if n <= arguments.largest]
+    sizes = [n for n in program.sizes if arguments.smallest <= n <= arguments.largest]
     for n in sizes:
         # As many steps as take the time that was asked for, by a first short run.
         first = visit(program.words(n, 40), 1, environment, gpu=False)
@@ -257,6 +271,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1.5, help="of an instance alone")
     parser.add_argument("--programs", nargs="+", default=["mdapp", "openmm"])
+    parser.add_argument("--smallest", type=int, default=0, help="of the sizes")
     parser.add_argument("--largest", type=int, default=10**9, help="of the sizes")
     parser.add_argument("--mps", action="store_true", help="under the service as well")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")

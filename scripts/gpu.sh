@@ -13,7 +13,12 @@
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
+#   scripts/gpu.sh shared FOLDER      shared memory beside native runs and TCP: calls, copies, steps,
+#                                     trajectories, clients that come and go (four minutes)
 #   scripts/gpu.sh tls FOLDER         what TLS costs, beside servers without it (two minutes)
+#   scripts/gpu.sh copies FOLDER      remote copies of 64 KiB to 4 MiB, beside raw sockets (two minutes)
+#   scripts/gpu.sh graphs FOLDER      CUDA graphs, memory pools and host functions over servers on loopback,
+#                                     beside native runs (a minute)
 #   scripts/gpu.sh trace FOLDER       gpucast trace: what traces hold of programs that are known, what
 #                                     recording costs (five minutes)
 #   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
@@ -48,7 +53,7 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote tls \
+readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote shared tls copies graphs \
 trace sharing dataset micro cells concurrent programs openmm ddp \
 traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
@@ -206,9 +211,49 @@ remote() {
   return "$status"
 }
 
+shared() {
+  build-remote
+  local status=0
+  python3 benchmarks/remote.py --build build/gpu --shared --repeats 3 -o "$out" \
+    | tee "$out/shared.txt" || status=$?
+  python3 benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
+    --seconds 20 --shared | tee "$out/shared-soak.txt" || status=$?
+  return "$status"
+}
+
 tls() {
   build-remote
   python3 benchmarks/remote.py --build build/gpu --tls -o "$out" | tee "$out/tls.txt"
+}
+
+copies() {
+  build-remote
+  local security
+  for security in --plain ''; do
+    echo "== ${security:-TLS}"
+    python3 benchmarks/remote.py --build build/gpu --copies $security -o "$out"
+  done | tee "$out/copies.txt"
+}
+
+# The same trajectories to the last bit, natively and remotely, with graphs and without; then a graph's
+# own program, and what only the driver can say of pools and host functions.
+graphs() {
+  build && build-remote && compile build-graph.log graph
+  local gpus way name
+  for ((gpus = 1; gpus <= $(gpus); ++gpus)); do
+    for way in native remote; do
+      for name in plain graph; do
+        on "$way" "$program" simulate --engine cuda --n 1000 --steps 200 --every 50 --gpus "$gpus" \
+          --schedule star-async --kernel tuned --force --trajectory "$out/$way-$name-$gpus.xyz" \
+          $([[ $name == plain ]] || echo --graph) >"$out/$way-$name-$gpus.txt"
+        cmp "$out/native-plain-$gpus.xyz" "$out/$way-$name-$gpus.xyz" && echo "same: $way $name $gpus"
+      done
+    done
+  done
+  for way in native remote; do
+    on "$way" "$built/trace/programs/graph" --n 5,50,500 --path "$way" -o "$out/graph-$way.jsonl" --force
+  done
+  on remote python3 benchmarks/remote_calls.py
 }
 
 trace() {
@@ -341,7 +386,7 @@ join() {
 
 # Those of h200-x4.
 readonly kernels=${GPUCAST_KERNELS:-tuned claret}
-readonly paths="native remote remote-sync"
+readonly paths=${GPUCAST_PATHS:-native remote remote-sync}
 readonly sizes=216,512,1000,1728,4096,8000,13824,21952,32768,46656,64000,110592,175616,314432
 readonly remote_sizes=216,1000,4096,8000,13824,21952,32768,64000,110592
 
@@ -533,6 +578,8 @@ on() {
     native) "${@:2}" ;;
     remote) serve; over_servers "${@:2}" ;;
     remote-sync) serve; GPUCAST_REMOTE_SYNC=1 over_servers "${@:2}" ;;
+    # Through memory that client and server share, or not at all.
+    remote-shm) serve; servers=$sockets GPUCAST_REMOTE_TRANSPORT=shared-memory over_servers "${@:2}" ;;
   esac
 }
 
@@ -578,22 +625,26 @@ cells() {
     --max-time "${GPUCAST_CELL_SECONDS:-0.1}"
 }
 
-# A server for each GPU on loopback, ended with this script; their addresses in `servers`.
+# A server for each GPU on loopback, ended with this script; their addresses in `servers`, those of
+# their Unix sockets in `sockets`.
 serve() {
-  local gpu address
-  trap 'jobs -p | xargs -r kill' EXIT
+  local gpu address folder
+  folder=$(mktemp -d)
+  trap 'jobs -p | xargs -r kill; rm -rf '"$folder" EXIT
   for ((gpu = 0; gpu < $(gpus); ++gpu)); do
-    "$built/remote/gpucast-gpu-server" --gpu "$gpu" --listen 127.0.0.1:0 >"$out/server$gpu.log" 2>&1 &
+    "$built/remote/gpucast-gpu-server" --gpu "$gpu" --listen "127.0.0.1:0,unix:$folder/$gpu" \
+      >"$out/server$gpu.log" 2>&1 &
   done
-  servers=
+  servers= sockets=
   for ((gpu = 0; gpu < $(gpus); ++gpu)); do
     for _ in $(seq 300); do
-      address=$(sed -n 's/.*listening on \([^ ]*\).*/\1/p' "$out/server$gpu.log")
-      [[ -z "$address" ]] || break
+      address=$(sed -n 's/.*listening on \([0-9][^ ]*\).*/\1/p' "$out/server$gpu.log")
+      [[ -z "$address" || ! -S "$folder/$gpu" ]] || break
       sleep 0.1
     done
     [[ -n "$address" ]] || { echo "server $gpu did not start; see $out/server$gpu.log" >&2; return 1; }
     servers+=${servers:+,}$address
+    sockets+=${sockets:+,}unix:$folder/$gpu
   done
 }
 

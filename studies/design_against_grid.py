@@ -1,7 +1,11 @@
 """Does the chosen design forecast as well as the whole grid, for a third of its GPU time?
 
-    .venv/bin/python studies/design_against_grid.py [--folds 4] [--share 0.333 0.5]
-        [--data h200-x4 lammps-lj-v100 ...] [--keep FOUND.jsonl] [-o docs/results/design.md]
+    .venv/bin/python studies/design_against_grid.py -o docs/results/design.md [--minutes 20]
+        [--folds 4] [--share 0.333 0.5] [--data h200-x4 lammps-lj-v100 ...] [--keep FOUND.jsonl]
+
+All groups take hours. What was found is kept, and the same command goes on from there: interrupt
+it, or give it ``--minutes``, after which it begins no other group. The page is written once all
+are there.
 
 Recorded tables are played back. Of each group of steps every cell is held out once, a random fold
 of them at a time. The grid is one visit of each of the others: what ``gpucast measure`` does
@@ -19,7 +23,8 @@ end as for the steps of the median cell, which the campaign finds out.
 from __future__ import annotations
 
 import argparse
-import json
+import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +34,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+import design_kept
 import design_page
 import gpucast
 from gpucast.data.dataset import Dataset
@@ -294,30 +300,46 @@ def label(group: Group) -> str:
     return f"{machine} {kind.path} {kind.schedule} {kind.kernel} {kind.memory}"
 
 
-def main() -> None:
+KEPT = design_kept.ROOT / "build" / "studies" / "design_against_grid.jsonl"
+
+
+def main() -> int:
+    """Exit status: 1 where groups are left."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(TABLES))
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--share", type=float, nargs="+", default=[1 / 3])
-    parser.add_argument("--keep", type=Path, help="what was found; gone on with if it is there")
+    parser.add_argument("--keep", type=Path, default=KEPT, help="what was found, to go on from")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of this run")
     parser.add_argument("-o", type=Path, help="the page")
     chosen = parser.parse_args()
-    found = []
-    if chosen.keep is not None and chosen.keep.exists():
-        found = [Found(**json.loads(line)) for line in chosen.keep.read_text().splitlines()]
-    there = {(each.data, each.steps, each.share) for each in found}
+    end = time.monotonic() + 60 * chosen.minutes
+    kept = design_kept.Kept(
+        chosen.keep, {"sources": design_kept.sources(), "folds": chosen.folds, "most": MOST}
+    )
+    found, left = [], 0
     for share in chosen.share:
         for group in (group for name in chosen.data for group in groups_of(name)):
-            if (group.name, label(group), share) in there:
-                continue
-            found.append(compared(group, share, chosen.folds))
-            if chosen.keep is not None:
-                with chosen.keep.open("a") as stream:
-                    stream.write(json.dumps(vars(found[-1])) + "\n")
+            key = group.data.digest, label(group), share
+            if kept.get(*key) is None and time.monotonic() < end:
+                kept.add(compared(group, share, chosen.folds), *key)
+            if (fields := kept.get(*key)) is None:
+                left += 1
+            else:
+                found.append(Found(**fields))
     print_table(design_page.HEADER, [design_page.row(each) for each in found], "llrrrrrrrr")
+    if left:
+        print(f"{left} groups are left: the same command goes on with them", file=sys.stderr)
+        return 1
+    if chosen.o is not None and not any(
+        each.visited["design"] >= design_page.FEWEST for each in found
+    ):
+        print("no group is large enough for a page", file=sys.stderr)
+        return 1
     if chosen.o is not None:
         design_page.write(found, chosen.o)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

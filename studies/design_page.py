@@ -1,7 +1,13 @@
-"""The results page of ``studies.design_against_grid``."""
+"""The results page of ``studies.design_against_grid``.
+
+    .venv/bin/python studies/design_page.py docs/results/design.md
+
+draws the page's picture anew, from its table: two digits of each number.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +18,9 @@ from gpucast.util.units import percent
 
 WORSE = 0.05
 """A group is worse where fewer bootstrap samples say that it is not."""
+
+FEWEST = 6
+"""Cells that the design visits on average; groups of fewer are in the table alone."""
 
 _NAMES = {"grid": "the whole grid", "design": "the design", "random": "at random"}
 
@@ -48,20 +57,26 @@ def row(found: Found) -> list[str]:
         found.data,
         found.steps,
         f"{found.visited['grid']:.0f}",
-        f"{found.visited['design']:.0f}",
+        _whole(found.visited["design"], FEWEST),
         "-" if found.noise is None else _percent(found.noise),
         *(_percent(found.median(way)) for way in _NAMES),
         f"{found.ratio():.2f}",
-        f"{100 * found.by_chance():.0f} %",
+        f"{_whole(100 * found.by_chance(), round(100 * WORSE))} %",
     ]
+
+
+def _whole(value: float, limit: int) -> str:
+    """Rounded, but not up to a limit that it is below: the table tells on which side it is."""
+    return f"{min(round(value), limit - 1) if value < limit else round(value)}"
 
 
 def write(found: Sequence[Found], page: Path) -> None:
     """The page, and its picture beside it in ``images``."""
     picture = page.parent / "images" / "design.png"
     picture.parent.mkdir(parents=True, exist_ok=True)
-    draw(found, picture)
-    page.write_text(text(found), encoding="utf-8")
+    content = text(found)
+    draw(content, picture)
+    page.write_text(content, encoding="utf-8")
 
 
 def text(found: Sequence[Found]) -> str:
@@ -87,8 +102,8 @@ def text(found: Sequence[Found]) -> str:
         "*A mark is a group of steps: program, schedule, path, machine. On the line both are as "
         "far off; crosses are worse than the grid beyond chance.*",
         "",
-        "Made by `python studies/design_against_grid.py -o docs/results/design.md`; no number on "
-        "this page comes from elsewhere.",
+        "Made by `python studies/design_against_grid.py -o docs/results/design.md`, which may be "
+        "interrupted and goes on from what it found; no number on this page comes from elsewhere.",
         "",
         "## In short",
         "",
@@ -124,7 +139,7 @@ def text(found: Sequence[Found]) -> str:
 
 
 def _large(found: Sequence[Found], share: float) -> list[Found]:
-    return [each for each in found if each.share == share and each.visited["design"] >= 6]
+    return [each for each in found if each.share == share and each.visited["design"] >= FEWEST]
 
 
 def mean_ratio(found: Sequence[Found], way: str = "design") -> tuple[float, float]:
@@ -151,21 +166,36 @@ def _in_short(found: Sequence[Found], way: str) -> list[str]:
     ]
 
 
-def draw(found: Sequence[Found], path: Path) -> None:
-    """Design over grid, a mark a group."""
+def marks_in(page: str) -> list[tuple[float, float, bool]]:
+    """Of each group of a page's table that is large enough, median errors in per cent of the grid
+    and of the design, and whether the design is worse."""
+    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("|")]
+    rows = [dict(zip(HEADER, line, strict=True)) for line in lines[lines.index(HEADER) + 2 :]]
+    return [
+        (_number(row["grid"]), _number(row["design"]), _number(row["no worse"]) < 100 * WORSE)
+        for row in rows
+        if _number(row["visited"]) >= FEWEST
+    ]
+
+
+def _number(text: str) -> float:
+    return float(text.removesuffix(" %"))
+
+
+def draw(page: str, path: Path) -> None:
+    """Design over grid, a mark a group of the page's table."""
     import matplotlib as mpl
 
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5.2, 4.4), layout="constrained")
-    share = min(each.share for each in found)
-    large = _large(found, share)
+    share = page.partition("forecasts from ")[2].partition(" of the grid")[0]
+    marks = marks_in(page)
     for worse, marker in ((False, "o"), (True, "x")):
-        shown = [each for each in large if (each.by_chance() < WORSE) == worse]
         axes.loglog(
-            [100 * each.median("grid") for each in shown],
-            [100 * each.median("design") for each in shown],
+            [grid for grid, _, is_worse in marks if is_worse == worse],
+            [design for _, design, is_worse in marks if is_worse == worse],
             marker,
             label="worse than the grid" if worse else "no worse, beyond chance",
         )
@@ -175,7 +205,7 @@ def draw(found: Sequence[Found], path: Path) -> None:
         xlim=ends,
         ylim=ends,
         xlabel="whole grid: median error of held-out cells (%)",
-        ylabel=f"design, {percent(share, 0)} of its GPU time (%)",
+        ylabel=f"design, {share} of its GPU time (%)",
     )
     axes.legend(frameon=False)
     figure.savefig(path, dpi=130)
@@ -189,3 +219,8 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.2g} %"
+
+
+if __name__ == "__main__":
+    of = Path(sys.argv[1])
+    draw(of.read_text(encoding="utf-8"), of.parent / "images" / "design.png")

@@ -6,8 +6,9 @@ after another instance's costs a switch.
 
     python -m studies.shared_gpu [DATA.jsonl...]
 
-With files, the same of what they hold: fitted to one and two instances, held against four and more,
-and two against a fit to one alone and what its use of the GPU says.
+With files, the same of what they hold, under the Multi-Process Service or not: fitted to one and
+two instances, held against four and more, and two against a fit to one alone and what its use of
+the GPU says.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -153,7 +154,7 @@ def held_out(data: Dataset, most: int = 2) -> list[Held]:
             continue
         times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, k)]
         measured = k / (float(np.median(times)) / one[n])
-        found = shared_forecasts(model, [n], [k])
+        found = shared_forecasts(model, [n], [k], mps=under_service(data))
         values = (found.speedup, found.speedup_low, found.speedup_high)
         result.append(Held(n, k, measured, *(float(each[0]) for each in values)))
     return result
@@ -172,7 +173,7 @@ PROGRAMS = {
 
 def main(files: Sequence[str]) -> None:
     """A line for each dataset and fit."""
-    sets = {name: gc.load(name) for name in files} or {
+    sets = {part: data for name in files for part, data in ways_of(gc.load(name))} or {
         name: dataset_of(programs, (1, 2, 4, 8)) for name, programs in PROGRAMS.items()
     }
     everything: dict[int, list[Held]] = {1: [], 2: []}
@@ -195,13 +196,27 @@ def from_use(data: Dataset) -> list[Held]:
         if not rest.shared_steps:
             continue
         model = gc.fit(rest)
-        found = shared_forecasts(model, [n], [2])
+        found = shared_forecasts(model, [n], [2], mps=under_service(data))
         one = float(np.median([seconds_of(s) for s in data.steps if s.n == n and s.gpus == 1]))
         times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, 2)]
         values = (found.speedup, found.speedup_low, found.speedup_high)
         measured = 2 / (float(np.median(times)) / one)
         result.append(Held(n, 2, measured, *(float(each[0]) for each in values)))
     return result
+
+
+def ways_of(data: Dataset) -> Iterator[tuple[str, Dataset]]:
+    """What each program did that shared its GPU in turn, and under the service, with its name."""
+    for program in sorted({step.program or "?" for step in data.shared_steps}):
+        own = data.where(lambda step, program=program: (step.program or "?") == program)
+        for mps in sorted({bool(step.mps) for step in own.shared_steps}):
+            chosen = own.where(lambda step, mps=mps: not step.is_shared or bool(step.mps) == mps)
+            yield f"{program} {'under the service' if mps else 'in turn'}", chosen
+
+
+def under_service(data: Dataset) -> bool:
+    """Whether what ran at once was under the Multi-Process Service."""
+    return any(step.mps for step in data.shared_steps)
 
 
 def summary(found: Sequence[Held]) -> str:

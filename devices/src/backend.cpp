@@ -11,6 +11,7 @@ records::Machine machine_record(const Backend& backend, const support::Context& 
                                        context.command_line, id);
   if (!backend.driver().empty()) machine.driver = backend.driver();
   if (!backend.runtime().empty()) machine.runtime = backend.runtime();
+  machine.transport = backend.transport();
   if (backend.path() != schema::Path::host) {  // a host's devices are its cores, not GPUs
     machine.gpus = backend.devices();
     machine.topology = backend.topology();

@@ -20,20 +20,21 @@ bool within(const VectorXd& values, double least, double most) {
 }
 
 VectorXd slowdowns(const VectorXd& instances, const VectorXd& busy, const VectorXd& switching,
-                   const VectorXd& waiting) {
+                   const VectorXd& waiting, const VectorXd& turning, const VectorXd& crowding) {
   const auto count = instances.size();
-  if (busy.size() != count || switching.size() != count || waiting.size() != count) {
-    throw std::invalid_argument("the arrays differ in length");
+  for (const VectorXd* each : {&busy, &switching, &waiting, &turning, &crowding}) {
+    if (each->size() != count) throw std::invalid_argument("the arrays differ in length");
   }
   constexpr double many = 1e6;
   if (!within(instances, 1, many) || !within(busy, 0, 1) || !within(switching, 0, many) ||
-      !within(waiting, 0, 1)) {
+      !within(waiting, 0, 1) || !within(turning, 0, many) || !within(crowding, 0, many)) {
     throw std::invalid_argument(
-        "instances are 1 or more, busy and waiting from 0 to 1, switching 0 or more");
+        "instances are 1 or more, busy and waiting from 0 to 1, all else 0 or more");
   }
   VectorXd result(count);
   for (Eigen::Index i = 0; i < count; ++i) {
-    result[i] = Sharing{busy[i], switching[i], waiting[i]}.slowdown(instances[i]);
+    const Sharing sharing{busy[i], switching[i], waiting[i], turning[i], crowding[i]};
+    result[i] = sharing.slowdown(instances[i]);
   }
   return result;
 }
@@ -42,7 +43,7 @@ VectorXd slowdowns(const VectorXd& instances, const VectorXd& busy, const Vector
 
 void bind_sharing(nb::module_& m) {
   m.def("sharing_slowdowns", &slowdowns, "instances"_a, "busy"_a, "switching"_a, "waiting"_a,
-        nb::call_guard<nb::gil_scoped_release>(),
+        "turning"_a, "crowding"_a, nb::call_guard<nb::gil_scoped_release>(),
         "T_k / T_1 of k instances at once on one GPU, a value an entry (model/sharing.h).\n\n"
         "Raises ValueError: arrays of several lengths, values out of range.");
 }

@@ -49,5 +49,21 @@ TEST(Sharing, PaysForTurns) {
   EXPECT_NEAR((Sharing{1, 0.2, 1}.slowdown(4)), 4.6, 1e-12);
 }
 
+TEST(Sharing, PaysForTurnsHoweverShortTheWork) {
+  // Of T = 1 a tenth is the GPU's, and a turn takes 2: the GPU is never idle, and works 2.1 each.
+  EXPECT_NEAR((Sharing{0.1, 0, 0, 2}.slowdown(2)), 4.2, 1e-12);
+  EXPECT_NEAR((Sharing{0.1, 0, 0, 2}.slowdown(4)), 8.4, 1e-12);
+  EXPECT_NEAR((Sharing{0.1, 0, 0, 2}.slowdown(1)), 1, 1e-12);
+  // Half of the time two were there: 1.5 (0.1 + 2 / 2).
+  EXPECT_NEAR((Sharing{0.1, 0, 0, 2}.slowdown(1.5)), 1.65, 1e-12);
+}
+
+TEST(Sharing, TakesLongerBesideOthersWhateverTheyDo) {
+  EXPECT_NEAR((Sharing{0.01, 0, 0, 0, 0.2}.slowdown(2)), 1.2, 1e-9);
+  EXPECT_NEAR((Sharing{0.01, 0, 0, 0, 0.2}.slowdown(8)), 1.2, 1e-9);
+  EXPECT_NEAR((Sharing{0.5, 0, 0, 0, 0.2}.slowdown(8)), 4, 1e-9);
+  EXPECT_NEAR((Sharing{0.5, 0, 0, 0, 0.2}.slowdown(1)), 1, 1e-12);
+}
+
 }  // namespace
 }  // namespace gpucast::model

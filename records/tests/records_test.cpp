@@ -35,6 +35,11 @@ TEST(Records, LeaveOutWhatIsNotSet) {
   EXPECT_EQ(to_json(Machine{.id = "m"}).dump(), R"({"kind":"machine","id":"m"})");
 }
 
+TEST(Records, SayWhatCarriesCallsToRemoteGpus) {
+  EXPECT_EQ(to_json(Machine{.id = "m", .transport = Transport::tls}).dump(),
+            R"({"kind":"machine","id":"m","transport":"tls"})");
+}
+
 TEST(Records, WriteStepsWithAllThatIsKnownOfThem) {
   EXPECT_EQ(
       to_json(sample::step()).dump(),

@@ -86,6 +86,10 @@ void Device::unmap(CUdeviceptr address, const Memory& memory) {
 
 CUresult Device::free(CUdeviceptr address) {
   queues_.wait_for_all();
+  return release(address);
+}
+
+CUresult Device::release(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(address);
   if (found == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;

@@ -26,6 +26,8 @@ class Device {
   // ---- memory ----
   CUresult allocate(CUdeviceptr& address, std::size_t bytes);
   CUresult free(CUdeviceptr address);
+  // Without waiting for what is queued.
+  CUresult release(CUdeviceptr address);
   // At `at` if that is not 0 and free, else elsewhere.
   CUresult reserve(CUdeviceptr& address, std::size_t bytes, CUdeviceptr at);
   // What somebody else has allocated.

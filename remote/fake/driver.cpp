@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 
@@ -174,6 +175,24 @@ CUresult Driver::record(const std::shared_ptr<Event>& event, CUstream handle) {
 Work Driver::recorded(const Event& event) {
   const std::lock_guard lock(mutex_);
   return event.record;
+}
+
+bool Driver::register_memory(void* memory, std::size_t bytes) {
+  constexpr std::uintptr_t page = 4096;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::lock_guard lock(mutex_);
+  const auto next = registered_.lower_bound(begin);
+  const bool reaches_next = next != registered_.end() && next->first - begin < bytes;
+  const bool in_last =
+      next != registered_.begin() && begin - std::prev(next)->first < std::prev(next)->second;
+  if (begin % page != 0 || bytes % page != 0 || bytes == 0 || reaches_next || in_last) return false;
+  registered_[begin] = bytes;
+  return true;
+}
+
+bool Driver::unregister_memory(void* memory) {
+  const std::lock_guard lock(mutex_);
+  return registered_.erase(reinterpret_cast<std::uintptr_t>(memory)) != 0;
 }
 
 }  // namespace gpucast::fake

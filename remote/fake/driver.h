@@ -2,13 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
 
 #include "fake/device.h"
+#include "fake/graphs.h"
 #include "fake/kernels.h"
+#include "fake/pools.h"
 #include "fake/settings.h"
 #include "images/kernel_parameters.h"
 
@@ -59,6 +63,15 @@ class Driver {
   Work recorded(const Event& event);
   Queues& queues() { return current().queues(); }
 
+  // Host memory of the caller's. False where some of it is registered already, or it is not whole
+  // pages; and where none that begins there is.
+  bool register_memory(void* memory, std::size_t bytes);
+  bool unregister_memory(void* memory);
+  Graphs& graphs() { return graphs_; }
+  Pools& pools() { return pools_; }
+  // The delay and the hold of a driver function, or of a kind of operation.
+  void pause(const char* name) const;
+
   static thread_local int current_device;
 
  private:
@@ -67,18 +80,18 @@ class Driver {
     const auto found = std::ranges::find(all, source_name(mangled), &Entry::name);
     return found == all.end() ? nullptr : &*found;
   }
-  // The delay and the hold of a driver function, or of a kind of operation.
-  void pause(const char* name) const;
-
   Settings settings_;
   Contents contents_;
   std::vector<std::unique_ptr<Device>> devices_;
+  Graphs graphs_;
+  Pools pools_;
   std::mutex mutex_;
   std::unordered_map<std::string, unsigned> calls_;
   std::deque<remote::images::KernelParameters> images_;
   std::deque<Kernel> silent_kernels_;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<Event*, std::shared_ptr<Event>> events_;
+  std::map<std::uintptr_t, std::size_t> registered_;  // bytes, by where they begin
 };
 
 }  // namespace gpucast::fake

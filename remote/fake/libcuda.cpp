@@ -7,8 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fake/driver.h"
 
@@ -17,6 +20,7 @@
 namespace {
 
 using gpucast::fake::Driver;
+using gpucast::fake::GraphNode;
 using gpucast::fake::Kernel;
 using gpucast::fake::Stream;
 using gpucast::fake::Work;
@@ -69,6 +73,70 @@ constexpr auto device_attributes = std::to_array<std::pair<CUdevice_attribute, i
     {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
 });
+
+// The work of a launch, with the arguments as they are now.
+std::function<void()> launch_of(CUfunction function, const gpucast::fake::Shape& shape,
+                                void* const* arguments) {
+  const auto* kernel = reinterpret_cast<const Kernel*>(function);
+  auto values = std::make_shared<std::vector<std::vector<std::byte>>>();
+  for (std::size_t k = 0; k < kernel->parameters.size(); ++k) {
+    const auto* begin = static_cast<const std::byte*>(arguments[k]);
+    values->emplace_back(begin, begin + kernel->parameters[k].bytes);
+  }
+  return [=] {
+    std::vector<const void*> pointers;
+    for (const auto& value : *values)
+      pointers.push_back(value.data());
+    kernel->run(shape, pointers);
+  };
+}
+
+bool can_be_launched(const gpucast::fake::Shape& shape) {
+  constexpr std::size_t most_threads = 1024;
+  const std::size_t threads = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
+  return shape.threads() != 0 && threads <= most_threads;
+}
+
+// These say whether the driver takes the node.
+bool kernel_node(GraphNode& node, const CUDA_KERNEL_NODE_PARAMS& what) {
+  const gpucast::fake::Shape shape{.grid = {what.gridDimX, what.gridDimY, what.gridDimZ},
+                                   .block = {what.blockDimX, what.blockDimY, what.blockDimZ},
+                                   .shared = what.sharedMemBytes};
+  if (what.extra != nullptr || what.func == nullptr || !can_be_launched(shape)) return false;
+  node = {.kind = "kernel", .work = launch_of(what.func, shape, what.kernelParams)};
+  return true;
+}
+
+bool copy_node(GraphNode& node, const CUDA_MEMCPY3D& what) {
+  const auto end = [&](CUmemorytype type, CUdeviceptr device, const void* host,
+                       std::size_t pitch) -> std::byte* {
+    if (type == CU_MEMORYTYPE_HOST) return static_cast<std::byte*>(const_cast<void*>(host));
+    const bool there =
+        what.Height > 0 && held(device, pitch * (what.Height - 1) + what.WidthInBytes);
+    return there ? at(device) : nullptr;
+  };
+  std::byte* to = end(what.dstMemoryType, what.dstDevice, what.dstHost, what.dstPitch);
+  std::byte* from = end(what.srcMemoryType, what.srcDevice, what.srcHost, what.srcPitch);
+  if (to == nullptr || from == nullptr || what.Depth != 1 || what.WidthInBytes == 0) return false;
+  node = {.kind = "copy", .work = [=] {
+            for (std::size_t row = 0; row < what.Height; ++row)
+              std::memmove(to + row * what.dstPitch, from + row * what.srcPitch, what.WidthInBytes);
+          }};
+  return true;
+}
+
+bool memset_node(GraphNode& node, const CUDA_MEMSET_NODE_PARAMS& what) {
+  if (what.elementSize != 1 || what.height == 0 ||
+      !held(what.dst, what.pitch * (what.height - 1) + what.width)) {
+    return false;
+  }
+  node = {.kind = "memset", .work = [=] {
+            for (std::size_t row = 0; row < what.height; ++row)
+              std::memset(at(what.dst + row * what.pitch), static_cast<int>(what.value),
+                          what.width);
+          }};
+  return true;
+}
 
 }  // namespace
 
@@ -185,6 +253,16 @@ CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
   return *memory == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
+CUresult cuMemHostRegister(void* memory, std::size_t bytes, unsigned /*flags*/) {
+  ENTER("cuMemHostRegister");
+  return driver().register_memory(memory, bytes) ? CUDA_SUCCESS
+                                                 : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+}
+CUresult cuMemHostUnregister(void* memory) {
+  ENTER("cuMemHostUnregister");
+  return driver().unregister_memory(memory) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
 CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t /*align*/,
                              CUdeviceptr at, unsigned long long /*flags*/) {
   ENTER("cuMemAddressReserve");
@@ -223,6 +301,51 @@ CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocation
   ENTER("cuMemGetAllocationGranularity");
   *bytes = std::size_t{2} << 20;
   return CUDA_SUCCESS;
+}
+
+// ---- memory pools ----
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
+  ENTER("cuDeviceGetDefaultMemPool");
+  *pool = driver().pools().usual(device);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  ENTER("cuMemPoolCreate");
+  if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+  *pool = driver().pools().create(properties->maxSize);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  ENTER("cuMemPoolDestroy");
+  return driver().pools().destroy(pool);
+}
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t /*bytes*/) {
+  ENTER("cuMemPoolTrimTo");
+  return driver().pools().has(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
+  ENTER("cuMemPoolSetAttribute");
+  return driver().pools().set(pool, which, value);
+}
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
+  ENTER("cuMemPoolGetAttribute");
+  return driver().pools().get(pool, which, value);
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
+                                 CUstream stream) {
+  ENTER("cuMemAllocFromPoolAsync");
+  if (driver().stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!driver().pools().has_room(pool, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult status = driver().current().allocate(*address, bytes);
+  if (status == CUDA_SUCCESS) driver().pools().add(pool, *address, bytes);
+  return status;
+}
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  ENTER("cuMemFreeAsync");
+  if (!driver().pools().remove(address)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().queue(stream, "free",
+                        [address, &device = driver().current()] { device.release(address); });
 }
 
 // ---- memory of other processes ----
@@ -317,6 +440,10 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned /*flags*/) 
   const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return driver().queue(stream, "wait", [] {}, driver().recorded(*event));
+}
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  ENTER("cuLaunchHostFunc");
+  return driver().queue(stream, "host", [=] { function(data); });
 }
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   ENTER("cuEventCreate");
@@ -446,26 +573,96 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
                           void** extra) {
   ENTER("cuLaunchKernelEx");
-  const auto* kernel = reinterpret_cast<const Kernel*>(function);
   const gpucast::fake::Shape shape{
       .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
       .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
       .shared = config->sharedMemBytes};
-  constexpr std::size_t most_threads = 1024;
-  const std::size_t threads = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
-  if (extra != nullptr || shape.threads() == 0 || threads > most_threads) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  auto values = std::make_shared<std::vector<std::vector<std::byte>>>();
-  for (std::size_t k = 0; k < kernel->parameters.size(); ++k) {
-    const auto* begin = static_cast<const std::byte*>(arguments[k]);
-    values->emplace_back(begin, begin + kernel->parameters[k].bytes);
-  }
-  return driver().queue(config->hStream, "kernel", [=] {
-    std::vector<const void*> pointers;
-    for (const auto& value : *values)
-      pointers.push_back(value.data());
-    kernel->run(shape, pointers);
+  if (extra != nullptr || !can_be_launched(shape)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().queue(config->hStream, "kernel", launch_of(function, shape, arguments));
+}
+
+// ---- graphs ----
+
+CUresult cuGraphCreate(CUgraph* graph, unsigned /*flags*/) {
+  ENTER("cuGraphCreate");
+  *graph = driver().graphs().create();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph graph) {
+  ENTER("cuGraphDestroy");
+  return driver().graphs().destroy(graph);
+}
+CUresult cuGraphAddEmptyNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
+                             std::size_t count) {
+  ENTER("cuGraphAddEmptyNode");
+  return driver().graphs().add(*made, graph, after, count, {.kind = "", .work = [] {}});
+}
+CUresult cuGraphAddKernelNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
+                              std::size_t count, const CUDA_KERNEL_NODE_PARAMS* what) {
+  ENTER("cuGraphAddKernelNode");
+  GraphNode node;
+  if (!kernel_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().graphs().add(*made, graph, after, count, std::move(node));
+}
+CUresult cuGraphAddMemcpyNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
+                              std::size_t count, const CUDA_MEMCPY3D* what, CUcontext context) {
+  ENTER("cuGraphAddMemcpyNode");
+  GraphNode node;
+  if (context == nullptr || !copy_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().graphs().add(*made, graph, after, count, std::move(node));
+}
+CUresult cuGraphAddMemsetNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
+                              std::size_t count, const CUDA_MEMSET_NODE_PARAMS* what,
+                              CUcontext context) {
+  ENTER("cuGraphAddMemsetNode");
+  GraphNode node;
+  if (context == nullptr || !memset_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().graphs().add(*made, graph, after, count, std::move(node));
+}
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode /*node*/, CUkernelNodeAttrID /*which*/,
+                                       const CUkernelNodeAttrValue* /*value*/) {
+  ENTER("cuGraphKernelNodeSetAttribute");
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiate(CUgraphExec* made, CUgraph graph, unsigned long long /*flags*/) {
+  ENTER("cuGraphInstantiate");
+  return driver().graphs().instantiate(*made, graph);
+}
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  ENTER("cuGraphExecDestroy");
+  return driver().graphs().destroy(exec);
+}
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode which,
+                                        const CUDA_KERNEL_NODE_PARAMS* what) {
+  ENTER("cuGraphExecKernelNodeSetParams");
+  GraphNode node;
+  if (!kernel_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().graphs().set(exec, which, std::move(node));
+}
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode which,
+                                        const CUDA_MEMCPY3D* what, CUcontext /*context*/) {
+  ENTER("cuGraphExecMemcpyNodeSetParams");
+  GraphNode node;
+  if (!copy_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().graphs().set(exec, which, std::move(node));
+}
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode which,
+                                        const CUDA_MEMSET_NODE_PARAMS* what,
+                                        CUcontext /*context*/) {
+  ENTER("cuGraphExecMemsetNodeSetParams");
+  GraphNode node;
+  if (!memset_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().graphs().set(exec, which, std::move(node));
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  ENTER("cuGraphLaunch");
+  const auto content = driver().graphs().content(exec);
+  if (content == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return driver().queue(stream, "graph", [content] {
+    for (const GraphNode& each : *content) {
+      driver().pause(each.kind);
+      each.work();
+    }
   });
 }
 

@@ -6,6 +6,11 @@
 //   gpucast-remote-probe sockets [BYTES [CONNECTIONS]]  the same of raw sockets
 //   gpucast-remote-probe copy BYTES TIMES  copies there and back, compared
 //   gpucast-remote-probe copies TIMES SIZE...  blocking ones of each size, timed: JSON Lines
+//   gpucast-remote-probe times TIMES SIZE...   copies of each size with what waits for them, either
+//                                          way, pinned and pageable: JSON Lines of medians
+//   gpucast-remote-probe socket-times CONNECTIONS TIMES SIZE...  the same of raw sockets, 1,
+//   2, 4...
+//                                          of them
 //   gpucast-remote-probe touch             allocates, frees and ends
 //   gpucast-remote-probe soak SECONDS      calls of all kinds by several threads, compared
 #include <cuda_runtime.h>
@@ -74,6 +79,12 @@ int run(const std::vector<std::string>& words) {
   const auto number = [&](std::size_t k, unsigned long long otherwise) {
     return words.size() > k ? std::stoull(words[k]) : otherwise;
   };
+  const auto sizes_from = [&](std::size_t k) {
+    std::vector<std::size_t> sizes;
+    for (; k < words.size(); ++k)
+      sizes.push_back(number(k, 0));
+    return sizes;
+  };
   constexpr unsigned long long large = 256ULL << 20;
   if (what == "check") return check(words.size() > 1 ? words[1] : "");
   if (what == "measure") return print(measure_calls(number(1, large)));
@@ -81,10 +92,16 @@ int run(const std::vector<std::string>& words) {
     return print(measure_sockets(number(1, large), static_cast<int>(number(2, 1))));
   if (what == "copy") return copy(number(1, large), static_cast<int>(number(2, 1)));
   if (what == "copies" && words.size() > 2) {
-    std::vector<std::size_t> sizes;
-    for (std::size_t k = 2; k < words.size(); ++k)
-      sizes.push_back(number(k, 0));
-    print_copies(sizes, static_cast<int>(number(1, 1)));
+    print_copies(sizes_from(2), static_cast<int>(number(1, 1)));
+    return 0;
+  }
+  if (what == "times" && words.size() > 2) {
+    print_copy_times(static_cast<int>(number(1, 1)), sizes_from(2));
+    return 0;
+  }
+  if (what == "socket-times" && words.size() > 3) {
+    print_socket_copies(static_cast<int>(number(1, 1)), static_cast<int>(number(2, 1)),
+                        sizes_from(3));
     return 0;
   }
   if (what == "touch") return touch();
@@ -92,8 +109,9 @@ int run(const std::vector<std::string>& words) {
     std::cout << soak(static_cast<double>(number(1, 1))) << " rounds\n";
     return 0;
   }
-  std::cerr
-      << "gpucast-remote-probe: error: check, measure, sockets, copy, copies, touch or soak\n";
+  std::cerr << "gpucast-remote-probe: error: check, measure, sockets, copy, copies, times, "
+               "socket-times, touch "
+               "or soak\n";
   return 2;
 }
 

@@ -9,11 +9,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -29,7 +35,8 @@ using devices::cuda::DeviceArray;
 using support::Descriptor;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t small = 64;  // bytes
+constexpr std::size_t small = 64;    // bytes
+constexpr std::size_t bytes_at = 8;  // of a message: where it says how many
 
 double seconds_of(const std::function<void()>& call) {
   const auto begin = Clock::now();
@@ -77,11 +84,13 @@ void send_at_once(const Descriptor& socket) {
 }
 
 // In the other process: answers small messages, takes and gives streams as it is told.
-void serve(const Descriptor& socket, std::size_t bytes) {
-  std::vector<std::byte> data(bytes);
+void serve(const Descriptor& socket, std::size_t most) {
+  std::vector<std::byte> data(most);
   std::array<std::byte, small> message{};
   for (;;) {
     read_all(socket.get(), message.data(), small);
+    std::size_t bytes = 0;
+    std::memcpy(&bytes, message.data() + bytes_at, sizeof bytes);
     if (message[0] == std::byte{'e'}) return;
     if (message[0] == std::byte{'u'}) read_all(socket.get(), data.data(), bytes);
     if (message[0] == std::byte{'d'}) write_all(socket.get(), data.data(), bytes);
@@ -92,7 +101,7 @@ void serve(const Descriptor& socket, std::size_t bytes) {
 // Connected to a forked process that serves.
 class Other {
  public:
-  explicit Other(std::size_t bytes) {
+  explicit Other(std::size_t most) {
     const Descriptor listening(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -108,7 +117,7 @@ class Other {
       try {
         const Descriptor socket(::accept(listening.get(), nullptr, nullptr));
         send_at_once(socket);
-        serve(socket, bytes);
+        serve(socket, most);
       } catch (const std::exception&) {
         ::_exit(1);
       }
@@ -127,9 +136,10 @@ class Other {
   Other(const Other&) = delete;
   Other& operator=(const Other&) = delete;
 
-  void say(char what) const {
+  void say(char what, std::size_t bytes = 0) const {
     std::array<std::byte, small> message{};
     message[0] = static_cast<std::byte>(what);
+    std::memcpy(message.data() + bytes_at, &bytes, sizeof bytes);
     write_all(socket_.get(), message.data(), small);
   }
   void hear(std::byte* data, std::size_t bytes) const { read_all(socket_.get(), data, bytes); }
@@ -192,15 +202,120 @@ Figures measure_sockets(std::size_t bytes, int connections) {
   };
   result["socket_up"] = per_second([&](const Other& other, std::byte* mine) {
     std::array<std::byte, small> end{};
-    other.say('u');
+    other.say('u', share);
     other.stream(mine, share);
     other.hear(end.data(), small);
   });
   result["socket_down"] = per_second([&](const Other& other, std::byte* mine) {
-    other.say('d');
+    other.say('d', share);
     other.hear(mine, share);
   });
   return result;
+}
+
+namespace {
+
+// Threads that wait for something to do: to start them takes longer than a short copy.
+class Crew {
+ public:
+  explicit Crew(std::size_t threads) {
+    for (std::size_t k = 0; k < threads; ++k)
+      threads_.emplace_back([this, k](const std::stop_token& stop) { work(k, stop); });
+  }
+  // Calls `task(k)` for each k up to `count`, this thread the first of them, and waits for all.
+  void run(std::size_t count, const std::function<void(std::size_t)>& task) {
+    {
+      const std::lock_guard lock(mutex_);
+      task_ = &task;
+      count_ = count;
+      left_ = count - 1;
+      ++round_;
+    }
+    begin_.notify_all();
+    task(0);
+    while (left_ != 0)
+      std::this_thread::yield();
+  }
+
+ private:
+  void work(std::size_t k, const std::stop_token& stop) {
+    std::uint64_t seen = 0;
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      if (!begin_.wait(lock, stop, [&] { return round_ != seen; })) return;
+      seen = round_;
+      if (k + 1 >= count_) continue;
+      const auto& task = *task_;
+      lock.unlock();
+      task(k + 1);
+      --left_;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any begin_;
+  const std::function<void(std::size_t)>* task_ = nullptr;
+  std::size_t count_ = 0;
+  std::uint64_t round_ = 0;
+  std::atomic<std::size_t> left_{0};
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+void print_socket_copies(int connections, int times, const std::vector<std::size_t>& sizes) {
+  const std::size_t most = *std::ranges::max_element(sizes);
+  std::vector<std::unique_ptr<const Other>> others;
+  others.reserve(static_cast<std::size_t>(connections));
+  for (int k = 0; k < connections; ++k)
+    others.push_back(std::make_unique<const Other>(most));
+  std::vector<std::byte> data(most);
+  Crew crew(others.size() - 1);
+  for (const bool up : {true, false}) {
+    for (const std::size_t bytes : sizes) {
+      std::printf("{\"route\": \"%s\", \"bytes\": %zu, \"seconds\": {", up ? "h2d" : "d2h", bytes);
+      const char* separator = "";
+      for (std::size_t used = 1; used <= others.size(); used *= 2) {
+        const std::size_t share = bytes / used;
+        const std::function<void(std::size_t)> task = [&](std::size_t k) {
+          std::array<std::byte, small> end{};
+          others[k]->say(up ? 'u' : 'd', share);
+          if (up) others[k]->stream(data.data() + k * share, share);
+          if (up) others[k]->hear(end.data(), small);
+          if (!up) others[k]->hear(data.data() + k * share, share);
+        };
+        std::printf("%s\"%zu\": %.9g", separator, used,
+                    median_of(times, [&] { crew.run(used, task); }));
+        separator = ", ";
+      }
+      std::printf("}}\n");
+    }
+  }
+}
+
+void print_copy_times(int times, const std::vector<std::size_t>& sizes) {
+  const std::size_t most = *std::ranges::max_element(sizes);
+  const DeviceArray<std::byte> on_device(most);
+  void* pinned = nullptr;
+  require(cudaMallocHost(&pinned, most), "cudaMallocHost");
+  std::vector<std::byte> pageable(most);
+  for (const bool up : {true, false}) {
+    for (const bool is_pinned : {true, false}) {
+      void* const host = is_pinned ? pinned : pageable.data();
+      for (const std::size_t bytes : sizes) {
+        const double seconds = median_of(times, [&] {
+          require(
+              up ? cudaMemcpyAsync(on_device.data(), host, bytes, cudaMemcpyHostToDevice, nullptr)
+                 : cudaMemcpyAsync(host, on_device.data(), bytes, cudaMemcpyDeviceToHost, nullptr),
+              "cudaMemcpyAsync");
+          wait();
+        });
+        std::printf("{\"route\": \"%s\", \"memory\": \"%s\", \"bytes\": %zu, \"seconds\": %.9g}\n",
+                    up ? "h2d" : "d2h", is_pinned ? "pinned" : "pageable", bytes, seconds);
+      }
+    }
+  }
+  require(cudaFreeHost(pinned), "cudaFreeHost");
 }
 
 Figures measure_calls(std::size_t bytes) {
@@ -251,6 +366,20 @@ Figures measure_calls(std::size_t bytes) {
   };
   result["h2d_pinned"] = per_second(on_device.data(), pinned);
   result["d2h_pinned"] = per_second(pinned, on_device.data());
+  std::vector<std::byte> pageable(bytes);
+  result["h2d_pageable"] = per_second(on_device.data(), pageable.data());
+  result["d2h_pageable"] = per_second(pageable.data(), on_device.data());
+  const auto seconds = [&](void* to, const void* from) {
+    constexpr std::size_t middle = std::size_t{1} << 20;
+    return median_of(200, [&] {
+      require(cudaMemcpyAsync(to, from, middle, cudaMemcpyDefault, nullptr), "cudaMemcpyAsync");
+      wait();
+    });
+  };
+  result["h2d_pinned_1MiB"] = seconds(on_device.data(), pinned);
+  result["d2h_pinned_1MiB"] = seconds(pinned, on_device.data());
+  result["h2d_pageable_1MiB"] = seconds(on_device.data(), pageable.data());
+  result["d2h_pageable_1MiB"] = seconds(pageable.data(), on_device.data());
   require(cudaFreeHost(pinned), "cudaFreeHost");
   return result;
 }

@@ -1,7 +1,10 @@
-// When a client takes its server for gone.
+// When a client takes its server, or a connection to it, for gone.
 #include "protocol/heartbeat.h"
 
 #include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
 
 namespace gpucast::remote {
 namespace {
@@ -58,6 +61,96 @@ TEST(Heartbeat, KnowsTheNumbersOfEarlierBeats) {
     EXPECT_EQ(heartbeat.number(0), now);
     EXPECT_EQ(heartbeat.number(1), before);
     before = now;
+  }
+}
+
+TEST(Beat, ComesBackFromAnyPieces) {
+  const Beat first{.heard = std::byte{7},
+                   .flows = {{.connection = 0, .awaits = 1, .received = 5, .offered = 6},
+                             {.connection = 3, .awaits = 0, .received = 1, .offered = 1U << 31}}};
+  std::vector<std::byte> said = packed(first);
+  const std::vector<std::byte> second = packed(Beat{.heard = std::byte{8}});
+  EXPECT_EQ(second.size(), 2U);
+  said.insert(said.end(), second.begin(), second.end());
+  BeatReader reader;
+  std::vector<Beat> heard;
+  for (const std::byte each : said) {
+    reader.add({&each, 1});
+    while (auto beat = reader.next())
+      heard.push_back(*std::move(beat));
+  }
+  ASSERT_EQ(heard.size(), 2U);
+  EXPECT_EQ(heard[0].heard, std::byte{7});
+  ASSERT_EQ(heard[0].flows.size(), 2U);
+  EXPECT_EQ(heard[0].flows[1].connection, 3);
+  EXPECT_EQ(heard[0].flows[1].offered, 1U << 31);
+  EXPECT_EQ(heard[0].flows[0].awaits, 1);
+  EXPECT_EQ(heard[1].heard, std::byte{8});
+}
+
+TEST(Beat, OfMoreConnectionsThanThereAreIsRefused) {
+  BeatReader reader;
+  const std::array said = {std::byte{1}, std::byte{18}};
+  reader.add(said);
+  EXPECT_THROW(reader.next(), ProtocolError);
+}
+
+TEST(Progress, StopsWhereWhatWasSentIsAwaitedAndDoesNotCome) {
+  Progress progress;
+  int beats = 0;
+  for (; !progress.stopped(); ++beats)
+    progress.note(10, 7, true);
+  EXPECT_EQ(beats, 6);
+}
+
+TEST(Progress, DoesNotStopWhereTheReaderHasOtherThingsToDo) {
+  Progress progress;
+  for (int beat = 0; beat < 100; ++beat) {
+    progress.note(10, 7, false);
+    ASSERT_FALSE(progress.stopped());
+  }
+}
+
+TEST(Progress, DoesNotStopWhereAllThatWasSentHasCome) {
+  Progress progress;
+  for (int beat = 0; beat < 100; ++beat) {
+    progress.note(10, 10, true);
+    ASSERT_FALSE(progress.stopped());
+  }
+}
+
+TEST(Progress, DoesNotStopWhereALittleComesNowAndThen) {
+  Progress progress;
+  for (std::uint64_t beat = 0; beat < 100; ++beat) {
+    progress.note(1000, beat / 4, true);
+    ASSERT_FALSE(progress.stopped());
+  }
+}
+
+TEST(Stalls, NameTheConnectionWhateverItsDirection) {
+  const std::map<std::uint8_t, FlowState> here = {
+      {0, {.received = 4, .offered = 9, .awaits = true}},
+      {2, {.received = 4, .offered = 9, .awaits = true}}};
+  for (const bool up : {true, false}) {
+    Stalls stalls;
+    const FlowReport well{.connection = 0, .awaits = 1, .received = 9, .offered = 4};
+    FlowReport stuck{.connection = 2, .awaits = 1, .received = 9, .offered = 4};
+    (up ? stuck.received : stuck.offered) = up ? 8 : 5;
+    const FlowReport unknown{.connection = 9, .awaits = 1, .received = 0, .offered = 99};
+    for (int beat = 0; beat < 6; ++beat) {
+      EXPECT_FALSE(stalls.stuck()) << beat;
+      stalls.note(here, {well, stuck, unknown});
+    }
+    EXPECT_EQ(stalls.stuck(), 2);
+  }
+}
+
+TEST(Stalls, CountOnlyBeatsInWhichTheServerSaidSomething) {
+  const std::map<std::uint8_t, FlowState> here = {{0, {.received = 0, .offered = 9}}};
+  Stalls stalls;
+  for (int beat = 0; beat < 100; ++beat) {
+    stalls.note(here, {});
+    ASSERT_FALSE(stalls.stuck());
   }
 }
 

@@ -8,8 +8,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "gpucast/support/descriptor.h"
 #include "tests/own_folder.h"
@@ -26,21 +28,43 @@ inline void give_secret() {
   ::setenv("GPUCAST_REMOTE_SECRET_FILE", file.c_str(), 0);
 }
 
+// Whether the tests are those of shared memory.
+inline bool over_shared_memory() {
+  const char* transport = std::getenv("GPUCAST_REMOTE_TRANSPORT");
+  return transport != nullptr && std::string(transport) == "shared-memory";
+}
+
+// Where the next server of this process listens: on loopback, or at a Unix socket of its own.
+inline std::string where_to_listen() {
+  if (!over_shared_memory()) return "127.0.0.1:0";
+  static const OwnFolder folder;
+  static int count = 0;
+  return "unix:" + folder.path() + "/" + std::to_string(count++);
+}
+
 // A server over the fake driver, in a process of its own, with the environment that is set now.
 class ServerProcess {
  public:
-  explicit ServerProcess(int gpu) {
+  explicit ServerProcess(int gpu, const std::vector<std::string>& options = {}) {
     give_secret();
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe");
     const support::Descriptor reading(ends[0]);
     support::Descriptor writing(ends[1]);
+    const std::string listen = where_to_listen();
     process_ = ::fork();
     if (process_ == 0) {
       ::dup2(writing.get(), STDOUT_FILENO);
-      const std::string number = std::to_string(gpu);
-      ::execl(GPUCAST_TEST_SERVER, GPUCAST_TEST_SERVER, "--gpu", number.c_str(), "--listen",
-              "127.0.0.1:0", "--libcuda", GPUCAST_TEST_LIBCUDA, nullptr);
+      std::vector<std::string> words = {GPUCAST_TEST_SERVER, "--gpu", std::to_string(gpu),
+                                        "--listen",          listen,  "--libcuda",
+                                        GPUCAST_TEST_LIBCUDA};
+      words.insert(words.end(), options.begin(), options.end());
+      std::vector<char*> arguments;
+      arguments.reserve(words.size() + 1);
+      for (std::string& word : words)
+        arguments.push_back(word.data());
+      arguments.push_back(nullptr);
+      ::execv(GPUCAST_TEST_SERVER, arguments.data());
       ::_exit(1);
     }
     writing.reset();
@@ -58,10 +82,21 @@ class ServerProcess {
   ServerProcess& operator=(const ServerProcess&) = delete;
   const std::string& address() const { return address_; }
 
+  // Whether it comes to have so many clients' processes within a minute.
+  bool has_clients(std::ptrdiff_t count) const {
+    constexpr int seconds = 60;
+    constexpr int looks_a_second = 20;
+    for (int k = 0; k < seconds * looks_a_second; ++k) {
+      std::ifstream children(children_file());
+      if (std::distance(std::istream_iterator<std::string>(children), {}) == count) return true;
+      ::usleep(1'000'000 / looks_a_second);
+    }
+    return false;
+  }
+
   // Mappings of device memory that the processes of its clients have.
   int mappings() const {
-    const std::string server = std::to_string(process_);
-    std::ifstream children("/proc/" + server + "/task/" + server + "/children");
+    std::ifstream children(children_file());
     int result = 0;
     for (std::string child; children >> child;) {
       std::ifstream maps("/proc/" + child + "/maps");
@@ -72,6 +107,11 @@ class ServerProcess {
   }
 
  private:
+  std::string children_file() const {
+    const std::string server = std::to_string(process_);
+    return "/proc/" + server + "/task/" + server + "/children";
+  }
+
   pid_t process_ = 0;
   std::string address_;
 };

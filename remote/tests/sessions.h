@@ -25,7 +25,7 @@ class Speaker {
     const Deadline deadline = Clock::now() + std::chrono::seconds(10);
     client::Session session;
     auto connection = client::shake_hands(
-        connect_to(parse_endpoint(server.address()), deadline), Purpose::control, session,
+        connect_to(parse_endpoint(server.address()), deadline), {Purpose::control}, session,
         {.secret = read_secret(std::getenv("GPUCAST_REMOTE_SECRET_FILE"))}, deadline);
     control_ = std::make_unique<client::ControlConnection>(std::move(connection), receives_,
                                                            std::chrono::microseconds(0));
@@ -44,6 +44,10 @@ class Speaker {
   Status call(const Message& message) {
     ResultOf<Message> result;
     return call(message, result);
+  }
+  // With memory.
+  Status give(const SegmentMap& message, const SharedMemory& memory) {
+    return control_->call_with(message, memory).status;
   }
   // Whatever comes with it.
   template <class Message>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/pairs.h"
+#include "transport/flow.h"
 
 namespace gpucast::remote {
 namespace {
@@ -130,6 +131,41 @@ TEST_P(AnyConnection, GoesOnBehindMemoryThatCannotBeWritten) {
   std::array<std::byte, 1> last{};
   EXPECT_TRUE(read_all_or_drop(*pair.here, last));
   EXPECT_EQ(last[0], std::byte{6});
+}
+
+TEST_P(AnyConnection, IsCountedAtBothEnds) {
+  Pair pair = connected();
+  Flows here;
+  Flows there;
+  pair.here = here.counted(3, std::move(pair.here));
+  pair.there = there.counted(3, std::move(pair.there));
+  const auto of = [](Flows& flows) { return flows.states().at(3); };
+  EXPECT_FALSE(of(there).awaits);
+  std::array<std::byte, 100> room{};
+  EXPECT_EQ(pair.there->try_read(room, MemoryOf::library), 0U);
+  EXPECT_TRUE(of(there).awaits);
+  EXPECT_FALSE(of(there).awaits);  // it has not looked again
+  write_all(*pair.here, std::span(room).first(60), std::span(room).first(7));
+  EXPECT_EQ(of(here).offered, 67U);
+  read_all(*pair.there, std::span(room).first(67), within(60s));
+  EXPECT_EQ(of(there).received, 67U);
+  EXPECT_EQ(of(there).offered, 0U);
+}
+
+// What the network has not taken counts as offered: its other end waits for it.
+TEST_P(AnyConnection, CountsWhatIsNotTakenOnce) {
+  Pair pair = connected();
+  Flows flows;
+  pair.here = flows.counted(1, std::move(pair.here));
+  const auto data = noise(std::size_t{1} << 20);
+  std::size_t taken = 0;
+  for (std::size_t got = 1; got > 0; taken += got)
+    got = pair.here->try_write(std::span(data).subspan(taken), {}, MemoryOf::library);
+  for (int again = 0; again < 3; ++again) {
+    pair.here->try_write(std::span(data).subspan(taken), {}, MemoryOf::library);
+    EXPECT_EQ(flows.states().at(1).offered, data.size());
+  }
+  EXPECT_LT(taken, data.size());
 }
 
 TEST(TlsConnections, AreNotSetUpWithoutTheKey) {

@@ -136,7 +136,7 @@ TEST(Wire, NoiseIsDecodedOrRefused) {
 }
 
 // Programs and servers of several versions meet: a call keeps its number.
-TEST(Wire, CallsHaveTheNumbersOfVersion4) {
+TEST(Wire, CallsHaveTheNumbersOfVersion5) {
   EXPECT_EQ(static_cast<int>(Call::data), 2);
   EXPECT_EQ(static_cast<int>(Call::Open), 3);
   EXPECT_EQ(static_cast<int>(Call::CopyWithin), 13);
@@ -159,6 +159,7 @@ TEST(Wire, EveryFieldOfAMessageIsSent) {
   EXPECT_EQ(width<FunctionSetAttribute>(), 8U + 4 + 4);
   EXPECT_EQ(width<Occupancy>(), 8U + 4 + 8 + 4);
   EXPECT_EQ(width<CopyToBulk>(), 4U * 8 + 1);
+  EXPECT_EQ(width<CopyFrom>(), 4U * 8 + 4 + 2);
   EXPECT_EQ(width<Memset>(), 5U * 8 + 2);
   EXPECT_EQ(width<CopyWithin>(), 7U * 8 + 1);
   EXPECT_EQ(width<Launch>(), 8U + 3 * 12 + 1 + 4 + 8 + 4);
@@ -184,18 +185,24 @@ TEST(Wire, HandshakesHaveTheSizesThatAreRead) {
   EXPECT_EQ(size_of<Header>(), Header::size);
 }
 
-TEST(Pieces, AreAShareOfTheCopyForEachConnection) {
+TEST(Pieces, AreTwoSharesOfTheCopyForEachConnection) {
   const auto pieces = [](std::size_t bytes, std::size_t connections) {
     const std::size_t most = piece_of(bytes, connections);
     return (bytes + most - 1) / most;
   };
-  EXPECT_EQ(pieces(most_inline + 1, 1), 2U);
-  for (const std::size_t connections : {2U, 3U, 4U, 5U, 16U})
-    EXPECT_EQ(pieces(most_inline + 1, connections), connections);
+  EXPECT_EQ(pieces(std::size_t{1} << 20, 4), 8U);
+  EXPECT_EQ(pieces(std::size_t{4} << 20, 4), 8U);
+  EXPECT_EQ(pieces(std::size_t{256} << 10, 4), 4U);
   EXPECT_EQ(pieces(std::size_t{256} << 20, 4), 256U);
-  for (std::size_t bytes = most_inline + 1; bytes < std::size_t{16} << 20;
-       bytes = bytes + bytes / 3)
-    EXPECT_LE(piece_of(bytes, 3), piece_bytes);
+  for (std::size_t bytes = 1; bytes < std::size_t{16} << 20; bytes = bytes + bytes / 3 + 1) {
+    for (std::size_t connections = 1; connections <= most_bulk_connections; ++connections) {
+      const std::size_t piece = piece_of(bytes, connections);
+      EXPECT_GE(piece, least_piece);
+      EXPECT_LE(piece, piece_bytes);
+      EXPECT_TRUE(piece == least_piece || piece == piece_bytes ||
+                  pieces(bytes, connections) <= 2 * connections);
+    }
+  }
 }
 
 }  // namespace

@@ -293,3 +293,70 @@ def test_numbers_for_people() -> None:
     assert [units.size(value) for value in (1, 1024, 2**20, 1025)] == [
         "1 B", "1 KiB", "1 MiB", "1025 B",
     ]  # fmt: skip
+
+
+def test_steps_of_several_instances_are_listed_by_their_share_of_a_gpu(
+    run: Run, tmp_path: Path
+) -> None:
+    schema = {"schema": "gpucast.record/1"}
+    record = {
+        **schema,
+        "kind": "step",
+        "machine": "m",
+        "path": "native",
+        "program": "md",
+        "seconds": [0.1],
+    }
+    machine = {**schema, "kind": "machine", "id": "m"}
+    shares = [{"instances": 2, "at_once": 1.9}, {"instances": 4, "mps": True}, {}]
+    lines = [machine, *({**record, "n": 1000, "gpus": 1, **share} for share in shares)]
+    file = tmp_path / "shared.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    status, out, err = run("data", "show", file)
+    assert status == 0, err
+    own, shared = out.split("step: 1 records")[1].split("shared_step: 2 records")
+    assert next(line.split() for line in own.splitlines() if "1000" in line)[2:5] == [
+        "md",
+        "1000",
+        "1",
+    ]
+    rows = [line for line in shared.splitlines() if "1000" in line]
+    assert ["1/2" in row for row in rows] == [True, False]
+    assert ["1/4" in row for row in rows] == [False, True]
+    assert "1.9 at once" in rows[0]
+    assert "mps" in rows[1]
+
+    counts = json.loads(run("data", "show", file, "--json")[1])["counts"]
+    assert counts["shared_step"] == {"records": 2, "samples": 2}
+
+    more = [{**record, "n": n, "gpus": 1, "instances": k} for n in range(1, 30) for k in (4, 2)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in [machine, *more]))
+    _, out, _ = run("data", "show", file)
+    (row,) = [line for line in out.splitlines() if line.startswith("m ")]
+    assert "1/4,1/2" in row
+
+
+OUTPUTS = [
+    ("import", "steps.csv", "-o", "-"),
+    ("data", "export", "dscuda", "--csv", "-o", "-"),
+    ("fit", "dscuda", "-o", "-"),
+    ("measure", "--paths", "host", "-o", "-"),
+]
+
+
+@pytest.mark.parametrize("words", OUTPUTS)
+def test_a_dash_is_no_output(
+    run: Run, steps: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(steps.parent)
+    status, out, err = run(*words)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert "-: is not the name of a file" in err or "-o: a campaign goes on from its file" in err
+    assert not Path("-").exists()
+
+
+def test_devices_are_written_to_where_stdout_is_a_pipe(steps: Path) -> None:
+    done = shell("-m", "gpucast.cli", "data", "export", str(steps), "--jsonl", "-o", "/dev/stdout")
+    assert done.returncode == 0, done.stderr
+    kinds = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
+    assert kinds.count("step") == 2

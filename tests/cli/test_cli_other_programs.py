@@ -67,7 +67,7 @@ def test_what_to_know_of_a_forecast_is_one_line_and_in_the_answer(run: Run, fold
     _, _, err = run(*arguments)
     (line,) = err.splitlines()
     assert line.startswith("gpucast: warning: md: beyond ")
-    assert line.endswith("(and 1 more: gpucast report)")
+    assert line.endswith("(and 1 more: --explain)")
     _, out, _ = run(*arguments, "--json")
     said = [each["text"] for each in only_json(out)["caveats"]]
     assert len(said) == 2

@@ -75,6 +75,22 @@ def test_a_machine_whose_driver_changed_gets_a_warning(tmp_path: Path) -> None:
     ]
 
 
+def test_a_path_that_was_measured_over_another_transport_gets_a_warning(tmp_path: Path) -> None:
+    steps = write(tmp_path / "steps.jsonl", {**MACHINE, "transport": "plain"}, STEP)
+    transfers = write(tmp_path / "transfers.jsonl", {**MACHINE, "transport": "tls"}, TRANSFER)
+    assert load(steps, transfers).warnings == [
+        f"{transfers}:1: machine 'm' now differs in transport (tls, first plain); the first is kept"
+    ]
+
+
+def test_an_older_record_says_nothing_of_its_transport(tmp_path: Path) -> None:
+    older = write(tmp_path / "older.jsonl", MACHINE, STEP)
+    newer = write(tmp_path / "newer.jsonl", {**MACHINE, "transport": "shm"}, TRANSFER)
+    data = load(older, newer)
+    assert (data.machines["m"].transport, data.warnings) == ("shm", [])
+    assert load(older).machines["m"].transport is None
+
+
 def test_caveats_of_all_runs_are_kept(tmp_path: Path) -> None:
     file = write(tmp_path / "d.jsonl", {**MACHINE, "caveats": ["a"]}, {**MACHINE, "caveats": ["b"]})
     assert load(file).machines["m"].caveats == ["a", "b"]

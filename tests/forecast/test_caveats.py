@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import gpucast as gc
-from gpucast.forecast.caveats import caveat, caveats
+from gpucast.forecast.caveats import caveats, in_line
 from gpucast.model.content import TimedCells
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster, outer
@@ -69,16 +69,15 @@ def test_a_fit_that_did_not_converge_comes_first() -> None:
 
 def test_beside_an_answer_stands_the_worst_alone_and_how_many_more_there_are() -> None:
     model = with_quality(held_out_gpus_error=0.02, held_out_n_error=0.3)
-    text = caveat(model, np.array([5e6]), np.array([8.0]))
+    text = in_line(model.name, said(model, [5e6], [8]))
     assert text == (
-        "md: beyond n = 1067000: forecasts without that n missed it by 30 % "
-        "(and 1 more: gpucast report)"
+        "md: beyond n = 1067000: forecasts without that n missed it by 30 % (and 1 more: --explain)"
     )
 
 
 def test_where_all_is_well_with_the_cells_nothing_is_said_whatever_the_fit_warned_of() -> None:
     model = replace(md(), warnings=["far beyond its cells expect no better"])
-    assert caveat(model, np.array([96_000.0]), np.array([2.0])) is None
+    assert said(model, [96_000], [2]) == []
 
 
 def test_a_fit_of_one_size_or_one_count_says_so_beyond_it() -> None:
@@ -90,15 +89,14 @@ def test_a_fit_of_one_size_or_one_count_says_so_beyond_it() -> None:
 
 
 def test_a_form_that_is_off_beyond_noise_is_said() -> None:
-    cell = np.array([8_000.0]), np.array([2.0])
-    said = []
+    found = []
     for form in ("paper", "auto"):
         model = own(gc.fit(whole(), model=form, replicates=0), "a test")
-        assert caveat(model, *cell) is None
+        assert said(model, [8_000], [2]) == []
         off = replace(model, noise=replace(model.noise, between_cells=0.2))
-        said.append(caveat(off, *cell))
+        found.append(said(off, [8_000], [2]))
     # What averages over forms follows the times where no form does.
-    assert said == ["native: the form is off by 20 % beyond noise", None]
+    assert found == [["the form is off by 20 % beyond noise"], []]
 
 
 def vars_of(model: ScalingModel) -> dict[str, object]:

@@ -14,7 +14,7 @@ TWO_PATHS = Beside(
     cells=[(100, 1), (100, 2), (1000, 1), (1000, 2)],
     first=np.array([1.0, 2.0, 10.0, 6.0]),
     second=np.array([1.5, 2.0, 10.5, 12.0]),
-    expected=np.array([3.0, 2.0, 10.5, 9.0]),
+    forecasts=np.array([[3.0, 2.0, 10.5, 9.0], [2.5, 1.5, 10.0, 8.0], [3.5, 2.5, 11.0, 10.0]]),
     base=np.array([2.0, 1.0, 10.0, 6.0]),
 )
 
@@ -23,12 +23,6 @@ def test_extra_is_measured_beside_measured_and_forecast_beside_forecast() -> Non
     assert TWO_PATHS.extra == pytest.approx([0.5, 0.0, 0.05, 1.0])
     assert TWO_PATHS.expected_extra == pytest.approx([0.5, 1.0, 0.05, 0.5])
     assert TWO_PATHS.error == pytest.approx([1.0, 0.0, 0.0, -0.25])
-
-
-def test_the_best_count_of_an_n_is_the_fastest_one() -> None:
-    assert TWO_PATHS.best(100, TWO_PATHS.first) == (1, 1.0)
-    assert TWO_PATHS.best(1000, TWO_PATHS.first) == (2, 6.0)
-    assert TWO_PATHS.best(1000, TWO_PATHS.second) == (1, 10.5)
 
 
 def test_cells_of_a_count_are_found_in_the_arrays() -> None:

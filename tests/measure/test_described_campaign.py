@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -202,6 +204,12 @@ def test_a_budget_visits_a_start_design_and_what_tells_most(run: Run, tmp_path: 
     assert (answer["measured"], answer["paths"][0]["status"]) == (1, "budget")
     assert visits(other) == {(1000, 1, 1): 1}
     assert answer["paths"][0]["gpu_hours"] > 1e-9
+    assert answer["paths"][0]["device"] == "core"
+    # On path host no GPU is spoken of.
+    status, out, err = run(*measure[:3], "--gpu-hours", 1e-9, "--visits", 3, "-o", other)
+    assert status == 0
+    assert "core hours" in out
+    assert "GPU" not in out + err
 
 
 def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
@@ -218,6 +226,9 @@ def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
     steps = [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
     assert order == [(f"n={s['n']}", f"gpus={s['gpus']}") for s in steps]
 
+    status, out, _ = run(*measure, "--visits", 2, "--dry-run")
+    assert "GPU" not in out
+    assert re.search(r"; about [^,]*, [0-9.e-]+ core hours$", out.splitlines()[-1])
     status, out, _ = run(*measure, "--visits", 2, "--dry-run", "--json")
     plan = only_json(out)
     assert (len(plan["visits"]), plan["made"]) == (6, 6)
@@ -225,6 +236,44 @@ def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
     assert plan["seconds"] == pytest.approx(sum(known.values()))
     hours = sum(seconds * gpus for (_, gpus), seconds in known.items()) / 3600
     assert plan["gpu_hours"] == pytest.approx(hours)
+
+
+def test_a_dry_run_with_a_budget_says_that_a_part_is_made_and_what_is_first(
+    run: Run, tmp_path: Path
+) -> None:
+    program = described(tmp_path, ("[1000, 2000, 4000]", "[1000, 2000, 4000, 8000]"))
+    path = tmp_path / "data.jsonl"
+    measure = ("measure", "--program", program, "--gpu-hours", 1e-4, "-o", path)
+    status, out, _ = run(*measure, "--dry-run")
+    assert status == 0
+    *listed, total, which = out.splitlines()
+    assert total.startswith("48 visits to make, 0 made")
+    assert len(listed) == 48
+    assert which == (
+        "Only some of these are made: first n=1000 gpus=1, then those that tell most, chosen as it "
+        "goes, until the budget is spent."
+    )
+    # Whatever the budget, a first visit tells what the others cost.
+    assert run(*measure[:3], "--gpu-hours", 1e-9, "-o", path)[0] == 0
+    assert visits(path) == {(1000, 1, 1): 1}
+    plan = only_json(run(*measure, "--dry-run", "--json", "--until", "best")[1])
+    assert plan["made"] == 1
+    (first,) = (plan["visits"][i] for i in plan["first"])
+    # Four times the work of the least that is left, by which start and steps are told apart.
+    assert (first["n"], first["gpus"], first["number"]) == (4000, 2, 1)
+    assert run(*measure, "--visits", 1)[0] == 0
+    made = [(s["n"], s["gpus"]) for s in steps_in(path)]
+    assert made[:2] == [(1000, 1), (4000, 2)]
+
+    new = tmp_path / "new.jsonl"
+    _, out, _ = run(*measure[:3], "--until", "best n=1e6", "--dry-run", "-o", new)
+    assert out.splitlines()[-1].endswith("until 'best n=1e6' is sure.")
+    _, out, _ = run(*measure[:3], "--gpu-hours", 1e-9, "--dry-run", "-o", path)
+    assert out.splitlines()[-1].startswith("None of these is made: ")
+
+
+def steps_in(path: Path) -> list[dict[str, Any]]:
+    return [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
 
 
 def test_gpus_are_bound_free_ones_first_and_within_what_slurm_gave(

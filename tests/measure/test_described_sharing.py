@@ -70,6 +70,23 @@ def test_instances_run_at_once_each_with_a_log_and_one_record(run: Run, tmp_path
     assert (status, only_json(out)["skipped"]) == (0, 1)
 
 
+def test_steps_that_take_longer_than_their_instance_are_doubted_once(
+    run: Run, tmp_path: Path
+) -> None:
+    program = described(tmp_path, 2)
+    # 1 to 4 of the unit: no run of a test takes a day.
+    program.write_text(program.read_text().replace("unit: ms", "unit: days"))
+    measure = ("measure", "--program", program, "-o", tmp_path / "data.jsonl")
+    status, _, err = run(*measure, "--visits", 2)
+    assert status == 0, err
+    assert err.count("longer than the whole run: is the unit of result right?") == 1
+    (tmp_path / "right").mkdir()
+    program = described(tmp_path / "right", 2)
+    status, _, err = run("measure", "--program", program, "-o", tmp_path / "right.jsonl")
+    assert status == 0, err
+    assert "longer than the whole run" not in err
+
+
 def test_an_instance_that_fails_fails_the_cell(run: Run, tmp_path: Path) -> None:
     (tmp_path / "met.fails").touch()
     path = tmp_path / "data.jsonl"

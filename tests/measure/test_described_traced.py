@@ -47,7 +47,6 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of the build, with the stand-in for CUPTI."""
     monkeypatch.setenv("GPUCAST_TRACE_LIB", str(built()))
     monkeypatch.setenv("GPUCAST_CUPTI", str(CUPTI))
-    monkeypatch.setenv("GPUCAST_TRACE_HOLD", "10")
 
 
 def cuda(folder: Path, *, fails: bool = False) -> Path:

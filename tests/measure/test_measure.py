@@ -17,6 +17,7 @@ import pytest
 import gpucast as gc
 import mdapp
 from command_line import Run, assert_refused, only_json, start_measuring
+from gpucast import installed
 from gpucast.data import dataset as datasets
 from gpucast.data import jsonl
 from gpucast.errors import InputError
@@ -304,6 +305,7 @@ def test_without_the_programs_nothing_is_written(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(installed, "prefixes", lambda: [tmp_path])
     path = tmp_path / "data.jsonl"
     status, out, err = run("measure", *SHORT, "-o", path)
     assert (status, out) == (1, "")

@@ -253,6 +253,12 @@ def test_a_cell_that_fails_is_a_note_and_the_others_go_on(
     answer = only_json(done.stdout)
     assert answer["measured"] == 10
     assert answer["failed"] in (1, 2)  # both rounds may be in the queue
+    notes = [note for note in gpucast.load(path).notes if "digest" in (note.about or {})]
+    failed_in = sum(note.about["seconds"] * note.about["gpus"] for note in notes if note.about)  # type: ignore[operator]
+    assert failed_in > 0
+    # What failed had its GPUs, too.
+    made_in = sum(step["visit"]["seconds"] * step["gpus"] for step in steps(path))  # type: ignore[index,operator]
+    assert answer["paths"][0]["gpu_hours"] * 3600 == pytest.approx(made_in + failed_in)
     line = next(line for line in done.stderr.splitlines() if "ran out of memory" in line)
     assert "making a box" in Path(line.partition("(log: ")[2].rstrip(")")).read_text()
 

@@ -89,11 +89,8 @@ def launch(number: int) -> tuple[str, str]:
     return call, kernel
 
 
-@pytest.mark.parametrize("options", [(), ("--light", "calls")], ids=["no wait comes", "asked for"])
-def test_work_is_recorded_in_full_phases_alone_and_calls_always(
-    tmp_path: Path, options: tuple[str, ...]
-) -> None:
-    tracing = Tracing(tmp_path, *options, phases=True)
+def test_work_is_recorded_in_full_phases_alone_and_calls_always(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path, phases=True)
     # No phase ends before it has seen work, or a light one a call.
     tracing.do("init", *launch(1))
     tracing.wait_for_rows("phases", 1)  # the first is full, and has ended
@@ -156,16 +153,11 @@ def test_what_comes_before_after_is_left_out(tmp_path: Path) -> None:
     assert len(trace.rows("streams")) == 1
 
 
-@pytest.mark.parametrize(
-    ("light", "kind", "calls"), [("waits", phases.WAITS, 1), ("calls", phases.LIGHT, 2)]
-)
-def test_recording_ends_when_there_are_enough_steps_of_both_kinds(
-    tmp_path: Path, light: str, kind: int, calls: int
-) -> None:
-    tracing = Tracing(tmp_path, "--steps", "30", "--light", light, phases=True)
+def test_recording_ends_when_there_are_enough_steps_of_both_kinds(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path, "--steps", "30", phases=True)
     status, said = tracing.end("init", CONTEXT, f"steps {tracing.part}/enough")
     assert status == 0, said
-    assert {row["full"] for row in tracing.trace.rows("phases")} == {phases.FULL, kind}
+    assert {row["full"] for row in tracing.trace.rows("phases")} == {phases.FULL, phases.LIGHT}
     (process,) = read(tracing.output).processes
     (steps,) = find_steps(read(tracing.output)).processes
     for phase, least in ((phases.FULL, 30), (phases.LIGHT, ENOUGH_LIGHT)):
@@ -173,20 +165,8 @@ def test_recording_ends_when_there_are_enough_steps_of_both_kinds(
     asked = np.bincount(steps.work_step[steps.work_step >= 0], minlength=steps.count)
     assert set(asked[steps.phase == phases.FULL]) == {2}
     assert set(asked[steps.phase == phases.LIGHT]) == {0}
-    assert set(steps.calls[steps.kept & (steps.phase == phases.FULL)]) == {2}
-    assert set(steps.calls[steps.kept & (steps.phase == phases.LIGHT)]) == {calls}
+    assert set(steps.calls[steps.kept]) == {2}
     assert process.unnumbered == 0
-
-
-def test_where_the_program_calls_from_several_threads_light_phases_hold_all_calls(
-    tmp_path: Path,
-) -> None:
-    tracing = Tracing(tmp_path, "--steps", "30", "--light", "waits", phases=True)
-    other = "runtime start=900 end=950 correlationId=900000 threadId=6 cbid=1"
-    status, said = tracing.end("init", CONTEXT, other, f"steps {tracing.part}/enough")
-    assert status == 0, said
-    kinds = {row["full"] for row in tracing.trace.rows("phases")}
-    assert kinds == {phases.FULL, phases.LIGHT}
 
 
 def test_ranges_are_asked_for_where_a_program_uses_nvtx(tmp_path: Path) -> None:

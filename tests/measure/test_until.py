@@ -19,10 +19,11 @@ from gpucast.cli.until import question, questions
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
-from gpucast.design.questions import Question, answer
+from gpucast.design.questions import Answer, Question, answer
 from gpucast.errors import InputError
-from gpucast.measure.until import Until, ended_by
+from gpucast.measure.until import Plan, Until, ended_by
 from gpucast.model.forecaster import Forecaster
+from gpucast.util.devices import CORE
 
 SERIES = StepSelection(path="native", program="md")
 CELLS = [Cell(SERIES, n, gpus) for n in other_programs.SIZES for gpus in other_programs.COUNTS]
@@ -67,7 +68,8 @@ def test_a_best_count_is_sure_by_its_probability_or_by_what_a_wrong_one_costs() 
     assert not found.sure
     assert answer(model, replace(asked, surely=0.75)).sure
     assert answer(model, replace(asked, within=0.023)).sure
-    assert found.text == "1 GPU, 75 % sure; a wrong count costs 2.3 %"
+    assert found.text == "1 GPU, 75 % sure, on average 2.3 % slower than the fastest"
+    assert answer(model, asked, device=CORE).text.startswith("1 core, 75 % sure")
 
 
 def test_a_forecast_is_sure_once_its_interval_is_narrow_enough() -> None:
@@ -130,8 +132,41 @@ def test_a_plan_says_which_visits_would_be_enough_and_what_they_cost() -> None:
     takes = until.seconds_left(lambda cell: 2.0)
     assert takes == 2.0 * len(until.plan.enough)
     (line,) = until.in_words(lambda cell: 2.0)
-    assert f"about {len(until.plan.enough)} visit" in line
+    assert f"after about {len(until.plan.enough)} more visit" in line
     assert max(Counter(until.plan.order).values()) <= 6
+
+
+def test_what_visits_would_bring_is_said_in_the_words_of_the_question() -> None:
+    asked = [
+        Question("best", (1e6,), within=0.01, text="best n=1e6"),
+        Question("forecast", (1e6,), (4,), within=0.05, text="forecast n=1e6 gpus=4"),
+    ]
+    until = Until(asked, CELLS, lambda cell: 2.0, Counter(CELLS), most=6)
+    until.answers = [
+        Answer("best n=1e6", False, "2 GPUs, 81 % sure", open=0.024),
+        Answer("forecast n=1e6 gpus=4", False, "3 ms ± 12 %", open=0.12),
+    ]
+
+    def planned(enough: list[Cell] | None, *shares: float | None) -> list[str]:
+        known = [share for share in shares if share is not None]
+        until.plan = Plan(CELLS[:3], [1.0] * 3, enough, max(known), shares)
+        return until.outlooks(lambda cell: 2.0)
+
+    assert planned(None, 0.75, 0.5) == [
+        "3 more visits would bring it to about 1.8 %, sure enough is 1 %",
+        "3 more visits would bring it to about ± 6 %, sure enough is ± 5 %",
+    ]
+    assert planned(None, 1.0, None) == [
+        "3 more visits of these cells would hardly make it surer, cells nearer to it may",
+        "what it takes is not known yet",
+    ]
+    assert planned(CELLS[:2], 0.4, 0.4) == ["sure enough after about 2 more visits, 4 s"] * 2
+    until.answers[0] = replace(until.answers[0], sure=True)
+    assert planned(None, None, 0.5)[0] == "sure enough"
+    assert until.in_words(lambda cell: 2.0)[1] == (
+        "forecast n=1e6 gpus=4? 3 ms ± 12 %; "
+        "3 more visits would bring it to about ± 6 %, sure enough is ± 5 %"
+    )
 
 
 def test_where_no_visit_makes_it_surer_the_campaign_ends_unsure() -> None:
@@ -147,6 +182,9 @@ def test_where_no_visit_makes_it_surer_the_campaign_ends_unsure() -> None:
     assert ends[0] is None
     assert ends[-1] == "unsure"
     assert until.seconds_left(lambda cell: 1.0) is None
+    assert "would hardly make it surer" in until.outlooks(lambda cell: 1.0)[0]
+    until.update(model, [])
+    assert until.outlooks(lambda cell: 1.0) == ["all visits are made, --visits allows more"]
 
 
 READ = [
@@ -206,8 +244,8 @@ def test_a_program_is_measured_until_the_best_count_is_sure(run: Run, tmp_path: 
     assert 6 <= found["measured"] < 6 * 10
     (said,) = found["answers"]
     assert (said["question"], said["sure"], said["seconds_left"]) == ("best n=64000", True, 0)
-    assert said["text"].startswith("2 GPUs")
-    assert "best n=64000? 2 GPUs" in err
+    assert said["text"].startswith("2 cores")  # path host
+    assert "best n=64000? 2 cores" in err
 
     status, out, _ = run(*measure)
     assert (status, only_json(out)["measured"]) == (0, 0)

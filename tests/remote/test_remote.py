@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from remote_servers import (
     Server,
     addresses,
     derived,
+    memory_of,
     remote_environment,
     run_remote,
     servers,
@@ -32,7 +34,7 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 4
+PROTOCOL = 5
 """The version that client and server speak."""
 
 
@@ -176,8 +178,9 @@ def test_the_program_is_the_same_binary() -> None:
 def test_what_is_not_supported_names_itself_once(tmp_path: Path) -> None:
     source = tmp_path / "program.c"
     source.write_text(
-        "int cudaGraphCreate(void**, unsigned); int cudaGetLastError(void);\n"
-        "int main(void) { void* g; int a = cudaGraphCreate(&g, 0), b = cudaGraphCreate(&g, 0);\n"
+        "int cudaMallocManaged(void**, unsigned long, unsigned); int cudaGetLastError(void);\n"
+        "int main(void) { void* m;\n"
+        "  int a = cudaMallocManaged(&m, 4, 1), b = cudaMallocManaged(&m, 4, 1);\n"
         "  return a == 801 && b == 801 && cudaGetLastError() == 801 ? 0 : 1; }\n"
     )
     program = tmp_path / "program"
@@ -188,7 +191,7 @@ def test_what_is_not_supported_names_itself_once(tmp_path: Path) -> None:
     finished = run_remote("none:1", program)
     assert finished.returncode == 0
     assert finished.stderr.splitlines() == [
-        "gpucast remote: not supported on remote GPUs: cudaGraphCreate"
+        "gpucast remote: not supported on remote GPUs: cudaMallocManaged"
     ]
 
 
@@ -478,6 +481,28 @@ def test_clients_that_come_and_go_leave_nothing_behind() -> None:
             assert run_remote(server.address, PROBE, "touch").returncode == 0
         wait_until(lambda: not server.children())
         wait_until(lambda: len(server.descriptors()) == before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plain", [False, True], ids=["TLS", "plain"])
+def test_a_thousand_clients_leave_nothing_behind(plain: bool) -> None:
+    clients, at_once = 1000, 4
+    more = {"GPUCAST_REMOTE_PLAIN": "1"} if plain else {}
+    with servers(1, *(["--plain"] if plain else [])) as (server,):
+        run_remote(server.address, PROBE, "touch", **more)
+        wait_until(lambda: not server.children())
+        before, memory = server.descriptors(), memory_of(server.process.pid)
+        with ThreadPoolExecutor(at_once) as threads:
+            done = list(
+                threads.map(
+                    lambda _: run_remote(server.address, PROBE, "touch", **more), range(clients)
+                )
+            )
+        assert {each.stderr for each in done if each.returncode} == set()
+        wait_until(lambda: not server.children())
+        wait_until(lambda: server.descriptors() == before)
+        assert memory_of(server.process.pid) < memory + 4 * MEBIBYTE
+        assert server.stop() == (0, "")
 
 
 @pytest.mark.parametrize("sync", ["0", "1"])

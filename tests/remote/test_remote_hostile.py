@@ -5,32 +5,38 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
-from remote_servers import (
-    PATIENCE,
-    PROBE,
-    remote_environment,
-    run_remote,
-    servers,
-    wait_until,
-)
+from remote_servers import PATIENCE, PROBE, Hold, run_remote, servers, start, wait_until
 
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 
+LANE, MONITOR, CHANNEL = 1, 2, 3
+"""What connections are for."""
+
+
 class Tunnel:
-    """Passes bytes on in both directions, until it is told to swallow those of one."""
+    """Passes bytes on, until it is told to swallow those of some connections and directions.
+
+    Attributes:
+        swallows: what connections are for, and "up" or "down".
+        passed: bytes so far, likewise.
+        moments: how often some came.
+    """
 
     def __init__(self, to: str) -> None:
         self._to = to
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
-        self.swallows: set[str] = set()
-        self.passed = 0
+        self.swallows: set[tuple[int, str]] = set()
+        self.passed: Counter[tuple[int, str]] = Counter()
+        self.moments: Counter[tuple[int, str]] = Counter()
         self._start(self._accept)
 
     def close(self) -> None:
@@ -45,15 +51,21 @@ class Tunnel:
             while True:
                 near, _ = self._listening.accept()
                 far = socket.create_connection((host, int(port)))
-                self._start(self._pass_on, near, far, "up")
-                self._start(self._pass_on, far, near, "down")
+                for each in near, far:
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                hello = near.recv(32, socket.MSG_WAITALL)
+                far.sendall(hello)
+                purpose = hello[12]
+                self._start(self._pass_on, near, far, (purpose, "up"))
+                self._start(self._pass_on, far, near, (purpose, "down"))
 
-    def _pass_on(self, source: socket.socket, to: socket.socket, direction: str) -> None:
+    def _pass_on(self, source: socket.socket, to: socket.socket, way: tuple[int, str]) -> None:
         with suppress(OSError):
             while content := source.recv(1 << 16):
-                if direction not in self.swallows:
+                if way not in self.swallows:
                     to.sendall(content)
-                    self.passed += len(content)
+                    self.passed[way] += len(content)
+                    self.moments[way] += 1
         with suppress(OSError):
             to.shutdown(socket.SHUT_RDWR)
 
@@ -67,21 +79,86 @@ def tunnel(to: str) -> Iterator[Tunnel]:
         made.close()
 
 
+def copying(address: str, **environment: str) -> subprocess.Popen[str]:
+    """A program that copies to and fro, within messages and over channels, until that fails."""
+    return start(
+        address,
+        """
+n = 4 << 20
+d, p = memory(n), pinned(n)
+ready()
+while not (cuda.cudaMemcpy(d, p, size(n), 1) or cuda.cudaMemcpy(p, d, size(n), 2)
+           or cuda.cudaMemcpy(d, p, size(64), 1) or cuda.cudaMemcpy(p, d, size(64), 2)): pass
+print(cuda.cudaDeviceSynchronize())
+""",
+        **environment,
+    )
+
+
+LOST = "46"
+"""cudaErrorDevicesUnavailable"""
+
+ALL = {LANE, MONITOR, CHANNEL}
+
+
 @pytest.mark.slow  # signs of life are a second apart
-@pytest.mark.parametrize("swallowed", [{"up"}, {"down"}, {"up", "down"}])
-def test_a_tunnel_that_swallows_a_direction_is_noticed(swallowed: set[str]) -> None:
-    with servers() as (server,), tunnel(server.address) as between:
-        program = subprocess.Popen(
-            [PROBE, "copy", "1000000", "1000000"],
-            env=remote_environment(between.address),
-            stderr=subprocess.PIPE,
-            text=True,
+@pytest.mark.parametrize("plain", [False, True], ids=["TLS", "plain"])
+@pytest.mark.parametrize(
+    ("stuck", "said"),
+    [
+        ({(each, "up") for each in ALL}, "no answer in time"),
+        ({(each, "down") for each in ALL}, "no answer in time"),
+        ({(each, way) for each in ALL for way in ("up", "down")}, "no answer in time"),
+        ({(MONITOR, "up")}, "no answer in time"),
+        ({(LANE, "up")}, "nothing passes through its control connection any more"),
+        ({(LANE, "down")}, "nothing passes through its control connection any more"),
+        ({(CHANNEL, "up")}, "nothing passes through a connection for large copies any more"),
+        ({(CHANNEL, "down")}, "nothing passes through a connection for large copies any more"),
+    ],
+)
+def test_connections_that_no_longer_carry_what_is_sent_are_noticed(
+    stuck: set[tuple[int, str]], said: str, plain: bool
+) -> None:
+    """Though the tunnel takes all, and closes none."""
+    with (
+        servers(1, *(["--plain"] if plain else [])) as (server,),
+        tunnel(server.address) as between,
+    ):
+        program = copying(between.address, GPUCAST_REMOTE_PLAIN=str(int(plain)))
+        wait_until(lambda: between.passed[CHANNEL, "down"] > 20_000_000)
+        between.swallows = stuck
+        out, _ = program.communicate(timeout=PATIENCE)
+        assert out == f"gpucast remote: lost the GPU server {between.address}: {said}\n{LOST}\n"
+
+
+@pytest.mark.slow  # signs of life are a second apart
+@pytest.mark.parametrize("size", [64 << 10, 4 << 20], ids=["messages", "channels"])
+def test_a_server_that_waits_for_its_gpu_is_not_given_up(size: int, tmp_path: Path) -> None:
+    """Though it takes nothing of what is sent to it for much longer than a stuck network may."""
+    hold = Hold(tmp_path / "hold", "memset")
+    with servers(1, **hold.environment) as (server,), tunnel(server.address) as between:
+        program = start(
+            between.address,
+            f"""
+n = {size}
+d, p = memory(n), pinned(n)
+cuda.cudaMemcpy(d, p, size(n), 1)
+ready(); sys.stdin.readline()
+cuda.cudaMemsetAsync(d, 1, size(n), None)
+for k in range({(256 << 20) // size}): assert cuda.cudaMemcpyAsync(d, p, size(n), 1, None) == 0
+print(cuda.cudaMemcpy(p, d, size(n), 2), cuda.cudaDeviceSynchronize())
+""",
         )
-        wait_until(lambda: between.passed > 20_000_000)
-        between.swallows = swallowed
-        _, errors = program.communicate(timeout=PATIENCE)
-        assert program.returncode == 1
-        assert f"lost the GPU server {between.address}: no answer in time" in errors
+        assert program.stdin is not None
+        program.stdin.write("now\n")
+        program.stdin.flush()
+        hold.wait_until_reached()
+        beats = 15
+        then = between.moments[MONITOR, "down"]
+        wait_until(lambda: between.moments[MONITOR, "down"] > then + beats)
+        hold.release()
+        out, _ = program.communicate(timeout=PATIENCE)
+        assert out == "0 0\n"
 
 
 def test_a_log_that_nobody_reads_stops_no_server() -> None:

@@ -81,12 +81,25 @@ def test_a_program_without_a_loader_is_refused_only_if_it_uses_gpus(build: Build
 
 def test_a_program_of_another_version_is_refused(build: Build) -> None:
     old = build.library(
-        build.folder / "libcudart.so.12",
+        build.folder / "libcudart.so.11.0",
         "int cudaMalloc(void **a, unsigned long b) { return 0; }\n",
     )
     said = build.refused(build.program(CALLS, old, f"-Wl,-rpath,{build.folder}"))
     assert said is not None
-    assert said.startswith("was linked with the runtime of CUDA 12")
+    assert said.startswith("was linked with the runtime of CUDA 11.0")
+
+
+def test_a_program_of_cuda_12_may_start_where_its_client_is_found(build: Build) -> None:
+    source = "int cudaMalloc(void **a, unsigned long b) { return 0; }\n"
+    real = build.library(build.folder / "real" / "libcudart.so.12", source)
+    program = build.program(CALLS, f"-L{real.parent}", "-l:libcudart.so.12")
+    build.library(build.client.with_name("libcudart.so.12"), source)
+    assert build.refused(program) is None
+    other = build.program(CALLS, f"-L{real.parent}", "-l:libcudart.so.12",
+                          f"-Wl,-rpath,{real.parent}", "-Wl,--disable-new-dtags")  # fmt: skip
+    said = build.refused(other)
+    assert said is not None
+    assert f"puts {real} before the client" in said
 
 
 def test_a_program_that_finds_another_runtime_first_is_refused(build: Build) -> None:

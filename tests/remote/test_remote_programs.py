@@ -38,8 +38,13 @@ def records(path: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in lines if record["kind"] == kind]
 
 
-@pytest.mark.parametrize("schedule", ["star-serial", "star-async"])
-def test_trajectories_are_the_same_to_the_last_bit(schedule: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("schedule", "graph"),
+    [("star-serial", ()), ("star-async", ()), ("star-async", ("--graph",))],
+)
+def test_trajectories_are_the_same_to_the_last_bit(
+    schedule: str, graph: tuple[str, ...], tmp_path: Path
+) -> None:
     """The fake GPU's kernel is the CPU devices' own: so is the trajectory."""
     run = ("simulate", "--n", 216, "--steps", 20, "--every", 5, "--gpus", 3, "--force")
     run += ("--schedule", schedule, "--kernel", "claret", "--trajectory")
@@ -47,7 +52,7 @@ def test_trajectories_are_the_same_to_the_last_bit(schedule: str, tmp_path: Path
     local = [MDAPP, *run, here, "--engine", "host", "--host-devices", 3]
     subprocess.run([str(word) for word in local], check=True, capture_output=True)
     with servers(3, **kernels_of("mdapp")) as running:
-        finished = run_remote(addresses(running), MDAPP, *run, there, "--engine", "cuda")
+        finished = run_remote(addresses(running), MDAPP, *run, there, "--engine", "cuda", *graph)
     assert finished.returncode == 0, finished.stderr
     assert "lattice" in here.read_text().lower()
     assert here.read_bytes() == there.read_bytes()
@@ -89,18 +94,19 @@ def test_microbench_measures_what_there_is_and_notes_the_rest(tmp_path: Path) ->
     assert {t["route"] for t in transfers} >= {"h2d", "d2h", "staged"}
     assert all(t["valid"] and t["path"] == "remote" for t in transfers)
     methods = {launch["method"] for launch in records(path, "launch")}
-    assert methods == {"submit", "sync", "row", "drain", "idle", "rest"}
+    assert methods == {"submit", "sync", "row", "drain", "idle", "rest", "graph"}
     notes = " ".join(note["text"] for note in records(path, "note"))
     assert "the devices do not reach the host's memory" in notes
-    assert "the CUDA runtime has no graphs" in notes
     (machine,) = records(path, "machine")
     assert [gpu["name"] for gpu in machine["gpus"]] == ["fake GPU 0", "fake GPU 1"]
+    assert machine["transport"] == "tls"
 
 
 @pytest.mark.parametrize(
     ("program", "sizes", "gpus", "cells"),
     [
         ("conjugate_gradients", "256,1024", "1", 2),
+        ("graph", "5,50", "1", 2),
         ("halo_exchange", "256,1024", "1-3", 12),
         ("histogram", "5,1000", "1", 4),
         ("many_kernels", "1,50", "1-2", 4),

@@ -28,6 +28,7 @@ from remote_servers import (
     Hold,
     Server,
     derived,
+    memory_of,
     servers,
     start,
     wait_until,
@@ -36,10 +37,10 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 4
+PROTOCOL = 5
 LANE, MONITOR, CHANNEL = 1, 2, 3
-UNHEARD = b"\0"
-"""A sign of life of a server whose client has said none."""
+UNHEARD = b"\0\0"
+"""A sign of life of a server whose client has said none: no number, and nothing of connections."""
 
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
 WELCOME, FAILED = 0, 4
@@ -196,14 +197,14 @@ def test_a_client_has_one_monitor() -> None:
     with servers(1, "--plain") as (server,):
         lane = Raw(server)
         first = Raw(server, MONITOR, lane.session)
-        assert first.receive(1) == UNHEARD
+        assert first.receive(2) == UNHEARD
         (child,) = server.children()
         before = threads_of(child)
         others = [Raw(server, MONITOR, lane.session) for _ in range(20)]
         for other in others:
             assert other.socket.recv(1) == b""
         assert threads_of(child) == before
-        assert first.receive(1) == UNHEARD
+        assert first.receive(2) == UNHEARD
 
 
 def test_a_connection_that_a_process_cannot_take_does_not_keep_others_out() -> None:
@@ -211,7 +212,7 @@ def test_a_connection_that_a_process_cannot_take_does_not_keep_others_out() -> N
         lane = Raw(server)
         monitor = Raw(server, MONITOR, lane.session)
         lane.ask(OPEN)
-        assert monitor.receive(1) == UNHEARD
+        assert monitor.receive(2) == UNHEARD
         (child,) = server.children()
         before = resource.prlimit(child, resource.RLIMIT_NOFILE, (3, most_descriptors(child)))
         assert Raw(server, CHANNEL, lane.session).socket.recv(1) == b""  # lost on its way
@@ -309,24 +310,19 @@ for on in s, None:  # the legacy stream waits for s
 # ---- limits ----
 
 
-def memory_of(process: int) -> int:
-    """Resident bytes."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
-
-
 @pytest.mark.parametrize("size", [65536, MEBIBYTE])
 def test_answers_that_nobody_reads_do_not_pile_up(size: int) -> None:
     with servers(1, "--plain") as (server,):
         lane = Raw(server)
         monitor = Raw(server, MONITOR, lane.session)
-        assert monitor.receive(1) == UNHEARD
+        assert monitor.receive(2) == UNHEARD
         lane.ask(OPEN)
         (address,) = struct.unpack("<Q", lane.ask(MEM_ALLOC, struct.pack("<QQ", MEBIBYTE, 0)))
         (child,) = server.children()
         before = memory_of(child)
         os.kill(child, signal.SIGSTOP)  # so that all is there to be read at once
         wait_until(lambda: state_of(child) == "T")
-        payload = struct.pack("<QQQQ", address, size, 0, 77)
+        payload = struct.pack("<QQQQIH", address, size, 0, 77, 0, 0)
         message = struct.pack("<IHHI", len(payload), COPY_FROM, 0, 0) + payload
         copies = 1000
         lane.socket.sendall(message * copies)
@@ -429,7 +425,7 @@ ready(); sys.stdin.readline()
         other = Raw(server)
         clock = Raw(server, MONITOR, other.session)
         before = [times_awake(each) for each in both]
-        assert clock.receive(3) == 3 * UNHEARD
+        assert clock.receive(3 * len(UNHEARD)) == 3 * UNHEARD
         # One that looked for work now and then would do so thousands of times.
         assert all(times_awake(each) - then < 200 for each, then in zip(both, before, strict=True))
         wait_until(lambda: all(asleep(each) for each in both))

@@ -63,7 +63,7 @@ class Between:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             each.settimeout(None)
         hello = client.recv(32, socket.MSG_WAITALL)
-        meant = int.from_bytes(hello[12:14], "little") == self.purpose
+        meant = hello[12] == self.purpose
         ends = (client, other)
         up = threading.Thread(
             target=self._pump, args=(ends, hello, 32, meant and self.up), daemon=True
@@ -240,6 +240,23 @@ def test_what_is_changed_on_its_way_to_the_client_ends_the_connection(
         client = start(address, program(size, down=True), GPUCAST_REMOTE_CHANNELS="1")
         middle.armed.set()
         out, _ = client.communicate("now\n", timeout=PATIENCE)
+        assert middle.changed.is_set()
+        expect_end(out)
+        wait_until(lambda: not server.children())
+
+
+@pytest.mark.parametrize("change", ANSWERS)
+@pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
+def test_what_is_changed_among_signs_of_life_ends_the_session(up: bool, change: str) -> None:
+    """Of which the server's say what has passed over the other connections."""
+    _, how = CHANGES[change]
+    with (
+        servers() as (server,),
+        between(server, MONITOR, up, change=how) as (middle, address),
+    ):
+        client = start(address, "ready()\nwhile not cuda.cudaDeviceSynchronize(): pass\nprint(46)")
+        middle.armed.set()
+        out, _ = client.communicate(timeout=PATIENCE)
         assert middle.changed.is_set()
         expect_end(out)
         wait_until(lambda: not server.children())

@@ -44,6 +44,13 @@ void turn(const Shape& /*shape*/, double* p, const double* r, int n, const doubl
     p[i] = r[i] + *next_rr / *rr * p[i];
 }
 
+// graph.cu
+
+void scramble_once(const Shape& shape, std::uint32_t* data) {
+  for (std::size_t i = 0; i < shape.threads(); ++i)
+    data[i] = scrambled(data[i], 1);
+}
+
 // halo_exchange.cu
 
 void relax(const Shape& /*shape*/, double* next, const double* now, int rows, int side) {
@@ -95,6 +102,7 @@ extern "C" __attribute__((visibility("default"))) void gpucast_fake_contents(Con
   contents.kernels.push_back(kernel("apply", apply));
   contents.kernels.push_back(kernel("descend", descend));
   contents.kernels.push_back(kernel("turn", turn));
+  contents.kernels.push_back(kernel("scramble_once", scramble_once));
   contents.kernels.push_back(kernel("relax", relax));
   contents.kernels.push_back(kernel("count", count));
   contents.kernels.push_back(kernel("advance", advance));

@@ -68,7 +68,9 @@ def program(n: int, gpus: int = 1, *, launches: int = 1, name: str = "./made") -
 
 def cell(costs: PathCosts, n: int, gpus: int = 1, **how: int) -> CellOnPath:
     trace = program(n, gpus, **how)
-    return cell_on(record_of(trace, "made", Options()), traced_programs(trace), costs)
+    steps = find_steps(trace)
+    record = record_of(trace, steps, "made", Options())
+    return cell_on(record, traced_programs(trace, steps=steps), costs)
 
 
 def model_of(cells: list[CellOnPath], data: gc.Dataset, costs: PathCosts) -> ScalingModel:

@@ -193,39 +193,6 @@ def test_light_phases_tell_what_steps_and_calls_take_by_themselves() -> None:
     assert np.median(program.recorded) == pytest.approx(30e-6 + 10 * 3e-6 + 3e-6, rel=0.05)
 
 
-def test_steps_alone_tell_what_recording_cost_where_light_phases_hold_waits() -> None:
-    """Calls take 2 us longer, and work begins so much later, where it is recorded."""
-
-    def step(made: MadeTrace, cost: float) -> None:
-        made.host(10e-6)
-        for _ in range(20):
-            made.launch("kernel", seconds=1e-6, cost=cost)
-        made.copy(8, "d2h")
-
-    trace = phased(step, [Made(phases.FULL, 40, 5e-6), Made(phases.WAITS, 120, 3e-6)])
-    program = replayed(trace)
-    alone = 10e-6 + 20 * 3e-6 + LATENCY + 8 / 10e9 + WAKE
-    # Calls follow one another at once: noting them takes nothing.
-    assert np.median(program.recorded) == pytest.approx(alone, rel=0.001)
-    found = np.median(program.step_seconds(program.simulate()))
-    assert found == pytest.approx(np.median(program.recorded), rel=0.01)
-    launches = program.operation == Operation.launch
-    assert np.median((program.gap + program.cost)[launches]) == pytest.approx(3e-6, rel=0.1)
-
-
-def test_where_light_phases_tell_nothing_steps_are_as_recorded() -> None:
-    def step(made: MadeTrace, cost: float) -> None:
-        made.host(20e-6)
-        made.launch("a", seconds=1e-6, cost=cost)
-        made.launch("b", seconds=1e-6, cost=cost)
-
-    trace = phased(step, [Made(phases.FULL, 40, 5e-6), Made(phases.WAITS, 120, 3e-6)])
-    program = replayed(trace)
-    assert np.median(program.recorded) == pytest.approx(30e-6, rel=0.01)
-    assert any("light phases" in line for line in program.warnings)
-    assert close(program)
-
-
 def test_few_steps_are_refused() -> None:
     trace = traced(read_backs, 30).trace()
     steps = find_steps(trace)

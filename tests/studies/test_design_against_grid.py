@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import design_against_grid
+import design_kept
 import design_page
-from design_against_grid import Found
+from design_against_grid import Found, Group
 
 GRID = np.random.default_rng(1).lognormal(-4, 1, 40)
 
@@ -40,6 +43,76 @@ def test_the_page_counts_groups_that_are_large_enough() -> None:
     assert "in 1 of the groups it is no worse" in page
     assert f"**{3**0.5:.2f} times**" in page
     assert page.count("| table | steps |") == 3
+
+
+def test_the_picture_shows_what_the_table_says() -> None:
+    small = replace(found(9), visited=found(9, 5.75).visited)
+    page = design_page.text([found(1), found(3), small])
+    marks = design_page.marks_in(page)
+    medians = [100 * found(factor).median("design") for factor in (1, 3)]
+    assert [design for _, design, _ in marks] == pytest.approx(medians, rel=0.05)
+    assert [worse for _, _, worse in marks] == [False, True]
+    published = Path(__file__).parents[2] / "docs" / "results" / "design.md"
+    marks = design_page.marks_in(published.read_text())
+    assert f"Over {len(marks)} groups" in published.read_text()
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["design_against_grid.py", *options])
+    return design_against_grid.main()
+
+
+def test_a_page_can_be_made_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each group once, whatever ends a run, and the page is that of one run."""
+    groups = design_against_grid.groups_of("lammps-lj-v100")
+    groups = [replace(groups[0], name=name) for name in "abc"]
+    made: list[str] = []
+
+    def compared(group: Group, share: float, folds: int) -> Found:
+        if made[-1:] == ["b"] and not (tmp_path / "goes on").exists():
+            raise KeyboardInterrupt
+        made.append(group.name)
+        return replace(found(1 + len(made)), data=group.name, share=share)
+
+    monkeypatch.setattr(
+        design_against_grid,
+        "groups_of",
+        lambda name: [group for group in groups if group.name == name],
+    )
+    monkeypatch.setattr(design_against_grid, "label", lambda group: group.name)
+    monkeypatch.setattr(design_against_grid, "compared", compared)
+    keep, page = tmp_path / "kept" / "found.jsonl", tmp_path / "design.md"
+    options = ("--data", "a", "b", "c", "--keep", str(keep), "-o", str(page))
+    assert run(monkeypatch, *options, "--minutes", "0") == 1
+    assert made == []
+    with pytest.raises(KeyboardInterrupt):
+        run(monkeypatch, *options)
+    assert made == ["a", "b"]
+    assert not page.exists()
+    with keep.open("a") as stream:
+        stream.write('{"key": ["half')  # of a run that was killed
+    (tmp_path / "goes on").touch()
+    assert run(monkeypatch, *options) == 0
+    assert made == ["a", "b", "c"]
+    first = page.read_text()
+    assert [first.count(f"| {name} | steps |") for name in "abc"] == [1, 1, 1]
+    assert run(monkeypatch, *options) == 0
+    assert (made, page.read_text()) == (["a", "b", "c"], first)
+
+
+def test_results_of_other_sources_are_made_anew(tmp_path: Path) -> None:
+    source = tmp_path / "design" / "a.py"
+    source.parent.mkdir()
+    source.write_text("one = 1")
+    before = design_kept.sources(tmp_path, ("design",))
+    assert before == design_kept.sources(tmp_path, ("design",))
+    source.write_text("one = 2")
+    after = design_kept.sources(tmp_path, ("design",))
+    assert after != before
+    design_kept.Kept(tmp_path / "kept.jsonl", {"sources": before}).add(found(1), "a")
+    assert design_kept.Kept(tmp_path / "kept.jsonl", {"sources": before}).get("a") is not None
+    assert design_kept.Kept(tmp_path / "kept.jsonl", {"sources": after}).get("a") is None
+    assert all((design_kept.ROOT / each).exists() for each in design_kept.SOURCES)
 
 
 def test_a_campaign_that_is_played_back_stays_within_its_gpu_time() -> None:

@@ -56,17 +56,9 @@ def recorded(process: Process, table: object) -> Process:
     calls = process.calls
     at = np.searchsorted(process.phases["start_ns"], calls["start_ns"], side="right") - 1
     kind = process.phases["full"].to_numpy()[at]
-    waits = np.array([may_wait(process.name_of(each)) for each in calls["name"]])
-    kept = (kind != phases.WAITS) | waits
     full = calls["correlation"][kind == phases.FULL]
     return replace(
         process,
-        calls=calls[kept].reset_index(drop=True),
         work=process.work[process.work["correlation"].isin(full)].reset_index(drop=True),
         waits=process.waits[process.waits["correlation"].isin(full)].reset_index(drop=True),
     )
-
-
-def may_wait(name: str) -> bool:
-    """As the recorder's ``may_wait``, of the calls that are made up."""
-    return name.endswith(("Synchronize", "Query")) or name == "cudaMemcpy"

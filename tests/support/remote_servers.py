@@ -6,6 +6,7 @@ import atexit
 import hmac
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -154,6 +155,11 @@ def sockets_of(process: int) -> list[str]:
         with suppress(OSError):
             found.append(os.readlink(each))
     return [name for name in found if name.startswith("socket:")]
+
+
+def memory_of(process: int) -> int:
+    """Resident bytes."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @contextmanager

@@ -15,11 +15,13 @@ import pytest
 
 from command_line import Run, assert_refused
 from gpucast.errors import InputError
-from gpucast.traces import Trace, read
+from gpucast.traces import Trace, phases, read
 from gpucast.traces.reading import is_trace
 from gpucast.traces.streams import Place, names_of, rows_of
 from gpucast.traces.tables import COLUMNS
+from gpucast.traces.writing import write
 from made_traces import MadeTrace
+from phased_traces import Made, phased
 
 TABLES = ("calls", "work", "waits", "ranges", "streams")
 
@@ -170,6 +172,18 @@ def test_a_wrong_column_is_named_with_its_table(
     with pytest.raises(InputError) as error:
         read(path)
     assert str(error.value).startswith(f"{path}: 0/calls.arrows: {said}")
+
+
+def test_a_phase_of_a_kind_that_is_not_known_is_refused(tmp_path: Path, run: Run) -> None:
+    def step(trace: MadeTrace, cost: float) -> None:
+        trace.launch("kernel", seconds=10e-6, cost=cost)
+        trace.copy(8, "d2h")
+
+    wrong = tmp_path / "T"
+    write(phased(step, [Made(phases.FULL, 9), Made(3, 9)]), wrong)
+    for command in (("trace", "show", wrong), ("import", wrong, "-o", tmp_path / "D.jsonl")):
+        assert_refused(run(*command), "0/phases.arrows: full: has phases of kind 3", str(wrong))
+    assert not (tmp_path / "D.jsonl").exists()
 
 
 def test_a_file_that_is_no_stream_is_named(tmp_path: Path) -> None:

@@ -6,10 +6,6 @@
 //   FAKE_CUPTI_SUBSCRIBE  what cuptiSubscribe returns (0)
 //   FAKE_CUPTI_REFUSES    the end of a path: a library there returns CUPTI_ERROR_NOT_INITIALIZED
 //   FAKE_CUPTI_DROPPED    records that were dropped, told once (0)
-//
-// The record of a call comes when the call is over, as with CUPTI; before, who subscribed is told
-// of its begin if that is enabled for its function. A call whose function's records are turned off
-// meanwhile has none.
 #include <cupti.h>
 
 #include <dlfcn.h>
@@ -56,8 +52,6 @@ struct State {
   std::set<int> kinds;
   std::set<std::pair<int, std::uint32_t>> calls_left_out;
   std::set<std::uint32_t> driver_calls;  // that are enabled one by one
-  CUpti_CallbackFunc told = nullptr;
-  std::set<std::pair<int, std::uint32_t>> told_of;  // domain and function
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0;
   std::size_t used = 0;
@@ -116,22 +110,6 @@ bool wanted(const std::vector<std::byte>& record) {
   return !it.calls_left_out.contains({static_cast<int>(head.kind), cbid});
 }
 
-void tell_begin(const std::vector<std::byte>& record) {
-  CUpti_ActivityAPI head{};
-  std::memcpy(&head, record.data(), std::min(record.size(), sizeof(head)));
-  if (head.kind != CUPTI_ACTIVITY_KIND_RUNTIME && head.kind != CUPTI_ACTIVITY_KIND_DRIVER) return;
-  const auto domain = head.kind == CUPTI_ACTIVITY_KIND_RUNTIME ? CUPTI_CB_DOMAIN_RUNTIME_API
-                                                               : CUPTI_CB_DOMAIN_DRIVER_API;
-  const std::uint32_t cbid = head.cbid;  // packed
-  State& it = state();
-  std::unique_lock lock(it.mutex);
-  if (!it.told_of.contains({domain, cbid})) return;
-  lock.unlock();
-  CUpti_CallbackData data{};
-  data.callbackSite = CUPTI_API_ENTER;
-  it.told(nullptr, domain, cbid, &data);
-}
-
 }  // namespace
 }  // namespace gpucast::trace::fake
 
@@ -144,7 +122,6 @@ extern "C" {
 
 void fake_cupti_emit(const char* line) {
   const auto record = gpucast::trace::fake::record_from_text(line);
-  gpucast::trace::fake::tell_begin(record);
   if (gpucast::trace::fake::wanted(record)) append(record);
 }
 
@@ -153,10 +130,9 @@ CUptiResult cuptiGetVersion(uint32_t* version) {
   return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* /*subscriber*/, CUpti_CallbackFunc callback,
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* /*subscriber*/, CUpti_CallbackFunc /*callback*/,
                            void* /*userdata*/) {
   if (gpucast::trace::fake::refuses()) return CUPTI_ERROR_NOT_INITIALIZED;
-  state().told = callback;
   return static_cast<CUptiResult>(gpucast::trace::fake::variable("FAKE_CUPTI_SUBSCRIBE", 0));
 }
 
@@ -230,17 +206,6 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext /*context*/, uint32_t /*
                                               size_t* dropped) {
   const std::scoped_lock lock(state().mutex);
   *dropped = std::exchange(state().dropped, 0);
-  return CUPTI_SUCCESS;
-}
-
-CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle /*subscriber*/,
-                                CUpti_CallbackDomain domain, CUpti_CallbackId cbid) {
-  const std::scoped_lock lock(state().mutex);
-  if (enable != 0) {
-    state().told_of.insert({domain, cbid});
-  } else {
-    state().told_of.erase({domain, cbid});
-  }
   return CUPTI_SUCCESS;
 }
 

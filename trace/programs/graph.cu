@@ -1,5 +1,5 @@
 // A CUDA graph: data to the GPU, two chains of n kernels side by side, and data back, launched by
-// one call. Native only: remote GPUs have no graphs.
+// one call.
 #include <vector>
 
 #include "program.h"

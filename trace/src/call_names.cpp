@@ -152,23 +152,6 @@ bool goes_beyond_host(std::string_view plain_name) {
                              [&](std::string_view begin) { return plain_name.starts_with(begin); });
 }
 
-bool may_wait(std::string_view plain_name) {
-  if (plain_name.find("Synchronize") != std::string_view::npos) return true;
-  if (is_query(plain_name)) return true;
-  if (plain_name.starts_with("cudaMalloc") || plain_name.starts_with("cuMemAlloc") ||
-      plain_name.starts_with("cudaFree") || plain_name.starts_with("cuMemFree")) {
-    return true;
-  }
-  const bool copy = plain_name.starts_with("cudaMemcpy") || plain_name.starts_with("cuMemcpy");
-  return copy && plain_name.find("Async") == std::string_view::npos;
-}
-
-bool is_outermost_wait(std::string_view plain_name) {
-  const bool allocates =
-      plain_name.starts_with("cuMemAlloc") || plain_name.starts_with("cuMemFree");
-  return may_wait(plain_name) && !allocates;
-}
-
 bool launches_kernel(std::string_view plain_name) {
   return plain_name.starts_with("cudaLaunchKernel") || plain_name.starts_with("cuLaunchKernel") ||
          plain_name.starts_with("cudaLaunchCooperativeKernel") ||

@@ -16,14 +16,6 @@ std::string plain_name(std::string_view cupti_name);
 bool stays_on_host(std::string_view plain_name);
 bool goes_beyond_host(std::string_view plain_name);
 
-// Whether the host may wait in it for what it asked of a GPU before, or asks if it must:
-// synchronizations, queries, copies that return when they are done, allocations.
-bool may_wait(std::string_view plain_name);
-
-// Whether a thread that begins it is in no other call. Of the driver's, some others make
-// allocations.
-bool is_outermost_wait(std::string_view plain_name);
-
 // Whether it launches one kernel.
 bool launches_kernel(std::string_view plain_name);
 

@@ -43,8 +43,6 @@ class Compaction {
   void settle(bool everything);
 
   [[nodiscard]] const RecordCounts& counts() const { return counts_; }
-  // That have made calls.
-  [[nodiscard]] std::size_t threads() const { return threads_.size(); }
 
  private:
   // A call that may have been made by another, whose own record comes before or after it.

@@ -29,8 +29,7 @@ struct CuptiLibrary {
       each(ActivitySetAttribute) each(ActivityRegisterCallbacks) each(ActivityEnable)             \
           each(ActivityDisable) each(ActivityFlushAll) each(ActivityGetNextRecord)                \
               each(ActivityGetNumDroppedRecords) each(ActivityEnableRuntimeApi)                   \
-                  each(ActivityEnableDriverApi) each(ActivityEnableAllSyncRecords)                \
-                      each(EnableCallback)
+                  each(ActivityEnableDriverApi) each(ActivityEnableAllSyncRecords)
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define GPUCAST_CUPTI_DECLARE(name) decltype(&cupti##name) name = nullptr;
   GPUCAST_CUPTI_FUNCTIONS(GPUCAST_CUPTI_DECLARE)

@@ -1,7 +1,7 @@
 // When the GPU's work is recorded, and when it is not.
 //
 // A record of a kernel or copy costs the program 1 to 2 us, one of a call about 0.1. So a recording
-// alternates: in full phases all is recorded, in light ones some calls alone. Light phases tell how
+// alternates: in full phases all is recorded, in light ones calls alone. Light phases tell how
 // long steps take by themselves, full ones what the GPU did. A light phase is three times as long
 // as the full one before it, and each pair twice as long as the last: whatever a step takes, a
 // recording that is long enough has phases with whole steps, and few switches.

@@ -60,7 +60,6 @@ void ProcessFolder::describe(const ProcessFacts& facts) const {
   content["polls"] = facts.polls;
   if (facts.phase) {
     content["phase"] = {{"start_ns", facts.phase->start_ns}, {"full", facts.phase->full}};
-    if (facts.phase->waits) content["phase"]["waits"] = true;
   }
   content["clocks"] = {as_json(facts.begun), as_json(facts.now)};
   content["ended"] = facts.ended;

@@ -19,7 +19,6 @@ ClockReading read_clocks();
 struct OpenPhase {
   std::int64_t start_ns = 0;
   bool full = true;
-  bool waits = false;  // only some of the calls are recorded
 };
 
 struct ProcessFacts {

@@ -40,6 +40,9 @@ std::vector<std::string> call_names(const CuptiLibrary& cupti, CUpti_CallbackDom
   return result;
 }
 
+void ignore_callback(void* /*mine*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
+                     const void* /*data*/) {}
+
 // The program's signals are for the program's threads.
 class SignalsBlocked {
  public:
@@ -70,7 +73,6 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
       begun_(read_clocks()),
       folder_(settings_.folder),
       from_ns_(settings_.after.count() == 0 ? 0 : begun_.realtime + settings_.after.count()),
-      hold_(settings_.hold),
       phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after,
               settings_.light_to_full, settings_.begins_full),
       phase_began_ns_(begun_.realtime),
@@ -104,7 +106,8 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
 
 void Recorder::enable() {
   // Also says whether a profiler is there already.
-  cupti_.require(cupti_.Subscribe(&subscriber_, on_call, nullptr), "subscribe");
+  CUpti_SubscriberHandle subscriber = nullptr;
+  cupti_.require(cupti_.Subscribe(&subscriber, ignore_callback, nullptr), "subscribe");
   std::uint8_t zeroed = 1;
   std::size_t size = sizeof(zeroed);
   // Older versions lack it, and clear the buffers themselves.
@@ -148,53 +151,6 @@ void Recorder::choose_calls() {
     if (result != CUPTI_SUCCESS) result = each;
   }
   cupti_.require(result, "enable calls");
-  if (!phases_.full()) {
-    turn_calls(false);
-    some_calls_ = settings_.light != LightCalls::all;
-  }
-}
-
-// Those that are left out in light phases. Functions that the driver no longer has are refused.
-void Recorder::turn_calls(bool on) const {
-  if (settings_.light == LightCalls::all) return;
-  const std::uint8_t enable = on ? 1 : 0;
-  const auto always_on = [&](const std::string& name) {
-    return settings_.light == LightCalls::waits && may_wait(name);
-  };
-  for (CUpti_CallbackId id = 1; id < runtime_names_.size(); ++id) {
-    const std::string name = plain_name(runtime_names_[id]);
-    if (settings_.light == LightCalls::runtime || stays_on_host(name) || always_on(name)) continue;
-    cupti_.ActivityEnableRuntimeApi(id, enable);
-  }
-  for (CUpti_CallbackId id = 1; id < driver_names_.size(); ++id) {
-    const std::string name = plain_name(driver_names_[id]);
-    if (goes_beyond_host(name) && !always_on(name)) cupti_.ActivityEnableDriverApi(id, enable);
-  }
-}
-
-// While the program's thread is at the beginning of a wait; false where that cannot be: it has
-// several threads, or none came by. `ended_ns`: when it was.
-bool Recorder::turn_calls_between_two(bool on, std::int64_t& ended_ns) {
-  {
-    const std::scoped_lock lock(rows_mutex_);
-    if (compaction_.threads() != 1) return false;
-  }
-  const auto change = [&] {
-    ended_ns = read_clocks().realtime;
-    turn_calls(on);
-  };
-  return hold_.during([this](bool wanted) { listen_for_waits(wanted); }, change, settings_.hold);
-}
-
-void Recorder::listen_for_waits(bool on) const {
-  const auto listen = [&](CUpti_CallbackDomain domain, const std::vector<std::string>& names) {
-    for (CUpti_CallbackId id = 1; id < names.size(); ++id) {
-      if (!is_outermost_wait(plain_name(names[id]))) continue;
-      cupti_.EnableCallback(on ? 1 : 0, subscriber_, domain, id);
-    }
-  };
-  listen(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_names_);
-  listen(CUPTI_CB_DOMAIN_DRIVER_API, driver_names_);
 }
 
 void Recorder::turn_work(bool on) const {
@@ -250,16 +206,14 @@ RecordCounts Recorder::counts() {
 }
 
 OpenPhase Recorder::open_phase() const {
-  return {.start_ns = std::max(phase_began_ns_, from_ns_),
-          .full = phases_.full(),
-          .waits = !phases_.full() && some_calls_};
+  return {.start_ns = std::max(phase_began_ns_, from_ns_), .full = phases_.full()};
 }
 
 bool Recorder::phase_is_over(Phases::Time now) {
   const RecordCounts current = counts();
   if (!phases_.over(now, current.work)) return false;
-  // A light phase has seen a call, where those that any program makes are recorded.
-  return phases_.full() || some_calls_ || current.calls > before_phase_.calls;
+  // A light phase has seen a call.
+  return phases_.full() || current.calls > before_phase_.calls;
 }
 
 // Whether kernels were launched since the phase began, and none was recorded, as some were before:
@@ -273,24 +227,12 @@ bool Recorder::lacks_kernels() {
 
 // What is called meanwhile is in neither phase.
 void Recorder::switch_phase(bool full) {
-  std::int64_t ended = read_clocks().realtime;
-  bool some_calls = false;
-  if (!full && settings_.light == LightCalls::waits) {
-    some_calls = turn_calls_between_two(false, ended);
-    if (!some_calls) ended = read_clocks().realtime;
-  } else if (!full) {
-    turn_calls(false);
-    some_calls = settings_.light != LightCalls::all;
-  } else if (some_calls_ &&
-             (settings_.light != LightCalls::waits || !turn_calls_between_two(true, ended))) {
-    turn_calls(true);
-  }
+  const std::int64_t ended = read_clocks().realtime;
   if (phases_.full()) turn_work(false);
   // Enabled again at once, it may fail again.
   if (full && phases_.full()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (full) turn_work(true);
   add_phase(ended);
-  some_calls_ = some_calls;
   const RecordCounts now = counts();
   const ClockReading begun = read_clocks();
   if (full == phases_.full()) {
@@ -306,9 +248,9 @@ void Recorder::switch_phase(bool full) {
 void Recorder::add_phase(std::int64_t end_ns) {
   const std::int64_t start_ns = std::max(phase_began_ns_, from_ns_);
   if (start_ns >= end_ns) return;
-  const PhaseKind light = some_calls_ ? PhaseKind::waits : PhaseKind::light;
-  const PhaseKind full = lacks_kernels() ? PhaseKind::lacking : PhaseKind::full;
-  const PhaseKind kind = phases_.full() ? full : light;
+  const PhaseKind kind = !phases_.full()   ? PhaseKind::light
+                         : lacks_kernels() ? PhaseKind::lacking
+                                           : PhaseKind::full;
   const std::scoped_lock lock(rows_mutex_);
   tables_.phases.add(
       {.start_ns = start_ns, .end_ns = end_ns, .full = static_cast<std::uint8_t>(kind)});
@@ -408,13 +350,6 @@ void CUPTIAPI Recorder::on_buffer_done(CUcontext /*context*/, std::uint32_t /*st
                                        std::uint8_t* buffer, std::size_t /*size*/,
                                        std::size_t written) {
   if (Recorder* const recorder = instance()) recorder->take_in(buffer, written);
-}
-
-void CUPTIAPI Recorder::on_call(void* /*mine*/, CUpti_CallbackDomain domain,
-                                CUpti_CallbackId /*id*/, const void* data) {
-  if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
-  if (static_cast<const CUpti_CallbackData*>(data)->callbackSite != CUPTI_API_ENTER) return;
-  if (Recorder* const recorder = instance()) recorder->hold_.arrive();
 }
 
 void Recorder::take_in(std::uint8_t* buffer, std::size_t written) {

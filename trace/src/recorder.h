@@ -17,7 +17,6 @@
 #include "buffers.h"
 #include "compaction.h"
 #include "cupti_library.h"
-#include "hold.h"
 #include "phases.h"
 #include "process_folder.h"
 #include "settings.h"
@@ -44,9 +43,6 @@ class Recorder {
   void disable() const;
   void learn_names_of_calls();
   void choose_calls();
-  void turn_calls(bool on) const;
-  bool turn_calls_between_two(bool on, std::int64_t& ended_ns);
-  void listen_for_waits(bool on) const;
   void turn_work(bool on) const;
   void run() noexcept;
   void end(const char* how);
@@ -66,8 +62,6 @@ class Recorder {
                                         std::size_t* records);
   static void CUPTIAPI on_buffer_done(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                                       std::size_t size, std::size_t written);
-  static void CUPTIAPI on_call(void* mine, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                               const void* data);
   static std::atomic<Recorder*>& instance();
 
   CuptiLibrary cupti_;
@@ -81,13 +75,10 @@ class Recorder {
   std::vector<std::string> runtime_names_;
   std::vector<std::string> driver_names_;
   std::int64_t from_ns_;  // what began earlier is left out
-  CUpti_SubscriberHandle subscriber_ = nullptr;
-  Hold hold_;
 
   // Of our thread, and of `finish` when that has ended.
   Phases phases_;
   std::int64_t phase_began_ns_;
-  bool some_calls_ = false;  // of light phases: only some are recorded
   RecordCounts before_phase_;
   static constexpr int most_again = 10;
   int began_again_ = 0;  // full phases that lacked their kernels

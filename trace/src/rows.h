@@ -71,9 +71,8 @@ struct Range {
   std::uint32_t domain;
 };
 
-// `lacking`: meant to be full, but the kernels' records did not come. `waits`: light, with only
-// some of the calls.
-enum class PhaseKind : std::uint8_t { light = 0, full = 1, lacking = 2, waits = 3 };
+// `lacking`: meant to be full, but the kernels' records did not come.
+enum class PhaseKind : std::uint8_t { light = 0, full = 1, lacking = 2 };
 
 struct Phase {
   std::int64_t start_ns;

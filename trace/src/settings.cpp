@@ -28,13 +28,6 @@ std::chrono::nanoseconds seconds(const char* name, double otherwise) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(value);
 }
 
-LightCalls light_calls(std::string_view word) {
-  if (word == "runtime") return LightCalls::runtime;
-  if (word == "waits") return LightCalls::waits;
-  if (word == "none") return LightCalls::none;
-  return LightCalls::all;
-}
-
 }  // namespace
 
 Settings settings_from_environment() {
@@ -49,13 +42,11 @@ Settings settings_from_environment() {
   result.duration = seconds("GPUCAST_TRACE_SECONDS", 0);
   result.calls = static_cast<std::uint64_t>(number("GPUCAST_TRACE_CALLS", 0));
   result.phase = seconds("GPUCAST_TRACE_PHASE", 0.05);
-  result.light = light_calls(variable("GPUCAST_TRACE_LIGHT"));
   constexpr double longest_light = 1e6;
   const double ratio = number("GPUCAST_TRACE_LIGHT_TO_FULL", result.light_to_full);
   result.light_to_full = static_cast<int>(std::clamp(ratio, 1.0, longest_light));
   result.begins_full = variable("GPUCAST_TRACE_BEGIN") != "light";
   result.flush = seconds("GPUCAST_TRACE_FLUSH", 0.1);
-  result.hold = seconds("GPUCAST_TRACE_HOLD", 0.1);
   return result;
 }
 

@@ -7,15 +7,9 @@
 //   GPUCAST_TRACE_SECONDS  seconds that are recorded; 0 (default): all
 //   GPUCAST_TRACE_CALLS    calls after which recording ends; 0 (default): never
 //   GPUCAST_TRACE_PHASE    seconds of the first full phase (phases.h); 0: all is one (0.05)
-//   GPUCAST_TRACE_LIGHT    what is recorded of light phases: `calls` (default: all that full ones
-//                          have), `runtime` (not what a program asks of the driver itself), `waits`
-//                          (those in which the host may wait, or asks if it must; all, where the
-//                          program calls from several threads or hardly waits), `none`
 //   GPUCAST_TRACE_LIGHT_TO_FULL  how much longer a light phase is than the full one before it (3)
 //   GPUCAST_TRACE_BEGIN    `light`: with a light phase
 //   GPUCAST_TRACE_FLUSH    seconds after which at the latest a record is in the file (0.1)
-//   GPUCAST_TRACE_HOLD     seconds that the recorder waits at most for the program to be at a wait,
-//                          and that it keeps it there at most (0.1; hold.h)
 //   GPUCAST_TRACE_LOG      anything: how it went with NVTX is said on stderr
 #pragma once
 
@@ -27,9 +21,6 @@
 
 namespace gpucast::trace {
 
-// What is recorded of the calls in light phases.
-enum class LightCalls : std::uint8_t { all, runtime, waits, none };
-
 struct Settings {
   std::filesystem::path folder;
   std::vector<std::string> cupti;
@@ -38,11 +29,9 @@ struct Settings {
   std::chrono::nanoseconds duration{0};
   std::uint64_t calls = 0;
   std::chrono::nanoseconds phase = std::chrono::milliseconds(50);
-  LightCalls light = LightCalls::all;
   int light_to_full = 3;
   bool begins_full = true;
   std::chrono::nanoseconds flush = std::chrono::milliseconds(100);
-  std::chrono::nanoseconds hold = std::chrono::milliseconds(100);
 };
 
 // Those of this process. Values that are none count as absent: `gpucast trace` has checked them.

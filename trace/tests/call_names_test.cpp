@@ -46,26 +46,6 @@ TEST(CallNames, CallsOfTheDriverGoBeyondTheHostIfTheyMoveOrAllocateOrWait) {
   }
 }
 
-TEST(CallNames, AHostMayWaitInSynchronizationsQueriesBlockingCopiesAndAllocations) {
-  for (const char* each :
-       {"cudaStreamSynchronize", "cuCtxSynchronize", "cudaEventQuery", "cudaMemcpy", "cuMemcpyDtoH",
-        "cudaMemcpyToSymbol", "cudaFree", "cuMemAlloc"}) {
-    EXPECT_TRUE(may_wait(each)) << each;
-  }
-  for (const char* each : {"cudaLaunchKernel", "cudaMemcpyAsync", "cuMemcpyHtoDAsync",
-                           "cudaEventRecord", "cudaGraphLaunch", "cudaMemsetAsync", ""}) {
-    EXPECT_FALSE(may_wait(each)) << each;
-  }
-}
-
-TEST(CallNames, AllocationsOfTheDriverAreAlsoMadeByOtherCalls) {
-  EXPECT_TRUE(is_outermost_wait("cudaMalloc"));
-  EXPECT_TRUE(is_outermost_wait("cuStreamSynchronize"));
-  EXPECT_FALSE(is_outermost_wait("cuMemAlloc"));
-  EXPECT_FALSE(is_outermost_wait("cuMemFree"));
-  EXPECT_FALSE(is_outermost_wait("cudaLaunchKernel"));
-}
-
 TEST(CallNames, QueriesAskAndDoNotWait) {
   EXPECT_TRUE(is_query("cudaEventQuery"));
   EXPECT_TRUE(is_query("cuStreamQuery"));

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -78,5 +79,23 @@ records::Gpu describe(int device) {
 std::string driver_version() { return version(cudaDriverGetVersion, "cudaDriverGetVersion"); }
 
 std::string runtime_version() { return version(cudaRuntimeGetVersion, "cudaRuntimeGetVersion"); }
+
+std::optional<schema::Transport> remote_transport() {
+  using Ask = const char* (*)(int device);
+  const auto ask = reinterpret_cast<Ask>(::dlsym(RTLD_DEFAULT, "gpucast_remote_transport"));
+  int count = 0;
+  if (ask == nullptr || cudaGetDeviceCount(&count) != cudaSuccess) return std::nullopt;
+  std::optional<schema::Transport> result;
+  for (int device = 0; device < count; ++device) {
+    const char* const said = ask(device);
+    const auto known = schema::all<schema::Transport>();
+    const auto found = std::ranges::find_if(known, [&](schema::Transport each) {
+      return said != nullptr && schema::name(each) == said;
+    });
+    if (found == known.end() || (result && *found != *result)) return std::nullopt;
+    result = *found;
+  }
+  return result;
+}
 
 }  // namespace gpucast::devices::cuda

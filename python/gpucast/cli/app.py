@@ -42,7 +42,11 @@ COMMANDS = (
     Command("report", "gpucast.cli.report:command", "One HTML page that answers, from models."),
     Command("validate", "gpucast.cli.validate:command", "Hold a model against other measurements."),
     Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
+    Command("doctor", "gpucast.cli.doctor:command", "Say what is here, and what is in the way."),
 )
+
+EXTRAS = {"jinja2": "report", "matplotlib": "figures", "submitit": "slurm"}
+"""Packages that gpucast is installed without, and the extra of pyproject.toml that brings each."""
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 """What typer raises for wrong usage: typer itself gives no name to it."""
@@ -77,6 +81,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except GpucastError as error:
         _say(f"error: {error}")
         return error.exit_status
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        extra = EXTRAS[package]
+        _say(f"error: this needs {package}: pip install 'gpucast[{extra}]'")
+        return 2
     except OSError as error:
         ours = from_os_error(error)
         _say(f"error: {ours}")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gpucast.cli import options
-from gpucast.cli.output import print_json, print_marked, warn_of
+from gpucast.cli import options, remarks
+from gpucast.cli.output import print_json, print_marked
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number, percent
@@ -19,6 +19,7 @@ def command(
     n: options.Sizes,
     gpus: options.Gpus = None,
     interval: options.Interval = "now",
+    explain: options.Explain = False,
     json: options.Json = False,
 ) -> None:
     """Compare the forecasts of two models."""
@@ -30,7 +31,7 @@ def command(
     gpu_counts = counts(gpus) if gpus is not None else shared
     result = compare(first, second, chosen, gpu_counts, interval)
     for model in (first, second):
-        warn_of(model, chosen, gpu_counts)
+        remarks.of_cells(model, chosen, gpu_counts, explain=explain)
     if json:
         print_json(result)
         return

@@ -16,8 +16,9 @@ from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
 from gpucast.data.formats.csv_transfers import expressible
-from gpucast.data.records import Machine, Measurement, Transfer
+from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
 from gpucast.data.selection import ANY, StepSelection
+from gpucast.data.vocabulary import Transport
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model, own
@@ -31,6 +32,13 @@ app.command("compare")(documents.command)
 
 LONGEST_TABLE = 40
 """Rows; a longer table of a kind is shown as one row a series."""
+
+REACHED: dict[Transport, str] = {
+    "tls": "over TLS",
+    "plain": "in the clear (--plain)",
+    "shm": "through shared memory",
+}
+"""How remote GPUs are, of a machine."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or a file.")]
 
@@ -214,6 +222,7 @@ def _print_machine(machine: Machine) -> None:
         "gpus": "; ".join(dict.fromkeys(gpus)) + (f" (x{len(gpus)})" if len(gpus) > 1 else ""),
         "driver": machine.driver,
         "runtime": machine.runtime,
+        "reached": machine.transport and REACHED[machine.transport],
         "tool": machine.tool and " ".join(filter(None, (machine.tool.name, machine.tool.version))),
         "started": machine.started,
         "source": machine.source,
@@ -252,6 +261,8 @@ def _record_row(record: Measurement) -> dict[str, object]:
     remarks = ["cold"] if record.cold else []
     if record.uncertainty:
         remarks.append(f"rounded +-{100 * record.uncertainty:.2g} %")
+    if isinstance(record, Step) and record.at_once is not None:
+        remarks.append(f"{record.at_once:.3g} at once")
     return {
         **summary.series(record),
         **{column: _shown_size(record, name) for column, name in _sizes(record).items()},
@@ -267,16 +278,18 @@ def _sizes(record: Measurement) -> dict[str, str]:
 
 
 def _shown_size(record: Measurement, name: str) -> object:
+    if name == "gpus" and isinstance(record, Step | Skeleton):
+        return summary.gpus_of(record)
     value = getattr(record, name)
     return number(value) if name == "n" else value
 
 
 def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
-    size = next(iter(summary.SIZES[kind]))
+    size = "n" if kind == "shared_step" else next(iter(summary.SIZES[kind]))
     return {
         **group.series,
         size: _range(group.sizes),
-        "gpus": ",".join(map(str, group.gpus)) or None,
+        "gpus": ",".join(group.gpus) or None,
         "records": group.records,
         "samples": group.samples,
         "median": f"{duration(group.fastest)} - {duration(group.slowest)}",

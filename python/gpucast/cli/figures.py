@@ -51,8 +51,10 @@ Inputs = Annotated[
     list[str],
     typer.Argument(help="Bundled datasets, files of records, and model files, in any order."),
 ]
-Output = Annotated[Path, typer.Option("-o", help="Folder, or a file ending in .png, .pdf or .svg.")]
-Folder = Annotated[Path, typer.Option("-o", help="Folder.")]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", help="Folder, or a file ending in .png, .pdf or .svg.")
+]
+Folder = Annotated[Path, typer.Option("-o", "--output", help="Folder.")]
 Formats = Annotated[str, typer.Option("--formats", help="Endings of the files in a folder.")]
 ALL_FORMATS = "pdf,svg,png"
 Lines = Annotated[

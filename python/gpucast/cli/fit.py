@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpucast.cli import options, predict_sharing, updating
-from gpucast.cli.output import print_json, warn
+from gpucast.cli import options, predict_sharing, remarks, updating
+from gpucast.cli.output import print_json
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.tables import print_table
 from gpucast.util.units import interval, p_value, percent, quantity
@@ -57,6 +57,7 @@ def command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds and bootstrap.")] = SEED,
+    explain: options.Explain = False,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -73,7 +74,7 @@ def command(
     dataset = load(*data)
     chosen = dataset.select(machine=selection.machine, path=selection.path)
     if not chosen.steps and chosen.transfers:
-        _fit_transfers(chosen, selection.memory, method, replicates, seed, json, output)
+        _fit_transfers(chosen, selection.memory, method, replicates, seed, explain, json, output)
         return
 
     from gpucast.fitting.fit import fit
@@ -82,8 +83,7 @@ def command(
     fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
     if output is not None:
         fitted.save(output, force=force)
-    for text in [*fitted.warnings, *fitted.notes]:
-        warn(text)
+    remarks.of_fit([*fitted.warnings, *fitted.notes], explain=explain)
     if json:
         print_json(fitted.content)
         return
@@ -240,6 +240,7 @@ def _fit_transfers(
     method: str | None,
     replicates: int | None,
     seed: int,
+    explain: bool,
     json: bool,
     output: Path | None,
 ) -> None:
@@ -257,8 +258,7 @@ def _fit_transfers(
     compared = crossovers(fits)
     costs = launch_costs(dataset)
     warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))
-    for text in warnings:
-        warn(text)
+    remarks.of_fit(warnings, explain=explain)
     if json:
         print_json(
             {

@@ -22,7 +22,9 @@ from gpucast.util.gpu_shares import GpuShare, parted
 def command(
     output: Annotated[
         Path | None,
-        typer.Option("-o", help="File of records; continued if it exists.", show_default=False),
+        typer.Option(
+            "-o", "--output", help="File of records; continued if it exists.", show_default=False
+        ),
     ] = None,
     program: Annotated[
         Path | None,
@@ -35,6 +37,8 @@ def command(
     paths: Annotated[
         str | None,
         typer.Option(
+            "--path",
+            "--paths",
             help="host (CPU threads as devices, host:8 eight of them), native, "
             "LABEL=HOST:PORT+HOST:PORT (remote GPUs), LABEL=sync:HOST:PORT (each call waited "
             "for). Default: host, and native where there are GPUs.",
@@ -51,7 +55,8 @@ def command(
     gpu_hours: Annotated[
         float | None,
         typer.Option(
-            help="Of --program: as --budget, in hours of the GPUs that runs have.",
+            help="Of --program: as --budget, in hours of the GPUs (path host: of the cores) that "
+            "runs have.",
             show_default=False,
         ),
     ] = None,
@@ -73,8 +78,12 @@ def command(
             help="GPU counts: 1-4,8; of --program also 1/4: four instances at once on one GPU."
         ),
     ] = None,
-    schedules: Annotated[str | None, typer.Option(help="star-serial, star-async, ...")] = None,
-    kernels: Annotated[str | None, typer.Option(help="claret, tuned")] = None,
+    schedules: Annotated[
+        str | None, typer.Option("--schedule", "--schedules", help="star-serial, star-async, ...")
+    ] = None,
+    kernels: Annotated[
+        str | None, typer.Option("--kernel", "--kernels", help="claret, tuned")
+    ] = None,
     memory: Annotated[str | None, typer.Option(help="Of star-serial: pageable, pinned")] = None,
     transfers: Annotated[
         bool, typer.Option("--transfers/--no-transfers", help="Transfers and launches, too.")
@@ -186,6 +195,8 @@ def command(
     _refuse(of_program, "is of --program PROGRAM.yaml")
     if output is None:
         raise InputError("missing: the file of records", field="-o")
+    if str(output) == "-":
+        raise InputError("a campaign goes on from its file; give one a name", field="-o")
     request = Request(
         paths=None if paths is None else tuple(parse_paths(paths)),
         choice=Choice(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpucast.measure.report import Report
     from gpucast.measure.store import Store
     from gpucast.measure.work import Watcher
+    from gpucast.util.devices import Device
     from gpucast.util.gpu_shares import GpuShare
 
 
@@ -95,11 +96,11 @@ def _check(request: ProgramRequest, *, slurm: bool, cancel: bool, dry_run: bool)
     """Options that do not go together."""
     if any(run.cell.instances > 1 for run in request.runs):
         if request.chooses:
-            message = "of several instances on one GPU all are measured: no budget, no --until"
+            message = "of several instances at once (1/2) all are measured: no budget, no --until"
             raise InputError(message, field="gpus")
         for given, name in ((slurm, "--slurm"), (request.trace, "--trace")):
             if given:
-                message = "is not for several instances on one GPU (--gpus 1/2)"
+                message = "is not for several instances at once (--gpus 1/2)"
                 raise InputError(message, field=name)
     if slurm and cancel:
         raise InputError("finds its jobs by -o: leave --slurm out", field="--cancel")
@@ -164,7 +165,9 @@ def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: st
             print_json(plan.to_dict())
             return
         _show_visits(plan.visits)
-        print(_total(plan))
+        print(_total(plan, request.program.device))
+        if plan.chosen and plan.visits:
+            print(_which(plan, request))
         return
     from gpucast.measure.described.slurm.dry_run import jobs_of
     from gpucast.measure.described.slurm.options import parse
@@ -176,7 +179,9 @@ def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: st
     for job in jobs:
         print(f"sbatch {shlex.join(job.options)}  # {len(job.visits)} visits, one after the other")
         _show_visits(job.visits, "    ")
-    print(f"{len(jobs)} jobs; {_total(plan)}")
+    print(f"{len(jobs)} jobs; {_total(plan, request.program.device)}")
+    if plan.chosen and plan.visits:
+        print(f"Only some of these are made: batches of those that tell most, {_until(request)}.")
 
 
 def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
@@ -191,13 +196,33 @@ def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
         print(f"{indent}{what}: {words}{cost}")
 
 
-def _total(plan: Plan) -> str:
+def _total(plan: Plan, device: Device) -> str:
     unknown = sum(visit.seconds is None for visit in plan.visits)
     text = f"{len(plan.visits)} visits to make, {plan.made} made"
     if unknown < len(plan.visits):
-        text += f"; about {long_duration(plan.seconds)}, {plan.gpu_hours:.3g} GPU hours"
+        text += f"; about {long_duration(plan.seconds)}, {plan.gpu_hours:.3g} {device.hours}"
     if unknown and plan.visits:
         text += "; cost not known before a first visit"
-    if plan.chosen:
-        text += "; of these the ones that tell most, in an order chosen on the way"
     return text
+
+
+def _which(plan: Plan, request: ProgramRequest) -> str:
+    """Which of the visits would be made, as far as it is known beforehand."""
+    if not plan.first:
+        return (
+            "None of these is made: what was asked is sure, or the budget does not reach for one."
+        )
+    cells = [plan.visits[i] for i in plan.first[:3]]
+    named = [f"n={number(each.n)} gpus={share_text(each.gpus, each.instances)}" for each in cells]
+    more = ", ..." if len(plan.first) > len(cells) else ""
+    return (
+        f"Only some of these are made: first {', '.join(named)}{more}, then those that tell most, "
+        f"chosen as it goes, {_until(request)}."
+    )
+
+
+def _until(request: ProgramRequest) -> str:
+    """When it ends."""
+    asked = " and ".join(repr(each.text) for each in request.until)
+    ends = ([f"{asked} is sure"] if asked else []) + ["the budget is spent"] * request.has_budget
+    return f"until {' or '.join(ends)}"

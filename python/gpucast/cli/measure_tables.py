@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gpucast.util.devices import GPU
 from gpucast.util.tables import print_table
-from gpucast.util.units import long_duration, percent
+from gpucast.util.units import percent
 
 if TYPE_CHECKING:
     from gpucast.measure.report import AnswerReport, FitReport, Report
@@ -19,11 +21,30 @@ def print_own(report: Report) -> None:
     if report.fits:
         which = [[fit.path, fit.schedule, fit.kernel, fit.memory] for fit in report.fits]
         _print_fits(report.fits, ["path", "schedule", "kernel", "memory"], which)
+        _print_next(report)
+
+
+def _print_next(report: Report) -> None:
+    """The command that fits the first of the series that can be fitted, whole."""
+    for fit in report.fits:
+        if fit.model is None:
+            continue
+        several = len({each.path for each in report.fits}) > 1
+        chosen = {
+            "path": fit.path if several else None,
+            "schedule": fit.schedule,
+            "kernel": fit.kernel,
+            "memory": fit.memory,
+        }
+        words = [word for name, value in chosen.items() if value for word in (f"--{name}", value)]
+        print(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
+        return
 
 
 def print_described(report: Report) -> None:
     """Of a campaign with a described program."""
-    _print_paths(report, "GPU hours", [f"{path.gpu_hours:.3g}" for path in report.paths])
+    hours = next((path.device for path in report.paths), GPU).hours
+    _print_paths(report, hours, [f"{path.gpu_hours:.3g}" for path in report.paths])
     _print_answers(report)
     _print_fits(report.fits, ["program", "case"], [[fit.program, fit.case] for fit in report.fits])
 
@@ -46,7 +67,7 @@ def _print_fits(
     """``which``: of each fit, what tells its steps from others."""
     print()
     print_table(
-        [*header, "cells", "model", "median", "95 %"],
+        [*header, "cells", "model", "error: median", "95 %"],
         [
             [
                 *(*of_steps, fit.cells, fit.model or fit.why_not),
@@ -73,12 +94,7 @@ def _print_answers(report: Report) -> None:
 def _verdict(found: AnswerReport) -> str:
     if found.answer.sure:
         return "sure enough"
-    if not found.seconds_left or found.gpu_hours_left is None:
-        return (
-            "not sure enough, and no few visits of these cells would make it so; "
-            "sizes nearer to those asked for (-n) may"
-        )
-    return (
-        f"not sure enough: about {long_duration(found.seconds_left)} more "
-        f"({found.gpu_hours_left:.2g} GPU hours)"
-    )
+    text = f"not sure enough: {found.outlook}"
+    if found.seconds_left and found.gpu_hours_left is not None:
+        return f"{text} ({found.gpu_hours_left:.2g} {found.device.hours})"
+    return text

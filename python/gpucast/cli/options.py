@@ -104,9 +104,11 @@ Interval = Annotated[
         "or on another machine of the kind (docs/how-to/intervals.md)."
     ),
 ]
+Explain = Annotated[bool, typer.Option("--explain", help="Say every warning, in full.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output.")]
-Output = Annotated[Path, typer.Option("-o", help="Where to write.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Where to write.")]
 OptionalOutput = Annotated[
-    Path | None, typer.Option("-o", help="Where to write the model file.", show_default=False)
+    Path | None,
+    typer.Option("-o", "--output", help="Where to write the model file.", show_default=False),
 ]

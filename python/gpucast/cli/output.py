@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from gpucast.util.tables import one_line, print_table
-
-if TYPE_CHECKING:
-    from gpucast.model.forecaster import Forecaster
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 
@@ -38,23 +34,3 @@ def warn(text: str) -> None:
 def note(text: str) -> None:
     """Print a note of one line on stderr."""
     print(f"gpucast: note: {one_line(text)}", file=sys.stderr)
-
-
-def note_of(model: Forecaster) -> None:
-    """Which machine's cells the model was updated by, if it was."""
-    if model.machine_factors is not None:
-        note(f"{model.name}: {model.machine_factors.words}")
-
-
-def warn_of(model: Forecaster, n: Iterable[float] = (), gpus: Iterable[float] = ()) -> None:
-    """What one must know of forecasts for every n with every GPU count, on one line."""
-    import numpy as np
-
-    from gpucast.forecast.caveats import caveat
-
-    sizes, counts = list(n), list(gpus)
-    cells = np.array([(size, count) for size in sizes for count in counts]).reshape(-1, 2)
-    note_of(model)
-    text = caveat(model, cells[:, 0], cells[:, 1])
-    if text is not None:
-        warn(text)

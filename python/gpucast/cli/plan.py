@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from gpucast.cli import options, plan_tables
-from gpucast.cli.output import print_json, warn
+from gpucast.cli import options, plan_tables, remarks
+from gpucast.cli.output import print_json
 
 
 def command(
@@ -33,9 +33,12 @@ def command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", help="Also write the whole answer here, as JSON.", show_default=False),
+        typer.Option(
+            "-o", "--output", help="Also write the whole answer here, as JSON.", show_default=False
+        ),
     ] = None,
     force: options.Force = False,
+    explain: options.Explain = False,
     json: options.Json = False,
 ) -> None:
     """Fastest and cheapest GPU counts of jobs, native or remote; deadlines; how many jobs fit."""
@@ -57,5 +60,8 @@ def command(
         print_json(content)
     else:
         plan_tables.show(content)
-    for said in content["caveats"]:
-        warn(said["text"])
+    for model in {
+        machine.forecaster.name: machine.forecaster for machine in request.machines
+    }.values():
+        said = [each["text"] for each in content["caveats"] if each["model"] == model.name]
+        remarks.of_forecasts(model, said, explain=explain)

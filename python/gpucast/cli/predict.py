@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpucast.cli import options, predict_sharing
-from gpucast.cli.output import note_of, print_json, print_marked, warn
+from gpucast.cli import options, predict_sharing, remarks
+from gpucast.cli.output import print_json, print_marked
 from gpucast.cli.parsing import LARGEST_COUNT, counts, sizes
 from gpucast.errors import InputError
 from gpucast.util import JsonObject
@@ -58,10 +58,11 @@ def command(
             "--next", help="What to measure next, so that this answer becomes surer soonest."
         ),
     ] = False,
+    explain: options.Explain = False,
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
-    from gpucast.forecast.caveats import caveats, in_line
+    from gpucast.forecast.caveats import caveats
     from gpucast.model.files import load_model
     from gpucast.model.forecaster import outer
     from gpucast.model.intervals import Interval
@@ -122,10 +123,7 @@ def command(
         if next_cells:
             _print_next(answers)
     for each in answers:
-        note_of(each.model)
-        text = in_line(each.model, each.caveats)
-        if text is not None:
-            warn(text)
+        remarks.of_forecasts(each.model, each.caveats, explain=explain)
 
 
 def _next(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,16 @@ SecretFile = Annotated[
         show_default=False,
     ),
 ]
+
+
+class Transport(StrEnum):
+    """``GPUCAST_REMOTE_TRANSPORT``."""
+
+    auto = "auto"
+    socket = "socket"
+    shared_memory = "shared-memory"
+
+
 Plain = Annotated[
     bool,
     typer.Option("--plain", help="Without TLS, on networks that are trusted; both sides say so."),
@@ -43,11 +54,26 @@ def serve(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Of the first GPU; the next follow. 0: any.")
     ] = 9700,
+    socket_folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Listen at sockets gpu0, gpu1, ... in this folder instead: for clients of this "
+            "host, whose calls and copies go through shared memory.",
+            show_default=False,
+        ),
+    ] = None,
     secret_file: SecretFile = None,
     plain: Plain = False,
     max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
     max_memory: Annotated[
         str | None, typer.Option(help="GPU memory of a client (10GB, 512MiB).", show_default=False)
+    ] = None,
+    image_cache: Annotated[
+        str | None,
+        typer.Option(
+            help="Programs' GPU code that is kept for clients that run the same (256MiB; 0: none).",
+            show_default=False,
+        ),
     ] = None,
     fake: Annotated[
         bool,
@@ -72,9 +98,11 @@ def serve(
         words.append("--plain")
     if max_memory is not None:
         words += ["--max-memory", max_memory]
+    if image_cache is not None:
+        words += ["--image-cache", image_cache]
     if fake:
         note("a rehearsal: no GPU computes here, and what kernels should write is not written")
-    raise typer.Exit(run_servers(numbers, host, port, words, variables))
+    raise typer.Exit(run_servers(numbers, host, port, words, variables, socket_folder))
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -85,6 +113,14 @@ def run(
     ],
     secret_file: SecretFile = None,
     plain: Plain = False,
+    transport: Annotated[
+        Transport | None,
+        typer.Option(
+            help="What carries calls to servers at unix:/path: shared memory where both sides can "
+            "(auto), always, or never.",
+            show_default=False,
+        ),
+    ] = None,
     sync: Annotated[
         bool, typer.Option("--sync", help="Wait for the server in every call, as DS-CUDA did.")
     ] = False,
@@ -110,7 +146,13 @@ def run(
     from gpucast.remote.program import require_remote
 
     variables = environment(
-        gpus, secret_file=secret_file, plain=plain, sync=sync, channels=channels, counters=counters
+        gpus,
+        secret_file=secret_file,
+        plain=plain,
+        transport=transport.value if transport else None,
+        sync=sync,
+        channels=channels,
+        counters=counters,
     )
     for warning in require_remote(program, variables, client_folder() / CLIENT):
         warn(warning)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpucast.cli import options
+from gpucast.cli import options, remarks
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util.units import number, percent
@@ -43,6 +43,7 @@ def command(
         ),
     ] = None,
     interval: options.Interval = "now",
+    explain: options.Explain = False,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -67,9 +68,8 @@ def command(
         command=shlex.join(["gpucast", *sys.argv[1:]]) if sys.argv[1:2] == ["report"] else None,
     )
     files.write_text(output, written, force=force)
-    for shown in said["models"]:
-        if shown["caveat"] is not None:
-            warn(f"{shown['name']}: {shown['caveat']}")
+    for model, shown in zip(loaded, said["models"], strict=True):
+        remarks.of_forecasts(model, shown["caveats"], explain=explain)
     for text in dataset.warnings if dataset is not None else ():
         warn(text)
     if json:

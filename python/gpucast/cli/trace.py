@@ -68,14 +68,6 @@ def record(
             help="Record the GPUs' work all the time, not in a quarter of it (slows programs).",
         ),
     ] = False,
-    light: Annotated[
-        Literal["waits", "calls"] | None,
-        typer.Option(
-            help="Where the GPUs' work is not recorded: all calls (usual), or those in which the "
-            "host may wait (costs programs of many launches less).",
-            show_default=False,
-        ),
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
 ) -> None:
@@ -83,7 +75,7 @@ def record(
     from gpucast.measure.tracing import Limits
     from gpucast.measure.tracing import record as run
 
-    limits = Limits(after, seconds, calls, whole_graphs=graphs == "whole", light=light)
+    limits = Limits(after, seconds, calls, whole_graphs=graphs == "whole")
     if full:
         limits = replace(limits, phase=0.0)
     watcher = _Line(shown=not quiet and sys.stderr.isatty())

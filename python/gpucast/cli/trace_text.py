@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpucast.traces import phases
 from gpucast.traces.summary import GpuTime, OtherKind, Summary, WorkTime
 from gpucast.traces.trace import Trace
 from gpucast.traces.wait_summary import Wait
@@ -65,12 +64,6 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
         "trace is not in steps, but before or after them"
         for each in summaries
         if each.steps.gpu_share < FEW
-    ]
-    said += [
-        f"process {each.pid}: light phases do not tell steps, whose waits they hold alone: steps "
-        "are those of full phases, which recording makes longer (--light calls tells more)"
-        for each in summaries
-        if each.steps.light_seconds is None and phases.has_some_calls(trace.processes[each.process])
     ]
     said += [line for summary in summaries for line in _of_clocks(summary)]
     return said

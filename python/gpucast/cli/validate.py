@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gpucast.cli import options
-from gpucast.cli.output import print_json, print_marked, warn_of
+from gpucast.cli import options, remarks
+from gpucast.cli.output import print_json, print_marked
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.units import change, duration, number, percent
 
@@ -18,6 +18,7 @@ def command(
     data: options.Data,
     selection: StepSelection = ANY,
     interval: options.Interval = "now",
+    explain: options.Explain = False,
     json: options.Json = False,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
@@ -27,7 +28,7 @@ def command(
 
     loaded = load_model(model)
     result = validate(loaded, load(*data), selection, interval)
-    warn_of(loaded)
+    remarks.of_cells(loaded, explain=explain)
     if json:
         print_json(result)
         return

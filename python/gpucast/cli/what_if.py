@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from gpucast.cli import options
-from gpucast.cli.output import print_json, warn
+from gpucast.cli import options, remarks
+from gpucast.cli.output import print_json
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 from gpucast.util.units import quantity
@@ -91,6 +91,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    explain: options.Explain = False,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -117,7 +118,7 @@ def command(
                     field=name,
                 )
         asked = what_if_trace.Asked(
-            transfers or [], path, machine, network, range_name, from_name, n, json, force
+            transfers or [], path, machine, network, range_name, from_name, n, explain, json, force
         )
         if len(models) == 1 and output is None:
             what_if_trace.answer(model, asked, map_to=map_to)
@@ -152,8 +153,9 @@ def command(
     )
     result = what_if(given, load(*transfers), path, machine=machine, memory=memory, launch=launch)
     result.save(output, force=force)
-    for text in result.warnings:
-        warn(text)
+    # What the fit of the model has to say, it said.
+    known = () if explain else given.warnings
+    remarks.of_fit([text for text in result.warnings if text not in known], explain=explain)
     if json:
         print_json(result.content)
         return

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from gpucast.cli import remarks
 from gpucast.cli.figure_files import check_figure
-from gpucast.cli.output import print_json, warn
+from gpucast.cli.output import print_json
 from gpucast.errors import InputError
 from gpucast.replay.causes import Cause
 from gpucast.replay.forecast import TraceForecast
@@ -39,6 +40,7 @@ class Asked:
     range_name: str | None
     from_name: str | None
     size: float | None
+    explain: bool
     json: bool
     force: bool
 
@@ -79,8 +81,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
     trace = read(file)
     steps = find_steps(trace, asked.range_name)
     found = trace_on_path(trace, data, path, steps=steps, **how)
-    for text in found.warnings:
-        warn(text)
+    remarks.of_fit(found.warnings, explain=asked.explain)
     answered = content(found)
     if map_to is not None:
         from gpucast.plots import network_map as figure
@@ -125,8 +126,7 @@ def write_model(
     check_stated(options)
     found = path_model(names, data, path, options=options, machine=asked.machine, network=network)
     found.model.save(output, force=asked.force)
-    for text in found.model.warnings:
-        warn(text)
+    remarks.of_fit(found.model.warnings, explain=asked.explain)
     if asked.json:
         cells = [
             {

@@ -9,8 +9,9 @@ def bundled_files() -> dict[str, Path]:
     """Files of the bundled datasets by name, sorted by name."""
     found: dict[str, Path] = {}
     for folder in data_folders():
-        for file in folder.glob("*/*.jsonl"):
-            found.setdefault(file.stem, file)
+        # As in the source tree, and as installed (cmake/GpucastInstall.cmake).
+        for file in (*folder.glob("*/*.jsonl"), *folder.glob("*/*.jsonl.gz")):
+            found.setdefault(file.name.partition(".jsonl")[0], file)
     return dict(sorted(found.items()))
 
 

@@ -262,7 +262,7 @@ def merged(
             else:
                 first = machines[record.id]
                 said += _check_same(first, record, file, number)
-                machines[record.id] = _with_provenance_of(first, record)
+                machines[record.id] = _with_more_of(first, record)
     for entry, file, number in records:
         if entry.machine is not None and entry.machine not in machines:
             raise InputError(
@@ -298,7 +298,10 @@ def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[
     ]
     if not changed:
         return []
-    fields = ", ".join(changed)
+    fields = ", ".join(
+        f"{key} ({again.transport}, first {first.transport})" if key == "transport" else key
+        for key in changed
+    )
     return [f"{name}:{number}: machine {again.id!r} now differs in {fields}; the first is kept"]
 
 
@@ -317,11 +320,14 @@ def same_gpus(first: list[Gpu] | None, again: list[Gpu] | None) -> bool:
     )
 
 
-def _with_provenance_of(first: Machine, again: Machine) -> Machine:
-    """The first description of a machine, with the sources and caveats of a later one as well."""
+def _with_more_of(first: Machine, again: Machine) -> Machine:
+    """The first description of a machine, with what a later one adds: sources, caveats, how remote
+    GPUs are reached."""
     caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
     changed: dict[str, object] = {}
+    if first.transport is None and again.transport is not None:
+        changed["transport"] = again.transport  # of the machine's remote paths, others state none
     if caveats != (first.caveats or []):
         changed["caveats"] = caveats
     if len(sources) > 1 or (sources and first.source is None):

@@ -8,9 +8,12 @@ record is an error. A byte-order mark and CRLF line ends are tolerated.
 from __future__ import annotations
 
 import difflib
+import gzip
+import io
 import json
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +23,7 @@ from pydantic import ValidationError
 
 from gpucast.data.records import KINDS, RECORD, SCHEMA, Machine, Note, Record
 from gpucast.errors import InputError
-from gpucast.util.files import read_bytes
+from gpucast.util.files import LARGEST_INPUT, read_bytes
 from gpucast.util.validation_errors import message_of, path_of, shown
 
 if TYPE_CHECKING:
@@ -48,12 +51,25 @@ class Lines:
 
 
 def read(path: PathLike) -> Lines:
-    """Read a file of records.
+    """Read a file of records; one that is called ``.gz``, as bundled ones are, is decompressed.
 
     Raises:
         InputError: the file cannot be read, holds no record, or has a line that is none.
     """
-    return parse(read_bytes(path), os.fspath(path))
+    name = os.fspath(path)
+    content = read_bytes(path)
+    return parse(_decompressed(content, name) if name.endswith(".gz") else content, name)
+
+
+def _decompressed(content: bytes, file: str) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(content)) as stream:
+            found = stream.read(LARGEST_INPUT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"is no whole gzip file ({error})", file=file) from None
+    if len(found) > LARGEST_INPUT:
+        raise InputError(f"holds more than {LARGEST_INPUT >> 20} MiB", file=file)
+    return found
 
 
 def parse(content: bytes, file: str) -> Lines:

@@ -38,6 +38,7 @@ from gpucast.data.vocabulary import (
     Route,
     Schedule,
     TransferMethod,
+    Transport,
 )
 from gpucast.data.workload import Workload
 
@@ -211,6 +212,11 @@ class Machine(_Record):
     gpus: list[Gpu] | None = None
     driver: Text | None = None
     runtime: Text | None = None
+    transport: Transport | None = Field(
+        None,
+        description="what carries calls to remote GPUs: tls: encrypted; plain: in the clear; shm: "
+        "memory that client and server share; absent: none are remote, or it is not known",
+    )
     topology: FreeObject | None = None
     tool: Tool | None = None
     started: Moment | None = Field(None, description="UTC, ISO 8601 with Z")

@@ -171,11 +171,29 @@ def only(records: Sequence[Entry], field: str, name: str) -> Any:
     if len(values) > 1:
         option = f"--{field} or --no-{field}" if isinstance(values[0], bool) else f"--{field}"
         raise InputError(
-            f"there are several: {listed(field, values)}; choose one with {option}",
+            f"there are several: {listed(field, values)}; choose one with {option}"
+            + _example(records),
             file=name,
             field=field,
         )
     return values[0] if values else None
+
+
+def _example(records: Sequence[Entry]) -> str:
+    """The options that choose the first record's series, where one alone does not."""
+    steps = [record for record in records if record.kind == "step"]
+    if not steps:
+        return ""
+    told = [field for field in FIELDS if len(distinct(steps, field)) > 1]
+    # A machine's id is of one path.
+    told = [field for field in told if field != "path" or "machine" not in told]
+    first = {field: stated(steps[0], field) for field in told}
+    words = [
+        f"--{word(field, value)}" if isinstance(value, bool) else f"--{field} {value}"
+        for field, value in first.items()
+        if value is not None and field not in LABELS
+    ]
+    return f"; one series: {' '.join(words)}" if len(words) > 1 else ""
 
 
 def case_says_nothing(records: Iterable[Entry]) -> bool:

@@ -10,17 +10,20 @@ from typing import Any
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Measurement, Skeleton, Step
 from gpucast.data.selection import KIND, word
+from gpucast.util.gpu_shares import share_text
 from gpucast.util.units import duration
 
 KINDS: dict[str, str] = {
     "step": "steps",
+    "shared_step": "shared_steps",
     "transfer": "transfers",
     "launch": "launches",
     "overlap": "overlaps",
     "skeleton": "skeletons",
     "host_memory": "host_memory",
 }
-"""Kinds of measurement and the dataset's attribute that lists them."""
+"""Kinds of measurement and the dataset's attribute that lists them; steps of several instances on
+the same GPUs are counted apart."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class Group:
         records, samples: how many.
         sizes: least and greatest n (steps), bytes (transfers), bytes to each GPU (skeletons) or
             count (launches), or None.
-        gpus: GPU counts measured, sorted; of steps and skeletons.
+        gpus: GPU counts measured, sorted, as options have them (1/2: two instances on one); of
+            steps and skeletons.
         fastest, slowest: smallest and largest median of a record, s.
     """
 
@@ -40,7 +44,7 @@ class Group:
     records: int
     samples: int
     sizes: list[float] | None
-    gpus: tuple[int, ...]
+    gpus: tuple[str, ...]
     fastest: float
     slowest: float
 
@@ -58,13 +62,14 @@ def counts(data: Dataset) -> dict[str, dict[str, int]]:
 
 def overview(data: Dataset) -> dict[str, Any]:
     """A dataset in one row: machines, paths, counts and ranges."""
+    steps = [*data.steps, *data.shared_steps]
     return {
         "what": data.title(),
         "machines": list(data.machines),
         "paths": data.paths(),
         "counts": counts(data) | ({"note": {"records": len(data.notes)}} if data.notes else {}),
-        "n": _range([step.n for step in data.steps]),
-        "gpus": _range([step.gpus for step in data.steps]),
+        "n": _range([step.n for step in steps]),
+        "gpus": _range([step.gpus for step in steps]),
         "bytes": _range([transfer.bytes for transfer in data.transfers]),
     }
 
@@ -80,13 +85,22 @@ def groups(records: Sequence[Measurement]) -> list[Group]:
 def series(record: Measurement) -> dict[str, str]:
     """What names a record's series: everything but its size and its samples."""
     named = {"machine": record.machine}
-    for name in _SERIES[record.kind]:
+    for name in _SERIES[record.kind] + (("mps",) if _is_shared(record) else ()):
         value = _MADE[name](record) if name in _MADE else getattr(record, name)
         if value is not None:
             named[name] = word(name, value)
         elif not isinstance(record, Step):
             named[name] = "-"
     return named
+
+
+def gpus_of(record: Step | Skeleton) -> str:
+    """The GPUs of each instance, as options have them: ``2``, ``1/4``."""
+    return share_text(record.gpus, record.instances or 1 if isinstance(record, Step) else 1)
+
+
+def _is_shared(record: Measurement) -> bool:
+    return isinstance(record, Step) and record.is_shared
 
 
 _SERIES: dict[str, tuple[str, ...]] = {
@@ -126,13 +140,17 @@ def _group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
     sizes = [
         value for record in members if isinstance(value := getattr(record, size), (int, float))
     ]
-    gpus = sorted({record.gpus for record in members if isinstance(record, (Step, Skeleton))})
+    counted = {
+        gpus_of(record): record.gpus / (record.instances or 1 if isinstance(record, Step) else 1)
+        for record in members
+        if isinstance(record, (Step, Skeleton))
+    }
     return Group(
         named,
         len(members),
         sum(len(record.seconds) for record in members),
         _range(sizes),
-        tuple(gpus),
+        tuple(sorted(counted, key=counted.__getitem__)),
         min(medians),
         max(medians),
     )

@@ -19,8 +19,12 @@ RecordKind = Literal[
     "note",
 ]
 """What a record holds."""
-Path = Literal["host", "native", "remote", "remote-sync"]
+Path = Literal["host", "native", "remote", "remote-sync", "remote-shm"]
 """How GPUs are reached; records may name a path of the user's own instead."""
+Transport = Literal["tls", "plain", "shm"]
+"""What carries calls to remote GPUs. tls: encrypted; plain: in the clear; shm: memory that client
+and server share.
+"""
 Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
 """How a step of the mini-app moves data."""
 Memory = Literal[

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpucast import demo
-from gpucast.demo import h200, live, published
+from gpucast.demo import live, other_program, remote_gpus
 from gpucast.errors import GpucastError
 
 
@@ -23,11 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder: Path = parser.parse_args(arguments).output
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        h200.native_or_remote(folder)
-        h200.how_many(folder)
-        published.peer_against_staged(folder)
-        published.native_against_remote(folder)
-        live.this_machine(folder)
+        print(f"$ cd {folder}")
+        with contextlib.chdir(folder):
+            other_program.how_many_gpus()
+            remote_gpus.native_or_remote()
+            live.this_machine()
     except GpucastError as error:
         print(f"gpucast: error: {error}", file=sys.stderr)
         return error.exit_status

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpucast.data.loading import load
 from gpucast.demo.shell import command, heading, save
+from gpucast.measure import doctor
 from gpucast.model.files import load_model
 from gpucast.plots import steps
 from gpucast.plots.step_series import series_of
@@ -17,28 +18,30 @@ MOST_THREADS = 4
 SERIES = ("--schedules", "star-serial", "--kernels", "tuned")
 
 
-def this_machine(folder: Path) -> None:
+def this_machine() -> None:
     """Transfers and steps within a budget; larger sizes forecast, then measured."""
     threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
     counts = "1" if threads == 1 else f"1-{threads}"
-    heading(f"8  This machine, live: {counts} CPU threads that act as GPUs")
-    print("No GPU is needed: gpucast measure runs its two programs on the CPU, within 12 seconds.")
-    data, unseen = folder / "live.jsonl", folder / "live-unseen.jsonl"
+    heading(f"3  This machine, now: {counts} CPU threads that act as GPUs, measured for 12 seconds")
+    cpus = doctor.processors()
+    if cpus.state != "good":
+        print(f"CPUs: {cpus.found}: {cpus.advice}; forecasts of them are worth less.")
+    data, unseen = Path("live.jsonl"), Path("live-unseen.jsonl")
     for file in (data, unseen):
         file.unlink(missing_ok=True)  # gpucast measure would go on with it
-    here = ("measure", "--paths", "host", "--gpus", counts, *SERIES)
-    command(*here, "--n", "512,1000,1728,2744,4096", "--budget", "12s", "-o", str(data))
-    model = folder / "live.json"
-    command("fit", str(data), "-o", str(model), "--force")
-
-    heading("9  Are larger systems as forecast? And how many threads should they get?")
+    here = ("measure", "--paths", "host", "--gpus", counts, *SERIES, "--quiet")
+    command(*here, "--n", "512..4096:5", "--budget", "12s", "-o", str(data), only="host", last=1)
+    command("fit", str(data), "-o", "live.json", "--force", only="error of")
+    print("Are larger systems as forecast? And how many threads should they get?")
     command(
         *(*here, "--n", "5832,8000", "--no-transfers", "--cell-time", "0.5s"),
         *("-o", str(unseen)),
+        only="host",
+        last=1,
     )
-    command("validate", str(model), str(unseen))
-    command("predict", str(model), "-n", "64,1000,8000,100000", "--gpus", counts, "--best")
-    series = series_of(load(str(data), str(unseen)), [load_model(model)])
+    command("validate", "live.json", str(unseen), only="error: ")
+    command("predict", "live.json", "-n", "1000,8000,100000", "--gpus", counts, "--best")
+    series = series_of(load(str(data), str(unseen)), [load_model("live.json")])
     title = "gpucast-mdapp on this machine's CPU threads"
     figure = steps.step_times(series, range(1, threads + 1), title, span=(256, 20000))
-    save(figure, folder / "live-step-time.png")
+    save(figure, "live-step-time.png")

@@ -17,28 +17,31 @@ from gpucast.plots import style
 
 def heading(text: str) -> None:
     """A title of a part."""
-    print(f"\n{text}\n{'=' * len(text)}")
+    print(f"\n== {text} ==")
 
 
-def command(*arguments: str, only: str | None = None) -> None:
+def command(*arguments: str, only: str = "", first: int = 0, last: int = 0) -> None:
     """Show a command line, run it as the shell would, and stop the demo if it fails.
 
-    ``only``: show the lines of its answer that begin so, as ``grep`` would.
+    ``only``, ``first``, ``last``: show the lines of its answer that begin so, the first or the last
+    of them, as ``grep``, ``head`` and ``tail`` would. Empty lines are left out.
     """
-    shown = f"$ gpucast {shlex.join(arguments)}"
-    print(f"\n{shown}" if only is None else f"\n{shown} | grep '^{only}'", flush=True)
+    pipe = f" | grep '^{only}'" * bool(only)
+    pipe += f" | head -{first}" * bool(first) + f" | tail -{last}" * bool(last)
+    print(f"$ gpucast {shlex.join(arguments)}{pipe}", flush=True)
     answer = io.StringIO()
-    with contextlib.redirect_stdout(sys.stdout if only is None else answer):
+    with contextlib.redirect_stdout(answer):
         status = run(arguments)
-    for line in answer.getvalue().splitlines():
-        if only is not None and line.startswith(only):
+    lines = [line for line in answer.getvalue().splitlines() if line.startswith(only)]
+    for line in lines[: first or None][-last:]:
+        if line:
             print(line)
     sys.stdout.flush()
     if status != 0:
         raise GpucastError(f"gpucast {arguments[0]} ended with exit status {status}")
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, name: str) -> None:
     """Write a plot and say so."""
-    style.save(figure, path, force=True)
-    print(f"wrote {path}")
+    style.save(figure, Path(name), force=True)
+    print(f"wrote {name}")

@@ -20,6 +20,7 @@ from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.joint import DRAWS
+from gpucast.util.devices import GPU, Device
 from gpucast.util.units import duration, number, percent
 
 T = TypeVar("T", float, int)
@@ -79,8 +80,9 @@ class Answer:
     Attributes:
         question: as asked.
         sure: whether it is sure enough.
-        open: of best counts the average cost of a wrong one, of forecasts the half-width, relative;
-            of the n or cell of which it is largest. None: the model cannot say.
+        open: of best counts by how much they are slower than the fastest on average, of forecasts
+            the half-width, relative; of the n or cell of which it is largest. None: the model has
+            no answer.
         probability: of a best count, least over n.
         text: in words.
     """
@@ -96,18 +98,23 @@ class Answer:
         return asdict(self)
 
 
-def answer(model: Forecaster | None, question: Question, why_not: str = "") -> Answer:
-    """What the model says; ``question`` names n and GPU counts. ``why_not``: there is no model."""
+def answer(
+    model: Forecaster | None, question: Question, why_not: str = "", device: Device = GPU
+) -> Answer:
+    """What the model says; ``question`` names n and GPU counts. ``why_not``: there is no model;
+    ``device``: what these counts count."""
     if model is None or not model.draw_count:
         why = why_not or "how sure the fit is nobody knows"
         return Answer(question.text, False, f"no answer yet: {why}")
     try:
-        return (_best if question.kind == "best" else _forecast)(model, question)
+        if question.kind == "best":
+            return _best(model, question, device)
+        return _forecast(model, question)
     except InputError as error:  # a GPU count whose communication the data cannot know
         return Answer(question.text, False, f"no answer yet: {error.message}")
 
 
-def _best(model: Forecaster, question: Question) -> Answer:
+def _best(model: Forecaster, question: Question, device: Device) -> Answer:
     counts = sorted(set(question.gpus))
     found = model.best_counts(question.n, counts)
     times = model.draws(*outer(question.n, counts), DRAWS).reshape(DRAWS, -1, len(counts))
@@ -119,11 +126,11 @@ def _best(model: Forecaster, question: Question) -> Answer:
         sure.append(share >= question.surely or regret <= question.within)
         regrets.append(regret)
         shares.append(share)
-        gpus = f"{best['gpus']} GPU{'s' * (best['gpus'] > 1)}"
         which = f"n={number(best['n'])}: " if len(found) > 1 else ""
-        said.append(f"{which}{gpus}, {_in_percent(share)} sure")
+        said.append(f"{which}{device.counted(best['gpus'])}, {_in_percent(share)} sure")
     largest = max(regrets)
-    text = f"{_listed(said)}; a wrong count costs {percent(largest)}"
+    cost = ", on average" if len(found) == 1 else "; on average at most"
+    text = f"{_listed(said)}{cost} {percent(largest)} slower than the fastest"
     return Answer(question.text, all(sure), text, largest, min(shares))
 
 

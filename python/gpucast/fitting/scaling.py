@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Step
 from gpucast.data.selection import distinct
+from gpucast.fitting.lone_form import name_with
 from gpucast.fitting.parts import parts_of
 from gpucast.fitting.problem import Problem
 from gpucast.model import lone_count
@@ -119,13 +120,16 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         )
         for terms, growth, overlap, deviates, coefficients, weight in found.components
     ]
-    weights = _weights(found)
+    counts = set(cells.gpus.tolist())
+    lone = int(counts.pop()) if traced and len(counts) == 1 else None
+    names = [name_with(each, lone) for each in found.forms]
+    weights = _weights(found, names)
     chosen = max(weights, key=lambda name: weights[name])
     about = problem.selection
     steps = problem.steps
     return ScalingModel(
         name=about.program or problem.path,
-        parameters=_parameters(found, chosen),
+        parameters=_parameters(found, names, chosen),
         quality=quality,
         candidates=[
             Tried(model=name, cv_error=None, weight=weight)
@@ -263,23 +267,26 @@ def _within(samples: Mapping[tuple[float, int], list[float]]) -> float | None:
     return float(np.sqrt(np.median(squares / chdtri(freedom, 0.5))))
 
 
-def _weights(found: _core.Scaling) -> dict[str, float]:
-    """The share that each form has in forecasts, largest first."""
+def _weights(found: _core.Scaling, names: Sequence[str]) -> dict[str, float]:
+    """The share that each form has in forecasts, largest first; ``names``: of each component."""
     weights: dict[str, float] = defaultdict(float)
-    for name, component in zip(found.forms, found.components, strict=True):
+    for name, component in zip(names, found.components, strict=True):
         weights[name] += component[-1]
-    return dict(sorted(weights.items(), key=lambda item: -item[1]))
+    rounded = {name: min(1.0, weight) for name, weight in weights.items()}
+    return dict(sorted(rounded.items(), key=lambda item: -item[1]))
 
 
-def _parameters(found: _core.Scaling, form: str) -> dict[str, Parameter]:
+def _parameters(found: _core.Scaling, names: Sequence[str], form: str) -> dict[str, Parameter]:
     """The coefficients of the most plausible form, by its heaviest component."""
-    candidates = [i for i, name in enumerate(found.forms) if name == form]
+    candidates = [i for i, name in enumerate(names) if name == form]
     at = max(candidates, key=lambda i: float(found.components[i][-1]))
     terms, _, _, _, coefficients, _ = found.components[at]
     result = {}
     errors = found.log_errors(at)
     # Beyond the terms' coefficients may stand the power of the work.
     for name, value, error in zip(terms, coefficients, errors, strict=False):
+        if name not in form.partition(", ")[0].split(" + "):
+            continue
         known = bool(error < _KNOWN)
         result[f"t_{name}"] = Parameter(
             value=value,

@@ -1,10 +1,11 @@
 """What instances of a program on one GPU cost one another, from cells with one and with several.
 
 The form is that of ``model/sharing.h``: b, the share of a step alone in which the GPU works, s,
-what turns cost, and 1/q, how far instances wait for one another. The log odds of b are a line in
-ln n: a larger system fills the GPU better. Cells that were measured, how busy the GPU was, and what
-is known of such numbers beforehand together give draws of all four by importance sampling; what two
-instances leave open stays open in them.
+what turns cost in proportion to it, 1/q, how far instances wait for one another, and c and h,
+seconds a step whatever its work. The log odds of b are a line in ln n: a larger system fills the
+GPU better. Cells that were measured, how busy the GPU was, and what is known of such numbers
+beforehand together give draws of all six by importance sampling; what two instances leave open
+stays open in them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,9 @@ from gpucast.model.sharing import ratios
 
 DRAWS = 400
 
-MISFIT = 0.03
+MISFIT = 0.05
 """The form is off by so much (relative, sd), whatever the numbers."""
 
-BUSY_SD = (0.4, 0.25)
-"""Of the log odds of a share that was read while programs ran, start and end included: of what all
-sizes have in common, and of each."""
 
 OTHER_THING = (0.15, 4.0, 1.0)
 """Probability that what was read is not what instances wait for (they may wait for memory, copies,
@@ -42,6 +40,40 @@ SLOPE = (0.3, 0.5)
 SWITCHING = (0.05, 1.2)
 """Median of s, and sd of its logarithm."""
 
+
+@dataclass(frozen=True)
+class _Prior:
+    """What is known of a way of sharing before it is measured.
+
+    Attributes:
+        turning, crowding: medians of c and h, relative to the geometric mean of steps alone, and
+            sds of their logarithms.
+        busy: sds of the log odds of b about those that were read while programs ran, start and end
+            included: of what all sizes have in common, and of each.
+    """
+
+    turning: tuple[float, float]
+    crowding: tuple[float, float]
+    busy: tuple[float, float]
+
+
+_TURNS = _Prior((0.03, 2.0), (0.01, 1.5), (0.4, 0.25))
+"""Processes on a GPU: it is one's or another's."""
+
+_SERVICE = _Prior((0.003, 1.5), (0.05, 1.5), (0.5, 0.3))
+"""Under the Multi-Process Service: requests go through one more process."""
+
+_LEAST_FILLED = 0.3
+_FILLED = 0.6
+"""Of the time in which kernels run, the share that counts where kernels of several run together as
+if each were alone, and where nobody knows."""
+
+_TOLD_APART = 0.03
+"""Readings that differ by less tell nothing."""
+
+_CORES = _Prior((0.003, 1.5), (0.01, 1.5), (0.4, 0.25))
+"""Processor cores: they change programs in microseconds."""
+
 ODDS_SD = 1.8
 """Of the log odds of b before anything is known: nearly even from 0 to 1."""
 
@@ -52,8 +84,9 @@ _PRIOR_FREEDOM = 2.0
 _VISIT_SD = 0.03
 """Of ln of a visit's ratio, where there is one visit only."""
 
+_NUMBERS = 6
 _POINTS = 2**13
-_ROUNDS = 4
+_ROUNDS = 6
 _FREEDOM = 10.0
 _WIDER = 1.5
 _FROM_PRIOR = 0.2
@@ -61,16 +94,23 @@ _FROM_PRIOR = 0.2
 
 @dataclass(frozen=True)
 class _Cells:
-    """Cells with several instances: n, instances at once, ln of the ratio to one alone, its
-    variance; and of sizes whose use is known the log odds."""
+    """Cells with several instances: n, instances at once, a step alone (s), ln of the ratio to it,
+    its variance; and of sizes whose use is known the log odds."""
 
     n: Array
     instances: Array
+    alone: Array
     log_ratio: Array
     variance: Array
     busy_n: Array
     busy_odds: Array
     reference: float
+    prior: _Prior
+
+    @property
+    def typical(self) -> float:
+        """A step alone (s), geometric mean."""
+        return float(np.exp(np.mean(np.log(self.alone))))
 
 
 def fit_sharing(model: Forecaster, problem: Problem) -> list[Sharing] | None:
@@ -100,12 +140,15 @@ def fit_sharing(model: Forecaster, problem: Problem) -> list[Sharing] | None:
 
 
 def seconds_of(step: Step) -> float:
-    """The step time of its instances: together they are as fast as if each took it (s)."""
+    """The step time of its instances: together they are as fast as if each took it (s).
+
+    By means: steps of those who wait for a slice of time are few and long.
+    """
     instances = step.instances or 1
     count, rest = divmod(len(step.seconds), instances)
     if rest:
-        return float(np.median(step.seconds))
-    each = np.median(np.reshape(step.seconds, (instances, count)), axis=1)
+        return float(np.mean(step.seconds))
+    each = np.mean(np.reshape(step.seconds, (instances, count)), axis=1)
     return float(instances / np.sum(1 / each))
 
 
@@ -132,41 +175,83 @@ def _cells(
     busy: dict[float, list[float]] = defaultdict(list)
     for i, step in enumerate(alone):
         one[step.n][-i if step.visit is None else step.visit.number] = np.log(seconds_of(step))
-        # Under the service kernels of several run together: being busy does not mean being full.
-        if step.busy is not None and not mps:
+        if step.busy is not None:
             busy[step.n].append(step.busy)
-    several: dict[tuple[float, int], list[tuple[float, float]]] = defaultdict(list)
+    several: dict[tuple[float, int], list[tuple[float, float, float]]] = defaultdict(list)
     for step in shared:
         effective = _effective(step)
         assert effective is not None  # others were left out
         base = _alone(model, one[step.n], step)
-        several[step.n, step.instances or 1].append((effective, np.log(seconds_of(step)) - base))
-    visits = [np.array([log for _, log in each]) for each in several.values()]
+        several[step.n, step.instances or 1].append(
+            (effective, np.log(seconds_of(step)) - base, base)
+        )
+    visits = [np.array([log for _, log, _ in each]) for each in several.values()]
     square = sum(float(np.sum((each - np.mean(each)) ** 2)) for each in visits)
     freedom = sum(each.size - 1 for each in visits)
     prior = _PRIOR_FREEDOM * _VISIT_SD**2
     variance = (square + prior) / (freedom + _PRIOR_FREEDOM)
     rows = []
-    for (n, _), each in several.items():
-        at_once, logs = np.array(each).T
+    ratio_of = {}
+    for (n, k), each in several.items():
+        at_once, logs, base = np.array(each).T
+        ratio_of[n, k] = float(np.exp(np.median(logs)))
         # Of a time of one alone that is forecast nobody knows more than the model.
         of_base = 0.0 if one[n] else model.noise.between_cells**2 + _VISIT_SD**2
         spread = of_base + variance / logs.size + MISFIT**2
-        rows.append((n, float(np.mean(at_once)), float(np.median(logs)), spread))
-    n, instances, ratio, spread = np.array(rows).T
-    known = {size: float(np.clip(np.median(each), 0.005, 0.995)) for size, each in busy.items()}
+        alone_seconds = float(np.exp(np.median(base)))
+        rows.append((n, float(np.mean(at_once)), alone_seconds, float(np.median(logs)), spread))
+    n, instances, seconds, ratio, spread = np.array(rows).T
+    on_cores = all(step.path == "host" for step in shared)
+    known = {size: float(np.median(each)) for size, each in busy.items()}
+    if mps:
+        read: dict[float, list[tuple[int, float, float]]] = defaultdict(list)
+        for (size, k), value in _read_together(shared).items():
+            read[size].append((k, ratio_of[size, k], value))
+        known = {size: share * _filled(share, read[size]) for size, share in known.items()}
+    known = {size: float(np.clip(each, 0.005, 0.995)) for size, each in known.items()}
     return (
         _Cells(
             n=n,
             instances=instances,
+            alone=seconds,
             log_ratio=ratio,
             variance=spread,
             busy_n=np.array(list(known), dtype=np.float64),
             busy_odds=np.asarray(logit(np.array(list(known.values()), dtype=np.float64))),
             reference=float(np.exp(np.mean(np.log(np.unique(n))))),
+            prior=_SERVICE if mps else _CORES if on_cores else _TURNS,
         ),
         float(np.hypot(np.sqrt(variance), MISFIT)),
     )
+
+
+def _read_together(shared: list[Step]) -> dict[tuple[float, int], float]:
+    """How busy the GPU was with several instances, by n and their number."""
+    read: dict[tuple[float, int], list[float]] = defaultdict(list)
+    for step in shared:
+        if step.busy is not None:
+            read[step.n, step.instances or 1].append(step.busy)
+    return {cell: float(np.median(each)) for cell, each in read.items()}
+
+
+def _filled(alone: float, together: list[tuple[int, float, float]]) -> float:
+    """How much of the time in which kernels of one instance run keeps the others' from running.
+
+    The driver tells in which share of time any kernel ran. Kernels that run together as if each
+    were alone overlap by chance, and 1 - (1 - u)^k of the time one is there; those that wait for
+    one another follow each other, and it is k u. What was read lies between.
+
+    Args:
+        alone: share of time in which kernels of one instance run.
+        together: instances, T_k / T_1, and the share that was read.
+    """
+    told = []
+    for instances, ratio, read in together:
+        own = alone / ratio
+        apart, after = 1 - (1 - own) ** instances, min(1.0, instances * own)
+        if after - apart > _TOLD_APART:
+            told.append(float(np.clip((read - apart) / (after - apart), 0, 1)))
+    return _LEAST_FILLED + (1 - _LEAST_FILLED) * float(np.mean(told)) if told else _FILLED
 
 
 def _alone(model: Forecaster, visits: dict[int, float], step: Step) -> float:
@@ -181,7 +266,7 @@ def _alone(model: Forecaster, visits: dict[int, float], step: Step) -> float:
 
 def _fitted(cells: _Cells, scatter: float, *, mps: bool) -> Sharing:
     draws = _posterior(cells)
-    odds, slope, switching, waiting = _natural(draws)
+    odds, slope, switching, waiting, turning, crowding = _natural(cells, draws)
     return Sharing(
         mps=mps,
         reference=cells.reference,
@@ -193,23 +278,30 @@ def _fitted(cells: _Cells, scatter: float, *, mps: bool) -> Sharing:
         slope=slope.tolist(),
         switching=switching.tolist(),
         waiting=waiting.tolist(),
+        turning=turning.tolist(),
+        crowding=crowding.tolist(),
     )
 
 
-def _natural(deviates: Array) -> tuple[Array, Array, Array, Array]:
-    """Log odds of b, their slope, s and 1/q of standard normal deviates, (draws, 4)."""
+def _natural(cells: _Cells, deviates: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """Log odds of b, their slope, s, 1/q, c and h (s) of standard normal deviates, (draws, 6)."""
     from scipy.special import ndtr
+
+    def positive(median: float, sd: float, deviate: Array) -> Array:
+        return np.asarray(median * np.exp(np.clip(sd * deviate, -10, 10)), dtype=np.float64)
 
     odds = np.clip(ODDS_SD * deviates[:, 0], -30, 30)
     slope = SLOPE[0] + SLOPE[1] * deviates[:, 1]
-    switching = SWITCHING[0] * np.exp(np.clip(SWITCHING[1] * deviates[:, 2], -10, 10))
-    return odds, slope, switching, np.asarray(ndtr(deviates[:, 3]))
+    switching = positive(*SWITCHING, deviates[:, 2])
+    turning = cells.typical * positive(*cells.prior.turning, deviates[:, 4])
+    crowding = cells.typical * positive(*cells.prior.crowding, deviates[:, 5])
+    return odds, slope, switching, np.asarray(ndtr(deviates[:, 3])), turning, crowding
 
 
 def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
     """Of each draw; up to a constant. Student's t: now and then a cell is disturbed."""
-    odds, slope, switching, waiting = _natural(deviates)
-    found = ratios(cells.n, cells.instances, cells.reference, odds, slope, switching, waiting)
+    odds, slope, *others = _natural(cells, deviates)
+    found = ratios(cells.n, cells.instances, cells.alone, cells.reference, odds, slope, *others)
     off = (np.log(found) - cells.log_ratio) ** 2 / cells.variance
     log = -(_FREEDOM + 1) / 2 * np.log1p(off / _FREEDOM).sum(axis=1)
     if cells.busy_n.size:
@@ -217,7 +309,8 @@ def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
         off = cells.busy_odds - odds[:, np.newaxis] - slope[:, np.newaxis] * along
         doubt, *wide = OTHER_THING
         log = log + np.logaddexp(
-            np.log1p(-doubt) + _log_density(off, *BUSY_SD), np.log(doubt) + _log_density(off, *wide)
+            np.log1p(-doubt) + _log_density(off, *cells.prior.busy),
+            np.log(doubt) + _log_density(off, *wide),
         )
     return np.asarray(log, dtype=np.float64)
 
@@ -234,16 +327,16 @@ def _log_density(off: Array, common: float, each: float) -> Array:
 
 
 def _posterior(cells: _Cells) -> Array:
-    """Draws of the deviates, all alike probable, (DRAWS, 4).
+    """Draws of the deviates, all alike probable, (DRAWS, 6).
 
     Importance sampling from a normal distribution that is fitted to the draws of the round before,
     mixed with the prior so that no part of it is missed.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        points = qmc.Sobol(5, seed=1).random(_POINTS)
-    normal = ndtri(np.clip(points[:, :4], 1e-9, 1 - 1e-9))
-    prior = multivariate_normal(np.zeros(4), np.eye(4))
+        points = qmc.Sobol(_NUMBERS + 1, seed=1).random(_POINTS)
+    normal = ndtri(np.clip(points[:, :_NUMBERS], 1e-9, 1 - 1e-9))
+    prior = multivariate_normal(np.zeros(_NUMBERS), np.eye(_NUMBERS))
     draws, log_density = normal, prior.logpdf(normal)
     weights = np.empty(0)
     for _ in range(_ROUNDS):
@@ -251,10 +344,10 @@ def _posterior(cells: _Cells) -> Array:
         weights = np.exp(log - log.max())
         weights /= weights.sum()
         mean = weights @ draws
-        covariance = _WIDER * np.cov(draws.T, aweights=weights) + 1e-4 * np.eye(4)
+        covariance = _WIDER * np.cov(draws.T, aweights=weights) + 1e-4 * np.eye(_NUMBERS)
         before = draws, weights
         fitted = multivariate_normal(mean, covariance)
-        own = points[:, 4] < _FROM_PRIOR
+        own = points[:, _NUMBERS] < _FROM_PRIOR
         moved = mean + normal @ np.linalg.cholesky(covariance).T
         draws = np.where(own[:, np.newaxis], normal, moved)
         log_density = np.logaddexp(

@@ -38,20 +38,13 @@ def caveats(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None = 
     return [text for _, text in ranked]
 
 
-def caveat(model: Forecaster, n: Array, gpus: Array) -> str | None:
-    """The worst of them in a line, and how many more there are; None where there is nothing.
+def in_line(name: str, texts: Sequence[str]) -> str:
+    """The first of some caveats of a model, and how many more there are.
 
     What else the fit warned of, it said itself, and a report says again.
     """
-    return in_line(model, caveats(model, n, gpus))
-
-
-def in_line(model: Forecaster, texts: Sequence[str]) -> str | None:
-    """The first of some caveats of a model, and how many more there are; None without any."""
-    if not texts:
-        return None
-    more = f" (and {len(texts) - 1} more: gpucast report)" if len(texts) > 1 else ""
-    return f"{model.name}: {texts[0]}{more}"
+    more = f" (and {len(texts) - 1} more: --explain)" if len(texts) > 1 else ""
+    return f"{name}: {texts[0]}{more}"
 
 
 def _ranked(

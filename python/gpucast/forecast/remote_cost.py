@@ -22,15 +22,22 @@ class Beside:
     Attributes:
         cells: sorted.
         first, second: medians of the measured steps (s).
-        expected: seconds of the second path, forecast without its steps.
+        forecasts: seconds of the second path, forecast without its steps, and the ends of the 90 %
+            interval of a measurement; three rows.
         base: the first path's, from the model that the forecast started from.
     """
 
     cells: list[Cell]
     first: NDArray[np.float64]
     second: NDArray[np.float64]
-    expected: NDArray[np.float64]
+    forecasts: NDArray[np.float64]
     base: NDArray[np.float64]
+
+    @property
+    def expected(self) -> NDArray[np.float64]:
+        """Seconds of the second path, forecast."""
+        middle: NDArray[np.float64] = self.forecasts[0]
+        return middle
 
     @property
     def extra(self) -> NDArray[np.float64]:
@@ -52,11 +59,6 @@ class Beside:
         at = np.array([i for i, cell in enumerate(self.cells) if cell[1] == gpus], dtype=np.intp)
         return np.array([float(self.cells[i][0]) for i in at]), at
 
-    def best(self, n: float, seconds: NDArray[np.float64]) -> tuple[int, float]:
-        """The GPU count that is fastest for n, and its time, by one of the arrays."""
-        at = min((i for i, cell in enumerate(self.cells) if cell[0] == n), key=lambda i: seconds[i])
-        return self.cells[at][1], float(seconds[at])
-
 
 def beside(
     first: Mapping[Cell, float],
@@ -67,11 +69,12 @@ def beside(
     """The cells that both have. ``model``: of the first path; ``forecast``: of the second."""
     cells = sorted(first.keys() & second.keys())
     n, gpus = [float(n) for n, _ in cells], [float(gpus) for _, gpus in cells]
+    found = forecast.forecasts(n, gpus)
     return Beside(
         cells,
         np.array([first[cell] for cell in cells]),
         np.array([second[cell] for cell in cells]),
-        forecast.forecasts(n, gpus).seconds,
+        np.array([found.seconds, found.low, found.high]),
         model.forecasts(n, gpus).seconds,
     )
 

@@ -23,6 +23,7 @@ from gpucast.measure.suite import Suite
 from gpucast.measure.until import answers_of, by_series, ended_by
 from gpucast.measure.work import PathReport, Watcher, Work
 from gpucast.model.fitted import Model
+from gpucast.util.devices import device
 
 VISITS = 6
 """Visits that a cell gets at most where a budget is shared out: their mean has 40 % of the noise of
@@ -54,7 +55,7 @@ class PathRun:
         self._unfitted: set[StepSelection] = set()
         self._lost = False  # the last cell failed: perhaps its device is lost
         self._reasons: set[tuple[StepSelection, str]] = set()
-        self.report = PathReport(self._path, self._machine)
+        self.report = PathReport(self._path, self._machine, device=device(self._path))
 
     def fit_of(self, series: StepSelection) -> Model | str:
         """The last fit of a series, or why there is none."""

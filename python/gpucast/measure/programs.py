@@ -6,15 +6,14 @@ import contextlib
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 from typing import Self
 
+from gpucast import installed
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.design.cells import MPI, Cell, Timing
@@ -31,13 +30,12 @@ class ProgramError(GpucastError):
 
 
 def find(name: str) -> str:
-    """A program: beside this Python, or in PATH.
+    """A program: as installed, or in PATH.
 
     Raises:
         GpucastError: it is in neither.
     """
-    beside = FilePath(sys.executable).with_name(name)
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    found = installed.program(name)
     if found is None:
         raise GpucastError(f"{name}: not there, neither beside {sys.executable} nor in PATH")
     return found
@@ -101,7 +99,13 @@ class Program:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         status = self._process.wait()
-        return status, self._said() or f"{self._name} ended with exit status {status}"
+        said = self._said()
+        if status == 127 and "libcudart" in said:  # the loader's words
+            said = (
+                f"{self._name} finds no CUDA runtime: pip install 'gpucast[measure]', or a CUDA 13 "
+                "toolkit"
+            )
+        return status, said or f"{self._name} ended with exit status {status}"
 
     def end(self) -> None:
         """End it, if it has not ended."""

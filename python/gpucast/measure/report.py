@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from gpucast.design.questions import Answer
 from gpucast.measure.work import PathReport
+from gpucast.util.devices import GPU, Device
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class AnswerReport:
         sure: whether it is sure enough.
         seconds_left: about what visits would take that make all questions to these steps sure; None
             where nobody knows, or none do.
-        gpu_hours_left: the same, of the GPUs that they have.
+        gpu_hours_left: the same, of the GPUs that they have; ``device``: what these are.
+        outlook: in words, what would make it sure, or what more visits would bring.
     """
 
     path: str
@@ -41,6 +43,8 @@ class AnswerReport:
     answer: Answer
     seconds_left: float | None = None
     gpu_hours_left: float | None = None
+    device: Device = GPU
+    outlook: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """JSON values."""
@@ -50,6 +54,7 @@ class AnswerReport:
             "series": self.series or None,
             "seconds_left": self.seconds_left,
             "gpu_hours_left": self.gpu_hours_left,
+            "outlook": self.outlook,
         }
 
 
@@ -76,7 +81,7 @@ class Report:
             "failed": sum(path.failed for path in self.paths),
             "transfers": sum(path.transfers for path in self.paths),
             "notes": [note for path in self.paths for note in path.notes],
-            "paths": [vars(path) for path in self.paths],
+            "paths": [path.to_dict() for path in self.paths],
             "fits": [vars(each) for each in self.fits],
             "answers": [each.to_dict() for each in self.answers],
         }

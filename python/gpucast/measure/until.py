@@ -18,7 +18,8 @@ from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
 from gpucast.measure.report import AnswerReport
 from gpucast.model.forecaster import Forecaster
-from gpucast.util.units import long_duration, percent
+from gpucast.util.devices import GPU, Device, device
+from gpucast.util.units import long_duration
 
 LOOK_AHEAD = 40
 """Visits that are planned at most: what more would tell, the next fit knows better."""
@@ -50,12 +51,14 @@ class Plan:
         gains: of each, per second, relative to what is open.
         enough: visits that make all sure, as far as the model knows; None: these do not.
         open: what all of them leave of what is open, the largest share of any question.
+        shares: the same, of each question; None of one that they are not for.
     """
 
     order: list[Cell]
     gains: list[float]
     enough: list[Cell] | None
     open: float
+    shares: tuple[float | None, ...]
 
 
 class Until:
@@ -68,10 +71,11 @@ class Until:
         costs: Callable[[Cell], float],
         visits: Mapping[Cell, int],
         most: int,
+        device: Device = GPU,
     ) -> None:
         """
         Args:
-            cells: that may be visited, of one series.
+            cells: that may be visited, of one series; ``device``: what their GPU counts count.
             costs: of a visit; ``visits``: how many of each were made, kept up to date by the
                 caller; ``most``: visits of a cell at most.
         """
@@ -81,9 +85,11 @@ class Until:
         self._costs = costs
         self._visits = visits
         self._most = most
+        self._device = device
         self._visits_before = sum(visits.get(cell, 0) for cell in cells)
         self._sure_before = 0
         self._hopeless_before = 0
+        self._any_left = True
         self.answers = [answer(None, question, "nothing measured") for question in self._questions]
         self.plan: Plan | None = None
 
@@ -94,7 +100,10 @@ class Until:
             left: cells that may be visited again; ``why_not``: there is no model.
         """
         before = self.answers
-        self.answers = [answer(model, question, why_not) for question in self._questions]
+        self._any_left = bool(left)
+        self.answers = [
+            answer(model, question, why_not, self._device) for question in self._questions
+        ]
         self.plan = None
         if model is None or not self._started():
             return
@@ -134,19 +143,43 @@ class Until:
 
     def in_words(self, seconds: Callable[[Cell], float]) -> list[str]:
         """What is known of each question, and what it would take, a line a question."""
-        takes = self.seconds_left(seconds)
+        return [
+            f"{each.question}? {each.text}; {left}"
+            for each, left in zip(self.answers, self.outlooks(seconds), strict=True)
+        ]
+
+    def outlooks(self, seconds: Callable[[Cell], float]) -> list[str]:
+        """Of each question what it would take to be sure, or what visits would bring that are not
+        enough for that."""
         if self.reached:
-            left = "sure enough"
-        elif not self._started():
-            left = "too few cells yet to be sure"
-        elif takes is None or self.plan is None or self.plan.enough is None:
-            left = "what it takes is not known yet" if self.plan is None else _beyond(self.plan)
-        elif not self.plan.enough:
-            left = "seems sure enough"
-        else:
-            count = len(self.plan.enough)
-            left = f"about {count} visit{'s' * (count > 1)} more, {long_duration(takes)}"
-        return [f"{each.question}? {each.text}; {left}" for each in self.answers]
+            return ["sure enough"] * len(self.answers)
+        if not self._started():
+            return ["too few cells yet to be sure"] * len(self.answers)
+        takes, plan = self.seconds_left(seconds), self.plan
+        if plan is None and not self._any_left:
+            return ["all visits are made, --visits allows more"] * len(self.answers)
+        if plan is None:
+            return ["what it takes is not known yet"] * len(self.answers)
+        if takes is None or plan.enough is None:
+            return [self._beyond(i, plan) for i in range(len(self.answers))]
+        if not plan.enough:
+            return ["seems sure enough, which a second fit has to confirm"] * len(self.answers)
+        visits = _more_visits(len(plan.enough))
+        return [f"sure enough after about {visits}, {long_duration(takes)}"] * len(self.answers)
+
+    def _beyond(self, i: int, plan: Plan) -> str:
+        """What planned visits that do not make all sure bring for one question."""
+        question, said, share = self._questions[i], self.answers[i], plan.shares[i]
+        visits = _more_visits(len(plan.order))
+        if said.sure:
+            return "sure enough"
+        if share is None or said.open is None:
+            return "what it takes is not known yet"
+        if share > HOPELESS:
+            return f"{visits} of these cells would hardly make it surer, cells nearer to it may"
+        sign = "± " if question.kind == "forecast" else ""
+        after, enough = _in_percent(share * said.open), _in_percent(question.within)
+        return f"{visits} would bring it to about {sign}{after}, sure enough is {sign}{enough}"
 
     def _started(self) -> bool:
         """Whether there is a start design: of fewer cells a fit seems surer than it is."""
@@ -158,9 +191,10 @@ class Until:
             return None
         order: list[tuple[float, Cell]] = []
         needed: Counter[Cell] | None = Counter()
-        shares = []
+        shares: list[float | None] = []
         everything_sure = all(each.sure for each in self.answers)
         for question, said in zip(self._questions, self.answers, strict=True):
+            shares.append(None)
             if said.sure and not everything_sure:
                 continue
             fewer = OF_COUNTS if question.kind == "best" else 1
@@ -173,7 +207,7 @@ class Until:
             scale = found.before ** (1 if question.kind == "best" else 2)
             order += [(gain / scale, cell) for gain, cell in zip(found.gains, cells, strict=True)]
             remaining = [open_ / found.before for open_ in found.open]
-            shares.append(remaining[-1])
+            shares[-1] = remaining[-1]
             enough = _first_below(remaining, _wanted(question, said))
             if enough is None:
                 needed = None
@@ -187,7 +221,8 @@ class Until:
             ahead,
             [gain for gain, _ in order],
             None if needed is None else list(needed.elements()),
-            max(shares),
+            max(share for share in shares if share is not None),
+            tuple(shares),
         )
 
     def _advice(
@@ -206,8 +241,12 @@ class Until:
             return None
 
 
-def _beyond(plan: Plan) -> str:
-    return f"{len(plan.order)} visits more leave {percent(plan.open, 0)} of what is open"
+def _more_visits(count: int) -> str:
+    return "1 more visit" if count == 1 else f"{count} more visits"
+
+
+def _in_percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _fell(before: Answer, now: Answer) -> bool:
@@ -232,12 +271,19 @@ def by_series(
     costs: Callable[[Cell], float],
     visits: Mapping[Cell, int],
     most: int,
+    counted: Device | None = None,
 ) -> dict[StepSelection, Until]:
-    """The questions to each series of these cells; nothing where there are none."""
+    """The questions to each series of these cells; nothing where there are none.
+
+    ``counted``: what GPU counts count; None: what they do on the series' path.
+    """
     of: dict[StepSelection, list[Cell]] = {}
     for cell in cells if questions else ():
         of.setdefault(cell.series, []).append(cell)
-    return {series: Until(questions, own, costs, visits, most) for series, own in of.items()}
+    return {
+        series: Until(questions, own, costs, visits, most, counted or device(series.path))
+        for series, own in of.items()
+    }
 
 
 def ended_by(until: Mapping[StepSelection, Until]) -> Literal["sure", "unsure"] | None:
@@ -252,8 +298,10 @@ def answers_of(
     until: Mapping[StepSelection, Until],
     seconds: Callable[[Cell], float],
     gpu_hours: Callable[[Cell], float],
+    counted: Device | None = None,
 ) -> list[AnswerReport]:
-    """What is known in the end. ``seconds``: of a visit; ``gpu_hours``: of a second of it."""
+    """What is known in the end. ``seconds``: of a visit; ``gpu_hours``: of a second of it;
+    ``counted``: as of ``by_series``."""
     return [
         AnswerReport(
             path,
@@ -261,7 +309,9 @@ def answers_of(
             answered,
             each.seconds_left(seconds),
             each.seconds_left(lambda cell: seconds(cell) * gpu_hours(cell)),
+            counted or device(series.path),
+            outlook,
         )
         for series, each in until.items()
-        for answered in each.answers
+        for answered, outlook in zip(each.answers, each.outlooks(seconds), strict=True)
     ]

@@ -15,6 +15,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell, Choice, Timing
 from gpucast.design.questions import Question
 from gpucast.measure.paths import Path
+from gpucast.util.devices import GPU, Device
 
 Status = Literal["complete", "sure", "unsure", "budget", "ended", "failed"]
 
@@ -49,7 +50,8 @@ class PathReport:
             (used up); ended (before its end, see notes); failed (some cells).
         transfers: records of transfers, launches and host memory written now.
         measured, skipped, failed: cells; skipped are those that the file had.
-        gpu_hours: of a described program's runs; None where nobody counted them.
+        gpu_hours: of a described program's runs; None where nobody counted them; ``device``:
+            what its GPU counts count.
         notes: what the file's notes of this start say.
     """
 
@@ -62,6 +64,11 @@ class PathReport:
     failed: int = 0
     gpu_hours: float | None = None
     notes: list[str] = field(default_factory=list)
+    device: Device = GPU
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON values."""
+        return {**vars(self), "device": self.device.one}
 
 
 @dataclass(frozen=True)

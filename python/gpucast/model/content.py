@@ -380,7 +380,8 @@ class Sharing:
         n, instances, ratio: the cells fitted: step time over that of one alone.
         scatter: sd of ln of a measured ratio about the form's.
         busy: log odds of the share of a step in which the GPU works, a draw each; ``slope``: what
-            they gain with ln n; ``switching``, ``waiting``: the form's.
+            they gain with ln n; ``switching``, ``waiting``: the form's; ``turning``, ``crowding``:
+            the form's in seconds a step, of every size; empty: none.
     """
 
     mps: bool = False
@@ -393,11 +394,16 @@ class Sharing:
     slope: list[LogOdds]
     switching: list[NotNegative]
     waiting: list[Annotated[float, Bounds(least=0, most=1)]]
+    turning: list[NotNegative] = field(default_factory=list)
+    crowding: list[NotNegative] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not len(self.n) == len(self.instances) == len(self.ratio) >= 1:
             raise ValueError("cells that share a GPU have as many n as instances and ratios")
-        draws = {len(each) for each in (self.busy, self.slope, self.switching, self.waiting)}
+        self.turning = self.turning or [0.0] * len(self.busy)
+        self.crowding = self.crowding or [0.0] * len(self.busy)
+        drawn = (self.busy, self.slope, self.switching, self.waiting, self.turning, self.crowding)
+        draws = {len(each) for each in drawn}
         if len(draws) != 1 or draws == {0}:
             raise ValueError("draws of what sharing costs have as many values of each")
 

@@ -47,7 +47,7 @@ _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
 # seconds for each GPU.
 _SPIN, _WAKE, _GROWTH = 2e-3, 90e-6, 0.75
 _WAKE_LOG_SD = 0.4
-_SLEEPY = ("remote", "remote-sync")
+_SLEEPY = ("remote", "remote-sync", "remote-shm")
 _ONE_BY_ONE = ("star-serial", "star-serial-poll", "star-serial-hide", "star-async-turns")
 
 # Skeletons and steps of a GPU that is busy for this long cost what they cost without any work.

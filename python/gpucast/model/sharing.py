@@ -46,13 +46,22 @@ class SharedForecasts:
 def ratios(
     n: Array,
     instances: Array,
+    alone: Array,
     reference: float,
     odds: Array,
     slope: Array,
     switching: Array,
     waiting: Array,
+    turning: Array,
+    crowding: Array,
 ) -> Array:
-    """T_k / T_1 of cells (n and instances of one length) for each draw, (draws, cells)."""
+    """T_k / T_1 of cells for each draw, (draws, cells).
+
+    Args:
+        n, instances, alone: of the cells; T_1 in seconds.
+        reference: the n at which ``odds`` are.
+        odds, slope, switching, waiting, turning, crowding: of the draws (``content.Sharing``).
+    """
     busy = expit(odds[:, np.newaxis] + slope[:, np.newaxis] * np.log(n / reference))
     shape = busy.shape
 
@@ -60,15 +69,23 @@ def ratios(
         return np.ascontiguousarray(np.broadcast_to(values, shape)).ravel()
 
     found = _core.sharing_slowdowns(
-        flat(instances), flat(busy), flat(switching[:, np.newaxis]), flat(waiting[:, np.newaxis])
+        flat(instances),
+        flat(busy),
+        flat(switching[:, np.newaxis]),
+        flat(waiting[:, np.newaxis]),
+        flat(turning[:, np.newaxis] / alone),
+        flat(crowding[:, np.newaxis] / alone),
     )
     return np.asarray(found, dtype=np.float64).reshape(shape)
 
 
-def ratio_draws(sharing: Sharing, n: Array, instances: Array) -> Array:
+def ratio_draws(sharing: Sharing, n: Array, instances: Array, alone: Array) -> Array:
     """The same for the draws of a fit."""
-    values = (sharing.busy, sharing.slope, sharing.switching, sharing.waiting)
-    return ratios(n, instances, sharing.reference, *(np.array(each) for each in values))
+    values = (
+        sharing.busy, sharing.slope, sharing.switching, sharing.waiting, sharing.turning,
+        sharing.crowding,
+    )  # fmt: skip
+    return ratios(n, instances, alone, sharing.reference, *(np.array(each) for each in values))
 
 
 def sharing_of(model: Forecaster, *, mps: bool = False) -> Sharing:
@@ -105,7 +122,7 @@ def shared_forecasts(
     sharing = sharing_of(model, mps=mps)
     sizes, counts = checked_sizes(list(n)), np.array(instances, dtype=np.float64)
     alone = model.forecasts(sizes, np.ones(sizes.size), interval)
-    drawn = np.log(ratio_draws(sharing, sizes, counts))
+    drawn = np.log(ratio_draws(sharing, sizes, counts, alone.seconds))
     ratio = np.median(drawn, axis=0)
     # Draws of the form, each with quantiles of what scatters about it; the time of one alone is
     # known with an uncertainty of its own.

@@ -17,7 +17,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.loading import load
@@ -32,6 +31,8 @@ Draw = Callable[[], Figure]
 OWN_COLOUR = style.COLOURS[6]
 """A machine's own figures are black beside published ones in colour."""
 
+PUBLISHED = "published"
+"""Group id of points of the documents' values."""
 OWN_MARK: dict[str, Any] = {
     "marker": style.marker(2),
     "color": OWN_COLOUR,
@@ -228,39 +229,34 @@ def copies_over_networks(own: Dataset | None) -> Figure:
     return figure
 
 
-# --- bars ------------------------------------------------------------------------------------
+# --- points of kinds -------------------------------------------------------------------------
 
 
 def _beside(own: Dataset | None, name: str) -> list[Beside]:
     return [] if own is None else beside_documents(own, [name])
 
 
-def _bar(
-    axes: Axes, x: float, height: float, width: float, at: int, label: str | None = None
-) -> None:
-    axes.bar(
-        x,
-        height,
-        width,
-        color=style.COLOURS[at],
-        hatch=style.HATCHES[at],
-        edgecolor="white",
-        label=label,
-    )
+def _point(axes: Axes, x: float, height: float, at: int) -> None:
+    """A published value. No bar: on a logarithmic axis lengths mean nothing."""
+    axes.plot(
+        x, height, style.marker(at), mfc="white", mew=1.0, ms=5, color=style.COLOURS[at],
+        gid=PUBLISHED,
+    )  # fmt: skip
 
 
-def _bar_axes(axes: Axes, labels: Sequence[str], unit: str, places: Sequence[float] = ()) -> None:
+def _kinds_axes(axes: Axes, labels: Sequence[str], unit: str, places: Sequence[float] = ()) -> None:
     axes.set_xticks(places or range(len(labels)), labels)
     style.si_axis(axes.yaxis, unit)
     style.grid(axes)
     axes.grid(visible=False, axis="x")
 
 
-def _bar_key(figure: Figure, labels: Iterable[str], own: Dataset | None) -> None:
-    handles: list[Patch | Line2D] = [
-        Patch(fc=style.COLOURS[at], hatch=style.HATCHES[at], ec="white", label=label)
+def _kinds_key(figure: Figure, labels: Iterable[str], own: Dataset | None) -> None:
+    handles = [
+        Line2D([], [], marker=style.marker(at), ls="none", mfc="white", mew=1.0, ms=5,
+               color=style.COLOURS[at], label=label)
         for at, label in enumerate(labels)
-    ]
+    ]  # fmt: skip
     if own is not None:
         handles.append(Line2D([], [], label=own_name(own), **{**OWN_MARK, "mec": None, "ms": 5}))
     figure.legend(handles=handles, loc="outside right center")
@@ -287,19 +283,19 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
             way = ("h2d", "d2h").index(record.route)
             x = memories.index(record.memory) + 0.4 * way - 0.2
             seconds = statistics.median(record.seconds)
-            _bar(axes, x, record.bytes / seconds, 0.36, way)
+            _point(axes, x, record.bytes / seconds, way)
             for each in known:
                 published = (record.machine, seconds, record.bytes)
                 if (each.machine, each.published, each.bytes) == published:
                     axes.plot(x, each.bytes / each.own, **OWN_MARK)
         axes.set_yscale("log")
         axes.margins(x=0.1)
-        _bar_axes(axes, memories, "B/s")
+        _kinds_axes(axes, memories, "B/s")
         axes.set_title(title)
     low, high = row[0].get_ylim()
     row[0].set_ylim(min(low, 1e9), high * 1.3)
     row[0].set_ylabel("bandwidth")
-    _bar_key(figure, ("host to GPU", "GPU to host"), own)
+    _kinds_key(figure, ("host to GPU", "GPU to host"), own)
     return figure
 
 
@@ -325,7 +321,7 @@ def copies_at_once(own: Dataset | None) -> Figure:
         for record in records:
             seconds = statistics.median(record.seconds)
             rate = record.bytes / seconds
-            _bar(axes, x, rate, 0.8, at)
+            _point(axes, x, rate, at)
             if record.uncertainty:
                 axes.errorbar(x, rate, record.uncertainty * rate, color="black", lw=0.8)
             timed = f"{record.route} {record.from_}>{record.to} "
@@ -340,9 +336,9 @@ def copies_at_once(own: Dataset | None) -> Figure:
     axes.set_ylabel("bandwidth of each copy")
     if known:
         axes.set_yscale("log")
-        axes.set_ylim(bottom=1e9)
-    _bar_axes(axes, labels, "B/s", places)
-    _bar_key(figure, experiments, own)
+    axes.set_ylim(bottom=1e9 if known else 0)
+    _kinds_axes(axes, labels, "B/s", places)
+    _kinds_key(figure, experiments, own)
     return figure
 
 
@@ -372,13 +368,13 @@ def host_memory(own: Dataset | None) -> Figure:
                 continue
             at = list(patterns).index(record.pattern)
             x = memories.index(record.memory) + 0.27 * (at - 1)
-            _bar(axes, x, statistics.median(record.seconds), 0.25, at)
+            _point(axes, x, statistics.median(record.seconds), at)
             for each in known:
                 if each.what == f"{record.memory}, {patterns[record.pattern]}, {phase}":
                     axes.plot(x, each.own, **OWN_MARK)
         axes.set_yscale("log")
-        _bar_axes(axes, [each.replace("-", "-\n") for each in memories], "s")
+        _kinds_axes(axes, [each.replace("-", "-\n") for each in memories], "s")
         axes.set_title(words)
     row[0].set_ylabel("time")
-    _bar_key(figure, patterns.values(), own)
+    _kinds_key(figure, patterns.values(), own)
     return figure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.errors import InputError
-from gpucast.forecast.caveats import caveat
+from gpucast.forecast.caveats import caveats
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.scaling import ScalingModel
 from gpucast.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
@@ -135,12 +135,12 @@ def _plan_jobs(request: Request, content: JsonObject) -> None:
 
 
 def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[JsonObject]:
-    """What is to be known of the forecasts behind the options chosen, a line a model; of counts
-    that nothing is known of, also where they were not chosen."""
+    """What is to be known of the forecasts behind the options chosen, a model's worst first; of
+    counts that nothing is known of, also where they were not chosen."""
     n = np.array([float(job.n) for job in request.jobs])
     jobs = np.tile(np.arange(n.size), 3)
     options = np.concatenate([choices.fastest, choices.cheapest, choices.advised])
-    said: dict[str, str] = {}
+    said: dict[tuple[str, str], None] = {}
     for m, machine in enumerate(request.machines):
         its = table.machine[options] == m
         # What shares a GPU rests on the forecast of one that has it alone.
@@ -151,10 +151,9 @@ def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[Jso
         model = machine.forecaster
         if isinstance(model, ScalingModel) and model.lone_gpus is not None:
             cells = np.column_stack(outer(np.unique(n[jobs[its]]), machine.counts))
-        text = caveat(model, cells[:, 0], cells[:, 1])
-        if text is not None:
-            said.setdefault(model.name, text)
-    return [{"model": name, "text": text} for name, text in said.items()]
+        for text in caveats(model, cells[:, 0], cells[:, 1]):
+            said[model.name, text] = None
+    return [{"model": name, "text": text} for name, text in said]
 
 
 def _refuse_impossible(request: Request, table: OptionTable) -> None:

@@ -65,8 +65,8 @@ def with_shares(
     """
     sharing = sharing_of(model)
     assert sharing is not None  # others have no such options
-    at_sizes = np.median(_ratios(sharing, n, counts), axis=0)
-    drawn = _ratios(sharing, nodes, counts)
+    at_sizes = np.median(_ratios(model, sharing, n, counts), axis=0)
+    drawn = _ratios(model, sharing, nodes, counts)
     # Each replicate has a draw of its own; those of the fit are in no order.
     rows = np.random.default_rng(_SEED).integers(0, drawn.shape[0], of_one.ratios.shape[0])
     ratios = of_one.ratios * (drawn / np.median(drawn, axis=0))[rows]
@@ -89,7 +89,8 @@ def extrapolates(model: Forecaster, n: Array, counts: Array) -> NDArray[np.bool_
     return np.asarray(outside | (counts > 2 * np.ceil(sharing.most - 0.5)), dtype=np.bool_)
 
 
-def _ratios(sharing: Sharing, n: Array, counts: Array) -> Array:
+def _ratios(model: Forecaster, sharing: Sharing, n: Array, counts: Array) -> Array:
     """T_k / T_1, (draws, n, counts)."""
     size, count = np.repeat(n, counts.size), np.tile(counts, n.size)
-    return ratio_draws(sharing, size, count).reshape(-1, n.size, counts.size)
+    alone = np.repeat(model.seconds(n, np.ones(n.size)), counts.size)
+    return ratio_draws(sharing, size, count, alone).reshape(-1, n.size, counts.size)

@@ -27,7 +27,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.forecast.remote_cost import TENTH, Beside
+from gpucast.forecast.remote_cost import Beside
 from gpucast.model.forecaster import Forecaster, Forecasts, spaced
 from gpucast.plots import style
 from gpucast.plots.step_series import Point, Series
@@ -350,21 +350,28 @@ def extra_time(
 
 
 @style.styled
-def extra_cost(kinds: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: str) -> Figure:
-    """What another path costs beyond the first (%) against n, a line a GPU count, a panel each:
-    measured (points), and as it was forecast (dashed)."""
-    figure, grid_ = _panels(len(kinds), title, "Points: measured; dashed: forecast.")
-    for axes, (label, found) in zip(grid_, kinds, strict=True):
-        for at, count in enumerate(gpus):
-            n, rows = found.of_gpus(count)
-            axes.plot(n, 100 * found.extra[rows], style.marker(at), ls="-", mfc="white", mew=0.8,
-                      color=style.COLOURS[at])  # fmt: skip
-            axes.plot(n, 100 * found.expected_extra[rows], "--", lw=0.8, color=style.COLOURS[at])
-        axes.axhline(100 * TENTH, color="#999999", lw=1)
+def extra_cost(found: Beside, title: str, caption: str) -> Figure:
+    """What another path costs beyond the first (%) against n, a panel each GPU count: measured
+    (points), and as it was forecast, with 90 % intervals (line and band)."""
+    counts = sorted({gpus for _, gpus in found.cells})
+    figure, grid_ = style.panels(
+        -(-len(counts) // 2), 2, title, caption, height=1.75, sharex=True, sharey=True
+    )
+    flat = [axes for row in grid_ for axes in row]
+    for axes, count in zip(flat, counts, strict=False):
+        n, rows = found.of_gpus(count)
+        forecast = 100 * (found.forecasts[:, rows] / found.first[rows] - 1)
+        axes.fill_between(n, forecast[1], forecast[2], color=style.COLOURS[0],
+                          alpha=style.BAND_ALPHA, lw=0)  # fmt: skip
+        axes.plot(n, forecast[0], color=style.COLOURS[0])
+        axes.plot(n, 100 * found.extra[rows], "o", mfc="white", mew=0.8, color=style.COLOURS[1])
+        axes.axhline(0, color="black", lw=0.6)
         _extra_axes(axes)
-        axes.set_title(label)
-    grid_[0].set_ylabel("extra time of a step")
-    _key(figure, [(f"N = {count}", at) for at, count in enumerate(gpus)])
+        axes.set_title(f"{count} GPU" if count == 1 else f"{count} GPUs")
+        axes.set_xlabel("n, particles" if axes in flat[-2:] else "")
+        axes.set_ylabel("extra time of a step" if axes in flat[::2] else "")
+    for axes in flat[len(counts) :]:
+        axes.set_visible(False)
     return figure
 
 

@@ -7,14 +7,13 @@ runtime's name, before the one they were linked with.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gpucast import installed
 from gpucast.errors import GpucastError, InputError
 
 SERVER = "gpucast-gpu-server"
@@ -24,7 +23,7 @@ CLIENT = "libcudart.so.13"
 def client_folder() -> Path:
     """The folder of the client library: named by ``GPUCAST_REMOTE_LIB``, or as installed."""
     named = os.environ.get("GPUCAST_REMOTE_LIB")
-    folder = Path(named) if named else Path(sys.prefix) / "lib" / "gpucast-remote"
+    folder = Path(named) if named else installed.place("lib/gpucast-remote", CLIENT)
     if not (folder / CLIENT).exists():
         raise GpucastError(
             f"{folder / CLIENT}: not there: gpucast was built without remote GPUs "
@@ -34,9 +33,8 @@ def client_folder() -> Path:
 
 
 def server_program() -> Path:
-    """The server: beside this Python, or in PATH."""
-    beside = Path(sys.executable).with_name(SERVER)
-    found = beside if beside.exists() else shutil.which(SERVER)
+    """The server: as installed, or in PATH."""
+    found = installed.program(SERVER)
     if found is None:
         raise GpucastError(f"{SERVER}: not there: gpucast was built without remote GPUs")
     return Path(found)
@@ -47,6 +45,7 @@ def environment(
     *,
     secret_file: Path | None = None,
     plain: bool = False,
+    transport: str | None = None,
     sync: bool = False,
     channels: int | None = None,
     counters: str | None = None,
@@ -54,7 +53,8 @@ def environment(
 ) -> dict[str, str]:
     """What a program needs to find the GPUs ``host:port,...`` instead of this machine's.
 
-    ``plain``: without TLS, with servers that were started so.
+    ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
+    where the address is unix:/path and both sides can), socket, or shared-memory.
     """
     before = os.environ if base is None else base
     libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
@@ -62,6 +62,7 @@ def environment(
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),
         "GPUCAST_REMOTE": gpus,
         "GPUCAST_REMOTE_PLAIN": "1" if plain else None,
+        "GPUCAST_REMOTE_TRANSPORT": transport,
         "GPUCAST_REMOTE_SYNC": "1" if sync else None,
         "GPUCAST_REMOTE_SECRET_FILE": secret_file,
         "GPUCAST_REMOTE_CHANNELS": channels,
@@ -119,8 +120,11 @@ def serve(
     port: int,
     options: Sequence[str],
     variables: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> int:
-    """Run one server a GPU, on ports from ``port``, until SIGTERM or SIGINT; its exit status.
+    """Run one server a GPU until SIGTERM or SIGINT; its exit status.
+
+    They listen on ports from ``port``, or at sockets gpu0, gpu1, ... in a folder.
 
     If one of them ends, the others are ended too, and all if this process is killed.
     """
@@ -133,7 +137,7 @@ def serve(
     }
     try:
         for k, gpu in enumerate(gpus):
-            listen = _listen(host, port + k if port else 0)
+            listen = f"unix:{folder}/gpu{gpu}" if folder else _listen(host, port + k if port else 0)
             words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
             running.append(subprocess.Popen([program, *words, *options], env=variables))
         while not stop.wait(0.1):

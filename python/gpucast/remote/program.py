@@ -18,11 +18,11 @@ from gpucast.errors import InputError
 from gpucast.remote import elf
 
 RUNTIME = "libcudart.so."
-SERVED = "13"
-"""Version of the CUDA runtime whose place the client takes."""
+SERVED = ("13", "12")
+"""Versions of the CUDA runtime whose place the client takes: a library for each, side by side."""
 
 RELINK = (
-    f"link it with the shared runtime of CUDA {SERVED}: nvcc -cudart shared, or "
+    f"link it with the shared runtime of CUDA {' or '.join(SERVED)}: nvcc -cudart shared, or "
     "CUDA_RUNTIME_LIBRARY Shared in CMake"
 )
 
@@ -62,7 +62,7 @@ def look(program: str, variables: Mapping[str, str], client: Path) -> Findings:
     Args:
         program: its name, looked up in PATH.
         variables: the environment it is to get.
-        client: the client library.
+        client: a client library; those of other versions lie beside it.
     """
     found = shutil.which(program, path=variables.get("PATH"))
     try:
@@ -82,7 +82,7 @@ def look(program: str, variables: Mapping[str, str], client: Path) -> Findings:
 
 def _runtime_of(own: elf.ElfFile) -> str | None:
     versions = _versions(own)
-    if versions and SERVED not in versions:
+    if versions and versions[0] not in SERVED:
         return f"was linked with the runtime of CUDA {versions[0]}; {RELINK}"
     if not versions and _own(own):
         return f"brings a CUDA runtime of its own (linked statically); {RELINK}"
@@ -101,8 +101,10 @@ def _versions(file: elf.ElfFile) -> list[str]:
 
 def _another(own: elf.ElfFile, libraries: Mapping[str, Path], client: Path) -> str | None:
     """Where the loader would take another runtime than the client."""
-    path = libraries.get(RUNTIME + SERVED)
-    if path is None or os.path.samefile(path, client):
+    names = [RUNTIME + each for each in _versions(own)]
+    name = names[0] if names else client.name
+    path, client = libraries.get(name), client.with_name(name)
+    if path is None or (client.exists() and os.path.samefile(path, client)):
         return None
     first = f"its RPATH {own.rpath}" if own.rpath else "the loader"
     return (
@@ -117,7 +119,7 @@ def _part(path: Path) -> str | None:
     except (OSError, elf.NoElfError):
         return None
     versions = _versions(file)
-    if versions and SERVED not in versions:
+    if versions and versions[0] not in SERVED:
         return f"{path.name} was linked with the runtime of CUDA {versions[0]}: not remote"
     if file.has_gpu_code and _own(file):
         return f"{path.name} brings a CUDA runtime of its own, and sees no remote GPU"

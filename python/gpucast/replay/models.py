@@ -35,7 +35,6 @@ from gpucast.fitting.selection import pose
 from gpucast.model.content import Domain, FittedSteps, Source
 from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import SimulatedCell, SimulatedSteps
-from gpucast.replay.agreement import MANY_TIMES, repeats, said_of_repeats, shape_of
 from gpucast.replay.forecast import KERNELS, draws_of
 from gpucast.replay.network import Network
 from gpucast.replay.parts import parts_on
@@ -46,9 +45,11 @@ from gpucast.replay.skeletons import step_costs
 from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.replay.what_if import said_of, traced_programs
 from gpucast.replay.workload import Traced, workload_of
+from gpucast.traces.agreement import repeats, said_of_repeats, shape_of, unlike
+from gpucast.traces.finding_steps import find_steps
 from gpucast.traces.parts import StepParts
 from gpucast.traces.reading import read
-from gpucast.traces.records import LOST, record_of
+from gpucast.traces.records import LOST, labels_of, record_of
 
 BEYOND = (4.0, 16.0, 64.0)
 """Times the largest traced size, to which workloads are followed; below the least, not the last."""
@@ -57,7 +58,6 @@ SCALED = 0.05
 studies/trace_models.py."""
 DRAWS = 60
 """Of the path's costs: their standard deviation to a tenth."""
-_ALIKE = ("program", "case", "schedule", "kernel", "memory")
 PLAIN = Options()
 """Traces say everything themselves."""
 LEAST_SD = 0.05
@@ -148,16 +148,18 @@ def path_model(
             few cells.
     """
     costs = step_costs(data, path, machine=machine, network=network)
-    read_traces = []
+    read_traces, shapes = [], []
     refused: dict[str, None] = {}
     for number, file in enumerate(files):
         if any(os.path.realpath(file) == os.path.realpath(other) for other in files[:number]):
             raise InputError("is given twice; its cell would count twice", file=file)
         trace = read(file)
-        programs = traced_programs(trace, options.range_name)
-        read_traces.append((file, programs, record_of(trace, file, options)))
+        steps = find_steps(trace, options.range_name)
+        programs = traced_programs(trace, steps=steps)
+        record = record_of(trace, steps, file, options)
+        read_traces.append((file, programs, record))
+        shapes.append(shape_of(trace, steps, file, record.gpus))
         refused.update(dict.fromkeys(refused_calls(trace, programs)))
-    shapes = [shape_of(file, step.gpus, programs) for file, programs, step in read_traces]
     _one_program([step for *_, step in read_traces], ", ".join(files))
     times = repeats(shapes) if options.range_name is None else [1] * len(shapes)
     cells = [
@@ -229,11 +231,11 @@ def fitted(
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(each.record(path) for each in everything)])
     model = fit_scaling(pose(records), look_ahead=False)
-    unlike = _unlike(cells)
-    doubts = [*([in_words(refused, path)] if refused else []), *unlike]
+    parts = unlike([each.share * each.traced.launches / each.step.gpus for each in cells])
+    doubts = [*([in_words(refused, path)] if refused else []), *parts]
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
-    said_of_cells |= dict.fromkeys(unlike)
+    said_of_cells |= dict.fromkeys(parts)
     found = replace(
         model,
         name=f"{model.name} on {path}",
@@ -265,20 +267,8 @@ def fitted(
     return PathModel(found, tuple(cells), refused)
 
 
-def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
-    """Whether steps of some traces may be parts of steps of others."""
-    launches = [each.share * each.traced.launches / each.step.gpus for each in cells]
-    if max(launches) < MANY_TIMES * min(launches):
-        return []
-    return [
-        f"a step launches {min(launches):.3g} to {max(launches):.3g} kernels a GPU: if what "
-        "repeats is a part of the program's step in some traces, or several, name the step by "
-        "--range"
-    ]
-
-
 def _one_program(steps: Sequence[Step], name: str) -> None:
-    labels = {tuple(getattr(each, name) for name in _ALIKE) for each in steps}
+    labels = {labels_of(each) for each in steps}
     if len(labels) > 1:
         said = "; ".join(" ".join(filter(None, each)) for each in sorted(labels, key=str))
         raise InputError(f"traces of several programs or cases: {said}", file=name)

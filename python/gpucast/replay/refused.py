@@ -1,8 +1,7 @@
 """What a traced program calls that gpucast's remote GPUs refuse: it would not run on them.
 
-``FORWARDED`` are the entry points that remote/src/client/api_*.cpp define; every other one of the
-runtime returns cudaErrorNotSupported (api_unsupported.cpp), and the driver's own are not replaced.
-A test holds the list against these sources.
+The calls that they do are listed in ``remote_calls``, which is made of the client's sources; every
+other one of the runtime returns an error, and the driver's own are not replaced.
 """
 
 from __future__ import annotations
@@ -14,42 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpucast.replay.program import CallProgram
+from gpucast.replay.remote_calls import SUPPORTED
 from gpucast.traces.trace import Trace
 
 MOST_NAMED = 3
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 
 _DRIVER = re.compile("cu[A-Z]")
-
-_NAMES = """
-    CreateChannelDesc
-    DeviceCanAccessPeer DeviceDisablePeerAccess DeviceEnablePeerAccess DeviceGetAttribute
-    DeviceGetByPCIBusId DeviceGetCacheConfig DeviceGetP2PAttribute DeviceGetPCIBusId
-    DeviceGetStreamPriorityRange DeviceReset DeviceSetCacheConfig DeviceSynchronize
-    DriverGetVersion
-    EventCreate EventCreateWithFlags EventDestroy EventElapsedTime EventQuery EventRecord
-    EventRecordWithFlags EventSynchronize
-    Free FreeAsync FreeHost
-    FuncGetAttributes FuncGetName FuncGetParamInfo FuncSetAttribute FuncSetCacheConfig
-    GetDevice GetDeviceCount GetDeviceFlags GetDeviceProperties GetErrorName GetErrorString
-    GetKernel GetLastError GetSymbolAddress GetSymbolSize
-    HostAlloc HostGetDevicePointer HostGetFlags HostRegister HostUnregister
-    InitDevice
-    LaunchCooperativeKernel LaunchKernel LaunchKernelExC
-    Malloc MallocAsync MallocHost MallocPitch
-    MemGetInfo Memcpy Memcpy2D Memcpy2DAsync MemcpyAsync MemcpyFromSymbol MemcpyFromSymbolAsync
-    MemcpyPeer MemcpyPeerAsync MemcpyToSymbol MemcpyToSymbolAsync Memset Memset2D Memset2DAsync
-    MemsetAsync
-    OccupancyMaxActiveBlocksPerMultiprocessor OccupancyMaxActiveBlocksPerMultiprocessorWithFlags
-    PeekAtLastError PointerGetAttributes ProfilerStart ProfilerStop
-    RuntimeGetVersion
-    SetDevice SetDeviceFlags
-    StreamCreate StreamCreateWithFlags StreamCreateWithPriority StreamDestroy StreamGetDevice
-    StreamGetFlags StreamGetId StreamGetPriority StreamIsCapturing StreamQuery StreamSynchronize
-    StreamWaitEvent
-"""
-
-FORWARDED = frozenset("cuda" + name for name in _NAMES.split())
 
 
 def refused_calls(trace: Trace, programs: Sequence[CallProgram]) -> tuple[str, ...]:
@@ -63,7 +33,7 @@ def refused_calls(trace: Trace, programs: Sequence[CallProgram]) -> tuple[str, .
         calls = process.calls["name"].to_numpy()
         for number, count in zip(*np.unique(calls, return_counts=True), strict=True):
             name = _VERSION.sub("", process.name_of(int(number)))
-            if name.startswith("cuda") and name not in FORWARDED:
+            if name.startswith("cuda") and name not in SUPPORTED:
                 counts[name] += int(count)
     for program in programs:
         for number, count in zip(*np.unique(program.name, return_counts=True), strict=True):

@@ -1,7 +1,6 @@
 """What recording a program cost, taken off its calls.
 
-How, depends on what the recording holds: light phases with some calls and their times, light phases
-that tell only how long steps take, or a run without a recorder.
+How, depends on what the recording holds: light phases, or a run without a recorder.
 """
 
 from __future__ import annotations
@@ -13,16 +12,15 @@ from numpy.typing import NDArray
 
 from gpucast.replay.asked import Asked
 from gpucast.replay.program import CallProgram, Operation
-from gpucast.replay.step_times import median_seconds, native_seconds
-from gpucast.replay.undisturbed import (
+from gpucast.replay.shorter_calls import (
     HALVINGS,
     MOST,
     calls_shorter,
     delays_behind,
     delays_shorter,
     longest,
-    undisturbed,
 )
+from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.traces import phases, tables
 from gpucast.traces.native_step import NativeSteps, light_steps, note
 from gpucast.traces.steps import ProcessSteps
@@ -61,9 +59,7 @@ def as_natively(
     graphs = _by_node(process, asked)
     said = _slowed(process, steps) if native.light is not None else []
     program = replace(program, warnings=(*program.warnings, *said))
-    if phases.has_some_calls(process):
-        program = _by_steps_alone(program, steps, native, graphs)
-    elif native.light is not None:
+    if native.light is not None:
         program = _towards(program, _light_costs(program, process), native.light)
         program = _graphs_shorter(program, graphs, native.light)
         program = _untraced(_without_notes(program), native.median)
@@ -95,38 +91,21 @@ def _by_node(process: Process, asked: Asked) -> NDArray[np.bool_]:
 
 
 def _graphs_shorter(
-    program: CallProgram, graphs: NDArray[np.bool_], untraced: float, *, calls: bool = False
+    program: CallProgram, graphs: NDArray[np.bool_], untraced: float
 ) -> CallProgram:
     """With graphs that take the GPU by so much less that a step is as long as without a recorder.
 
     For a record of each node its graph runs node by node: a hundred kernels took 124 us so, and
-    less than 60 us otherwise (H200, CUDA 13.0). ``calls``: launches are shorter by as much, too.
+    less than 60 us otherwise (H200, CUDA 13.0).
     """
     if not graphs.any():
         return program
 
     def shorter(share: float) -> CallProgram:
         left = np.where(graphs, 1 - share, 1.0)
-        cost = program.cost * left if calls else program.cost
-        return replace(program, seconds=program.seconds * left, cost=cost)
+        return replace(program, seconds=program.seconds * left)
 
     return longest(shorter, 1 - LEAST_OF_GRAPH, untraced)
-
-
-def _by_steps_alone(
-    program: CallProgram, steps: ProcessSteps, native: NativeSteps, graphs: NDArray[np.bool_]
-) -> CallProgram:
-    """Without what recording cost, where light phases hold no calls but waits."""
-    if not native.alone:
-        if light_steps(steps) is not None:
-            return program
-        said = (
-            "light phases do not tell how long steps take, whose waits they hold alone: steps "
-            "are as long as recorded"
-        )
-        return replace(program, warnings=(*program.warnings, said))
-    program = _graphs_shorter(program, graphs, native.median, calls=True)
-    return undisturbed(program, native.median)
 
 
 def _without_notes(program: CallProgram) -> CallProgram:

@@ -213,6 +213,7 @@ def _model(
     content = model.content
     cells = _cells(model, data, interval)
     drawn = [curves.curve(model, int(count), n, interval) for count in counts]
+    said = caveats(model, *outer(n, counts[counts <= most]))
     return {
         "name": model.name,
         "updated": None if model.machine_factors is None else model.machine_factors.words,
@@ -242,7 +243,8 @@ def _model(
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts, interval),
         "cells": cells,
-        "caveat": _caveat(model, n, counts[counts <= most]),
+        "caveat": next(iter(said), None),
+        "caveats": said,
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
         **_terms(model),
@@ -264,12 +266,6 @@ def _model(
 def _averages(model: Forecaster) -> bool:
     """Whether forecasts are averages over several forms."""
     return not isinstance(model, Model) or model.mixture is not None
-
-
-def _caveat(model: Forecaster, n: Array, counts: Array) -> str | None:
-    """The worst that is to be known of the cells that the page shows."""
-    found = caveats(model, *outer(n, counts))
-    return found[0] if found else None
 
 
 def _terms(model: Forecaster) -> JsonObject:

@@ -81,8 +81,8 @@ def usual(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
 
 
 def light_steps(steps: ProcessSteps) -> NDArray[np.bool_] | None:
-    """Typical steps of the usual kind of which calls alone were recorded, or some; None where they
-    are too few."""
+    """Typical steps of the usual kind of which calls alone were recorded; None where they are too
+    few."""
     own = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
     return own if np.count_nonzero(own) >= FEWEST_LIGHT else None
 
@@ -103,8 +103,6 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
     count = np.count_nonzero(own)
     waited = float((end - start)[there & waits].sum()) / 1e9
     working = 1 - min(1.0, waited / float(steps.seconds[own].sum()))
-    if phases.has_some_calls(process):
-        working = 1.0  # what is noted waits
     held, others = (np.count_nonzero(there & kind) / count for kind in (waits, ~waits))
     return min(each * (held + working * others), 0.5 * float(np.median(steps.seconds[own])))
 

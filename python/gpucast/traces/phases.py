@@ -1,4 +1,4 @@
-"""Phases of a recording: full ones, and light ones in which calls alone were recorded, or some.
+"""Phases of a recording: full ones, and light ones in which calls alone were recorded.
 
 A record of a kernel or copy costs the program more than one of a call. What takes its time in a
 light phase takes it nearly as without a recorder; what the GPUs did is told by full ones.
@@ -17,8 +17,8 @@ LIGHT: Final = 0
 FULL: Final = 1
 LACKING: Final = 2
 """In the table alone: meant to be full, but without records of kernels."""
-WAITS: Final = 3
-"""In the table alone: a light one that holds only calls in which the host may wait."""
+KNOWN: Final = (LIGHT, FULL, LACKING)
+"""Kinds that a table may have."""
 BETWEEN: Final = -1
 """Not wholly in one phase, as the recorder switched; or in one that is neither full nor light."""
 
@@ -26,11 +26,6 @@ BETWEEN: Final = -1
 def has_light(process: Process) -> bool:
     """Whether the work of some calls was not recorded."""
     return bool((process.phases["full"] != FULL).any())
-
-
-def has_some_calls(process: Process) -> bool:
-    """Whether light phases hold only some of the calls."""
-    return bool((process.phases["full"] == WAITS).any())
 
 
 def of_spans(
@@ -43,6 +38,5 @@ def of_spans(
     begins, ends = phases["start_ns"].to_numpy(), phases["end_ns"].to_numpy()
     at = np.searchsorted(begins, start_ns, side="right") - 1
     within = (at >= 0) & (end_ns <= ends[at])
-    kinds = phases["full"].to_numpy()[at]
-    kinds = np.where(kinds == WAITS, LIGHT, kinds.astype(np.int8))
+    kinds = phases["full"].to_numpy()[at].astype(np.int8)
     return np.where(within & (kinds != LACKING), kinds, BETWEEN).astype(np.int8)

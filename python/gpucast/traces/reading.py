@@ -20,7 +20,7 @@ import pandas as pd
 from gpucast.errors import InputError, from_os_error
 from gpucast.traces import kineto, nsys
 from gpucast.traces.missing_work import checked_phases, without_shared_numbers
-from gpucast.traces.phases import WAITS
+from gpucast.traces.phases import KNOWN
 from gpucast.traces.streams import Place, names_of, rows_of
 from gpucast.traces.tables import COLUMNS, SCHEMA, frame
 from gpucast.traces.trace import Process, RunDescription, Trace
@@ -39,7 +39,6 @@ class _Phase:
 
     start_ns: int
     full: bool
-    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def read(path: PathLike) -> Trace:
         if head.startswith(_ZIP):
             with zipfile.ZipFile(path) as archive:
                 return _trace(_archive(archive, name))
-    except (zipfile.BadZipFile, zlib.error, EOFError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):  # of a version to come
         raise InputError("is a zip archive that is cut off or damaged", file=path) from None
     except OSError as error:
         raise from_os_error(error, path) from error
@@ -118,7 +117,7 @@ def is_trace(path: PathLike) -> bool:
         if head.startswith(_ZIP):
             with zipfile.ZipFile(path) as archive:
                 return _RUN in archive.namelist()
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, NotImplementedError):
         # Cut off: what is wrong is for ``read`` to say. The first file's name is there.
         return _RUN.encode() in head
     except OSError:
@@ -191,6 +190,7 @@ def _process(files: _Files, folder: str) -> Process:
             rows = timed.sort_values("start_ns", kind="stable", ignore_index=True)
         tables[table] = rows
         cut += [table] * ended
+    _check_kinds(tables["phases"], Place(files.file, f"{folder}/phases.arrows"))
     tables["phases"] = _with_open_phase(tables["phases"], described.phase, tables["calls"])
     stream = f"{folder}/names.arrows"
     names: dict[int, str] = {}
@@ -208,6 +208,17 @@ def _process(files: _Files, folder: str) -> Process:
     return replace(process, phases=phases, lacking_phases=lacking)
 
 
+def _check_kinds(phases: pd.DataFrame, place: Place) -> None:
+    """Whose work and calls a phase lacks is not known where its kind is not."""
+    unknown = sorted(set(phases["full"].tolist()) - set(KNOWN))
+    if unknown:
+        raise place.error(
+            f"has phases of kind {unknown[0]}, where this gpucast knows 0, 1 and 2: record the "
+            "program again with it",
+            "full",
+        )
+
+
 def _with_open_phase(
     phases: pd.DataFrame, phase: _Phase | None, calls: pd.DataFrame
 ) -> pd.DataFrame:
@@ -216,8 +227,9 @@ def _with_open_phase(
         return phases
     if len(phases) and phases["end_ns"].max() > phase.start_ns:
         return phases  # it ended after process.json was written last
-    kind = WAITS if phase.waits else int(phase.full)
-    columns = {"start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()], "full": [kind]}
+    columns = {
+        "start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()], "full": [int(phase.full)],
+    }  # fmt: skip
     return pd.concat([phases, frame("phases", columns)], ignore_index=True)
 
 

@@ -8,7 +8,7 @@ states its schedule, kernel and memory there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,12 @@ from gpucast.data.formats import Imported, Options, PathFormat
 from gpucast.data.formats.logs.runs import Found, Run, UnclearError, decimal, imported
 from gpucast.data.records import Step
 from gpucast.traces import tables
+from gpucast.traces.agreement import Shape, repeats, said_of_repeats, shape_of, unlike
 from gpucast.traces.finding_steps import find_steps
 from gpucast.traces.native_step import native_steps
 from gpucast.traces.parts import StepParts, StepWork, parts_of, work_of
 from gpucast.traces.reading import is_trace, read
+from gpucast.traces.steps import Steps
 from gpucast.traces.trace import Process, Trace
 from gpucast.util.units import duration, number, size
 
@@ -30,6 +32,7 @@ MOST_SAMPLES = 200
 LOST = "kernels were launched and none is on record: T_gpu is not known; record again"
 RECORDED = "recorded while tracing all of the GPUs' work, which lengthens steps"
 _SIZE = ("--n", "--size")
+_LABELS = ("program", "case", "schedule", "kernel", "memory")
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,59 @@ class Observed:
     gpus: int | None
     lost: bool = False
 
+    def times(self, repeats: int) -> Observed:
+        """Of so many of them in a row."""
+        return replace(
+            self,
+            seconds=[repeats * each for each in self.seconds],
+            parts=self.parts.times(repeats),
+            work=StepWork(**{name: repeats * each for name, each in vars(self.work).items()}),
+        )
 
-def observed(trace: Trace, range_name: str | None = None) -> Observed:
-    """What a trace says of its steps.
+
+@dataclass(frozen=True)
+class ImportedTrace(Imported):
+    """A trace's record, and by what those of one program are held beside one another."""
+
+    found: Observed = field(kw_only=True)
+    shape: Shape = field(kw_only=True)
+
+    @property
+    def step(self) -> Step:
+        """The record."""
+        (step,) = self.entries
+        assert isinstance(step, Step)
+        return step
+
+    def repeated(self, times: int, said: Sequence[str]) -> Imported:
+        """Where so many of its steps are one, with what is said of that."""
+        found = self.found.times(times)
+        changed: dict[str, object] = {"seconds": [times * each for each in self.step.seconds]}
+        if self.step.phases is not None:
+            phases = self.step.phases
+            stated = {name: each for name, each in vars(phases).items() if each is not None}
+            scaled = {name: [times * one for one in each] for name, each in stated.items()}
+            changed["phases"] = phases.model_copy(update=scaled)
+        if self.step.bytes is not None:
+            sizes = {name: each for name, each in vars(self.step.bytes).items() if each is not None}
+            scaled_sizes = {name: times * each for name, each in sizes.items()}
+            changed["bytes"] = self.step.bytes.model_copy(update=scaled_sizes)
+        return replace(
+            self,
+            entries=[self.step.model_copy(update=changed)],
+            warnings=[*self.warnings, *said],
+            notes=[*self.notes[:-1], _understood(found)],
+            found=found,
+        )
+
+
+def observed(trace: Trace, found: Steps | None = None) -> Observed:
+    """What a trace says of its steps; ``found``: where they were found already.
 
     Raises:
         InputError: no repeating step.
     """
-    steps = find_steps(trace, range_name).processes
+    steps = (found or find_steps(trace)).processes
     processes = [trace.processes[each.process] for each in steps]
     untraced = trace.run.seconds_untraced
     taken = [native_steps(*each, untraced) for each in zip(processes, steps, strict=True)]
@@ -119,10 +167,44 @@ def read_records(path: str, options: Options) -> Imported:
         InputError: no repeating step, or a size that nobody states.
     """
     trace = read(path)
-    found = observed(trace, options.range_name)
+    steps = find_steps(trace, options.range_name)
+    found = observed(trace, steps)
     result = _imported(trace, found, path, options)
+    (step,) = result.entries
+    assert isinstance(step, Step)
+    shape = shape_of(trace, steps, path, step.gpus)
     result.notes.append(_understood(found))
-    return result
+    return ImportedTrace(**vars(result), found=found, shape=shape)
+
+
+def labels_of(step: Step) -> tuple[str | None, ...]:
+    """Whose steps they are: those of one program have them all alike."""
+    return tuple(getattr(step, name) for name in _LABELS)
+
+
+def together(traces: Sequence[Imported], options: Options) -> list[Imported]:
+    """Records of traces, those of one program as steps of the same stretch of it (``agreement``).
+
+    Raises:
+        InputError: what repeats is not the same stretch in all of them.
+    """
+    read = [each for each in traces if isinstance(each, ImportedTrace)]
+    if options.range_name is not None:  # the user says what a step is
+        return list(read)
+    programs: dict[tuple[str | None, ...], list[ImportedTrace]] = {}
+    for each in read:
+        programs.setdefault(labels_of(each.step), []).append(each)
+    made: dict[str, Imported] = {}
+    for own in programs.values():
+        shapes = [each.shape for each in own]
+        times = repeats(shapes)
+        said = unlike([each.a_gpu * often for each, often in zip(shapes, times, strict=True)])
+        for each, often in zip(own, times, strict=True):
+            made[each.shape.file] = each.repeated(
+                often, [*said_of_repeats([each.shape], [often]), *said]
+            )
+            said = []  # once is enough
+    return [made[each.shape.file] for each in read]
 
 
 def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imported:
@@ -141,13 +223,13 @@ def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imp
         raise
 
 
-def record_of(trace: Trace, file: str, options: Options) -> Step:
-    """The step record of a trace that was read.
+def record_of(trace: Trace, steps: Steps, file: str, options: Options) -> Step:
+    """The step record of a trace that was read, and whose steps were found.
 
     Raises:
         InputError: as ``read_records``.
     """
-    (step,) = _imported(trace, observed(trace, options.range_name), file, options).entries
+    (step,) = _imported(trace, observed(trace, steps), file, options).entries
     assert isinstance(step, Step)
     return step
 
@@ -189,6 +271,6 @@ def _evenly(seconds: NDArray[np.float64]) -> list[float]:
 
 
 TRACES = PathFormat(
-    "trace", "traces of CUDA calls: gpucast trace, nsys, Kineto", is_trace, read_records
+    "trace", "traces of CUDA calls: gpucast trace, nsys, Kineto", is_trace, read_records, together
 )
 """For ``gpucast.data.loading``."""

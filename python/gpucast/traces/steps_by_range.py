@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpucast.traces import phases, waiting, waits_alone
+from gpucast.traces import phases, waiting
 from gpucast.traces.ranges import named_ranges, unnumbered
 from gpucast.traces.sequence import of_threads
 from gpucast.traces.step_making import kinds_of, steps_between, typical_of
-from gpucast.traces.steps import NO_KIND, Ints, ProcessSteps
+from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
 
 
@@ -29,38 +29,16 @@ def by_ranges(process: Process, at: int, name: str) -> ProcessSteps | None:
     if np.median(np.diff(starts) - lengths[:-1]) <= 0.02 * np.median(lengths):
         bounds = np.append(starts, last_end)
     thread = int(rows["thread"].iloc[0])
-    some_calls = phases.has_some_calls(process)
-    known = waits_alone.full_part(process) if some_calls else process
     sequence = next(
-        (each for each in of_threads(known, waiting.of_calls(known)) if each.thread == thread),
+        (each for each in of_threads(process, waiting.of_calls(process)) if each.thread == thread),
         None,
     )
     kinds = np.zeros(bounds.size - 1, np.int64)
     if sequence is not None:
         edges = np.searchsorted(sequence.start_ns, bounds)
-        if some_calls:
-            kinds = _kinds_by_word(process, thread, bounds, sequence.tokens, edges)
-        else:
-            kinds = kinds_of(sequence.tokens, edges[:-1], edges[1:])
+        kinds = kinds_of(sequence.tokens, edges[:-1], edges[1:])
     calls = bounds.size - 1
     said = name if rows["name"].nunique() == 1 else f"{unnumbered(name)} *"
     made = steps_between(process, at, thread, bounds, kinds, f"range {said!r}, {calls} times")
     typical = typical_of(made.seconds, np.maximum(kinds, 0))
-    if some_calls:
-        for phase in (phases.FULL, phases.LIGHT):
-            own = made.phase == phase
-            typical[own] = typical_of(made.seconds[own], np.maximum(kinds[own], 0))
     return replace(made, range_name=name, kept=typical & (made.phase != phases.BETWEEN))
-
-
-def _kinds_by_word(process: Process, thread: int, bounds: Ints, tokens: Ints, edges: Ints) -> Ints:
-    """Of full steps by their tokens; a light one is of the kind that has its word in most cases."""
-    phase = phases.of_spans(process, bounds[:-1], bounds[1:])
-    words = waits_alone.words_of(process, thread, bounds)
-    full, light = phase == phases.FULL, phase == phases.LIGHT
-    told = np.full(phase.size, NO_KIND)
-    told[full] = kinds_of(tokens, edges[:-1][full], edges[1:][full]) if full.any() else NO_KIND
-    for word in np.unique(words[light]):
-        known = told[full & (words == word) & (told >= 0)]
-        told[light & (words == word)] = np.bincount(known).argmax() if known.size else 1
-    return told

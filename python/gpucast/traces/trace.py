@@ -62,8 +62,8 @@ class Process:
         lost: records that the recorder was not given.
         ended: ``exit``, or ``open`` where the process was cut off.
         calls, work, waits, ranges, streams: the tables; calls, work and ranges by their start.
-        phases: when the GPUs' work was recorded (``full``) and when calls alone were, or some of
-            them; without rows all is.
+        phases: when the GPUs' work was recorded (``full``) and when calls alone were; without rows
+            all is.
         names: of calls, kernels and ranges, by id.
         folder: of the process in the trace.
         cut: tables whose files end within a batch of rows, which is left out.

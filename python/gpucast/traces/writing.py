@@ -7,6 +7,8 @@ import json
 import zipfile
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from gpucast.traces.tables import COLUMNS
@@ -15,7 +17,9 @@ from gpucast.util.files import PathLike, write_bytes
 from gpucast.util.typed_json import to_json
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Mapping
+
+    from nanoarrow.c_array import CArray
 
 _ROWS_OF_A_BATCH = 65536
 
@@ -39,39 +43,54 @@ def archived(trace: Trace) -> bytes:
             for table in COLUMNS:
                 rows: pd.DataFrame = getattr(process, table)
                 if len(rows):
-                    _add(archive, f"{at}/{table}.arrows", stream_of(_arrow(table, rows)))
+                    _add(archive, f"{at}/{table}.arrows", _stream_of(_numbers(table, rows)))
             if process.names:
-                _add(archive, f"{at}/names.arrows", stream_of(_names(process)))
+                _add(archive, f"{at}/names.arrows", _stream_of(_names(process)))
     return buffer.getvalue()
 
 
-def stream_of(table: pa.Table) -> bytes:
-    """A table as an Arrow IPC stream."""
-    import pyarrow as pa
+def _stream_of(columns: Mapping[str, npt.NDArray[np.integer] | list[str]]) -> bytes:
+    """Columns of one length, numbers or texts, as an Arrow IPC stream."""
+    import nanoarrow
+    from nanoarrow.ipc import StreamWriter
 
+    rows = len(next(iter(columns.values())))
     buffer = io.BytesIO()
-    with pa.ipc.new_stream(buffer, table.schema) as stream:
-        stream.write_table(table, max_chunksize=_ROWS_OF_A_BATCH)
+    with StreamWriter.from_writable(buffer) as stream:
+        for start in range(0, rows, _ROWS_OF_A_BATCH):
+            parts = {
+                name: _part(values[start : start + _ROWS_OF_A_BATCH])
+                for name, values in columns.items()
+            }
+            stream.write_array(
+                nanoarrow.c_array_from_buffers(
+                    nanoarrow.struct({name: part.schema for name, part in parts.items()}),
+                    length=min(_ROWS_OF_A_BATCH, rows - start),
+                    buffers=[None],
+                    null_count=0,
+                    children=list(parts.values()),
+                )
+            )
     return buffer.getvalue()
 
 
-def _arrow(table: str, rows: pd.DataFrame) -> pa.Table:
-    import pyarrow as pa
+def _part(values: npt.NDArray[np.integer] | list[str]) -> CArray:
+    import nanoarrow
 
-    return pa.table(
-        {name: pa.array(rows[name].to_numpy(kind)) for name, kind in COLUMNS[table].items()}
-    )
+    if isinstance(values, list):
+        return nanoarrow.c_array(values, nanoarrow.string())
+    return nanoarrow.c_array(np.ascontiguousarray(values))
 
 
-def _names(process: Process) -> pa.Table:
-    import pyarrow as pa
+def _numbers(table: str, rows: pd.DataFrame) -> dict[str, npt.NDArray[np.integer]]:
+    return {name: rows[name].to_numpy(kind) for name, kind in COLUMNS[table].items()}
 
-    return pa.table(
-        {
-            "id": pa.array(list(process.names), pa.uint32()),
-            "text": pa.array(list(process.names.values()), pa.utf8()),
-        }
-    )
+
+def _names(process: Process) -> dict[str, npt.NDArray[np.integer] | list[str]]:
+    return {
+        "id": np.array(list(process.names), "uint32"),
+        "text": list(process.names.values()),
+    }
 
 
 def _described(process: Process) -> dict[str, object]:

@@ -53,13 +53,15 @@ def check_output(path: PathLike, *, force: bool = False) -> None:
 
     Raises:
         InputError: the file exists and ``force`` is not given, or it is a folder, or its folder
-            does not exist or is not writable. The message names the file.
+            does not exist or is not writable, or it is ``-``. The message names the file.
     """
+    if os.fspath(path) == "-":  # stdout is for what commands say
+        raise InputError("is not the name of a file; give one", file=path)
     try:
         target = _target(path)
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if _is_device(target):
+        if _is_device(path):
             return
         if os.path.islink(path) and not target.exists():
             raise InputError("is a link to nowhere; remove it or name another", file=path)
@@ -94,8 +96,8 @@ def write_stream(
     check_output(path, force=force)
     target = _target(path)
     try:
-        if _is_device(target):
-            with target.open("wb") as stream:
+        if _is_device(path):
+            with open(path, "wb") as stream:
                 write(stream)
         else:
             _write_beside_and_move(target, write, force=force)
@@ -110,8 +112,9 @@ def _target(path: PathLike) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _is_device(target: Path) -> bool:
-    return target.exists() and not target.is_file()
+def _is_device(path: PathLike) -> bool:
+    # Not of its real path: that of /dev/stdout, where it is a pipe, is no name of anything.
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _write_beside_and_move(

@@ -69,9 +69,9 @@ Address AddressMap::reserve_anywhere(int device, std::size_t bytes) {
   return 0;
 }
 
-void AddressMap::add(int device, Address begin, std::size_t bytes) {
+void AddressMap::add(int device, Address begin, std::size_t bytes, bool pooled) {
   const std::unique_lock lock(mutex_);
-  device_memory_[begin] = {.device = device, .begin = begin, .bytes = bytes};
+  device_memory_[begin] = {.device = device, .begin = begin, .bytes = bytes, .pooled = pooled};
 }
 
 std::optional<AddressMap::DeviceMemory> AddressMap::remove(Address begin) {

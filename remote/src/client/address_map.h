@@ -19,6 +19,7 @@ class AddressMap {
     int device = 0;
     Address begin = 0;
     std::size_t bytes = 0;
+    bool pooled = false;
   };
 
   // Reserves the addresses for the device; false if something else is there already.
@@ -26,7 +27,7 @@ class AddressMap {
   // Addresses that are free here, reserved for the device; 0 if there are none.
   Address reserve_anywhere(int device, std::size_t bytes);
 
-  void add(int device, Address begin, std::size_t bytes);
+  void add(int device, Address begin, std::size_t bytes, bool pooled = false);
   // Removes the allocation that begins there, and returns it.
   std::optional<DeviceMemory> remove(Address begin);
   // The allocation that covers the address.

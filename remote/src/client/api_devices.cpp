@@ -6,6 +6,7 @@
 #include "client/copies.h"
 #include "client/entry.h"
 #include "client/properties.h"
+#include "client/refusals.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;
@@ -48,10 +49,6 @@ cudaError_t cudaInitDevice(int device, unsigned /*flags*/, unsigned /*which*/) {
   return entry<"cudaInitDevice">([&] { runtime().gpu(device); });
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
-  return entry<"cudaGetDeviceProperties">([&] { give(result, properties(runtime().gpu(device))); });
-}
-
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   return entry<"cudaDeviceGetAttribute">(
       [&] { give(value, attribute(runtime().gpu(device), which)); });
@@ -77,7 +74,11 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pci) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return entry<"cudaDeviceSynchronize">([&] { require(runtime().current().synchronize()); });
+  return entry<"cudaDeviceSynchronize">([&] {
+    Gpu& gpu = runtime().current();
+    runtime().graphs.forbid_device(this_thread().device, false);
+    require(gpu.synchronize());
+  });
 }
 
 cudaError_t cudaDeviceReset() {
@@ -89,6 +90,7 @@ cudaError_t cudaDeviceReset() {
     runtime().memory.forget(device);
     runtime().streams.forget(device);
     runtime().events.forget(device);
+    runtime().pools.forget(device);
   });
 }
 
@@ -142,13 +144,13 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned /*flags*/) {
   return entry<"cudaDeviceEnablePeerAccess">([&] {
     runtime().gpu(peer);
-    return cudaErrorPeerAccessUnsupported;
+    return refusal_of("cudaDeviceEnablePeerAccess");
   });
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   return entry<"cudaDeviceDisablePeerAccess">([&] {
     runtime().gpu(peer);
-    return cudaErrorPeerAccessNotEnabled;
+    return refusal_of("cudaDeviceDisablePeerAccess");
   });
 }
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr /*which*/, int device,

@@ -15,9 +15,6 @@ cudaError_t cudaPeekAtLastError() { return this_thread().last_error; }
 const char* cudaGetErrorName(cudaError_t error) { return error_name(error); }
 const char* cudaGetErrorString(cudaError_t error) { return error_text(error); }
 
-cudaError_t cudaRuntimeGetVersion(int* version) {
-  return entry<"cudaRuntimeGetVersion">([&] { give(version, CUDART_VERSION); });
-}
 cudaError_t cudaDriverGetVersion(int* version) {
   return entry<"cudaDriverGetVersion">(
       [&] { give(version, runtime().gpu(0).device().driver_version); });

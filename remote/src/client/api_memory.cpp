@@ -11,7 +11,7 @@ using namespace gpucast::remote::client;
 namespace {
 
 // Pinned for the program's own devices is nothing here: what makes copies fast is that the memory
-// is there, and that it may be read later.
+// is there, and that it may be read later; and best where a server on this host has it, too.
 void allocate_host(void** memory, std::size_t bytes, unsigned flags) {
   give(memory, nullptr);
   runtime().device_count();
@@ -20,8 +20,11 @@ void allocate_host(void** memory, std::size_t bytes, unsigned flags) {
   require_valid((flags & ~known) == 0);
   if ((flags & cudaHostAllocMapped) != 0) require(runtime().unsupported("cudaHostAllocMapped"));
   if (bytes == 0) return;
-  void* got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* got = runtime().allocate_segment(bytes);
+  if (got == nullptr) {
+    got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+               -1, 0);
+  }
   if (got == MAP_FAILED) throw Failure{cudaErrorMemoryAllocation};
   runtime().memory.pin(got, bytes, flags, true);
   *memory = got;
@@ -79,7 +82,7 @@ cudaError_t cudaFreeHost(void* memory) {
     settle_all();
     const auto found = runtime().memory.unpin(memory, true);
     require_valid(found.has_value());
-    munmap(memory, found->bytes);
+    if (!runtime().free_segment(memory)) munmap(memory, found->bytes);
   });
 }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags) {
@@ -109,31 +112,6 @@ cudaError_t cudaHostGetFlags(unsigned* flags, void* memory) {
     give(flags, found->flags);
   });
 }
-cudaError_t cudaHostGetDevicePointer(void** device, void* /*host*/, unsigned /*flags*/) {
-  return entry<"cudaHostGetDevicePointer">([&] {
-    if (device != nullptr) *device = nullptr;
-    return runtime().unsupported("cudaHostGetDevicePointer");
-  });
-}
-
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* result, const void* address) {
-  return entry<"cudaPointerGetAttributes">([&] {
-    runtime().device_count();
-    give(result, {});
-    auto* pointer = const_cast<void*>(address);
-    if (const auto memory = runtime().memory.device_memory(address_of(address))) {
-      result->type = cudaMemoryTypeDevice;
-      result->device = memory->device;
-      result->devicePointer = pointer;
-    } else {
-      const bool pinned = runtime().memory.pinned(address, 1).has_value();
-      result->type = pinned ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
-      result->device = pinned ? this_thread().device : cudaInvalidDeviceId;
-      result->hostPointer = pointer;
-    }
-  });
-}
-
 cudaError_t cudaGetSymbolAddress(void** address, const void* host) {
   return entry<"cudaGetSymbolAddress">(
       [&] { give(address, reinterpret_cast<void*>(symbol(host).address)); });

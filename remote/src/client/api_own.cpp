@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 
 #include "client/entry.h"
@@ -24,6 +25,16 @@ cudaError_t gpucast_remote_server(int device, char* version, std::size_t bytes, 
     version[length] = '\0';
     give(clients, facts.clients);
   });
+}
+
+// What carries calls to a device: "tls" or "plain", for as long as the program runs; nullptr where
+// there is no such device.
+const char* gpucast_remote_transport(int device) {
+  try {
+    return runtime().gpu(device).transport();
+  } catch (const std::exception&) {
+    return nullptr;
+  }
 }
 
 }  // extern "C"

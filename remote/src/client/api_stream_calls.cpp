@@ -16,8 +16,15 @@ OnStream on(cudaStream_t stream) { return runtime().stream(own(stream)); }
 void record(cudaEvent_t handle, cudaStream_t stream) {
   const DeviceObject event = runtime().events.find(handle);
   const OnStream its = on(stream);
+  if (runtime().graphs.record_event(its, handle)) return;
   if (event.device != its.device) throw Failure{cudaErrorInvalidResourceHandle};
   require(its.gpu->record_event(event.id, its.id));
+}
+
+// What has no node.
+void refuse_recorded(const OnStream& its, const char* what) {
+  if (!runtime().graphs.records(its)) return;
+  runtime().graphs.forbid(its, runtime().unsupported(what));
 }
 
 DeviceObject facts(cudaStream_t stream) {
@@ -62,12 +69,14 @@ extern "C" {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return entry<"cudaStreamSynchronize">([&] {
     const OnStream its = on(stream);
+    runtime().graphs.forbid(its);
     require(its.gpu->synchronize_stream(its.id));
   });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return entry<"cudaStreamQuery">([&] {
     const OnStream its = on(stream);
+    runtime().graphs.forbid(its);
     return to_error(its.gpu->query_stream(its.id));
   });
 }
@@ -77,6 +86,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
     const OnStream its = on(stream);
     const DeviceObject event = runtime().events.find(handle);
     if (flags != cudaEventWaitDefault) require(runtime().unsupported("cudaEventWaitExternal"));
+    if (runtime().graphs.wait_event(its, handle)) return;
     require(event.device == its.device ? its.gpu->wait_event(its.id, event.id)
                                        : runtime().gpu(event.device).synchronize_event(event.id));
   });
@@ -98,12 +108,6 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
     give(id, static_cast<unsigned long long>(found.device) << device_bits | found.id);
   });
 }
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return entry<"cudaStreamIsCapturing">([&] {
-    facts(stream);
-    give(status, cudaStreamCaptureStatusNone);
-  });
-}
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return entry<"cudaEventRecord">([&] { record(event, stream); });
 }
@@ -114,19 +118,52 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   });
 }
 
+// ---- functions of the program ----
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return entry<"cudaLaunchHostFunc">([&] {
+    const OnStream its = on(stream);
+    require_valid(function != nullptr);
+    refuse_recorded(its, "host functions in a graph");
+    require(its.gpu->launch_host(its.id, [=](Status status) {
+      if (status == 0) function(data);
+    }));
+  });
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
+                                  unsigned flags) {
+  return entry<"cudaStreamAddCallback">([&] {
+    const OnStream its = on(stream);
+    require_valid(callback != nullptr && flags == 0);
+    runtime().graphs.forbid(its);
+    require(its.gpu->launch_host(its.id,
+                                 [=](Status status) { callback(stream, to_error(status), data); }));
+  });
+}
+
 // ---- memory ----
 
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t stream) {
   return entry<"cudaMallocAsync">([&] {
-    on(stream);
-    allocate(memory, bytes);
+    const OnStream its = on(stream);
+    refuse_recorded(its, "cudaMallocAsync in a graph");
+    allocate_pooled(memory, bytes, nullptr, its);
   });
 }
-// The server frees once all of the GPU's work is done, which is later than the stream's.
+cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  return entry<"cudaMallocFromPoolAsync">([&] {
+    const OnStream its = on(stream);
+    require_valid(pool != nullptr);
+    refuse_recorded(its, "cudaMallocFromPoolAsync in a graph");
+    allocate_pooled(memory, bytes, pool, its);
+  });
+}
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   return entry<"cudaFreeAsync">([&] {
-    on(stream);
-    deallocate(memory);
+    const OnStream its = on(stream);
+    refuse_recorded(its, "cudaFreeAsync in a graph");
+    deallocate_pooled(memory, its);
   });
 }
 

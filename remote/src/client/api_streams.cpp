@@ -66,17 +66,20 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     const DeviceObject found = runtime().events.remove(event);
     Gpu& gpu = runtime().gpu(found.device);
     gpu.forget_event(found.id);
+    runtime().graphs.forget_event(event);
     require(gpu.send(EventDestroy{.event = found.id}));
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return entry<"cudaEventQuery">([&] {
+    runtime().graphs.require_real(event);
     const DeviceObject found = runtime().events.find(event);
     return to_error(runtime().gpu(found.device).query_event(found.id));
   });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return entry<"cudaEventSynchronize">([&] {
+    runtime().graphs.require_real(event);
     const DeviceObject found = runtime().events.find(event);
     require(runtime().gpu(found.device).synchronize_event(found.id));
   });
@@ -87,6 +90,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
     const DeviceObject end = runtime().events.find(second);
     const bool timed = ((begin.flags | end.flags) & cudaEventDisableTiming) == 0;
     require_valid(milliseconds != nullptr);
+    runtime().graphs.require_real(first);
+    runtime().graphs.require_real(second);
     if (begin.device != end.device || !timed) throw Failure{cudaErrorInvalidResourceHandle};
     require(runtime().gpu(begin.device).elapsed({begin.id, end.id}, *milliseconds));
   });

@@ -7,4 +7,4 @@
   extern "C" __attribute__((weak)) int name() {                  \
     return gpucast::remote::client::remember_unsupported(#name); \
   }
-#include "client/entry_points.inc"  // made of CUDA's headers (CMakeLists.txt)
+#include GPUCAST_ENTRY_POINTS  // of CUDA's headers, or of a library (CMakeLists.txt)

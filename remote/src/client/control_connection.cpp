@@ -1,7 +1,8 @@
 #include "client/control_connection.h"
 
 #include <algorithm>
-#include <thread>
+
+#include "transport/look_again.h"
 
 namespace gpucast::remote::client {
 
@@ -53,8 +54,8 @@ void ControlConnection::read_batch(std::unique_lock<std::mutex>& lock, bool may_
   try {
     const auto begin = Clock::now();
     while (!read_now() && may_wait) {
-      if (Clock::now() - begin < spin_) {
-        std::this_thread::yield();
+      if (const auto since = Clock::now() - begin; since < spin_) {
+        look_again(since);
       } else {
         connection_->wait({.read = true}, std::nullopt);
       }
@@ -80,6 +81,7 @@ void ControlConnection::take(const Header& header, Bytes payload) {
   count(&Counter::bytes_received, Header::size + payload.size());
   if (header.call == Call::data) {
     const auto [transfer, status, tail] = decode<Data>(payload);
+    if (tail.data.empty() && notices.take(transfer, status)) return;
     if (status != 0) return receives_.failed(transfer, status);
     PendingReceives::Landing landing(receives_, transfer, 0, tail.data.size());
     // Less than was asked for would never be followed by the rest.
@@ -97,9 +99,16 @@ void ControlConnection::take(const Header& header, Bytes payload) {
   const std::lock_guard lock(reading_);
   const auto found = waiting_.find(header.request);
   if (found == waiting_.end()) throw ProtocolError("the server answered what was not asked");
-  found->second->answer = {.status = reply.status,
-                           .body = {reply.tail.data.begin(), reply.tail.data.end()}};
-  found->second->done = true;
+  Waiting& waiting = *found->second;
+  waiting.answer.status = reply.status;
+  if (!waiting.into) {
+    waiting.answer.body = {reply.tail.data.begin(), reply.tail.data.end()};
+  } else if (reply.status == 0) {
+    if (reply.tail.data.size() != waiting.into->size())
+      throw ProtocolError("a copy came back in another size");
+    std::ranges::copy(reply.tail.data, waiting.into->begin());
+  }
+  waiting.done = true;
   waiting_.erase(found);
 }
 

@@ -8,10 +8,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "client/counters.h"
+#include "client/notices.h"
 #include "client/pending_receives.h"
 #include "protocol/calls.h"
 #include "protocol/inbox.h"
@@ -43,8 +46,10 @@ class ControlConnection {
 
   // Waits for the answer. `queued` may still change the message.
   template <class Message>
-  Answered call(const Message& message, const std::function<void()>& queued = {}) {
+  Answered call(const Message& message, const std::function<void()>& queued = {},
+                std::optional<std::span<std::byte>> into = {}) {
     Waiting waiting(*this);
+    waiting.into = into;
     bool readable = true;
     {
       const std::lock_guard lock(sending_);
@@ -58,10 +63,28 @@ class ControlConnection {
     return std::move(waiting.answer);
   }
 
+  // The same for a message whose answer has a tail, and no fields: puts it where it belongs.
+  // ProtocolError where it has another size.
+  template <class Message>
+  Answered call_into(const Message& message, std::span<std::byte> into) {
+    return call(message, {}, into);
+  }
+
   // Waits until all of these that this connection brings have arrived.
   void read_receives(const Which& which) {
     if (!receives_.none_over_control(which))
       read_until([&] { return receives_.none_over_control(which); });
+  }
+
+  // Waits until so many notices as are asked for, by `done`, have come.
+  void read_notices(const std::function<bool()>& done) { read_until(done); }
+  Notices notices;
+
+  bool shares_memory() const { return connection_->shares_memory(); }
+  // The memory goes with the message.
+  template <class Message>
+  Answered call_with(const Message& message, const SharedMemory& memory) {
+    return call(message, [&] { connection_->give(memory); });
   }
 
   // Reads what is there, unless another thread reads. Called by threads that wait for something
@@ -89,6 +112,7 @@ class ControlConnection {
     ControlConnection& control;
     std::uint32_t request = 0;
     bool done = false;  // under reading_
+    std::optional<std::span<std::byte>> into;
     Answered answer;
   };
 

@@ -85,10 +85,18 @@ void on_device(int device, const OnStream& stream, bool blocks, Body body) {
   require(gpu.synchronize_stream(legacy_stream));
 }
 
+// Where the device's server has the program's memory; nothing where it does not.
+std::optional<Place> place_of(const Gpu& gpu, int device, const void* memory, std::size_t bytes) {
+  if (!gpu.shares_memory()) return std::nullopt;
+  return runtime().segments.find(device, memory, bytes);
+}
+
 void to_device(const Copy& copy) {
   on_device(of_device(copy.to_memory).device, copy.stream, copy.blocks,
             [&](Gpu& gpu, Id on, bool blocks) {
               for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+                if (const auto place = place_of(gpu, of_device(copy.to_memory).device, from, bytes))
+                  return require(gpu.copy_to(address_of(to), *place, bytes, on, blocks));
                 const bool pinned = runtime().memory.pinned(from, bytes).has_value();
                 require(gpu.copy_to(address_of(to), from, bytes, on, blocks, pinned));
               });
@@ -103,7 +111,10 @@ void from_device(const Copy& copy) {
             [&](Gpu& gpu, Id on, bool blocks) {
               const bool whole = in_one_piece(copy.rows);
               for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-                require(gpu.copy_from(to, address_of(from), bytes, on, !(blocks && whole)));
+                const bool asynchronous = !(blocks && whole);
+                if (const auto place = place_of(gpu, of_device(copy.from_memory).device, to, bytes))
+                  return require(gpu.copy_from(*place, address_of(from), bytes, on, asynchronous));
+                require(gpu.copy_from(to, address_of(from), bytes, on, asynchronous));
               });
               if (blocks && !whole) require(gpu.synchronize_stream(on));
             });
@@ -183,17 +194,32 @@ void staged(const Copy& copy) {
   });
 }
 
-}  // namespace
-
-void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream,
-          Waiting waiting) {
-  const OnStream on = runtime().stream(stream);
-  if (rows.width == 0 || rows.height == 0) return;
+void check(const void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
     throw Failure{cudaErrorInvalidMemcpyDirection};
   if (to == nullptr || from == nullptr) throw Failure{cudaErrorInvalidValue};
   if (rows.height > 1 && (rows.width > rows.to_pitch || rows.width > rows.from_pitch))
     throw Failure{cudaErrorInvalidPitchValue};
+}
+
+}  // namespace
+
+void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream,
+          Waiting waiting) {
+  const OnStream on = runtime().stream(stream);
+  if (waiting == Waiting::blocking) runtime().graphs.forbid(on);
+  if (rows.width == 0 || rows.height == 0) return;
+  if (runtime().graphs.records(on)) {
+    try {
+      for (Work& each : copy_works(to, from, rows, kind))
+        runtime().graphs.record(on, std::move(each));
+    } catch (const Failure& failure) {
+      runtime().graphs.forbid(on, failure.error);
+      throw;
+    }
+    return;
+  }
+  check(to, from, rows, kind);
   Copy its{
       .to = to, .from = from, .rows = rows, .stream = on, .blocks = waiting == Waiting::blocking};
   find_ends(its, kind);
@@ -210,37 +236,72 @@ void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cud
   }
 }
 
-void set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
-         cudaStream_t stream, Waiting waiting) {
-  const OnStream on = runtime().stream(stream);
-  if (width == 0 || height == 0) return;
+std::vector<Work> copy_works(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
+  check(to, from, rows, kind);
+  Copy its{.to = to, .from = from, .rows = rows};
+  find_ends(its, kind);
+  std::vector<Work> result;
+  if (!its.to_memory && !its.from_memory)
+    require(runtime().unsupported("copies within the host's memory in a graph"));
+  const auto& end = its.to_memory ? its.to_memory : its.from_memory;
+  Work work{.type = cudaGraphNodeTypeMemcpy, .device = of_device(end).device};
+  if (its.to_memory && its.from_memory) {
+    if (its.to_memory->device != its.from_memory->device)
+      require(runtime().unsupported("copies between devices in a graph"));
+    work.content.work = GraphWork::copy_within;
+    work.content.copy = message_of(its, legacy_stream, false);
+    result.push_back(std::move(work));
+    return result;
+  }
+  for_each_piece(its, [&](std::byte* at, const std::byte* source, std::size_t bytes) {
+    work.content.work = its.to_memory ? GraphWork::copy_to : GraphWork::copy_from;
+    work.content.copy = {};
+    (its.to_memory ? work.content.copy.to : work.content.copy.from) =
+        its.to_memory ? address_of(at) : address_of(source);
+    work.content.copy.width = bytes;
+    work.host = its.to_memory ? const_cast<std::byte*>(source) : at;
+    result.push_back(work);
+  });
+  return result;
+}
+
+Work memset_work(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height) {
   if (height > 1 && width > pitch) throw Failure{cudaErrorInvalidPitchValue};
   const auto memory = runtime().memory.device_memory(address_of(to));
   if (!memory) throw Failure{cudaErrorInvalidValue};
   require_inside(memory, address_of(to), pitch, {.width = width, .height = height});
+  Work work{.type = cudaGraphNodeTypeMemset, .device = memory->device};
+  work.content.work = GraphWork::memset;
+  work.content.memset = {.to = address_of(to),
+                         .value = static_cast<std::uint8_t>(value),
+                         .pitch = pitch,
+                         .width = width,
+                         .height = height};
+  return work;
+}
+
+void set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
+         cudaStream_t stream, Waiting waiting) {
+  const OnStream on = runtime().stream(stream);
   const bool blocking = waiting == Waiting::blocking;
-  on_device(memory->device, on, blocking, [&](Gpu& gpu, Id id, bool blocks) {
-    require(gpu.send(Memset{.to = address_of(to),
-                            .value = static_cast<std::uint8_t>(value),
-                            .pitch = pitch,
-                            .width = width,
-                            .height = height,
-                            .stream = id,
-                            .fence = blocks}));
+  if (blocking) runtime().graphs.forbid(on);
+  if (width == 0 || height == 0) return;
+  Work work = memset_work(to, value, pitch, width, height);
+  if (runtime().graphs.records(on)) return runtime().graphs.record(on, std::move(work));
+  on_device(work.device, on, blocking, [&](Gpu& gpu, Id id, bool blocks) {
+    Memset& message = work.content.memset;
+    message.stream = id;
+    message.fence = blocks;
+    require(gpu.send(message));
   });
 }
 
-void allocate(void** memory, std::size_t bytes) {
-  if (memory == nullptr) throw Failure{cudaErrorInvalidValue};
-  *memory = nullptr;
-  const int device = this_thread().device;
+// At an address that is free here too.
+static void* place(int device, std::size_t bytes) {
   Gpu& gpu = runtime().gpu(device);
-  if (bytes == 0) return;
   AddressMap& map = runtime().memory;
   Allocated got;
-  require(gpu.call(MemAlloc{.bytes = bytes}, got));
-  bool reserved = map.reserve(device, got.address, bytes);
-  if (!reserved) require(gpu.send(MemFree{.address = got.address}));
+  bool reserved = false;
   constexpr int tries = 16;
   for (int k = 0; k < tries && !reserved; ++k) {
     const Address at = map.reserve_anywhere(device, bytes);
@@ -253,7 +314,56 @@ void allocate(void** memory, std::size_t bytes) {
     require(runtime().unsupported("device memory at an address that this process uses otherwise"));
   }
   map.add(device, got.address, bytes);
-  *memory = reinterpret_cast<void*>(got.address);
+  return reinterpret_cast<void*>(got.address);
+}
+
+void allocate(void** memory, std::size_t bytes) {
+  if (memory == nullptr) throw Failure{cudaErrorInvalidValue};
+  *memory = nullptr;
+  const int device = this_thread().device;
+  Gpu& gpu = runtime().gpu(device);
+  if (bytes == 0) return;
+  Allocated got;
+  require(gpu.call(MemAlloc{.bytes = bytes}, got));
+  if (runtime().memory.reserve(device, got.address, bytes)) {
+    runtime().memory.add(device, got.address, bytes);
+    *memory = reinterpret_cast<void*>(got.address);
+    return;
+  }
+  require(gpu.send(MemFree{.address = got.address}));
+  *memory = place(device, bytes);
+}
+
+void allocate_pooled(void** memory, std::size_t bytes, cudaMemPool_t pool, const OnStream& on) {
+  if (memory == nullptr) throw Failure{cudaErrorInvalidValue};
+  *memory = nullptr;
+  const DeviceObject from =
+      runtime().pools.handles.find(pool != nullptr ? pool : runtime().pools.current(on.device));
+  if (from.device != on.device) require(runtime().unsupported("a pool of another device"));
+  if (bytes == 0) return;
+  Allocated got;
+  require(on.gpu->call(PoolAlloc{.bytes = bytes, .pool = from.id, .stream = on.id}, got));
+  if (runtime().memory.reserve(on.device, got.address, bytes)) {
+    runtime().memory.add(on.device, got.address, bytes, true);
+    *memory = reinterpret_cast<void*>(got.address);
+    return;
+  }
+  require(on.gpu->send(PoolFree{.address = got.address, .stream = on.id}));
+  *memory = place(on.device, bytes);
+}
+
+// Memory that no pool gave waits for the whole GPU, and so later than it has to. A stream of
+// another device knows nothing of this one's work.
+void deallocate_pooled(void* memory, const OnStream& on) {
+  if (memory == nullptr) return;
+  const auto found = runtime().memory.device_memory(address_of(memory));
+  if (!found || found->begin != address_of(memory)) throw Failure{cudaErrorInvalidValue};
+  if (!found->pooled || found->device != on.device) {
+    if (found->device != on.device) require(on.gpu->synchronize_stream(on.id));
+    return deallocate(memory);
+  }
+  runtime().memory.remove(found->begin);
+  require(on.gpu->send(PoolFree{.address = found->begin, .stream = on.id}));
 }
 
 void deallocate(void* memory) {
@@ -261,6 +371,7 @@ void deallocate(void* memory) {
   if (memory == nullptr) return;
   const auto found = runtime().memory.remove(address_of(memory));
   if (!found) throw Failure{cudaErrorInvalidValue};
+  runtime().gpu(found->device).let_functions_run();
   runtime().attachments.detach(found->begin);
   require(runtime().gpu(found->device).send(MemFree{.address = found->begin}));
 }

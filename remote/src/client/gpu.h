@@ -6,20 +6,26 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include "client/bulk_connections.h"
 #include "client/control_connection.h"
 #include "client/event_times.h"
 #include "client/handshake.h"
+#include "client/host_functions.h"
 #include "client/modules.h"
 #include "client/pending_receives.h"
+#include "client/segments.h"
 #include "client/settings.h"
+#include "client/staged_copies.h"
 #include "client/status.h"
 #include "client/stream_order.h"
 #include "protocol/calls.h"
+#include "transport/flow.h"
 
 namespace gpucast::remote::client {
 
@@ -33,7 +39,14 @@ class Gpu {
 
   const DeviceInfo& device() const { return device_; }
   int attribute(int which) const;
-  Id new_id() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+  // What carries its calls, in the words of records.
+  const char* transport() const {
+    if (shares_memory()) return "shm";
+    return settings_.credentials.security == Security::tls ? "tls" : "plain";
+  }
+  Id new_id() { return new_ids(1); }
+  // The first of so many in a row.
+  Id new_ids(std::size_t count) { return next_id_.fetch_add(count, std::memory_order_relaxed); }
 
   // ---- calls; a Status is the driver's ----
   // Without waiting; success if it is not known to fail (with GPUCAST_REMOTE_SYNC it is waited
@@ -73,6 +86,27 @@ class Gpu {
                  bool pinned);
   // From the device: returns once the data is there, or if `asynchronous` at once.
   Status copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous);
+  // The same of memory that the server has too: the stream's order is all that there is. Blocking,
+  // they return once they are done.
+  bool shares_memory() const { return control_->shares_memory(); }
+  Status copy_to(Address to, const Place& from, std::size_t bytes, Id stream, bool blocking);
+  Status copy_from(const Place& to, Address from, std::size_t bytes, Id stream, bool asynchronous);
+  // What the server is asked to take, and to leave again once all is done that uses it.
+  Status map_segment(Id segment, const SharedMemory& memory);
+  void unmap_segment(Id segment) { call(SegmentUnmap{.segment = segment}); }
+  // Whether every call waits.
+  bool is_synchronous() const { return synchronous_; }
+  // Runs `body` in a thread of the library's once the stream has come to it; the stream goes on
+  // behind it.
+  Status launch_host(Id stream, HostFunctions::Body body);
+  // Before a call that the server waits for the GPU in: that may wait for a function, whose data
+  // the server could not send then.
+  void let_functions_run() {
+    if (host_functions_.any()) host_functions_.wait_for([](const PendingReceive&) { return true; });
+  }
+  // Reads what goes to the device now; what comes from it arrives as an asynchronous copy's.
+  Status launch_graph(Id graph, const std::vector<Bytes>& sends,
+                      const std::vector<std::span<std::byte>>& receives, Id stream);
   // Waits until copies under way neither read nor write the program's memory.
   Status settle();
 
@@ -96,6 +130,11 @@ class Gpu {
     return gone();
   }
 
+  // So much GPU code may be loaded before it is needed, in bytes.
+  std::uint64_t most_loaded_ahead() const { return settings_.most_loaded_ahead; }
+  // Whether what goes to the server passes a network.
+  bool is_remote() const { return !endpoint_.is_unix(); }
+
   Modules modules{*this};
 
  private:
@@ -104,6 +143,7 @@ class Gpu {
     if constexpr (requires { message.stream; }) {
       if (message.stream == legacy_stream) order_.meet(new_id());
     }
+    if (host_functions_.any()) keep_few_behind_functions();
     Status status = 0;
     if (synchronous_) {
       status = control_->call(message, queued).status;
@@ -145,16 +185,32 @@ class Gpu {
   template <class Message>
   Status query_by(const Message& message, const Which& which);
   void wait_for(const Which& which);
+  // The server has said that the stream, or all, has come so far.
+  void come_to(const Which& which);
+  // Until the stream has done what was asked so far, shared memory included.
+  void settle_shared(Id stream);
+  // As a driver takes no more launches than it has room for: its thread would wait, which the
+  // functions need.
+  void keep_few_behind_functions();
+  // The functions of streams before, as far as the program's memory is read behind them.
+  void wait_for_functions(Id stream) {
+    if (host_functions_.any()) host_functions_.wait_for(order_.before(stream, new_id()));
+  }
   // What a call that waits returns: its own status, or what failed unasked before.
   Status first_error(Status status);
+  void expect_in_shared(std::size_t bytes, Id stream);
+  template <class Message>
+  Status wait_for_copy(const Message& message, Id now);
   void send_bulk(Address to, Bytes data, Id stream, bool blocking, bool pinned);
 
-  std::unique_ptr<Connection> connect(Purpose purpose);
+  std::unique_ptr<Connection> connect(Greeting greeting);
   void open();
   // Opened when it is first needed.
   BulkConnections& bulk();
   // nullptr where that has not been.
   BulkConnections* opened_bulk();
+  // nullptr where such copies go another way.
+  StagedCopies* staged();
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;
 
@@ -162,8 +218,12 @@ class Gpu {
   const ClientSettings& settings_;
   bool synchronous_;
   Session session_;
+  Flows flows_;
   DeviceInfo device_;
   PendingReceives receives_;
+  PendingReceives into_shared_;  // which the GPU itself brings to memory that the server has too
+  HostFunctions host_functions_;
+  std::atomic<std::size_t> behind_functions_{0};  // messages
   std::unique_ptr<ControlConnection> control_;
   // What threads do that wait for something else than the control connection.
   const std::function<void()> meanwhile_ = [this] { control_->read_meanwhile(); };
@@ -178,6 +238,9 @@ class Gpu {
   std::atomic<bool> closed_{false};
   std::mutex bulk_mutex_;
   std::unique_ptr<BulkConnections> bulk_;
+  std::once_flag staged_once_;
+  std::unique_ptr<StagedCopies> staged_;
+  std::atomic<bool> shared_copies_{false};  // that nobody has waited for may be under way
   std::unique_ptr<Connection> monitor_;
   std::thread watcher_;
 

@@ -7,6 +7,9 @@
 
 #include "protocol/frame.h"
 #include "security/hmac.h"
+#include "transport/line.h"
+#include "transport/ring_connection.h"
+#include "transport/sockets.h"
 #include "transport/tls_connection.h"
 
 namespace gpucast::remote::client {
@@ -38,7 +41,8 @@ const SecretKeys& secret_of(const Credentials& credentials) {
       "user has no server of its own here that made one");
 }
 
-Challenge hear_challenge(Connection& connection, Security security, const Deadline& deadline) {
+Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadline& deadline) {
+  const Security security = hello.security;
   const auto challenge = hear<Challenge>(connection, deadline);
   if (challenge.magic != handshake_magic) throw ConnectionLost("what answers is no GPU server");
   if (challenge.version != protocol_version) {
@@ -52,6 +56,8 @@ Challenge hear_challenge(Connection& connection, Security security, const Deadli
                              : "the server speaks TLS only: leave out GPUCAST_REMOTE_PLAIN=1 (run "
                                "--plain)");
   }
+  if (challenge.carrier != Carrier::socket && challenge.carrier != hello.carrier)
+    throw ConnectionLost("the server means to use memory that it was not asked for");
   require_entry(challenge.entry);
   return challenge;
 }
@@ -89,23 +95,57 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
   session.id = welcome.session;
 }
 
-}  // namespace
-
-std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Purpose purpose,
-                                        Session& session, const Credentials& credentials,
-                                        const Deadline& deadline) {
-  const Hello hello{.purpose = purpose, .security = credentials.security, .session = session.id};
-  write_all(*connection, packed(hello), {}, deadline);
-  const Challenge challenge = hear_challenge(*connection, credentials.security, deadline);
+std::unique_ptr<Connection> enter(std::unique_ptr<Connection> connection, const Hello& hello,
+                                  const Challenge& challenge, Session& session,
+                                  const Credentials& credentials, const Deadline& deadline) {
   const SecretKeys& secret = secret_of(credentials);
   if (credentials.security == Security::plain) {
     enter_plainly(*connection, secret, hello, challenge, session, deadline);
     return connection;
   }
-  if (purpose == Purpose::control)
+  if (hello.purpose == Purpose::control)
     enter_by_tls(*connection, secret, hello, challenge, session, deadline);
   return secure(std::move(connection), TlsSide::client, session.key,
                 identity_of(hello, challenge, Stage::session), deadline);
+}
+
+// What shared memory would go over; none where it is not wanted or the other end is not trusted.
+support::Descriptor line_for(Connection& connection, Purpose purpose,
+                             const Credentials& credentials) {
+  if (purpose != Purpose::control || credentials.carrier == Carrier::socket) return {};
+  support::Descriptor socket = unix_socket_of(connection);
+  const bool trusted =
+      socket && (credentials.security == Security::plain || is_own_peer(socket.get()));
+  return trusted ? std::move(socket) : support::Descriptor();
+}
+
+}  // namespace
+
+std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Greeting greeting,
+                                        Session& session, const Credentials& credentials,
+                                        const Deadline& deadline) {
+  support::Descriptor line = line_for(*connection, greeting.purpose, credentials);
+  const Hello hello{.purpose = greeting.purpose,
+                    .number = greeting.number,
+                    .security = credentials.security,
+                    .carrier = line ? Carrier::shared_memory : Carrier::socket,
+                    .session = session.id};
+  write_all(*connection, packed(hello), {}, deadline);
+  const Challenge challenge = hear_challenge(*connection, hello, deadline);
+  auto entered = enter(std::move(connection), hello, challenge, session, credentials, deadline);
+  std::unique_ptr<Connection> rings;
+  if (challenge.carrier == Carrier::shared_memory) {
+    const std::byte greeted{1};
+    write_all(*entered, {&greeted, 1}, {}, deadline);
+    rings = accept_rings(std::move(line), deadline);
+  }
+  if (rings) return rings;
+  if (greeting.purpose == Purpose::control && credentials.carrier == Carrier::shared_memory) {
+    throw ConnectionLost(
+        "it shares no memory with this client: that takes a unix: address, and the same user or "
+        "--plain on both sides");
+  }
+  return entered;
 }
 
 }  // namespace gpucast::remote::client

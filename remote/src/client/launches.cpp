@@ -28,6 +28,17 @@ void check(const Gpu& gpu, const LaunchShape& shape) {
   }
 }
 
+// But for its stream and arguments.
+Launch message_of(const LoadedKernel& kernel, const LaunchShape& shape,
+                  const LaunchOptions& options) {
+  return {.kernel = kernel.id,
+          .grid = {shape.grid.x, shape.grid.y, shape.grid.z},
+          .block = {shape.block.x, shape.block.y, shape.block.z},
+          .cluster = options.cluster,
+          .cooperative = options.cooperative,
+          .shared = static_cast<std::uint32_t>(shape.shared)};
+}
+
 }  // namespace
 
 const Function& function_of(const void* host) {
@@ -36,10 +47,33 @@ const Function& function_of(const void* host) {
   return *function;
 }
 
+Work kernel_work(const void* host, const LaunchShape& shape, void** arguments,
+                 const LaunchOptions& options, int device) {
+  Work work{.type = cudaGraphNodeTypeKernel, .device = device};
+  Gpu& gpu = runtime().gpu(device);
+  const Function& function = function_of(host);
+  check(gpu, shape);
+  const LoadedKernel& kernel = gpu.modules.kernel(function);
+  require(kernel.status);
+  if (arguments == nullptr && !kernel.parameters.empty()) throw Failure{cudaErrorInvalidValue};
+  work.function = &function;
+  work.arguments.resize(kernel.argument_bytes);
+  for (std::size_t k = 0; k < kernel.parameters.size(); ++k) {
+    work.offsets.push_back(kernel.parameters[k].offset);
+    std::memcpy(work.arguments.data() + kernel.parameters[k].offset, arguments[k],
+                kernel.parameters[k].bytes);
+  }
+  work.content.work = GraphWork::kernel;
+  work.content.kernel = message_of(kernel, shape, options);
+  return work;
+}
+
 void launch(const void* host, const LaunchShape& shape, void** arguments,
             const LaunchOptions& options) {
   const Function& function = function_of(host);
   const OnStream on = runtime().stream(shape.stream);
+  if (runtime().graphs.records(on))
+    return runtime().graphs.record(on, kernel_work(host, shape, arguments, options, on.device));
   check(*on.gpu, shape);
   const LoadedKernel& kernel = on.gpu->modules.kernel(function);
   require(kernel.status);
@@ -50,14 +84,10 @@ void launch(const void* host, const LaunchShape& shape, void** arguments,
   for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
     std::memcpy(packed.data() + kernel.parameters[k].offset, arguments[k],
                 kernel.parameters[k].bytes);
-  require(on.gpu->send(Launch{.kernel = kernel.id,
-                              .grid = {shape.grid.x, shape.grid.y, shape.grid.z},
-                              .block = {shape.block.x, shape.block.y, shape.block.z},
-                              .cluster = options.cluster,
-                              .cooperative = options.cooperative,
-                              .shared = static_cast<std::uint32_t>(shape.shared),
-                              .stream = on.id,
-                              .arguments = Bytes(packed.data(), kernel.argument_bytes)}));
+  Launch message = message_of(kernel, shape, options);
+  message.stream = on.id;
+  message.arguments = Bytes(packed.data(), kernel.argument_bytes);
+  require(on.gpu->send(message));
 }
 
 }  // namespace gpucast::remote::client

@@ -14,7 +14,10 @@ struct LaunchOptions {
 
 // `host`: what stands for the kernel in the host's code, or its handle.
 const Function& function_of(const void* host);
-// Throws Failure.
+// Both throw Failure.
+// A launch on the device as a node of a graph.
+Work kernel_work(const void* host, const LaunchShape& shape, void** arguments,
+                 const LaunchOptions& options, int device);
 void launch(const void* host, const LaunchShape& shape, void** arguments,
             const LaunchOptions& options);
 

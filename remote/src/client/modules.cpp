@@ -1,12 +1,14 @@
 #include "client/modules.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "client/gpu.h"
 #include "client/runtime.h"
 #include "client/status.h"
 #include "images/kernel_parameters.h"
+#include "images/zstandard.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -47,21 +49,82 @@ const LoadedKernel& Modules::kernel(const Function& function) {
 
 Status Modules::load(const FatBinary& binary) {
   if (const auto found = loaded_.find(&binary); found != loaded_.end()) return found->second;
-  const Status status = load_anew(binary);
+  gpu_.let_functions_run();
+  Status status = load_modules(binary);
+  if (status == 0) status = load_kernels(binary);
   loaded_[&binary] = status;
   return status;
 }
 
-Status Modules::load_anew(const FatBinary& binary) {
-  Bytes image = binary.bytes();
-  if (image.empty() || image.size() > most_module) return status_bad_image;
-  while (!image.empty()) {
+Status Modules::load_modules(const FatBinary& binary) {
+  if (const auto found = modules_.find(&binary); found != modules_.end()) return found->second;
+  const std::size_t bytes = binary.bytes().size();
+  if (bytes == 0 || bytes > most_module) return status_bad_image;
+  const Status status = load_together(to_load_with(binary));
+  if (status != 0) return status;
+  return modules_.at(&binary);
+}
+
+// It first, and what the program has beside it, as far as that is little.
+std::vector<const FatBinary*> Modules::to_load_with(const FatBinary& binary) const {
+  std::vector<const FatBinary*> result = {&binary};
+  std::uint64_t left = gpu_.most_loaded_ahead();
+  for (const FatBinary* each : runtime().program.all()) {
+    const std::uint64_t bytes = each->bytes().size();
+    if (result.size() == most_names) break;
+    if (each == &binary || modules_.contains(each) || bytes == 0 || bytes > left) continue;
+    left -= bytes;
+    result.push_back(each);
+  }
+  return result;
+}
+
+Status Modules::load_together(const std::vector<const FatBinary*>& binaries) {
+  ModulesKnown question;
+  ModulesLoad order;
+  for (const FatBinary* each : binaries) {
+    question.images.push_back(
+        {.module = each->id, .bytes = each->bytes().size(), .sha256 = each->sha256()});
+    order.modules.push_back(each->id);
+  }
+  KnownModules answer;
+  Status status = gpu_.call(question, answer);
+  if (status != 0) return status;
+  if (answer.known.size() != binaries.size())
+    return gpu_.give_up("it says what was not asked of the program's GPU code");
+  const bool packed = answer.unpacks != 0 && gpu_.is_remote() && images::has_zstandard();
+  for (std::size_t k = 0; k < binaries.size() && status == 0; ++k) {
+    if (answer.known[k] == 0) status = send_image(*binaries[k], packed);
+  }
+  LoadedModules loaded;
+  if (status == 0) status = gpu_.call(order, loaded);
+  if (status != 0) return status;
+  if (loaded.statuses.size() != binaries.size())
+    return gpu_.give_up("it loaded other GPU code than the program's");
+  for (std::size_t k = 0; k < binaries.size(); ++k)
+    modules_[binaries[k]] = loaded.statuses[k];
+  return 0;
+}
+
+Status Modules::send_image(const FatBinary& binary, bool packed) {
+  Status status = 0;
+  for (Bytes image = binary.bytes(); !image.empty() && status == 0;) {
     const Bytes piece = image.first(std::min(image.size(), most_module_piece));
-    const Status status = gpu_.send(ModulePiece{.module = binary.id, .tail = {piece}});
-    if (status != 0) return status;
+    const auto frame = packed ? images::compress(piece) : std::nullopt;
+    if (frame) {
+      status = gpu_.send(ModulePacked{.module = binary.id,
+                                      .bytes = static_cast<std::uint32_t>(piece.size()),
+                                      .tail = {*frame}});
+    } else {
+      status = gpu_.send(ModulePiece{.module = binary.id, .tail = {piece}});
+    }
     image = image.subspan(piece.size());
   }
-  Status status = gpu_.call(ModuleLoad{.module = binary.id});
+  return status;
+}
+
+Status Modules::load_kernels(const FatBinary& binary) {
+  Status status = 0;
   images::KernelParameters own(binary.bytes());
   for (std::size_t first = 0; status == 0 && first < binary.functions.size(); first += most_names) {
     const std::size_t count = std::min(most_names, binary.functions.size() - first);
@@ -125,10 +188,10 @@ Status Modules::global(const Variable& variable, Global& result) {
 std::vector<Address> Modules::unload(const FatBinary& binary) {
   std::vector<Address> variables;
   const std::lock_guard loading(loading_);
-  const auto found = loaded_.find(&binary);
-  if (found == loaded_.end()) return variables;
-  const bool there = found->second == 0;
-  loaded_.erase(found);
+  const auto found = modules_.find(&binary);
+  if (found == modules_.end()) return variables;
+  modules_.erase(found);
+  loaded_.erase(&binary);
   for (const Variable& each : binary.variables) {
     if (const auto global = globals_.extract(&each)) variables.push_back(global.mapped().address);
   }
@@ -137,12 +200,14 @@ std::vector<Address> Modules::unload(const FatBinary& binary) {
     for (const Function& each : binary.functions)
       kernels_.erase(&each);
   }
-  if (there) gpu_.send(ModuleUnload{.module = binary.id});
+  // One that was not loaded left its image there.
+  gpu_.send(ModuleUnload{.module = binary.id});
   return variables;
 }
 
 void Modules::forget_all() {
   const std::lock_guard loading(loading_);
+  modules_.clear();
   loaded_.clear();
   globals_.clear();
   const std::unique_lock lock(kernels_mutex_);

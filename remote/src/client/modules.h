@@ -38,8 +38,14 @@ class Modules {
 
  private:
   const LoadedKernel* known(const Function& function) const;
+  // As a module, and its kernels.
   Status load(const FatBinary& binary);
-  Status load_anew(const FatBinary& binary);
+  // That and others that will be needed: their number does not make round trips.
+  Status load_modules(const FatBinary& binary);
+  std::vector<const FatBinary*> to_load_with(const FatBinary& binary) const;
+  Status load_together(const std::vector<const FatBinary*>& binaries);
+  Status send_image(const FatBinary& binary, bool packed);
+  Status load_kernels(const FatBinary& binary);
   Status find_kernels(const FatBinary& binary, images::KernelParameters& own, std::size_t first,
                       std::size_t count);
   // As the program's own code says; a server that says otherwise is given up.
@@ -50,7 +56,8 @@ class Modules {
   std::mutex loading_;
   mutable std::shared_mutex kernels_mutex_;
   std::unordered_map<const Function*, LoadedKernel> kernels_;
-  std::unordered_map<const FatBinary*, Status> loaded_;
+  std::unordered_map<const FatBinary*, Status> modules_;  // loaded as modules
+  std::unordered_map<const FatBinary*, Status> loaded_;   // their kernels, too
   std::unordered_map<const Variable*, Global> globals_;
 };
 

@@ -1,8 +1,10 @@
 #include "client/pending_receives.h"
 
 #include <algorithm>
-#include <chrono>
+#include <optional>
 #include <utility>
+
+#include "transport/patience.h"
 
 namespace gpucast::remote::client {
 
@@ -65,13 +67,20 @@ void PendingReceives::end_if_over(const Transfer& transfer) {
     over_control_.erase(id);
     over_bulk_.erase(id);
   }
-  changed_.notify_all();
+  tell();
+}
+
+void PendingReceives::arrived(const Which& which) {
+  const std::lock_guard lock(mutex_);
+  const auto selected = [&](const auto& each) { return which(each.second.arrival); };
+  std::erase_if(over_control_, selected);
+  std::erase_if(over_bulk_, selected);
 }
 
 void PendingReceives::give_up() {
   const std::lock_guard lock(mutex_);
   given_up_ = true;
-  changed_.notify_all();
+  tell();
 }
 
 bool PendingReceives::none(const Transfers& transfers, const Which& which) {
@@ -94,10 +103,20 @@ bool PendingReceives::none(const Which& which) const {
   return none(over_control_, which) && none(over_bulk_, which);
 }
 
-bool PendingReceives::wait_for_bulk(const Which& which, const std::function<void()>& meanwhile) {
+bool PendingReceives::wait_for_bulk(const Which& which, const std::function<void()>& meanwhile,
+                                    std::chrono::microseconds spin) {
   constexpr std::chrono::milliseconds moment(1);
-  std::unique_lock lock(mutex_);
   const auto over = [&] { return none(over_bulk_, which) || (given_up_ && landings_ == 0); };
+  // Asked again only where something has changed, so that who brings the data is not held up.
+  std::optional<std::uint64_t> seen;
+  look_for(spin, meanwhile, [&] {
+    const std::uint64_t now = changes_;
+    if (seen == now) return false;
+    seen = now;
+    const std::lock_guard lock(mutex_);
+    return over();
+  });
+  std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, moment, over)) {
     lock.unlock();
     meanwhile();

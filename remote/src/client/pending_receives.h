@@ -1,6 +1,8 @@
 // Data on its way to the program's memory, which copies announced.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -17,6 +19,7 @@ struct PendingReceive {
   bool apart = false;  // its stream does not wait for the default one
   std::byte* to = nullptr;
   std::size_t bytes = 0;
+  std::size_t piece = 0;  // 0: not in pieces
 };
 
 // Selects the receives that a call waits for.
@@ -53,15 +56,19 @@ class PendingReceives {
   // Latches the failure of a call that announced no data.
   void note_failure(Status status);
 
+  // All of these are there, as who waited for their streams knows.
+  void arrived(const Which& which);
   // Makes every later Landing empty.
   void give_up();
 
   bool nothing() const;
   bool none_over_control(const Which& which) const;
   bool none(const Which& which) const;
-  // Waits until the bulk connections have brought it, and calls `meanwhile` every millisecond.
-  // False if they never will; nothing is written any more then.
-  bool wait_for_bulk(const Which& which, const std::function<void()>& meanwhile);
+  // Waits until the bulk connections have brought it, and calls `meanwhile` now and then.
+  // Looks so long for it before it sleeps. False if they never will; nothing is written any more
+  // then.
+  bool wait_for_bulk(const Which& which, const std::function<void()>& meanwhile,
+                     std::chrono::microseconds spin = {});
   // Waits, after give_up(), until no thread writes into the program's memory any more.
   void wait_for_landings();
   // The status of the first failure since the last call of this function; 0: none.
@@ -77,10 +84,15 @@ class PendingReceives {
   using Transfers = std::map<Id, Transfer>;
   Transfer* find(Id transfer);
   void end_if_over(const Transfer& transfer);
+  void tell() {
+    ++changes_;
+    changed_.notify_all();
+  }
   static bool none(const Transfers& transfers, const Which& which);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::atomic<std::uint64_t> changes_{0};
   Transfers over_control_;
   Transfers over_bulk_;
   int landings_ = 0;

@@ -25,6 +25,11 @@ Bytes FatBinary::bytes() const {
   return {static_cast<const std::byte*>(image), images::container_bytes(container)};
 }
 
+const Digest& FatBinary::sha256() const {
+  std::call_once(hashed_, [this] { sha256_ = remote::sha256(bytes()); });
+  return sha256_;
+}
+
 FatBinary& Program::add(const void* wrapper) {
   auto owned = std::make_unique<FatBinary>();
   Wrapper given{};
@@ -34,6 +39,21 @@ FatBinary& Program::add(const void* wrapper) {
   owned->id = ++last_id_;
   FatBinary& result = *owned;
   binaries_[&result] = std::move(owned);
+  present_[result.id] = &result;
+  return result;
+}
+
+void Program::leave(FatBinary& binary) {
+  const std::unique_lock lock(mutex_);
+  present_.erase(binary.id);
+}
+
+std::vector<const FatBinary*> Program::all() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<const FatBinary*> result;
+  result.reserve(present_.size());
+  for (const auto& [id, binary] : present_)
+    result.push_back(binary);
   return result;
 }
 

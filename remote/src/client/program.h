@@ -2,13 +2,16 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "protocol/wire.h"
+#include "security/hmac.h"
 
 namespace gpucast::remote::client {
 
@@ -35,12 +38,22 @@ struct FatBinary {
 
   // By its own header; empty where it is none.
   Bytes bytes() const;
+  // Of these bytes; computed once, for all GPUs.
+  const Digest& sha256() const;
+
+ private:
+  mutable std::once_flag hashed_;
+  mutable Digest sha256_{};
 };
 
 class Program {
  public:
   FatBinary& add(const void* wrapper);
+  // It is not among all() any more; what follows from it is still known.
+  void leave(FatBinary& binary);
   void remove(FatBinary& binary);
+  // In the order in which they came.
+  std::vector<const FatBinary*> all() const;
   void add_function(FatBinary& binary, const void* host, const char* name);
   void add_variable(FatBinary& binary, const void* host, const char* name, std::size_t bytes);
 
@@ -60,6 +73,7 @@ class Program {
   mutable std::shared_mutex mutex_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<const FatBinary*, std::unique_ptr<FatBinary>> binaries_;
+  std::map<std::uint64_t, const FatBinary*> present_;  // by id
   std::unordered_map<const void*, const Function*> functions_;
   std::unordered_map<const void*, const Variable*> variables_;
 };

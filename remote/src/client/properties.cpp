@@ -3,35 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "client/refusals.h"
+
 namespace gpucast::remote::client {
 
 static_assert(sizeof(cudaDeviceProp) == 1008, "as CUDA 13 programs expect it");
 
 int attribute(const Gpu& gpu, int which) {
-  switch (which) {
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrPageableMemoryAccess:
-    case cudaDevAttrConcurrentManagedAccess:
-    case cudaDevAttrCanUseHostPointerForRegisteredMem:
-    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
-    case cudaDevAttrDirectManagedMemAccessFromHost:
-    case cudaDevAttrHostNativeAtomicSupported:
-    case cudaDevAttrHostRegisterReadOnlySupported:
-    case cudaDevAttrMemoryPoolsSupported:
-    case cudaDevAttrMemoryPoolSupportedHandleTypes:
-    case cudaDevAttrGPUDirectRDMASupported:
-    case cudaDevAttrIpcEventSupport:
-    case cudaDevAttrTimelineSemaphoreInteropSupported:
-    case cudaDevAttrSparseCudaArraySupported:
-    case cudaDevAttrDeferredMappingCudaArraySupported:
-    case cudaDevAttrStreamPrioritiesSupported:
-      return 0;
-    case cudaDevAttrHostNumaId:
-      return -1;
-    default:
-      return gpu.attribute(which);
-  }
+  if (which == cudaDevAttrHostNumaId) return -1;
+  return offers(static_cast<cudaDeviceAttr>(which)) ? gpu.attribute(which) : 0;
 }
 
 cudaDeviceProp properties(const Gpu& gpu) {
@@ -92,6 +72,7 @@ cudaDeviceProp properties(const Gpu& gpu) {
   p.accessPolicyMaxWindowSize = a(cudaDevAttrMaxAccessPolicyWindowSize);
   p.reservedSharedMemPerBlock = size(cudaDevAttrReservedSharedMemoryPerBlock);
   p.hostRegisterSupported = a(cudaDevAttrHostRegisterSupported);
+  p.memoryPoolsSupported = a(cudaDevAttrMemoryPoolsSupported);
   p.clusterLaunch = a(cudaDevAttrClusterLaunch);
   p.unifiedFunctionPointers = 0;
   p.deviceNumaConfig = a(cudaDevAttrNumaConfig);

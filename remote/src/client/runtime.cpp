@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "client/refusals.h"
+
 namespace gpucast::remote::client {
 
 ThreadState::~ThreadState() {
@@ -39,6 +41,7 @@ void Runtime::connect() {
 int Runtime::device_count() {
   if (finished_) throw Failure{cudaErrorCudartUnloading};
   if (forked_) throw Failure{cudaErrorInitializationError};
+  if (HostFunctions::in_one()) throw Failure{cudaErrorNotPermitted};
   std::call_once(connected_, [this] { connect(); });
   require(connecting_);
   return static_cast<int>(gpus_.size());
@@ -58,8 +61,10 @@ void Runtime::finish() noexcept {
 
 OnStream Runtime::stream(cudaStream_t handle) {
   const int device = this_thread().device;
-  if (handle == nullptr || handle == cudaStreamLegacy)
+  if (handle == nullptr || handle == cudaStreamLegacy) {
+    graphs.forbid_device(device, true);
     return {.device = device, .gpu = &gpu(device), .id = legacy_stream};
+  }
   if (handle == cudaStreamPerThread) {
     Gpu& on = gpu(device);
     OwnStream& own = this_thread().own_streams[device];
@@ -82,6 +87,7 @@ void Runtime::destroy(const std::map<int, OwnStream>& own_streams) noexcept {
 }
 
 void Runtime::forget(FatBinary& binary) noexcept {
+  program.leave(binary);
   if (usable()) {
     for (const auto& gpu : gpus_) {
       for (const Address variable : gpu->modules.unload(binary))
@@ -102,12 +108,14 @@ cudaError_t Runtime::unsupported(const std::string& what) {
 }
 
 int remember_unsupported(const char* entry_point) noexcept {
-  this_thread().last_error = cudaErrorNotSupported;
+  const cudaError_t error = refusal_of(entry_point);
+  this_thread().last_error = error;
   try {
-    return runtime().unsupported(entry_point);
+    runtime().unsupported(entry_point);
   } catch (const std::exception&) {
-    return cudaErrorNotSupported;
+    return error;
   }
+  return error;
 }
 
 }  // namespace gpucast::remote::client

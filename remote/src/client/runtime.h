@@ -17,53 +17,15 @@
 #include "client/attachments.h"
 #include "client/counters.h"
 #include "client/gpu.h"
+#include "client/graphs.h"
+#include "client/handles.h"
+#include "client/pools.h"
 #include "client/program.h"
+#include "client/segments.h"
 #include "client/settings.h"
 #include "client/status.h"
 
 namespace gpucast::remote::client {
-
-// What a handle of the program's stands for: a stream or an event.
-struct DeviceObject {
-  int device = 0;
-  Id id = 0;
-  unsigned flags = 0;
-  int priority = 0;  // of a stream
-};
-
-// The program's handles of one kind, each the address of its object. Failure where the program has
-// no such handle.
-template <class Handle>
-class Handles {
- public:
-  Handle add(const DeviceObject& object) {
-    auto owned = std::make_unique<DeviceObject>(object);
-    const auto handle = reinterpret_cast<Handle>(owned.get());
-    const std::unique_lock lock(mutex_);
-    objects_[handle] = std::move(owned);
-    return handle;
-  }
-  DeviceObject find(Handle handle) const {
-    const std::shared_lock lock(mutex_);
-    const auto found = objects_.find(handle);
-    if (found == objects_.end()) throw Failure{cudaErrorInvalidResourceHandle};
-    return *found->second;
-  }
-  DeviceObject remove(Handle handle) {
-    const std::unique_lock lock(mutex_);
-    const auto removed = objects_.extract(handle);
-    if (!removed) throw Failure{cudaErrorInvalidResourceHandle};
-    return *removed.mapped();
-  }
-  void forget(int device) {
-    const std::unique_lock lock(mutex_);
-    std::erase_if(objects_, [&](const auto& each) { return each.second->device == device; });
-  }
-
- private:
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<Handle, std::unique_ptr<DeviceObject>> objects_;
-};
 
 // A stream, found.
 struct OnStream {
@@ -94,6 +56,7 @@ struct ThreadState {
 
   int device = 0;
   cudaError_t last_error = cudaSuccess;
+  cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
   std::vector<LaunchShape> shapes;       // of launches that <<<>>> has begun
   std::map<int, OwnStream> own_streams;  // by device
 };
@@ -105,14 +68,22 @@ class Runtime {
   Counters counters;
   AddressMap memory;
   Attachments attachments;
+  Segments segments;
   Handles<cudaStream_t> streams;
   Handles<cudaEvent_t> events;
+  Graphs graphs;
+  Pools pools;
 
   // Connects to all servers the first time. Failure, said in a line on stderr once, if one cannot
   // be reached.
   int device_count();
   Gpu& gpu(int device);
   Gpu& current() { return gpu(this_thread().device); }
+
+  // Pinned memory that servers have, too; nullptr where none takes any.
+  void* allocate_segment(std::size_t bytes) { return segments.allocate(bytes, gpus_); }
+  // False where it is none of these.
+  bool free_segment(void* begin) { return segments.free(begin, gpus_); }
 
   OnStream stream(cudaStream_t handle);
   // Destroys the per-thread default streams of a thread that ends.
@@ -150,7 +121,7 @@ class Runtime {
 // ended.
 Runtime& runtime();
 
-// cudaErrorNotSupported, as an entry point returns it.
+// The error of an entry point that nothing defines (client/refusals.h).
 int remember_unsupported(const char* entry_point) noexcept;
 
 }  // namespace gpucast::remote::client

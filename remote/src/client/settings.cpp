@@ -2,8 +2,11 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include "security/secret.h"
 
@@ -29,6 +32,23 @@ int number(const char* name, int otherwise, int least, int most) {
   return result;
 }
 
+std::optional<Carrier> carrier() {
+  const std::string text = variable("GPUCAST_REMOTE_TRANSPORT");
+  if (text.empty() || text == "auto") return std::nullopt;
+  if (text == "socket") return Carrier::socket;
+  if (text == "shared-memory") return Carrier::shared_memory;
+  throw std::invalid_argument("GPUCAST_REMOTE_TRANSPORT=" + text +
+                              ": auto, socket or shared-memory is allowed");
+}
+
+// Bulk connections under TLS. A connection's thread seals a part of a piece and then writes it, and
+// the thread at the other end reads and then opens it: that takes twice as long as without TLS. Two
+// connections for each keep the network busy, where there are cores for their threads.
+int connections_of_tls(int otherwise) {
+  constexpr unsigned for_all_threads = 16;
+  return std::thread::hardware_concurrency() >= for_all_threads ? 2 * otherwise : otherwise;
+}
+
 }  // namespace
 
 ClientSettings read_client_settings() {
@@ -45,12 +65,24 @@ ClientSettings read_client_settings() {
   if (number("GPUCAST_REMOTE_PLAIN", 0, 0, 1) == 1) result.credentials.security = Security::plain;
   const auto file = variable("GPUCAST_REMOTE_SECRET_FILE");
   result.credentials.secret = file.empty() ? find_own_secret() : read_secret(file);
+  result.credentials.carrier = carrier();
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;
+  if (result.credentials.security == Security::tls)
+    result.bulk_connections = connections_of_tls(result.bulk_connections);
   result.bulk_connections =
       number("GPUCAST_REMOTE_CHANNELS", result.bulk_connections, 1, most_bulk_connections);
+  constexpr int kibibyte = 1024;
+  result.most_inline =
+      kibibyte * static_cast<std::size_t>(number(
+                     "GPUCAST_REMOTE_INLINE_KIB",
+                     static_cast<int>(usual_inline(std::thread::hardware_concurrency()) / kibibyte),
+                     0, static_cast<int>(most_inline / kibibyte)));
   constexpr int second = 1'000'000;
   result.spin = std::chrono::microseconds(
       number("GPUCAST_REMOTE_SPIN_US", static_cast<int>(result.spin.count()), 0, second));
+  // As where CUDA is local: all of it before the first kernel runs.
+  if (variable("CUDA_MODULE_LOADING") == "EAGER")
+    result.most_loaded_ahead = std::numeric_limits<std::uint64_t>::max();
   result.counters = variable("GPUCAST_REMOTE_COUNTERS");
   return result;
 }

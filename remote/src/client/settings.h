@@ -5,6 +5,8 @@
 //   servers
 //                                of the same user on the same host have)
 //   GPUCAST_REMOTE_PLAIN=1       without TLS, with servers that speak so
+//   GPUCAST_REMOTE_TRANSPORT     auto (shared memory where the address is unix:/path and both sides
+//                                can), socket, or shared-memory, without which it fails
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
 //   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 4)
 //   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer, on a core of its own, before
@@ -14,6 +16,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -28,7 +31,10 @@ struct ClientSettings {
   Credentials credentials = {};
   bool synchronous = false;
   int bulk_connections = 4;
+  std::size_t most_inline = inline_beside_channels;  // bytes of copies within their message
   std::chrono::microseconds spin = usual_spin;
+  // Of GPU code that is loaded beside what a kernel needs, so that what follows is there already.
+  std::uint64_t most_loaded_ahead = std::uint64_t{8} << 20;
   std::string counters = {};
 };
 

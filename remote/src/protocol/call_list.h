@@ -51,7 +51,27 @@
   CALL(Share, Shared, behind_none)                 \
   CALL(Attach, Attached, behind_none)              \
   CALL(Detach, Nothing, behind_all)                \
-  CALL(AskServer, ServerFacts, behind_none)
+  CALL(AskServer, ServerFacts, behind_none)        \
+  CALL(SegmentMap, Nothing, behind_none)           \
+  CALL(SegmentUnmap, Nothing, behind_all)          \
+  CALL(CopyToShared, Nothing, behind_stream)       \
+  CALL(CopyFromShared, Nothing, behind_stream)     \
+  CALL(ModulesKnown, KnownModules, behind_none)    \
+  CALL(ModulePacked, Nothing, behind_none)         \
+  CALL(ModulesLoad, LoadedModules, behind_none)    \
+  CALL(GraphNode, Nothing, behind_none)            \
+  CALL(GraphReady, Nothing, behind_none)           \
+  CALL(GraphData, Nothing, behind_none)            \
+  CALL(GraphLaunch, Nothing, behind_stream)        \
+  CALL(GraphDestroy, Nothing, behind_none)         \
+  CALL(PoolAlloc, Allocated, behind_stream)        \
+  CALL(PoolFree, Nothing, behind_stream)           \
+  CALL(PoolCreate, Nothing, behind_none)           \
+  CALL(PoolDestroy, Nothing, behind_none)          \
+  CALL(PoolTrim, Nothing, behind_none)             \
+  CALL(PoolSet, Nothing, behind_none)              \
+  CALL(PoolGet, PoolValue, behind_none)            \
+  CALL(LaunchHost, Nothing, behind_stream)
 
 namespace gpucast::remote {
 

@@ -141,14 +141,50 @@ struct CopyToBulk {
   std::uint8_t fence = 0;
 };
 
-// The data comes as the Reply's tail if there is a request, as Data if there is none. More than
-// most_inline comes over the bulk connections, and the Reply then without a tail, once all is
-// queued.
+// The data comes as the Reply's tail if there is a request, as Data if there is none. In pieces of
+// so many bytes it comes over so many bulk connections, each of which has every so manieth, and the
+// Reply then without a tail, once all is queued. So the data of two copies of one shape comes in
+// their order.
 struct CopyFrom {
   Address from = 0;
   std::uint64_t bytes = 0;
   Id stream = 0;
   Id transfer = 0;
+  std::uint32_t piece = 0;  // bytes; 0: not in pieces, and no more than most_inline
+  std::uint16_t connections = 0;
+};
+
+// ---- memory of the client's host that the server has, too (Connection::give) ----
+
+// So many bytes of the memory that was given with this call.
+struct SegmentMap {
+  Id segment = 0;
+  std::uint64_t bytes = 0;
+};
+// Answered once all that the streams hold is done.
+struct SegmentUnmap {
+  Id segment = 0;
+};
+
+// Copies between such memory and the device. They are done when the stream comes to them: a request
+// is answered then, and one that names a transfer and is no request is followed by Data without a
+// tail. What fails of those to the device is latched, too.
+struct CopyToShared {
+  Address to = 0;
+  Id segment = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  Id stream = 0;
+  Id transfer = 0;         // 0: none
+  std::uint8_t fence = 0;  // as in CopyTo
+};
+struct CopyFromShared {
+  Address from = 0;
+  Id segment = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  Id stream = 0;
+  Id transfer = 0;  // 0: none
 };
 
 // Rows within the device; one row where height is 1.
@@ -274,6 +310,35 @@ struct ModuleLoad {
   Id module = 0;
 };
 
+// A fat binary by what it is, for servers that may have it.
+struct ImageOf {
+  Id module = 0;
+  std::uint64_t bytes = 0;
+  std::array<std::uint8_t, 32> sha256{};
+};
+// Of those that were asked for, in their order: 1 where the module has its fat binary now as though
+// all its pieces had come.
+struct KnownModules {
+  List<std::uint8_t, most_names> known = {};
+  std::uint8_t unpacks = 0;  // ModulePacked may be sent
+};
+struct ModulesKnown {
+  List<ImageOf, most_names> images = {};
+};
+// A ModulePiece of so many bytes as a frame of Zstandard.
+struct ModulePacked {
+  Id module = 0;
+  std::uint32_t bytes = 0;
+  Tail tail = {};
+};
+// What became of each, in their order. Those that fail leave the others as they are.
+struct LoadedModules {
+  List<Status, most_names> statuses = {};
+};
+struct ModulesLoad {
+  List<Id, most_names> modules = {};
+};
+
 struct Parameter {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
@@ -343,6 +408,115 @@ struct Occupancy {
   std::int32_t block = 0;
   std::uint64_t shared = 0;
   std::uint32_t flags = 0;
+};
+
+// ---- graphs: what a stream does again and again, told once and begun by one message ----
+
+enum class GraphWork : std::uint8_t {
+  nothing = 0,  // joins what it waits for
+  kernel,
+  copy_within,
+  memset,
+  copy_to,    // of the client's memory, which comes with each launch
+  copy_from,  // to the client's memory, announced with each launch
+};
+
+// The node with this number, from 0: a new one where it is the next, another content of one of the
+// same kind where it is known. What it waits for has lower numbers. Of the last three, those fields
+// count that `work` asks for: copies to and from the client have `width` bytes in `copy`. The
+// streams and fences of all of them are left out of account.
+struct GraphNode {
+  Id graph = 0;
+  std::uint32_t node = 0;
+  GraphWork work = GraphWork::nothing;
+  List<std::uint32_t, most_graph_nodes> after = {};
+  Launch kernel = {};
+  CopyWithin copy = {};
+  Memset memset = {};
+};
+// Makes ready to launch what was told, which is so many nodes.
+struct GraphReady {
+  Id graph = 0;
+  std::uint32_t nodes = 0;
+};
+// The next part of what the next launch's copies to the device bring, where that is too much for
+// its own message.
+struct GraphData {
+  Id graph = 0;
+  Tail tail = {};
+};
+// The tail ends what the copies to the device bring, in the nodes' order, without gaps. What copies
+// from the device bring comes as Data, in the nodes' order, in pieces of at most most_inline, whose
+// transfers are `transfer`, `transfer` + 1, ...; of those there are `pieces`.
+struct GraphLaunch {
+  Id graph = 0;
+  Id stream = 0;
+  Id transfer = 0;
+  std::uint32_t pieces = 0;
+  Tail tail = {};
+};
+struct GraphDestroy {
+  Id graph = 0;
+};
+
+// ---- functions of the program's, on the connection that is for them ----
+
+// What the stream is given next has to wait until the client has run this. Both sides know it by
+// this number.
+struct LaunchHost {
+  Id stream = 0;
+  Id function = 0;
+};
+// To the client: a stream has come to the function; or never will, for this reason.
+struct HostTurn {
+  Id function = 0;
+  Status status = 0;
+  static constexpr std::size_t size = 12;
+};
+// To the server: it has run.
+struct HostDone {
+  Id function = 0;
+  static constexpr std::size_t size = 8;
+};
+
+// ---- memory pools ----
+
+// The pool that a device has without being asked for one.
+inline constexpr Id usual_pool = 0;
+
+struct PoolAlloc {
+  std::uint64_t bytes = 0;
+  Id pool = usual_pool;
+  Id stream = 0;
+};
+// Memory that came from a pool.
+struct PoolFree {
+  Address address = 0;
+  Id stream = 0;
+};
+struct PoolCreate {
+  Id pool = 0;
+  std::uint64_t most = 0;  // bytes; 0: what the GPU has
+};
+struct PoolDestroy {
+  Id pool = 0;
+};
+struct PoolTrim {
+  Id pool = 0;
+  std::uint64_t bytes = 0;  // that stay
+};
+// CUmemPool_attribute; a flag is 0 or 1.
+struct PoolSet {
+  Id pool = 0;
+  std::int32_t attribute = 0;
+  std::uint64_t value = 0;
+};
+struct PoolValue {
+  std::uint64_t value = 0;
+};
+struct PoolGet {
+  Id pool = 0;
+  std::int32_t attribute = 0;
 };
 
 }  // namespace gpucast::remote

@@ -16,6 +16,13 @@
 //   client: Answer      a nonce, and a MAC of both nonces under the secret
 //   server: Welcome     in, or why not; a MAC of both nonces, so that the client knows it too
 //
+// Where both have said that shared memory carries the connection, the client then sends a byte,
+// which says that all of the greeting is behind it. The server's answer is a byte on the socket
+// below, outside TLS, and with it a descriptor of the memory; without one, the connection stays as
+// it is. Behind the handshake the memory is not encrypted: who has it are the two processes. Over
+// TLS it is only asked for and agreed to where the other end of the Unix socket is a process of the
+// same user or of root, which no proxy between them is that could not read their memory anyway.
+//
 // The process that serves a client shakes hands under the session's key, and so needs to know no
 // more than that (server/client_program.h).
 #pragma once
@@ -37,23 +44,32 @@ using SessionId = std::array<std::uint8_t, 16>;
 using Nonce = std::array<std::uint8_t, 32>;
 using Mac = std::array<std::uint8_t, 32>;
 
-enum class Purpose : std::uint16_t {
+enum class Purpose : std::uint8_t {
   control = 1,  // begins a session: a server process of its own
   monitor,      // signs of life in both directions (protocol/heartbeat.h)
   bulk,         // data of large copies, both ways
+  host,         // functions of the program's that stand in streams (HostTurn, HostDone)
 };
 
-enum class Security : std::uint16_t {
+enum class Security : std::uint8_t {
   plain = 0,  // MACs in the greeting, and then neither encrypted nor signed
   tls,
+};
+
+// What carries a control connection behind its greeting, and behind TLS's handshake.
+enum class Carrier : std::uint8_t {
+  socket = 0,
+  shared_memory,  // on one host, where both ends can and may (transport/ring_connection.h)
 };
 
 struct Hello {
   std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
   Purpose purpose = Purpose::control;
+  std::uint8_t number = 0;  // of a bulk connection, from 1, by which signs of life speak of it
   Security security = Security::tls;
-  SessionId session{};  // that a monitor or bulk connection belongs to
+  Carrier carrier = Carrier::socket;  // that the client would have
+  SessionId session{};                // that a monitor or bulk connection belongs to
   static constexpr std::size_t size = 32;
 };
 
@@ -69,7 +85,8 @@ struct Challenge {
   std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
   Security security = Security::tls;
-  Entry entry = Entry::welcome;  // as far as it is known already
+  Carrier carrier = Carrier::socket;  // that it is to be; shared memory only where it was asked for
+  Entry entry = Entry::welcome;       // as far as it is known already
   Nonce nonce{};
   static constexpr std::size_t size = 48;
 };

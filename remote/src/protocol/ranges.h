@@ -2,10 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "protocol/calls.h"
 
 namespace gpucast::remote {
+
+// Bytes from the first row's begin to the last one's end; beyond all memory where that overflows.
+inline std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t height) {
+  if (height <= 1 || width == 0) return height == 0 ? 0 : width;
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  if (pitch > (most - width) / (height - 1)) return most;
+  return pitch * (height - 1) + width;
+}
 
 // The entry of a map from Address to what has `bytes` that holds all of this; its end if none does.
 template <class Map>

@@ -20,6 +20,16 @@ Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8
   return result;
 }
 
+Digest sha256(std::span<const std::byte> message) {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  Digest result{};
+  if (EVP_Digest(message.data(), message.size(), result.data(), nullptr, EVP_sha256(), nullptr) !=
+      1) {
+    throw std::runtime_error("libcrypto computes no SHA-256");
+  }
+  return result;
+}
+
 bool same(std::span<const std::uint8_t> first, std::span<const std::uint8_t> second) {
   return first.size() == second.size() &&
          CRYPTO_memcmp(first.data(), second.data(), first.size()) == 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,6 +15,9 @@ using Digest = std::array<std::uint8_t, 32>;
 
 // std::runtime_error where libcrypto fails, for want of memory.
 Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> message);
+
+// FIPS 180-4; as above where it fails.
+Digest sha256(std::span<const std::byte> message);
 
 // In a time that does not depend on where they differ.
 bool same(std::span<const std::uint8_t> first, std::span<const std::uint8_t> second);

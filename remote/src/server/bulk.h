@@ -2,6 +2,7 @@
 // network and the GPU's copy engine work at the same time.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -34,7 +35,8 @@ class Bulk {
   // From any thread.
   void add(std::unique_ptr<Connection> connection);
   // From the session's thread, before anything is copied.
-  void serve(const Gpu& gpu);
+  // `spin`: so long it looks for the pieces of a copy before it sleeps.
+  void serve(const Gpu& gpu, std::chrono::microseconds spin);
 
   // Returns once all pieces are queued on the stream; with a status that is not success they are
   // only taken off the connections. `tend` is called now and then meanwhile. ConnectionLost if the
@@ -60,10 +62,13 @@ class Bulk {
   void break_off();
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable changed_;    // for the session
+  std::condition_variable announced_;  // incoming_ has one more
   const Gpu* gpu_ = nullptr;
-  bool broken_ = false;
+  std::chrono::microseconds spin_{0};
+  std::atomic<bool> broken_{false};
   std::unordered_map<Id, Incoming> incoming_;  // those the session has come to
+  std::atomic<std::uint64_t> arrived_{0};      // whole ones of them
   std::vector<std::unique_ptr<BulkConnection>> connections_;
 };
 

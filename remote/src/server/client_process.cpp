@@ -1,5 +1,6 @@
 #include "server/client_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include <array>
@@ -7,11 +8,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <ostream>
 #include <syncstream>
 #include <thread>
 
 #include "protocol/heartbeat.h"
+#include "transport/flow.h"
+#include "transport/ring_connection.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
 
@@ -19,20 +24,39 @@ namespace gpucast::remote::server {
 namespace {
 
 constexpr std::chrono::seconds time_for_monitor(5);
+constexpr std::chrono::seconds time_for_handshake(5);
 constexpr std::chrono::seconds most_silence(7);  // of a monitor
+
+// What has passed, for a client that speaks: to one that is stopped as little as can be, which
+// there is room for until it goes on.
+Beat beat_of(std::byte heard, bool speaks, Flows& flows) {
+  Beat beat{.heard = heard};
+  if (!speaks) return beat;
+  for (const auto& [number, state] : flows.states()) {
+    beat.flows.push_back({.connection = number,
+                          .awaits = state.awaits ? std::uint8_t{1} : std::uint8_t{0},
+                          .received = state.received,
+                          .offered = state.offered});
+  }
+  return beat;
+}
 
 // A signal of life to the client, and the other way round: the client's end is the process's, at
 // once, whatever the session's thread waits for. Nothing of the client's is worth keeping.
-void watch(std::unique_ptr<Connection> monitor) noexcept {
+void watch(std::unique_ptr<Connection> monitor, Flows& flows) noexcept {
   try {
     std::array<std::byte, 64> said{};
-    for (std::byte heard{};;) {
-      write_all(*monitor, {&heard, 1});
+    constexpr int most_quiet = 3;
+    int quiet = most_quiet;  // beats without a word of the client's
+    for (std::byte heard{};; ++quiet) {
+      write_all(*monitor, packed(beat_of(heard, quiet < most_quiet, flows)));
       const auto next = Clock::now() + beat_pause;
       while (Clock::now() < next) {
         if (!monitor->wait({.read = true}, next).read) continue;
-        if (const std::size_t got = monitor->try_read(said, MemoryOf::library); got > 0)
+        if (const std::size_t got = monitor->try_read(said, MemoryOf::library); got > 0) {
           heard = said.at(got - 1);
+          quiet = -1;
+        }
       }
     }
   } catch (const std::exception&) {
@@ -43,7 +67,6 @@ void watch(std::unique_ptr<Connection> monitor) noexcept {
 // As the client speaks, with the session's key.
 std::unique_ptr<Connection> connect(const ClientProgram& client, int descriptor,
                                     const Identity& identity) {
-  constexpr std::chrono::seconds time_for_handshake(5);
   auto connection = adopt_descriptor(descriptor);
   if (client.security == Security::plain) return connection;
   return secure(std::move(connection), TlsSide::server, client.key, identity,
@@ -63,8 +86,9 @@ bool readable(int descriptor, const Deadline& deadline) {
 // own: whoever heard the session's number may begin, and keeps nobody waiting.
 class OtherConnections {
  public:
-  OtherConnections(const ClientProgram& client, Bulk& bulk, std::ostream& log)
-      : client_(client), bulk_(bulk), log_(log) {}
+  OtherConnections(const ClientProgram& client, Bulk& bulk, HostFunctions& host_functions,
+                   Flows& flows, std::ostream& log)
+      : client_(client), bulk_(bulk), host_functions_(host_functions), flows_(flows), log_(log) {}
 
   // Until the listener's process is gone.
   void take() noexcept {
@@ -101,9 +125,14 @@ class OtherConnections {
       limit_silence(passed.descriptor.get(), most_silence);
     auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity);
     if (passed.greeted.purpose == Purpose::bulk) {
-      bulk_.add(std::move(connection));
+      // Of those that greet as others do, nothing is told.
+      const std::uint8_t number = passed.greeted.number;
+      const bool is_counted = number >= 1 && number <= most_bulk_connections;
+      bulk_.add(is_counted ? flows_.counted(number, std::move(connection)) : std::move(connection));
+    } else if (passed.greeted.purpose == Purpose::host) {
+      host_functions_.add(std::move(connection));
     } else if (!watched_.exchange(true)) {
-      std::thread(watch, std::move(connection)).detach();
+      std::thread(watch, std::move(connection), std::ref(flows_)).detach();
     }
   }
 
@@ -117,17 +146,35 @@ class OtherConnections {
 
   const ClientProgram& client_;
   Bulk& bulk_;
+  HostFunctions& host_functions_;
+  Flows& flows_;
   std::ostream& log_;
   std::atomic<bool> watched_{false};
   std::atomic<int> shaking_hands_{0};
 };
 
-int serve(ClientProgram& client, Bulk& bulk, OtherConnections& others, std::ostream& log) {
+// The client's first connection, over what carries it.
+std::unique_ptr<Connection> connect_control(ClientProgram& client) {
+  if (client.carrier == Carrier::socket)
+    return connect(client, client.control.release(), client.identity);
+  Descriptor line(::fcntl(client.control.get(), F_DUPFD_CLOEXEC, 0));
+  auto connection = connect(client, client.control.release(), client.identity);
+  const Deadline deadline = Clock::now() + time_for_handshake;
+  std::byte greeted{};
+  read_all(*connection, {&greeted, 1}, deadline);
+  auto rings = offer_rings(std::move(line), deadline);
+  return rings ? std::move(rings) : std::move(connection);
+}
+
+int serve(ClientProgram& client, Bulk& bulk, HostFunctions& host_functions, Flows& flows,
+          OtherConnections& others, std::ostream& log) {
+  // Its GPU is what the bulk connections' threads use, until the process ends.
+  static std::unique_ptr<Session> session;
   try {
-    Session session(connect(client, client.control.release(), client.identity), bulk,
-                    client.options, log);
+    session = std::make_unique<Session>(flows.counted(0, connect_control(client)), bulk,
+                                        host_functions, client.options, log);
     std::thread([&others] { others.take(); }).detach();
-    session.run();
+    session->run();
   } catch (const ConnectionLost&) {
     return 0;
   } catch (const std::exception& error) {
@@ -143,8 +190,10 @@ void serve_client(ClientProgram begun, std::ostream& log) {
   // Threads of these may outlive every scope of this process.
   static ClientProgram client = std::move(begun);
   static Bulk bulk;
-  static OtherConnections others(client, bulk, log);
-  std::_Exit(serve(client, bulk, others, log));
+  static HostFunctions host_functions;
+  static Flows flows;
+  static OtherConnections others(client, bulk, host_functions, flows, log);
+  std::_Exit(serve(client, bulk, host_functions, flows, others, log));
 }
 
 }  // namespace gpucast::remote::server

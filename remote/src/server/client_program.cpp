@@ -14,12 +14,13 @@ namespace gpucast::remote::server {
 namespace {
 
 constexpr const char* mark = "--client-of-this-server";  // never a user's
-constexpr std::size_t count_of_words = 7;
+constexpr std::size_t count_of_words = 9;
 constexpr int control_number = 3;
 constexpr int others_number = 4;
+constexpr int images_number = 5;
 
 Descriptor out_of_the_way(int descriptor) {
-  return Descriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, others_number + 1));
+  return Descriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, images_number + 1));
 }
 
 }  // namespace
@@ -32,7 +33,9 @@ pid_t begin_client_program(const std::string& name, int control, int others,
                                     options.libcuda,
                                     std::to_string(options.gpu),
                                     std::to_string(options.most_memory),
-                                    std::to_string(options.spin.count())};
+                                    std::to_string(options.spin.count()),
+                                    std::to_string(options.most_segments),
+                                    std::to_string(options.image_cache >= 0 ? 1 : 0)};
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words)
@@ -40,6 +43,8 @@ pid_t begin_client_program(const std::string& name, int control, int others,
   arguments.push_back(nullptr);
   const Descriptor control_aside = out_of_the_way(control);
   const Descriptor others_aside = out_of_the_way(others);
+  const bool has_images = options.image_cache >= 0;
+  const Descriptor images_aside = has_images ? out_of_the_way(options.image_cache) : Descriptor();
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   const auto move = [&](const Descriptor& from, int to) {
@@ -48,7 +53,9 @@ pid_t begin_client_program(const std::string& name, int control, int others,
   pid_t process = 0;
   const bool begun =
       move(control_aside, control_number) && move(others_aside, others_number) &&
-      ::posix_spawn_file_actions_addclosefrom_np(&actions, others_number + 1) == 0 &&
+      (!has_images || move(images_aside, images_number)) &&
+      ::posix_spawn_file_actions_addclosefrom_np(&actions, images_number + (has_images ? 1 : 0)) ==
+          0 &&
       ::posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ) == 0;
   ::posix_spawn_file_actions_destroy(&actions);
   return begun ? process : 0;
@@ -58,13 +65,16 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
   if (words.size() != count_of_words || words[1] != mark) return std::nullopt;
   ::fcntl(control_number, F_SETFD, FD_CLOEXEC);
   ::fcntl(others_number, F_SETFD, FD_CLOEXEC);
+  if (words[8] == "1") ::fcntl(images_number, F_SETFD, FD_CLOEXEC);
   ClientProgram result;
   result.control = Descriptor(control_number);
   result.others = Descriptor(others_number);
   result.options = {.libcuda = words[3],
                     .gpu = std::stoi(words[4]),
                     .most_memory = std::stoull(words[5]),
-                    .spin = std::chrono::microseconds(std::stoll(words[6]))};
+                    .spin = std::chrono::microseconds(std::stoll(words[6])),
+                    .most_segments = std::stoull(words[7]),
+                    .image_cache = words[8] == "1" ? images_number : -1};
   const char begun = 1;
   Admitted admitted;
   if (!end_with_parent(std::stoi(words[2])) ||
@@ -75,6 +85,7 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
   result.security = admitted.security;
   result.key = Key(admitted.key);
   result.identity = admitted.identity;
+  result.carrier = admitted.carrier;
   return result;
 }
 

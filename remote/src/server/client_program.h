@@ -22,6 +22,7 @@ struct Admitted {
   Security security = Security::tls;
   std::array<std::uint8_t, Key::size> key{};  // of TLS, on all connections of the client
   Identity identity{};                        // of the control connection
+  Carrier carrier = Carrier::socket;          // of the control connection
 };
 bool tell(int other, const Admitted& admitted);
 
@@ -32,6 +33,7 @@ struct ClientProgram {
   Security security = Security::tls;
   Key key;  // of the session
   Identity identity{};
+  Carrier carrier = Carrier::socket;
   SessionOptions options;
 };
 

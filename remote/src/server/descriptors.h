@@ -13,7 +13,8 @@ using support::Descriptor;
 // A connection that has greeted, up to where the session's process takes over.
 struct Greeted {
   Purpose purpose = Purpose::monitor;
-  Identity identity{};  // of TLS under the session's key
+  std::uint8_t number = 0;  // as in Hello
+  Identity identity{};      // of TLS under the session's key
 };
 
 struct Passed {

@@ -51,11 +51,35 @@ namespace gpucast::remote::server {
   X(cuFuncGetAttribute)             \
   X(cuFuncSetAttribute)             \
   X(cuLaunchKernelEx)               \
+  X(cuGraphCreate)                  \
+  X(cuGraphDestroy)                 \
+  X(cuGraphAddEmptyNode)            \
+  X(cuGraphAddKernelNode)           \
+  X(cuGraphAddMemcpyNode)           \
+  X(cuGraphAddMemsetNode)           \
+  X(cuGraphKernelNodeSetAttribute)  \
+  X(cuGraphInstantiate)             \
+  X(cuGraphExecDestroy)             \
+  X(cuGraphExecKernelNodeSetParams) \
+  X(cuGraphExecMemcpyNodeSetParams) \
+  X(cuGraphExecMemsetNodeSetParams) \
+  X(cuGraphLaunch)                  \
+  X(cuLaunchHostFunc)               \
+  X(cuDeviceGetDefaultMemPool)      \
+  X(cuMemAllocFromPoolAsync)        \
+  X(cuMemFreeAsync)                 \
+  X(cuMemPoolCreate)                \
+  X(cuMemPoolDestroy)               \
+  X(cuMemPoolTrimTo)                \
+  X(cuMemPoolSetAttribute)          \
+  X(cuMemPoolGetAttribute)          \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
 
 // Newer, or not on every system: null where missing.
 #define GPUCAST_DRIVER_OPTIONS(X)    \
   X(cuKernelGetParamInfo) /* 12.4 */ \
+  X(cuMemHostRegister)               \
+  X(cuMemHostUnregister)             \
   X(cuMemAddressReserve)             \
   X(cuMemAddressFree)                \
   X(cuMemCreate)                     \

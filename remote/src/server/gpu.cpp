@@ -4,30 +4,30 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+
+#include "protocol/ranges.h"
+#include "server/driver_parameters.h"
 
 namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t most_image_bytes = std::size_t{4} << 30;  // of all modules
 
-// Bytes from the first row's begin to the last one's end; beyond all memory where that overflows.
-std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t height) {
-  if (height <= 1 || width == 0) return height == 0 ? 0 : width;
-  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  if (pitch > (most - width) / (height - 1)) return most;
-  return pitch * (height - 1) + width;
-}
-
 }  // namespace
 
 Gpu::Gpu(const std::string& library, int device, std::uint64_t most_memory,
-         const std::optional<HostKey>& key)
+         const std::optional<HostKey>& key, ImageCache* cache)
     : driver_(library),
       streams_(driver_),
       memory_(driver_, device, most_memory, key),
-      modules_(driver_, streams_, most_image_bytes) {
+      pools_(driver_, device, streams_, memory_),
+      modules_(driver_, streams_, most_image_bytes, cache),
+      graphs_(driver_, streams_, modules_,
+              {.require_held = [this](Address address,
+                                      std::uint64_t bytes) { require_held(address, bytes); },
+               .released = [this] { return memory_.released() + modules_.released(); }}) {
   initialize(device);
+  graphs_.use(context_);
 }
 
 void Gpu::initialize(int device) {
@@ -90,9 +90,11 @@ void Gpu::require_held(Address address, std::uint64_t bytes) const {
 
 void Gpu::run(const Reset& /*call*/) {
   const CUresult status = driver_.cuCtxSynchronize();
+  graphs_.reset();
   streams_.reset();
   modules_.reset();
   memory_.reset();
+  pools_.reset();
   check(status);
 }
 
@@ -115,15 +117,7 @@ void Gpu::run(const CopyWithin& call) {
 }
 
 CUresult Gpu::copy_rows(const CopyWithin& call, CUstream on) const {
-  CUDA_MEMCPY2D copy{};  // NOLINT(bugprone-invalid-enum-default-initialization): set below
-  copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-  copy.srcDevice = call.from;
-  copy.srcPitch = call.from_pitch;
-  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  copy.dstDevice = call.to;
-  copy.dstPitch = call.to_pitch;
-  copy.WidthInBytes = call.width;
-  copy.Height = call.height;
+  const auto copy = with_rows<CUDA_MEMCPY2D>(call);
   return driver_.cuMemcpy2DAsync(&copy, on);
 }
 

@@ -7,8 +7,10 @@
 
 #include "protocol/calls.h"
 #include "server/driver.h"
+#include "server/graphs.h"
 #include "server/memory.h"
 #include "server/modules.h"
+#include "server/pools.h"
 #include "server/streams.h"
 
 namespace gpucast::remote::server {
@@ -17,12 +19,13 @@ namespace gpucast::remote::server {
 class Gpu {
  public:
   // Initializes the driver in this process. DriverError or std::runtime_error with one line.
-  // Without a key it shares no memory with others.
+  // Without a key it shares no memory with others, without a cache no images.
   Gpu(const std::string& library, int device, std::uint64_t most_memory,
-      const std::optional<HostKey>& key);
+      const std::optional<HostKey>& key, ImageCache* cache = nullptr);
 
   const Driver& driver() const { return driver_; }
   Streams& streams() { return streams_; }
+  Graphs& graphs() { return graphs_; }
   DeviceInfo describe() const;
   // For each thread that calls the driver.
   void use_in_this_thread() const;
@@ -40,6 +43,10 @@ class Gpu {
       return streams_.run(call);
     } else if constexpr (requires { memory_.run(call); }) {
       return memory_.run(call);
+    } else if constexpr (requires { graphs_.run(call); }) {
+      return graphs_.run(call);
+    } else if constexpr (requires { pools_.run(call); }) {
+      return pools_.run(call);
     } else {
       return modules_.run(call);
     }
@@ -54,7 +61,9 @@ class Gpu {
   CUcontext context_ = nullptr;
   Streams streams_;
   Memory memory_;
+  Pools pools_;
   Modules modules_;
+  Graphs graphs_;
 };
 
 }  // namespace gpucast::remote::server

@@ -36,6 +36,7 @@
 #include "server/client_program.h"
 #include "server/descriptors.h"
 #include "server/log.h"
+#include "transport/line.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote::server {
@@ -214,6 +215,7 @@ class Listener {
     const auto hello = decode<Hello>(heard);
     if (hello.magic != handshake_magic) throw ProtocolError("it does not speak this protocol");
     Challenge challenge{.security = options_.security};
+    challenge.carrier = carrier_for(socket, hello);
     if (is_secure() && hello.purpose != Purpose::control && !clients_.contains(hello.session))
       challenge.entry = Entry::unknown_session;
     fill_random(challenge.nonce);
@@ -227,6 +229,14 @@ class Listener {
     } else {
       pass_on(socket, hello, challenge);
     }
+  }
+
+  // Over TLS, memory of which others than this user and root had a part would be worth less.
+  Carrier carrier_for(Socket& socket, const Hello& hello) const {
+    const bool can = hello.carrier == Carrier::shared_memory && hello.purpose == Purpose::control &&
+                     socket.local_endpoint().protocol().family() == AF_UNIX &&
+                     (!is_secure() || is_own_peer(socket.native_handle()));
+    return can ? Carrier::shared_memory : Carrier::socket;
   }
 
   bool is_secure() const { return options_.security == Security::tls; }
@@ -255,7 +265,7 @@ class Listener {
     } else {
       welcome.mac = prove(key, Side::server, hello, challenge.nonce, answer.nonce);
       if (hello.purpose == Purpose::control) {
-        Admitted admitted{.security = Security::plain};
+        Admitted admitted{.security = Security::plain, .carrier = challenge.carrier};
         welcome.entry = co_await begin_client(socket, welcome.session, admitted);
       } else if (!clients_.contains(hello.session)) {
         welcome.entry = Entry::unknown_session;
@@ -273,7 +283,8 @@ class Listener {
     co_await shake_hands(socket, tls);
     Admission admission;
     Admitted admitted{.security = Security::tls,
-                      .identity = identity_of(hello, challenge, Stage::session)};
+                      .identity = identity_of(hello, challenge, Stage::session),
+                      .carrier = challenge.carrier};
     fill_random(admitted.key);
     admission.entry = co_await begin_client(socket, admission.session, admitted);
     admission.key = admitted.key;
@@ -305,7 +316,7 @@ class Listener {
   void pass_on(Socket& socket, const Hello& hello, const Challenge& challenge) {
     const auto found = clients_.find(hello.session);
     if (found == clients_.end()) return;
-    Greeted greeted{.purpose = hello.purpose};
+    Greeted greeted{.purpose = hello.purpose, .number = hello.number};
     if (is_secure()) greeted.identity = identity_of(hello, challenge, Stage::session);
     pass_descriptor(found->second.others.native_handle(), greeted, socket.native_handle());
   }

@@ -18,6 +18,7 @@
 #include "server/client_process.h"
 #include "server/client_program.h"
 #include "server/gpu_check.h"
+#include "server/image_cache.h"
 #include "server/listener.h"
 #include "server/log.h"
 
@@ -32,7 +33,8 @@ constexpr const char* program = "gpucast-gpu-server";
 struct Settings {
   ListenerOptions listener;
   SessionOptions session;
-  int parent = 0;  // process; 0: any
+  int parent = 0;                                        // process; 0: any
+  std::uint64_t image_cache = std::uint64_t{256} << 20;  // bytes; 0: none
 };
 
 // Nothing where only help was asked for.
@@ -67,6 +69,11 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .add_bytes("--max-memory", settings.session.most_memory,
                  "Bytes of GPU memory for a client (10GB, 512MiB; 0: all)")
       .show_default();
+  options
+      .add_bytes("--max-pinned", settings.session.most_segments,
+                 "Bytes of a client's pinned memory that the server shares with it on one host "
+                 "(10GB, 512MiB; 0: half of this host's memory)")
+      .show_default();
   options.add("--libcuda", settings.session.libcuda, "The driver's library")
       .environment("GPUCAST_LIBCUDA")
       .show_default();
@@ -74,6 +81,10 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .add("--spin-us", spin,
            "Microseconds of looking for a client's next message, on a core, before sleeping")
       .within(0, 1000000)
+      .show_default();
+  options
+      .add_bytes("--image-cache", settings.image_cache,
+                 "Bytes of programs' GPU code that is kept for clients that run the same (0: none)")
       .show_default();
   options
       .add("--with-parent", settings.parent,
@@ -105,8 +116,13 @@ int run(const std::vector<std::string>& words) {
     throw std::runtime_error("the process of --with-parent is gone");
   constexpr int wrong_input = 2;
   if (!gpu_is_there(words.front(), settings->session)) return wrong_input;
+  const gpucast::support::Descriptor images = settings->image_cache == 0
+                                                  ? gpucast::support::Descriptor()
+                                                  : ImageCache::make(settings->image_cache);
+  SessionOptions session = settings->session;
+  if (images) session.image_cache = images.get();
   const BeginClient begin = [&](int control, int others) {
-    return begin_client_program(words.front(), control, others, settings->session);
+    return begin_client_program(words.front(), control, others, session);
   };
   serve_clients(settings->listener, begin, std::cout, log);
   return 0;

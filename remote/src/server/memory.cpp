@@ -37,14 +37,34 @@ void Memory::reset() {
     free(address, allocation);
   allocations_.clear();
   used_memory_ = 0;
+  ++released_;
+}
+
+void Memory::require_room(std::uint64_t bytes) const {
+  if (bytes == 0) throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  const bool within =
+      most_memory_ == 0 || bytes <= most_memory_ - std::min(most_memory_, used_memory_);
+  if (!within || allocations_.size() >= most_allocations)
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+void Memory::hold_pooled(Address address, std::uint64_t bytes) {
+  const Allocation allocation{.bytes = bytes, .taken = whole_units(bytes), .pooled = true};
+  allocations_[address] = allocation;
+  used_memory_ += allocation.taken;
+}
+
+void Memory::release_pooled(Address address) {
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end() || !found->second.pooled)
+    throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  used_memory_ -= found->second.taken;
+  allocations_.erase(found);
+  ++released_;
 }
 
 Allocated Memory::run(const MemAlloc& call) {
-  if (call.bytes == 0) throw DriverError(CUDA_ERROR_INVALID_VALUE);
-  const bool within =
-      most_memory_ == 0 || call.bytes <= most_memory_ - std::min(most_memory_, used_memory_);
-  if (!within || allocations_.size() >= most_allocations)
-    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  require_room(call.bytes);
   Allocation allocation{
       .bytes = call.bytes, .taken = whole_units(call.bytes), .placed = call.at != 0};
   CUdeviceptr address = call.at;
@@ -93,6 +113,7 @@ void Memory::run(const MemFree& call) {
   const auto removed = allocations_.extract(call.address);
   if (!removed) throw DriverError(CUDA_ERROR_INVALID_VALUE);
   used_memory_ -= removed.mapped().taken;
+  ++released_;
   check(free(call.address, removed.mapped()));
 }
 
@@ -120,10 +141,10 @@ MemAmounts Memory::run(const MemInfo& /*call*/) const {
 
 // ---- memory that several servers of one host use ----
 
-// cuIpc* knows no memory that was placed: cuMemCreate has handles of another kind.
+// cuIpc* knows no memory that was placed or came from a pool: it has handles of other kinds.
 Shared Memory::run(const Share& call) const {
   const auto found = holder(allocations_, call.address, 1);
-  if (found == allocations_.end() || found->second.placed)
+  if (found == allocations_.end() || found->second.placed || found->second.pooled)
     throw DriverError(CUDA_ERROR_INVALID_VALUE);
   return peers_.share(found->first, found->second.bytes);
 }

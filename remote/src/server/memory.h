@@ -19,6 +19,12 @@ class Memory {
 
   std::string group() const { return peers_.group(); }
   bool holds(Address address, std::uint64_t bytes) const;
+  // Another number whenever it no longer holds what it has held.
+  std::uint64_t released() const { return released_; }
+  // Of pools. DriverError where a client has as much as it may, or does not hold this.
+  void require_room(std::uint64_t bytes) const;
+  void hold_pooled(Address address, std::uint64_t bytes);
+  void release_pooled(Address address);
   // All is freed; nothing uses it any more.
   void reset();
 
@@ -28,13 +34,17 @@ class Memory {
   Shared run(const Share&) const;
   Attached run(const Attach& call) { return {.address = peers_.attach(call)}; }
   // Once all streams are done.
-  void run(const Detach& call) { peers_.detach(call.id); }
+  void run(const Detach& call) {
+    ++released_;
+    peers_.detach(call.id);
+  }
 
  private:
   struct Allocation {
     std::uint64_t bytes = 0;
     std::uint64_t taken = 0;  // of the GPU's memory: no less
     bool placed = false;
+    bool pooled = false;
     CUmemGenericAllocationHandle handle = 0;
   };
 
@@ -45,6 +55,7 @@ class Memory {
   int ordinal_;
   std::uint64_t most_memory_;
   std::uint64_t used_memory_ = 0;
+  std::uint64_t released_ = 0;
   std::map<Address, Allocation> allocations_;
   PeerMemory peers_;
 };

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <exception>
+#include <thread>
 
 #include "images/fat_binary.h"
+#include "images/zstandard.h"
 #include "protocol/ranges.h"
+#include "server/driver_parameters.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -17,14 +22,16 @@ constexpr std::size_t most_parameters_of_all = std::size_t{1} << 22;
 
 }  // namespace
 
-Modules::Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes)
-    : driver_(driver), streams_(streams), most_image_bytes_(most_image_bytes) {}
+Modules::Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes,
+                 ImageCache* cache)
+    : driver_(driver), streams_(streams), most_image_bytes_(most_image_bytes), cache_(cache) {}
 
 bool Modules::holds(Address address, std::uint64_t bytes) const {
   return holder(variables_, address, bytes) != variables_.end();
 }
 
 void Modules::reset() {
+  ++released_;
   kernels_.clear();
   parameters_ = 0;
   variables_.clear();
@@ -35,25 +42,90 @@ void Modules::reset() {
   image_bytes_ = 0;
 }
 
+Modules::Module& Modules::with_room(Id id, std::size_t bytes) {
+  if (!modules_.contains(id) && modules_.size() >= most_modules)
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  Module& module = modules_[id];
+  if (module.library != nullptr) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  if (bytes > most_module - module.image.size() || bytes > most_image_bytes_ - image_bytes_)
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  return module;
+}
+
 void Modules::run(const ModulePiece& call) {
   const Bytes piece = call.tail.data;
-  if (!modules_.contains(call.module) && modules_.size() >= most_modules)
-    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
-  Module& module = modules_[call.module];
-  if (module.library != nullptr) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  if (piece.size() > most_module - module.image.size() ||
-      piece.size() > most_image_bytes_ - image_bytes_) {
-    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
-  }
+  Module& module = with_room(call.module, piece.size());
   module.image.insert(module.image.end(), piece.begin(), piece.end());
   image_bytes_ += piece.size();
+}
+
+void Modules::run(const ModulePacked& call) {
+  if (call.bytes == 0 || call.bytes > most_module_piece)
+    throw DriverError(CUDA_ERROR_INVALID_IMAGE);
+  Module& module = with_room(call.module, call.bytes);
+  const std::size_t before = module.image.size();
+  module.image.resize(before + call.bytes);
+  const std::size_t got =
+      images::decompress(call.tail.data, std::span(module.image).subspan(before));
+  if (got != call.bytes) {
+    module.image.resize(before);
+    throw DriverError(CUDA_ERROR_INVALID_IMAGE);
+  }
+  image_bytes_ += call.bytes;
+}
+
+KnownModules Modules::run(const ModulesKnown& call) {
+  KnownModules result{.unpacks = images::has_zstandard()};
+  for (const ImageOf& each : call.images) {
+    const bool known = cache_ != nullptr && each.bytes <= most_module && [&] {
+      if (modules_.contains(each.module)) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+      auto image = cache_->get(each.sha256, each.bytes);
+      if (!image) return false;
+      Module& module = with_room(each.module, image->size());
+      image_bytes_ += image->size();
+      module.image = std::move(*image);
+      module.from_cache = true;
+      return true;
+    }();
+    result.known.push_back(known ? 1 : 0);
+  }
+  return result;
 }
 
 void Modules::run(const ModuleLoad& call) {
   const auto found = modules_.find(call.module);
   if (found == modules_.end() || found->second.library != nullptr)
     throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  Module& module = found->second;
+  load(found->second);
+}
+
+// Each takes milliseconds and more, much of which the driver does for several at a time.
+LoadedModules Modules::run(const ModulesLoad& call) {
+  LoadedModules result;
+  result.statuses.assign(call.modules.size(), CUDA_ERROR_INVALID_HANDLE);
+  std::vector<Module*> modules;
+  for (const Id each : call.modules) {
+    const auto found = modules_.find(each);
+    const bool anew = found != modules_.end() && found->second.library == nullptr &&
+                      std::ranges::find(modules, &found->second) == modules.end();
+    modules.push_back(anew ? &found->second : nullptr);
+  }
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t k = next++; k < modules.size(); k = next++) {
+      if (modules[k] != nullptr) result.statuses[k] = status_of([&] { load(*modules[k]); });
+    }
+  };
+  constexpr std::size_t most_threads = 4;
+  std::vector<std::jthread> others;
+  for (std::size_t k = 1; k < std::min(most_threads, modules.size()); ++k)
+    others.emplace_back(work);
+  work();
+  others.clear();
+  return result;
+}
+
+void Modules::load(Module& module) const {
   // The driver reads as far as the image itself says.
   images::Container container;
   if (module.image.size() < sizeof container) throw DriverError(CUDA_ERROR_INVALID_IMAGE);
@@ -63,6 +135,12 @@ void Modules::run(const ModuleLoad& call) {
   // The image stays: the driver may read it when kernels are first used.
   check(driver_.cuLibraryLoadData(&module.library, module.image.data(), nullptr, nullptr, 0,
                                   nullptr, nullptr, 0));
+  if (cache_ == nullptr || module.from_cache) return;
+  try {
+    cache_->put(sha256(module.image), module.image);
+  } catch (const std::exception&) {
+    return;  // the next client sends it again
+  }
 }
 
 CUlibrary Modules::library(Id module) const {
@@ -120,6 +198,7 @@ Global Modules::run(const ModuleGlobal& call) {
 void Modules::run(const ModuleUnload& call) {
   const auto removed = modules_.extract(call.module);
   if (!removed) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  ++released_;
   const auto belongs = [&](const auto& entry) { return entry.second.module == call.module; };
   std::erase_if(kernels_, [&](const auto& entry) {
     if (belongs(entry)) parameters_ -= entry.second.parameters.size();
@@ -140,40 +219,36 @@ Modules::KernelOfModule& Modules::kernel(Id id) {
   return kernel;
 }
 
-void Modules::run(const Launch& call) {
-  KernelOfModule& what = kernel(call.kernel);
+void Modules::prepare(const Launch& call, PreparedLaunch& result) {
+  const KernelOfModule& what = kernel(call.kernel);
   if (call.arguments.size() != what.argument_bytes) throw DriverError(CUDA_ERROR_INVALID_VALUE);
-  // Aligned as the parameters may ask for.
-  alignas(128) std::array<std::byte, most_argument_bytes> arguments;  // NOLINT: filled where used
-  std::ranges::copy(call.arguments, arguments.begin());
-  std::vector<void*> pointers;
-  pointers.reserve(what.parameters.size());
+  result.function = what.function;
+  std::ranges::copy(call.arguments, result.bytes.begin());
+  result.arguments.reserve(what.parameters.size());
   for (const Parameter& each : what.parameters)
-    pointers.push_back(arguments.data() + each.offset);
-  std::array<CUlaunchAttribute, 2> attributes{};
-  CUlaunchConfig config{};
-  config.gridDimX = call.grid[0];
-  config.gridDimY = call.grid[1];
-  config.gridDimZ = call.grid[2];
-  config.blockDimX = call.block[0];
-  config.blockDimY = call.block[1];
-  config.blockDimZ = call.block[2];
-  config.sharedMemBytes = call.shared;
-  config.hStream = streams_.stream(call.stream);
-  config.attrs = attributes.data();
+    result.arguments.push_back(result.bytes.data() + each.offset);
   if (call.cluster[0] != 0) {
-    CUlaunchAttribute& attribute = attributes.at(config.numAttrs++);
+    CUlaunchAttribute& attribute = result.attributes.at(result.attribute_count++);
     attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     attribute.value.clusterDim.x = call.cluster[0];
     attribute.value.clusterDim.y = call.cluster[1];
     attribute.value.clusterDim.z = call.cluster[2];
   }
   if (call.cooperative != 0) {
-    CUlaunchAttribute& attribute = attributes.at(config.numAttrs++);
+    CUlaunchAttribute& attribute = result.attributes.at(result.attribute_count++);
     attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
     attribute.value.cooperative = 1;
   }
-  check(driver_.cuLaunchKernelEx(&config, what.function, pointers.data(), nullptr));
+}
+
+void Modules::run(const Launch& call) {
+  PreparedLaunch launch;
+  prepare(call, launch);
+  auto config = with_grid<CUlaunchConfig>(call);
+  config.hStream = streams_.stream(call.stream);
+  config.attrs = launch.attributes.data();
+  config.numAttrs = launch.attribute_count;
+  check(driver_.cuLaunchKernelEx(&config, launch.function, launch.arguments.data(), nullptr));
 }
 
 Values Modules::run(const FunctionAttributes& call) {

@@ -1,28 +1,58 @@
 // A client's modules: their kernels, which it launches, and their variables.
 #pragma once
 
+#include <array>
 #include <map>
 #include <unordered_map>
 #include <vector>
 
 #include "protocol/calls.h"
 #include "server/driver.h"
+#include "server/image_cache.h"
 #include "server/streams.h"
 
 namespace gpucast::remote::server {
 
+// A launch as the driver wants it; valid as long as the message is and it is not moved. Launches
+// follow one another: what is not used of `bytes` is not written.
+// NOLINTBEGIN(cppcoreguidelines-pro-type-member-init)
+struct PreparedLaunch {
+  PreparedLaunch() = default;
+  ~PreparedLaunch() = default;
+  PreparedLaunch(const PreparedLaunch&) = delete;
+  PreparedLaunch& operator=(const PreparedLaunch&) = delete;
+
+  CUfunction function = nullptr;
+  std::vector<void*> arguments;
+  std::array<CUlaunchAttribute, 2> attributes{};
+  unsigned attribute_count = 0;
+  // Aligned as the parameters may ask for.
+  alignas(128) std::array<std::byte, most_argument_bytes> bytes;  // filled as far as it is used
+};
+// NOLINTEND(cppcoreguidelines-pro-type-member-init)
+
 class Modules {
  public:
-  // The images of all stay in this process.
-  Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes);
+  // The images of all stay in this process; `cache` may have them for others.
+  Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes,
+          ImageCache* cache = nullptr);
 
   // Variables that the client has asked for.
   bool holds(Address address, std::uint64_t bytes) const;
+  // Another number whenever a module is gone.
+  std::uint64_t released() const { return released_; }
+  // DriverError if there is none.
+  void require_kernel(Id id) { kernel(id); }
   // All are gone; nothing uses them any more.
   void reset();
+  // DriverError where there is no such kernel, or its arguments are of another size.
+  void prepare(const Launch& call, PreparedLaunch& result);
 
   void run(const ModulePiece&);
   void run(const ModuleLoad&);
+  KnownModules run(const ModulesKnown&);
+  void run(const ModulePacked&);
+  LoadedModules run(const ModulesLoad&);
   Kernels run(const ModuleKernels&);
   Global run(const ModuleGlobal&);
   void run(const ModuleUnload&);
@@ -35,6 +65,7 @@ class Modules {
   struct Module {
     std::vector<std::byte> image = {};
     CUlibrary library = nullptr;
+    bool from_cache = false;
   };
   struct KernelOfModule {
     Id module = 0;
@@ -48,6 +79,11 @@ class Modules {
     Id module = 0;
   };
 
+  // The module, with room for so many bytes more of its image. DriverError if that is not to be.
+  Module& with_room(Id module, std::size_t bytes);
+  // DriverError if it cannot be loaded. For several threads, each with another module.
+  void load(Module& module) const;
+
   // DriverError if there is none.
   KernelOfModule& kernel(Id id);
   CUlibrary library(Id module) const;
@@ -56,7 +92,9 @@ class Modules {
   const Driver& driver_;
   Streams& streams_;
   std::size_t most_image_bytes_;
+  ImageCache* cache_;
   std::size_t image_bytes_ = 0;
+  std::uint64_t released_ = 0;
   std::size_t parameters_ = 0;  // of all kernels
   std::unordered_map<Id, Module> modules_;
   std::unordered_map<Id, KernelOfModule> kernels_;

@@ -21,8 +21,7 @@ class ReplyQueue {
     const std::size_t sent = control_.try_write(Bytes(out_).subspan(begin_), {}, MemoryOf::library);
     begin_ += sent;
     if (unsent() == 0) {
-      out_.clear();
-      begin_ = 0;
+      forget();
     } else if (begin_ >= std::max(most_sent, unsent())) {
       out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(begin_));
       begin_ = 0;
@@ -55,11 +54,24 @@ class ReplyQueue {
   // Bytes that were sent and are kept, so that few are moved where the client reads steadily.
   static constexpr std::size_t most_sent = std::size_t{4} << 20;
 
+  void forget() {
+    out_.clear();
+    begin_ = 0;
+  }
   template <class Message>
   void put(const Message& message, std::uint32_t request) {
     encode(out_, message, request);
-    const Bytes tail = tail_of(message);
+    Bytes tail = tail_of(message);
+    // From where it lies, as far as that is taken at once; no copy of it then.
+    constexpr std::size_t worth_a_call = 4096;
+    if (tail.size() >= worth_a_call) {
+      const Bytes before = Bytes(out_).subspan(begin_);
+      const std::size_t sent = control_.try_write(before, tail, MemoryOf::library);
+      begin_ += std::min(sent, before.size());
+      tail = tail.subspan(sent - std::min(sent, before.size()));
+    }
     out_.insert(out_.end(), tail.begin(), tail.end());
+    if (unsent() == 0) forget();
   }
 
   Connection& control_;

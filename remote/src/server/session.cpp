@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "transport/look_again.h"
+
 namespace gpucast::remote::server {
 namespace {
 
@@ -66,10 +68,11 @@ std::optional<HostKey> host_key(std::ostream& log) {
 
 }  // namespace
 
-Session::Session(std::unique_ptr<Connection> control, Bulk& bulk, SessionOptions options,
-                 std::ostream& log)
+Session::Session(std::unique_ptr<Connection> control, Bulk& bulk, HostFunctions& host_functions,
+                 SessionOptions options, std::ostream& log)
     : control_(std::move(control)),
       bulk_(bulk),
+      host_functions_(host_functions),
       options_(std::move(options)),
       log_(log),
       replies_(*control_),
@@ -82,6 +85,7 @@ void Session::run() {
     if (take_messages()) progress = true;
     if (advance_deferred()) progress = true;
     if (finish_waits()) progress = true;
+    if (send_notices()) progress = true;
     if (take_back_staging(false)) progress = true;
     if (progress) {
       idle_since = Clock::now();
@@ -96,9 +100,12 @@ void Session::rest(Clock::time_point idle_since) {
   const bool unsent = replies_.unsent() != 0;
   if (!deferred_.empty()) {
     bulk_.wait_for_room(nap_after(now - idle_since));
-  } else if (waits_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
-    std::this_thread::yield();
-  } else if (waits_.empty()) {
+    return;
+  }
+  const bool waits = !waits_.empty() || !notices_.empty();
+  if (now - idle_since < (waits ? Clock::duration(busy) : options_.spin)) {
+    look_again(now - idle_since);
+  } else if (!waits) {
     // Memory that is read no more can be taken back when there is something to do again.
     control_->wait({.read = replies_.unsent() < most_unsent, .write = unsent}, std::nullopt);
   } else {
@@ -110,6 +117,7 @@ void Session::tend() {
   replies_.send();
   advance_deferred();
   finish_waits();
+  send_notices();
 }
 
 bool Session::advance_deferred() {
@@ -124,8 +132,16 @@ bool Session::finish_waits() {
   return gpu_ && waits_.finish(*gpu_, deferred_, room);
 }
 
+bool Session::send_notices() {
+  const auto room = [this] { return replies_.unsent() < most_unsent; };
+  return !notices_.empty() && notices_.finish(*gpu_, room, [this](Id transfer, CUresult status) {
+    replies_.data({.transfer = transfer, .status = status});
+  });
+}
+
 bool Session::has_room() const {
   return replies_.unsent() < most_unsent && waits_.size() < most_pending &&
+         notices_.size() < most_pending &&
          (!gpu_ || waits_.empty() || gpu_->streams().has_room_for_waits());
 }
 
@@ -170,7 +186,7 @@ template <class Message>
 bool Session::stays_behind(const Message& call) {
   constexpr Order order = CallOf<Message>::order;
   if constexpr (std::is_same_v<Message, CopyFrom>) {
-    if (call.bytes > most_inline) return false;  // it is the next of these copies
+    if (call.piece != 0) return false;  // it is the next of these copies
   }
   if constexpr (order == Order::behind_stream) {
     return deferred_.concerns(gpu().streams(), call.stream);
@@ -264,14 +280,18 @@ void Session::handle(const Header& header, const FenceSync& /*call*/) {
   waits_.add(std::move(entry));
 }
 
-// Who asks frees the memory next, whatever a failed GPU says.
-void Session::handle(const Header& header, const Detach& call) {
+void Session::after_all(const Header& header, std::function<void()> work) {
   PendingWaits::Entry entry;
   status_of([&] { entry.events = gpu().streams().record_all(); });
-  entry.then = [this, header, call](CUresult /*status*/) {
-    replies_.report(header, status_of([&] { gpu_->run(call); }));
+  entry.then = [this, header, work = std::move(work)](CUresult /*status*/) {
+    replies_.report(header, status_of([&work] { work(); }));
   };
   waits_.add(std::move(entry));
+}
+
+// Who asks frees the memory next.
+void Session::handle(const Header& header, const Detach& call) {
+  after_all(header, [this, call] { gpu_->run(call); });
 }
 
 void Session::handle(const Header& header, const Ping& /*call*/) {
@@ -286,11 +306,13 @@ void Session::handle(const Header& header, const Open& /*call*/) {
   Opened result;
   if (gpu_) throw ProtocolError("the GPU is open already");
   try {
-    gpu_ =
-        std::make_unique<Gpu>(options_.libcuda, options_.gpu, options_.most_memory, host_key(log_));
+    if (options_.image_cache >= 0) images_ = std::make_unique<ImageCache>(options_.image_cache);
+    gpu_ = std::make_unique<Gpu>(options_.libcuda, options_.gpu, options_.most_memory,
+                                 host_key(log_), images_.get());
     staging_ = std::make_unique<Staging>(gpu_->driver());
+    segments_ = std::make_unique<Segments>(gpu_->driver(), options_.most_segments);
     result.device = gpu_->describe();
-    bulk_.serve(*gpu_);
+    bulk_.serve(*gpu_, options_.spin);
   } catch (const std::runtime_error& error) {
     gpu_.reset();
     result.problem = error.what();
@@ -299,11 +321,9 @@ void Session::handle(const Header& header, const Open& /*call*/) {
   replies_.reply(header, std::move(result));
 }
 
-Staging::Slot Session::staging_slot(std::size_t bytes) {
+void Session::wait_until(const std::function<bool()>& done) {
   const auto begin = Clock::now();
-  for (;;) {
-    if (const Staging::Slot slot = staging_->take(bytes); slot.data != nullptr) return slot;
-    // All of them wait for the GPU, or for the client to read.
+  while (!done()) {
     tend();
     take_back_staging(true);
     if (Clock::now() - begin < busy) {
@@ -312,6 +332,16 @@ Staging::Slot Session::staging_slot(std::size_t bytes) {
       std::this_thread::sleep_for(nap);
     }
   }
+}
+
+// All of them may wait for the GPU, or for the client to read.
+Staging::Slot Session::staging_slot(std::size_t bytes) {
+  Staging::Slot slot;
+  wait_until([&] {
+    slot = staging_->take(bytes);
+    return slot.data != nullptr;
+  });
+  return slot;
 }
 
 CUstream Session::stream_for_copy(Id stream, Address memory, std::uint64_t bytes) {
@@ -347,7 +377,11 @@ void Session::handle(const Header& header, const CopyFrom& call) {
   CUstream stream = nullptr;
   CUresult status =
       status_of([&] { stream = stream_for_copy(call.stream, call.from, call.bytes); });
-  if (call.bytes > most_inline) {
+  if (call.piece != 0) {
+    if (call.piece < least_piece || call.piece > piece_bytes || call.connections == 0 ||
+        call.connections > most_bulk_connections) {
+      throw ProtocolError("a copy's pieces");
+    }
     deferred_.add(call, stream, status, [this, header](CUresult queued) {
       // What failed is told in place of the data.
       if (header.request != 0) replies_.report(header, queued);
@@ -355,6 +389,7 @@ void Session::handle(const Header& header, const CopyFrom& call) {
     advance_deferred();
     return;
   }
+  if (call.bytes > most_inline) throw ProtocolError("a copy is too long for its answer");
   Staging::Slot slot;
   PendingWaits::Entry entry;
   if (status == CUDA_SUCCESS) {
@@ -380,6 +415,106 @@ void Session::copied_from(const Header& header, const CopyFrom& call, const Stag
     replies_.report(header, status);
   }
   Staging::give_back(slot);
+}
+
+// ---- memory of the client's that this process has, too ----
+
+void Session::handle(const Header& header, const SegmentMap& call) {
+  gpu();
+  if (!control_->shares_memory()) throw ProtocolError("memory over a connection that shares none");
+  SharedMemory memory;
+  try {
+    memory = control_->take(call.bytes);
+  } catch (const ConnectionLost&) {
+    throw;
+  } catch (const std::runtime_error&) {
+    throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  }
+  segments_->add(call.segment, std::move(memory));
+  replies_.report(header, CUDA_SUCCESS);
+}
+
+void Session::handle(const Header& header, const SegmentUnmap& call) {
+  after_all(header, [this, call] { segments_->remove(call.segment); });
+}
+
+void Session::handle(const Header& header, const CopyToShared& call) {
+  follow(header, call, [&] {
+    auto* const stream = stream_for_copy(call.stream, call.to, call.bytes);
+    const std::byte* from = segments_->find(call.segment, call.offset, call.bytes);
+    check(gpu().driver().cuMemcpyHtoDAsync(call.to, from, call.bytes, stream));
+    if (call.fence != 0) gpu().streams().fence(call.stream);
+    return stream;
+  });
+}
+
+void Session::handle(const Header& header, const CopyFromShared& call) {
+  follow(header, call, [&] {
+    auto* const stream = stream_for_copy(call.stream, call.from, call.bytes);
+    std::byte* to = segments_->find(call.segment, call.offset, call.bytes);
+    check(gpu().driver().cuMemcpyDtoHAsync(to, call.from, call.bytes, stream));
+    return stream;
+  });
+}
+
+template <class Message, class Body>
+void Session::follow(const Header& header, const Message& call, Body queue) {
+  std::shared_ptr<Event> done;
+  CUstream stream = nullptr;
+  const bool told = header.request != 0 || call.transfer != 0;
+  const CUresult status = status_of([&] {
+    stream = queue();
+    if (told) done = gpu().streams().record(stream);
+  });
+  if (header.request == 0 && call.transfer != 0) {
+    if (status == CUDA_SUCCESS) return notices_.add(stream, call.transfer, std::move(done));
+    if constexpr (std::is_same_v<Message, CopyToShared>) replies_.report(header, status);
+    return replies_.data({.transfer = call.transfer, .status = status});
+  }
+  if (header.request == 0 || status != CUDA_SUCCESS) return replies_.report(header, status);
+  PendingWaits::Entry entry;
+  entry.events = one(std::move(done));
+  entry.then = [this, header](CUresult then) { replies_.report(header, then); };
+  waits_.add(std::move(entry));
+}
+
+void Session::handle(const Header& header, const LaunchHost& call) {
+  host_functions_.queue(gpu().driver(), gpu().streams(), call);
+  replies_.report(header, CUDA_SUCCESS);
+}
+
+void Session::handle(const Header& header, const GraphData& call) {
+  wait_until([&] { return gpu().graphs().take(call); });
+  replies_.report(header, CUDA_SUCCESS);
+}
+
+// The client awaits each piece, or its failure.
+void Session::handle(const Header& header, const GraphLaunch& call) {
+  std::optional<Graphs::Launched> launched;
+  const CUresult status = status_of([&] {
+    wait_until([&] {
+      launched = gpu().graphs().launch(call);
+      return launched.has_value();
+    });
+  });
+  if (status != CUDA_SUCCESS || !launched) {
+    for (std::uint32_t k = 0; k < std::min<std::uint32_t>(call.pieces, most_graph_pieces); ++k)
+      replies_.data({.transfer = call.transfer + k, .status = status});
+    // Told in place of the data where there is some.
+    if (header.request != 0 || call.pieces == 0) replies_.report(header, status);
+    return;
+  }
+  const auto events = one(launched->done);
+  for (std::size_t k = 0; k < launched->pieces.size(); ++k) {
+    PendingWaits::Entry entry{.events = events};
+    entry.then = [this, transfer = call.transfer + k, piece = launched->pieces[k],
+                  memory = launched->memory](CUresult then) {
+      const Bytes data = then == CUDA_SUCCESS ? piece : Bytes();
+      replies_.data({.transfer = transfer, .status = then, .tail = {data}});
+    };
+    waits_.add(std::move(entry));
+  }
+  replies_.report(header, CUDA_SUCCESS);
 }
 
 }  // namespace gpucast::remote::server

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -14,8 +15,11 @@
 #include "server/bulk.h"
 #include "server/deferred_d2h.h"
 #include "server/gpu.h"
+#include "server/host_functions.h"
+#include "server/notices.h"
 #include "server/pending_waits.h"
 #include "server/reply_queue.h"
+#include "server/segments.h"
 #include "server/staging.h"
 #include "transport/connection.h"
 
@@ -27,12 +31,14 @@ struct SessionOptions {
   std::uint64_t most_memory = 0;  // bytes of a client; 0: what the GPU has
   // Looks so long for the next message before it sleeps.
   std::chrono::microseconds spin = usual_spin;
+  std::uint64_t most_segments = 0;  // bytes of a client's host memory; 0: half of the host's
+  int image_cache = -1;             // descriptor of ImageCache::make(); -1: none
 };
 
 class Session {
  public:
-  Session(std::unique_ptr<Connection> control, Bulk& bulk, SessionOptions options,
-          std::ostream& log);
+  Session(std::unique_ptr<Connection> control, Bulk& bulk, HostFunctions& host_functions,
+          SessionOptions options, std::ostream& log);
 
   // Serves until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
   [[noreturn]] void run();
@@ -41,6 +47,7 @@ class Session {
   bool take_messages();
   bool has_room() const;
   bool finish_waits();
+  bool send_notices();
   // Frees the staging slots that the GPU has read; with `all`, looks at every one of them.
   bool take_back_staging(bool all);
   // What the session does between the pieces of a large copy.
@@ -68,8 +75,22 @@ class Session {
   void handle(const Header& header, const CopyTo& call);
   void handle(const Header& header, const CopyToBulk& call);
   void handle(const Header& header, const CopyFrom& call);
+  void handle(const Header& header, const SegmentMap& call);
+  void handle(const Header& header, const SegmentUnmap& call);
+  void handle(const Header& header, const CopyToShared& call);
+  void handle(const Header& header, const CopyFromShared& call);
+  // Has `queue` give the copy to its stream; answers, or tells, once that has come to it.
+  template <class Message, class Body>
+  void follow(const Header& header, const Message& call, Body queue);
+  void handle(const Header& header, const LaunchHost& call);
+  void handle(const Header& header, const GraphData& call);
+  void handle(const Header& header, const GraphLaunch& call);
+  // Calls `done` again and again until it says so; messages wait meanwhile, and nothing else does.
+  void wait_until(const std::function<bool()>& done);
   void copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                    CUresult status);
+  // Answers once all that the streams hold is done, whatever a failed GPU says of it.
+  void after_all(const Header& header, std::function<void()> work);
   // Answers once the GPU has come so far.
   template <class Message>
   void synchronize(const Header& header, const Message& call);
@@ -85,13 +106,17 @@ class Session {
 
   std::unique_ptr<Connection> control_;
   Bulk& bulk_;
+  HostFunctions& host_functions_;
   SessionOptions options_;
   std::ostream& log_;
+  std::unique_ptr<ImageCache> images_;
   std::unique_ptr<Gpu> gpu_;
   std::unique_ptr<Staging> staging_;
+  std::unique_ptr<Segments> segments_;
   Inbox inbox_;
   ReplyQueue replies_;
   PendingWaits waits_;
+  Notices notices_;
   DeferredD2h deferred_;
   // Pinned memory that the GPU still reads, the oldest first.
   struct Reading {

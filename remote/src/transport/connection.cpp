@@ -1,7 +1,11 @@
 #include "transport/connection.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
+
+#include "transport/patience.h"
+#include "transport/shared_memory.h"
 
 namespace gpucast::remote {
 
@@ -11,12 +15,22 @@ int milliseconds_until(const Deadline& deadline) {
   return static_cast<int>(std::clamp<long>(left, 0, 1'000'000));
 }
 
+void Connection::give(const SharedMemory& /*memory*/) {
+  throw std::logic_error("a connection that shares no memory");
+}
+
+SharedMemory Connection::take(std::size_t /*bytes*/) {
+  throw std::logic_error("a connection that shares no memory");
+}
+
 namespace {
 
 std::size_t read_some(Connection& connection, std::span<std::byte> into, MemoryOf whose,
-                      const Deadline& deadline) {
+                      const Deadline& deadline, std::chrono::microseconds patience) {
   for (;;) {
-    if (const std::size_t got = connection.try_read(into, whose); got > 0) return got;
+    std::size_t got = 0;
+    if (look_for(patience, [&] { return (got = connection.try_read(into, whose)) > 0; }))
+      return got;
     if (deadline && Clock::now() >= *deadline) throw ConnectionLost("no answer in time");
     connection.wait({.read = true}, deadline);
   }
@@ -47,12 +61,18 @@ bool write_on(Connection& connection, std::span<const std::byte> first,
 }  // namespace
 
 std::size_t read_some(Connection& connection, std::span<std::byte> into, const Deadline& deadline) {
-  return read_some(connection, into, MemoryOf::library, deadline);
+  return read_some(connection, into, MemoryOf::library, deadline, {});
 }
 
 void read_all(Connection& connection, std::span<std::byte> into, const Deadline& deadline) {
   while (!into.empty())
     into = into.subspan(read_some(connection, into, deadline));
+}
+
+void read_all(Connection& connection, std::span<std::byte> into,
+              std::chrono::microseconds patience) {
+  while (!into.empty())
+    into = into.subspan(read_some(connection, into, MemoryOf::library, std::nullopt, patience));
 }
 
 void write_all(Connection& connection, std::span<const std::byte> first,
@@ -63,10 +83,11 @@ void write_all(Connection& connection, std::span<const std::byte> first,
   });
 }
 
-bool read_all_or_drop(Connection& connection, std::span<std::byte> into) {
+bool read_all_or_drop(Connection& connection, std::span<std::byte> into,
+                      std::chrono::microseconds patience) {
   try {
     while (!into.empty())
-      into = into.subspan(read_some(connection, into, MemoryOf::program, std::nullopt));
+      into = into.subspan(read_some(connection, into, MemoryOf::program, std::nullopt, patience));
     return true;
   } catch (const BadMemory&) {
     std::vector<std::byte> dropped(into.size());

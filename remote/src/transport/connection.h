@@ -24,6 +24,8 @@ class BadMemory : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+class SharedMemory;  // transport/shared_memory.h
+
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;  // none: for as long as it takes
 // As poll() wants it.
@@ -58,6 +60,15 @@ class Connection {
   virtual Ready wait(Ready wanted, const Deadline& deadline) = 0;
   // Both directions, from any thread; who waits for them is woken.
   virtual void shut_down() noexcept = 0;
+
+  // Whether both ends can have the same memory, as they can on one host.
+  virtual bool shares_memory() const { return false; }
+  // From any thread. Not without shares_memory(), as is true of take(). ConnectionLost where it is
+  // not taken.
+  virtual void give(const SharedMemory& memory);
+  // So many bytes of the next memory that the other end gave, by the thread that reads. It has to
+  // be given already: ConnectionLost otherwise; std::runtime_error where it cannot be used.
+  virtual SharedMemory take(std::size_t bytes);
 };
 
 // ConnectionLost at the end, and after the deadline. The memory is the library's.
@@ -65,12 +76,17 @@ std::size_t read_some(Connection& connection, std::span<std::byte> into,
                       const Deadline& deadline = std::nullopt);
 void read_all(Connection& connection, std::span<std::byte> into,
               const Deadline& deadline = std::nullopt);
+// Looks so long for more before it sleeps.
+void read_all(Connection& connection, std::span<std::byte> into,
+              std::chrono::microseconds patience);
 void write_all(Connection& connection, std::span<const std::byte> first,
                std::span<const std::byte> second = {}, const Deadline& deadline = std::nullopt);
 // The same of memory that may not be the program's: the stream of bytes goes on behind them, with
 // zeros for what cannot be read. False where that was so. Where nothing is taken, `blocked`
 // may wait for a while in its own way.
-bool read_all_or_drop(Connection& connection, std::span<std::byte> into);
+// `patience`: so long it looks for more before it sleeps.
+bool read_all_or_drop(Connection& connection, std::span<std::byte> into,
+                      std::chrono::microseconds patience = {});
 bool write_all_or_zeros(Connection& connection, std::span<const std::byte> first,
                         std::span<const std::byte> second,
                         const std::function<void()>& blocked = {});

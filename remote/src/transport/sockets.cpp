@@ -64,9 +64,9 @@ class SocketConnection : public Connection {
             .write = wanted.write && (broken || (entry.revents & POLLOUT) != 0)};
   }
 
- private:
   int descriptor() { return socket_.native_handle(); }
 
+ private:
   static void require_passing(const asio::error_code& error) {
     if (error == asio::error::would_block || error == asio::error::try_again ||
         error == asio::error::interrupted) {
@@ -80,6 +80,13 @@ class SocketConnection : public Connection {
   std::unique_ptr<asio::io_context> context_;
   Socket socket_;
 };
+
+sa_family_t family_of(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+  return address.ss_family;
+}
 
 asio::error_code system_error(int number) { return {number, asio::error::get_system_category()}; }
 
@@ -144,13 +151,17 @@ void limit_silence(int descriptor, std::chrono::milliseconds most) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof value);
 }
 
+support::Descriptor unix_socket_of(Connection& connection) {
+  auto* const socket = dynamic_cast<SocketConnection*>(&connection);
+  if (socket == nullptr || family_of(socket->descriptor()) != AF_UNIX) return {};
+  return support::Descriptor(::fcntl(socket->descriptor(), F_DUPFD_CLOEXEC, 0));
+}
+
 std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+  const sa_family_t family = family_of(descriptor);
   auto context = std::make_unique<asio::io_context>(1);
-  const int tcp = address.ss_family == AF_UNIX ? 0 : IPPROTO_TCP;
-  Socket socket(*context, asio::generic::stream_protocol(address.ss_family, tcp), descriptor);
+  const int tcp = family == AF_UNIX ? 0 : IPPROTO_TCP;
+  Socket socket(*context, asio::generic::stream_protocol(family, tcp), descriptor);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // programs that this one starts have no part in it
   tune_tcp(socket);
   return std::make_unique<SocketConnection>(std::move(context), std::move(socket));

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "gpucast/support/descriptor.h"
 #include "transport/address.h"
 #include "transport/connection.h"
 
@@ -22,6 +23,9 @@ void tune_tcp(Socket& socket);
 // Where it is TCP: the connection is over once something that was sent has not been acknowledged
 // for so long, which keeps the system from asking whether the peer is there.
 void limit_silence(int descriptor, std::chrono::milliseconds most);
+
+// Another descriptor of the Unix socket that the connection is; none where it is none.
+support::Descriptor unix_socket_of(Connection& connection);
 
 // ConnectionLost with one line where nobody listens or the deadline passes. Looking the name up may
 // take longer.

@@ -9,9 +9,10 @@
 namespace gpucast::remote {
 namespace {
 
-// Sealed, and read from the network, in one go: fewer calls of the system, and what one end seals
-// the other opens at the same time.
+// Sealed, and read from the network, in one go: fewer calls of the system. But half of what there
+// is, where that is not too little: one end seals the rest while the other opens what has come.
 constexpr std::size_t sealed_at_once = std::size_t{256} << 10;
+constexpr std::size_t least_at_once = std::size_t{64} << 10;
 
 class TlsConnection : public Connection {
  public:
@@ -62,8 +63,10 @@ class TlsConnection : public Connection {
   }
 
   void seal(std::span<const std::byte> first, std::span<const std::byte> second, MemoryOf whose) {
-    first = first.first(std::min(first.size(), sealed_at_once));
-    second = second.first(std::min(second.size(), sealed_at_once - first.size()));
+    const std::size_t half = (first.size() + second.size()) / 2;
+    const std::size_t most = std::clamp(half, least_at_once, sealed_at_once);
+    first = first.first(std::min(first.size(), most));
+    second = second.first(std::min(second.size(), most - first.size()));
     if (whose == MemoryOf::program && !program_.may_read(second))
       throw BadMemory("memory that is not the program's");
     tls_->write(first, second);

@@ -23,6 +23,8 @@ def main():
     rank, ranks = dist.get_rank(), dist.get_world_size()
     place = f"cuda:{os.environ['LOCAL_RANK']}" if backend == "nccl" else "cpu"
     device = torch.device(place)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # which synchronize() and barrier() then mean
     layers = [torch.nn.Linear(WIDTH, WIDTH) for _ in range(8)]
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers).to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

@@ -20,13 +20,18 @@
 // 1/q is the share of waiting, 0 where instances fall into step with one another, 1 where they
 // always meet. Random service (exact mean-value analysis) lies near q = 2.5.
 //
-// Sharing costs in itself: after a slice of another instance caches are cold, and contexts are
-// switched. Of slices in random order the share 1 - 1/k follows another instance's, so that
+// Sharing costs in itself. After a slice of another instance caches are cold: of slices in random
+// order the share 1 - 1/k follows another instance's, and the work is longer by s. A GPU that goes
+// over to another process empties itself and exchanges its state, which takes a time c however
+// short the work was: 110 to 130 us a step of gpucast-mdapp on an H200, of 512 particles as of
+// 32,768. And a step may take longer by h as soon as others are there, whatever they do (requests
+// of several processes go through NVIDIA's Multi-Process Service):
 //
-//     D_k = D (1 + s (1 - 1/k)).
+//     D_k = D (1 + s (1 - 1/k)) + c,    T -> T + h    for k >= 2
 //
-// Dividing by T leaves a factor of three numbers: b, s and 1/q. For k -> infinity all of the GPU is
-// used, and the aggregate speed k / T_k tends to 1 / (D (1 + s)).
+// (linear in between, for k that are means). Dividing by T leaves a factor of five numbers: b, s,
+// 1/q, c/T and h/T. For k -> infinity all of the GPU is used, and the aggregate speed k / T_k tends
+// to 1 / (D (1 + s) + c).
 #pragma once
 
 #include <algorithm>
@@ -38,16 +43,21 @@ struct Sharing {
   double busy = 0;       // b: share of a step alone in which the GPU is at work; 0 to 1
   double switching = 0;  // s: what turns cost, relative to the work
   double waiting = 0.4;  // 1/q: 0 (none is avoidable) to 1 (for every other instance in full)
+  double turning = 0;    // c/T: the GPU's time a step that goes into turns, whatever the work
+  double crowding = 0;   // h/T: what a step takes longer beside others, whatever they do
 
   // T_k / T for k instances at once; k is 1 or more.
   double slowdown(double instances) const {
     // Sharper forms are the larger of the two to five digits.
     const double q = 1 / std::max(waiting, least_waiting);
-    const double work = instances * busy * (1 + switching * (1 - 1 / instances));
-    const double larger = std::max(1.0, work);
+    const double company = std::min(1.0, instances - 1);
+    const double each = busy * (1 + switching * (1 - 1 / instances)) + turning * company;
+    const double work = instances * each;
+    const double alone = 1 + crowding * company;
+    const double larger = std::max(alone, work);
     const auto power = [&](double seconds) { return std::pow(seconds / larger, q); };
     // Never below 1: work is at least busy, and T at least D.
-    return larger * std::pow(power(1) + power(work) - power(busy), 1 / q);
+    return larger * std::pow(power(alone) + power(work) - power(busy), 1 / q);
   }
 
   // Steps of all instances together a second, relative to one alone.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -134,12 +134,15 @@ class PathFormat:
         name, what: as of a ``Format``.
         detect: whether a file or folder is of this format; never raises.
         read: ``read(path, options)``. Raises InputError.
+        together: ``together(imported, options)``: each of several that were read, as the others
+            make it. Raises InputError whose ``file`` is of one of them.
     """
 
     name: str
     what: str
     detect: Callable[[str], bool]
     read: Callable[[str, Options], Imported]
+    together: Callable[[Sequence[Imported], Options], Sequence[Imported]] | None = None
     log = True
 
 

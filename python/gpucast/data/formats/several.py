@@ -98,6 +98,8 @@ def read_files(
             if file in paths and not isinstance(error, UnclearError):
                 raise
             failed[file] = error
+    for other in others:
+        _beside_one_another(found, other, options, failed, paths)
     found.warnings = _together(found.read) + _models(found.read)
     repeated = _drop_repeated(found) + _settled(failed, found)
     for file, problem in failed.items():
@@ -112,6 +114,31 @@ def read_files(
         reason = (*found.warnings, *found.notes, "no runs")[0]
         raise InputError(f"{reason}; nothing is left to import")
     return found
+
+
+def _beside_one_another(
+    found: Several,
+    other: PathFormat,
+    options: Options,
+    failed: dict[str, InputError],
+    named: Sequence[str],
+) -> None:
+    """Take each file of a format as the others make it; what they speak against has failed."""
+    if other.together is None:
+        return
+    while own := [at for at, each in enumerate(found.read) if each.format is other]:
+        try:
+            made = other.together([found.read[at].imported for at in own], options)
+        except InputError as error:
+            wrong = [each for each in found.read if each.file == error.file]
+            if error.file in named or not wrong:
+                raise
+            failed[wrong[0].file] = error
+            found.read = [each for each in found.read if each is not wrong[0]]
+            continue
+        for at, imported in zip(own, made, strict=True):
+            found.read[at] = replace(found.read[at], imported=imported)
+        return
 
 
 def _of(others: Sequence[PathFormat], path: str, name: str | None) -> PathFormat | None:

@@ -12,7 +12,11 @@ sharing      several instances at once on one GPU; usage: how busy it is; mps: N
 visit        warm-up and repeats of a run
 traced       a run of each cell under the recorder
 results      step times in what a run left
+record       a visit as the file of records has it
 costs        what visits will cost
+budget       which visits are left, and what may be spent on them
+fits         what is known so far, and what it says to questions
+chosen       the visits that tell most
 campaign     all visits, into the file of records
 slurm        the same through Slurm's queue
 """

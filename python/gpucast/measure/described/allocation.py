@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gpucast.measure.described import binding
+from gpucast.measure.described.binding import VISIBLE
+from gpucast.measure.nvidia_smi import asked
 
 
 def here() -> bool:
@@ -34,10 +35,10 @@ def facts(path: str) -> dict[str, object]:
 
 def _gpu_uuids() -> list[str]:
     """As far as the driver can be asked."""
-    visible = os.environ.get(binding.VISIBLE)
+    visible = os.environ.get(VISIBLE)
     if visible is None:
         return []
-    listed = binding.asked("--query-gpu=index,uuid")
+    listed = asked("--query-gpu=index,uuid")
     names = {each.strip() for each in visible.split(",")}
     # Where a job sees its own devices alone, numbers begin at 0 for each.
     mine = listed if len(listed) <= len(names) else [row for row in listed if names & {*row}]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
+
+from gpucast.measure.nvidia_smi import asked
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SLURM = "SLURM_JOB_ID"
@@ -83,15 +84,3 @@ def others_at_work() -> int:
     except (OSError, ValueError, IndexError):
         return 0
     return max(0, int(median(seen)))
-
-
-def asked(query: str) -> list[list[str]]:
-    """Rows of what ``nvidia-smi`` answers; none where nobody can be asked."""
-    try:
-        listing = subprocess.run(
-            ["nvidia-smi", query, "--format=csv,noheader"], capture_output=True, text=True,
-            timeout=30, check=True,
-        ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return [[word.strip() for word in line.split(",")] for line in listing.splitlines() if line]

@@ -6,19 +6,15 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpucast.data import jsonl
 from gpucast.data.records import Machine, Step
 from gpucast.data.selection import StepSelection
-from gpucast.data.thinning import coarsened
 from gpucast.design.cells import Cell
 from gpucast.errors import GpucastError, InputError
-from gpucast.fitting.fit import fit
 from gpucast.measure import paths
 from gpucast.measure.described import allocation
 from gpucast.measure.described.binding import (
@@ -28,8 +24,12 @@ from gpucast.measure.described.binding import (
     others_at_work,
     step_of_allocation,
 )
+from gpucast.measure.described.budget import Budget
+from gpucast.measure.described.chosen import Chooser
 from gpucast.measure.described.costs import VisitCosts
+from gpucast.measure.described.fits import Fits
 from gpucast.measure.described.machine import facts_here
+from gpucast.measure.described.record import step_of
 from gpucast.measure.described.request import HOUR, Request, beside
 from gpucast.measure.described.results import Times
 from gpucast.measure.described.runs import Run
@@ -37,12 +37,10 @@ from gpucast.measure.described.traced import TracedRuns
 from gpucast.measure.described.visit import FOLDER, measured_alone, measured_together
 from gpucast.measure.described.visited import Visited, in_random_order
 from gpucast.measure.identity import identified
-from gpucast.measure.report import FitReport, Report
-from gpucast.measure.rounds import Designed
+from gpucast.measure.report import Report
 from gpucast.measure.store import Store
-from gpucast.measure.until import answers_of, by_series, ended_by
+from gpucast.measure.until import answers_of, ended_by
 from gpucast.measure.work import PathReport, Watcher
-from gpucast.model.forecaster import Forecaster
 from gpucast.util import units
 
 
@@ -63,15 +61,8 @@ class DescribedCampaign:
         if request.trace:
             self._traces = TracedRuns(beside(store.name, "traces"), self._program, watcher.say)
         self._costs = VisitCosts(by_gpu=request.gpu_hours is not None)
-        self._failed: set[Cell] = set()
         self._said: set[str] = set()
-        self._spent = 0.0  # GPU seconds
-        self._begin = time.monotonic()
-        self._fit_seconds = 0.0  # of a processor
-        self._is_fitted = False  # what is in the file
-        self._fits: dict[StepSelection, Forecaster] = {}
-        self._why_not = "nothing measured"
-        self._report = PathReport(self._path)
+        self._report = PathReport(self._path, device=self._program.device)
         self._allocation = allocation.facts(self._path)
 
     def run(self) -> Report:
@@ -101,29 +92,34 @@ class DescribedCampaign:
         self._say_who_else()
         self._prepare_logs()
         self._runs = {run.cell: run for run in runs}
-        self._until = by_series(
-            self._request.until, list(self._runs), self._costs, self._visited.counts, most
-        )
+        cells = list(self._runs)
+        self._budget = self._budget_of(cells)
+        self._fits = Fits(self._request, cells, self._costs, self._visited.counts)
         self._make_visits()
-        if not self._is_fitted:
+        if not self._fits.is_current:
             self._fit()
         if self._report.failed:
             self._report.status = "failed"
-        elif ended := ended_by(self._until):
+        elif ended := ended_by(self._fits.until):
             self._report.status = ended
-        elif self._request.has_budget and self._to_do():
+        elif self._request.has_budget and self._budget.to_do():
             self._report.status = "budget"
-        self._report.gpu_hours = self._spent / HOUR
+        self._report.gpu_hours = self._budget.spent / HOUR
         answers = answers_of(
-            self._path, self._until, self._costs.seconds, lambda cell: cell.gpus / HOUR
-        )
-        return Report(self._store.name, [self._report], [self._fit_report()], answers)
+            self._path, self._fits.until, self._costs.seconds, lambda cell: cell.gpus / HOUR,
+            self._program.device,
+        )  # fmt: skip
+        return Report(self._store.name, [self._report], [self._fits.report()], answers)
 
     # ---- before the first visit ----
 
     def _gpus_here(self) -> list[str] | None:
         """As ``binding.gpus_here``."""
         return gpus_here(self._path, self._program.environment, self._program.launcher)
+
+    def _budget_of(self, cells: Sequence[Cell]) -> Budget:
+        """What may be spent on these."""
+        return Budget(self._request, cells, self._costs, self._visited)
 
     def _possible(self) -> list[Run]:
         """The runs that this machine has enough GPUs for."""
@@ -192,50 +188,25 @@ class DescribedCampaign:
             return
         for visit in range(1, self._request.most + 1):
             for run in in_random_order(list(self._runs.values()), visit):
-                if self._visited.counts[run.cell] < visit and run.cell not in self._failed:
+                if self._visited.counts[run.cell] < visit and run.cell not in self._budget.failed:
                     self._visit(run, self._visited.next(run.cell))
 
     def _chosen(self) -> None:
         """Visits of what tells most, while the budget lasts."""
-        runs = list(self._runs)
-        rounds = Designed(
-            runs, self._costs, self._fits, lambda: self._fit_seconds,
-            visits=self._visited.counts, most=self._request.most, until=self._until,
+        chooser = Chooser(
+            self._runs, self._costs, self._fits, self._budget, self._visited.counts,
+            self._request.most,
         )  # fmt: skip
         if self._costs.are_known:
             self._fit()
-        while (left := self._open()) and not ended_by(self._until):
-            first = self._costs.to_know(left)
-            if first is not None and self._left() > 0:
-                batch = [first]
-            else:
-                left = self._affordable(left)
-                batch = rounds.next_round(left, self._left()) if left else []
-            if not batch:
+        while True:
+            runs, whatever_they_cost = chooser.next_runs()
+            if not runs:
                 break
-            for run in in_random_order([self._runs[cell] for cell in batch], len(batch)):
-                if first is not None or self._affordable([run.cell]):
+            for run in runs:
+                if whatever_they_cost or self._budget.affordable([run.cell]):
                     self._visit(run, self._visited.next(run.cell))
             self._fit()
-
-    def _open(self) -> list[Cell]:
-        return [
-            cell
-            for cell in self._runs
-            if cell not in self._failed and self._visited.counts[cell] < self._request.most
-        ]
-
-    def _affordable(self, cells: Sequence[Cell]) -> list[Cell]:
-        left = self._left()
-        return [cell for cell in cells if self._costs(cell) <= left]
-
-    def _left(self) -> float:
-        """Of the budget: seconds, or GPU seconds."""
-        if self._request.gpu_hours is not None:
-            return self._request.gpu_hours * HOUR - self._spent
-        if self._request.budget is not None:
-            return self._request.budget - (time.monotonic() - self._begin)
-        return sum(map(self._costs, self._to_do()))  # all may be needed
 
     def _visit(self, run: Run, number: int) -> None:
         what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
@@ -245,12 +216,18 @@ class DescribedCampaign:
         try:
             times = self._measured(run, number)
         except GpucastError as error:
-            self._fail(run, number, str(error), getattr(error, "lines", []))
+            seconds = time.monotonic() - begin
+            self._fail(run, number, str(error), getattr(error, "lines", []), seconds)
             return
         finally:
             seconds = time.monotonic() - begin
-            self._spent += seconds * run.cell.gpus
-        self._keep(run, self._record(run, number, times, seconds))
+            self._budget.spent += seconds * run.cell.gpus
+        made = {"number": number, "seconds": seconds, **self._allocation}
+        split = None
+        if self._traces is not None:
+            split = self._traces.phases(run, float(np.median(times.seconds)))
+        machine = self._report.machine
+        self._keep(run, step_of(run, self._program, machine, times, made, split))
         for text in times.warnings:
             if text not in self._said:
                 self._said.add(text)
@@ -261,7 +238,8 @@ class DescribedCampaign:
         if self._traces is not None:
             log = self._logs / f"{run.name}-trace.log"
             workdir = self._workdir(log).absolute()
-            self._spent += self._traces.record(run, log, workdir, self._bound(run)) * run.cell.gpus
+            seconds = self._traces.record(run, log, workdir, self._bound(run))
+            self._budget.spent += seconds * run.cell.gpus
 
     def _keep(self, run: Run, record: Step) -> None:
         """A visit that was made: into the file, and into what is known of costs and cells."""
@@ -271,11 +249,12 @@ class DescribedCampaign:
         what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
         step = float(np.median(record.seconds))
         self._visited.add(run.cell, record.visit.number)
-        self._is_fitted = False
+        self._fits.is_current = False
         self._costs.learn(run.cell, record.visit.seconds, step)
         self._report.measured += 1
         if self._request.gpu_hours is not None:
-            what += f" ({self._spent / HOUR:.3g} of {self._request.gpu_hours:g} GPU hours)"
+            spent, hours = self._budget.spent / HOUR, self._program.device.hours
+            what += f" ({spent:.3g} of {self._request.gpu_hours:g} {hours})"
         self._watcher.finished(self._path, what, *self._progress(), step)
 
     def _measured(self, run: Run, number: int) -> Times:
@@ -303,34 +282,21 @@ class DescribedCampaign:
         killed removes it, too."""
         return log.with_suffix(FOLDER)
 
-    def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
-        cell, program = run.cell, self._program
-        stated = {
-            "kind": "step", "machine": self._report.machine, "path": self._path,
-            "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
-            "gpus": cell.gpus, "instances": cell.instances if cell.instances > 1 else None,
-            "mps": run.mps or None, "nodes": run.nodes if program.gpus_per_node else None,
-            "ranks": run.ranks, "seconds": times.seconds, **times.more,
-            "visit": {
-                "digest": run.digest, "number": number, "seconds": seconds, **self._allocation
-            },
-        }  # fmt: skip
-        if self._traces is not None:
-            split = self._traces.phases(run, float(np.median(times.seconds)))
-            stated |= {"phases": split or stated.get("phases")}
-        made = jsonl.record({key: value for key, value in stated.items() if value is not None})
-        assert isinstance(made, Step)
-        return made
+    def _fail(
+        self, run: Run, number: int, why: str, lines: list[str], seconds: float | None = None
+    ) -> None:
+        """A note for the cell, which is left out until the next start.
 
-    def _fail(self, run: Run, number: int, why: str, lines: list[str]) -> None:
-        """A note for the cell, which is left out until the next start."""
-        self._failed.add(run.cell)
+        ``seconds``: that the visit took until then; None: nobody knows.
+        """
+        self._budget.failed.add(run.cell)
         self._report.failed += 1
         cell = run.cell
+        took: dict[str, Any] = {} if seconds is None else {"seconds": seconds}
         self._note(
             f"n={units.number(cell.n)} gpus={cell.share}: {why}",
             n=cell.n, gpus=cell.gpus, digest=run.digest, visit=number, output=lines,
-            **_instances(cell),
+            **took, **_instances(cell),
         )  # fmt: skip
         self._store.sync()
 
@@ -343,62 +309,21 @@ class DescribedCampaign:
     # ---- fits and time ----
 
     def _fit(self) -> None:
-        begin = time.process_time()
-        self._is_fitted = True
         data = self._store.dataset().select(machine=self._report.machine)
-        try:
-            if not data.steps:
-                return
-            model = fit(coarsened(data), self._series, replicates=0)
-        except InputError as error:
-            self._why_not = error.message
+        model = self._fits.update(data, self._budget.open())
+        if model is None:
             return
-        self._fits[self._series] = model
-        self._costs.take(list(self._runs), model)
         if model.quality is not None:
-            error_ = model.quality.median_relative_error
-            self._watcher.fitted(self._path, self._series, error_)
-        for until in self._until.values():
-            until.update(model, self._open())
+            error = model.quality.median_relative_error
+            self._watcher.fitted(self._path, self._series, error)
+        for until in self._fits.until.values():
             for text in until.in_words(self._costs.seconds):
                 self._watcher.answered(self._path, self._series, text)
-        self._fit_seconds = time.process_time() - begin
-
-    def _fit_report(self) -> FitReport:
-        about = FitReport(self._path, program=self._program.program, case=self._program.case)
-        model = self._fits.get(self._series)
-        if model is None or model.observations is None or model.quality is None:
-            return replace(about, why_not=self._why_not)
-        return replace(
-            about,
-            model=model.chosen,
-            cells=model.observations.step_cells,
-            median_relative_error=model.quality.median_relative_error,
-            p95_relative_error=model.quality.p95_relative_error,
-        )
 
     def _progress(self) -> tuple[int, int, float]:
         """Visits made and in all, and about how many seconds are left."""
-        to_do = self._to_do()
-        total = self._request.most * len(self._runs)
-        (until,) = self._until.values() or (None,)
-        takes = None if until is None else until.seconds_left(self._costs.seconds)
-        if takes is not None:
-            left = takes
-        elif self._request.budget is not None:
-            left = self._left()
-        else:
-            left = sum(map(self._costs.seconds, to_do))
-        return total - len(to_do), total, max(0.0, left)
-
-    def _to_do(self) -> list[Cell]:
-        """A cell for each visit that is left."""
-        return [
-            cell
-            for cell in self._runs
-            if cell not in self._failed
-            for _ in range(self._request.most - self._visited.counts[cell])
-        ]
+        (until,) = self._fits.until.values() or (None,)
+        return self._budget.progress(until)
 
 
 def _instances(cell: Cell) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pydantic import (
 
 from gpucast.data.limits import LARGEST_GPUS
 from gpucast.data.records import Label
+from gpucast.util.devices import Device, device
 from gpucast.util.gpu_shares import share_of
 from gpucast.util.units import parse_timestep
 from gpucast.util.validation_errors import shown
@@ -188,6 +189,11 @@ class Program(_Strict):
     _lines: Lines = PrivateAttr(default_factory=lambda: Lines(None))
     _variables: dict[float, dict[str, str]] = PrivateAttr(default_factory=dict)
     _folder: Path = PrivateAttr(default_factory=Path)
+
+    @property
+    def device(self) -> Device:
+        """What its GPU counts count."""
+        return device(self.path, self.cores_per_gpu)
 
     @property
     def lines(self) -> Lines:

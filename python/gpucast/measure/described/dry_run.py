@@ -8,9 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from gpucast.data.dataset import Dataset
 from gpucast.data.loading import load
-from gpucast.data.records import Step
+from gpucast.design.cells import Cell
+from gpucast.measure.described.budget import Budget
+from gpucast.measure.described.chosen import Chooser
 from gpucast.measure.described.costs import VisitCosts
+from gpucast.measure.described.fits import Fits
 from gpucast.measure.described.request import HOUR, Request
 from gpucast.measure.described.visited import Visited, in_random_order
 
@@ -41,11 +45,14 @@ class Plan:
     Attributes:
         made: visits that the file has.
         chosen: whether these are chosen from on the way.
+        first: numbers in that list of those that would be made before anything is chosen anew; none
+            where nothing is chosen, or nothing would be made.
     """
 
     visits: list[PlannedVisit]
     made: int
     chosen: bool
+    first: tuple[int, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -63,6 +70,7 @@ class Plan:
             "visits": [asdict(visit) for visit in self.visits],
             "made": self.made,
             "chosen": self.chosen,
+            "first": list(self.first),
             "seconds": self.seconds,
             "gpu_hours": self.gpu_hours,
         }
@@ -74,20 +82,21 @@ def planned(request: Request, output: Path | None) -> Plan:
     Raises:
         InputError: the file holds what is no record.
     """
-    steps: list[Step] = []
+    data, steps = None, []
     if output is not None and output.exists() and output.stat().st_size > 0:
         data = load(os.fspath(output))
         steps = [*data.steps, *data.shared_steps]
     visited = Visited(request.runs, steps)
-    costs = VisitCosts(by_gpu=False)
+    costs = VisitCosts(by_gpu=request.gpu_hours is not None)
     for cell, step in visited.known:
         assert step.visit is not None  # of those that are known
         costs.learn(cell, step.visit.seconds, float(np.median(step.seconds)))
     made = sum(visited.counts.values())
-    visits = []
+    visits, listed = [], []
     for number in range(1, request.most + 1):
         for run in in_random_order(request.runs, number):
             if visited.counts[run.cell] < number:
+                listed.append(run.cell)
                 places = Path("{workdir}"), request.program.folder
                 visits.append(
                     PlannedVisit(
@@ -100,4 +109,22 @@ def planned(request: Request, output: Path | None) -> Plan:
                         costs.seconds(run.cell) if costs.are_known else None,
                     )
                 )
-    return Plan(visits, made, request.chooses)
+    # Numbers of visits grow along the list: of a cell's the first is its next one.
+    first = (listed.index(cell) for cell in _first(request, data, visited, costs))
+    return Plan(visits, made, request.chooses, tuple(first))
+
+
+def _first(
+    request: Request, data: Dataset | None, visited: Visited, costs: VisitCosts
+) -> list[Cell]:
+    """Cells that are visited before anything is chosen anew, as the file and a fit to it say."""
+    if not request.chooses:
+        return []
+    runs = {run.cell: run for run in request.runs}
+    budget = Budget(request, list(runs), costs, visited)
+    fits = Fits(request, list(runs), costs, visited.counts)
+    if data is not None and visited.known:
+        _, last = visited.known[-1]
+        fits.update(data.select(machine=last.machine), budget.open())
+    chooser = Chooser(runs, costs, fits, budget, visited.counts, request.most)
+    return [run.cell for run in chooser.next_runs()[0]]

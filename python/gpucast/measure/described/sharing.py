@@ -36,11 +36,13 @@ class Together:
 
     Attributes:
         outputs: what each printed.
+        seconds: what each took from its start to its end.
         at_once: how many ran at the same time, on average over their runs.
         busy: share of the time in which GPU or cores worked; None: not known.
     """
 
     outputs: list[str]
+    seconds: list[float]
     at_once: float
     busy: float | None
 
@@ -89,7 +91,7 @@ def run_together(
         for process, end, log in zip(group, ends, logs, strict=True)
     ]
     runs = [(begin, end) for begin, end in zip(begins, ends, strict=True) if end is not None]
-    return Together(outputs, at_once(runs), busy)
+    return Together(outputs, [end - begin for begin, end in runs], at_once(runs), busy)
 
 
 def at_once(runs: Sequence[tuple[float, float]]) -> float:

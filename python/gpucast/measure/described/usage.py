@@ -1,7 +1,8 @@
 """How busy GPUs or processor cores are while programs run, as an unmodified program lets one see.
 
-The share is the median over the run, so that start and end, which take the smaller part of a run
-worth timing, do not count.
+Of cores the share is the median over the run, so that start and end, which take the smaller part of
+a run worth timing, do not count; of a GPU, which programs leave alone while they start, the upper
+quartile.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 from gpucast.measure import processes
 
@@ -101,4 +102,4 @@ class OfGpu(Usage):
             listing.seek(0)
             lines = listing.read().decode("ascii", errors="replace").splitlines()
         read = [float(line) for line in lines if line.strip().isdecimal()]
-        return median(read) / 100 if len(read) >= FEWEST_READINGS else None
+        return quantiles(read, n=4)[2] / 100 if len(read) >= FEWEST_READINGS else None

@@ -87,9 +87,15 @@ def measured_together(
                 variables = {**visible, **served}
                 group = run_together(folders, own, run, program, variables, gpu)
                 if i >= program.warmup:
-                    outputs = zip(group.outputs, folders, strict=True)
-                    read = [_read(output, folder, program, run) for output, folder in outputs]
-                    found.append(side_by_side(read))
+                    ended = zip(group.outputs, group.seconds, folders, strict=True)
+                    found.append(
+                        side_by_side(
+                            [
+                                _doubted(_read(output, folder, program, run), seconds)
+                                for output, seconds, folder in ended
+                            ]
+                        )
+                    )
                     groups.append(group)
             except FailedRunError as error:
                 listed = own[0] if instances == 1 else log.with_suffix(".*.log")

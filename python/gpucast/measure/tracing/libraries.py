@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpucast import installed
 from gpucast.errors import GpucastError, InputError
 
 RECORDER = "libgpucast-trace.so"
@@ -22,7 +23,7 @@ def recorder() -> Path:
         GpucastError: gpucast was built without it.
     """
     named = os.environ.get("GPUCAST_TRACE_LIB")
-    folder = Path(named) if named else Path(sys.prefix) / "lib" / "gpucast-trace"
+    folder = Path(named) if named else installed.place("lib/gpucast-trace", RECORDER)
     if not (folder / RECORDER).exists():
         raise GpucastError(
             f"{folder / RECORDER}: not there: gpucast was built without the recorder "

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.tracing import libraries, ranks
@@ -40,8 +40,6 @@ class Limits:
         whole_graphs: a row for each launch of a CUDA graph instead of one for each node.
         phase: s of the first phase in which the GPUs' work is recorded; a phase of calls alone,
             three times as long, follows, and so on, ever longer. 0: all is recorded all the time.
-        light: of the calls in such phases: ``waits`` (those in which the host may wait), or all
-            (``calls``). None: as the environment says (trace/src/settings.h), else ``waits``.
     """
 
     after: float = 0.0
@@ -49,7 +47,6 @@ class Limits:
     calls: int = 0
     whole_graphs: bool = False
     phase: float = 0.05
-    light: Literal["waits", "calls"] | None = None
 
 
 @dataclass(frozen=True)
@@ -188,7 +185,7 @@ def variables_of(
     folder: Path, library: Path, cupti: Sequence[Path], limits: Limits
 ) -> dict[str, str]:
     """Those by which a program's processes are recorded into the folder."""
-    wanted = {
+    variables = {
         "CUDA_INJECTION64_PATH": library,
         "NVTX_INJECTION64_PATH": library,
         "GPUCAST_TRACE": folder,
@@ -199,9 +196,7 @@ def variables_of(
         "GPUCAST_TRACE_CALLS": limits.calls,
         "GPUCAST_TRACE_PHASE": limits.phase,
     }
-    if limits.light is not None:
-        wanted["GPUCAST_TRACE_LIGHT"] = limits.light
-    return {name: str(value) for name, value in wanted.items()}
+    return {name: str(value) for name, value in variables.items()}
 
 
 # --- while the program runs -----------------------------------------------------------------------

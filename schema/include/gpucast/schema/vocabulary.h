@@ -10,7 +10,11 @@ namespace gpucast::schema {
 enum class RecordKind { machine, transfer, launch, step, overlap, skeleton, host_memory, note };
 
 // How GPUs are reached; records may name a path of the user's own instead.
-enum class Path { host, native, remote, remote_sync };
+enum class Path { host, native, remote, remote_sync, remote_shm };
+
+// What carries calls to remote GPUs. tls: encrypted; plain: in the clear; shm: memory that client
+// and server share.
+enum class Transport { tls, plain, shm };
 
 // How a step of the mini-app moves data.
 enum class Schedule { star_serial, star_async, allgather, mpi };
@@ -54,7 +58,10 @@ template <>
 inline constexpr auto words<RecordKind> = in_order<RecordKind>(
     "machine", "transfer", "launch", "step", "overlap", "skeleton", "host_memory", "note");
 template <>
-inline constexpr auto words<Path> = in_order<Path>("host", "native", "remote", "remote-sync");
+inline constexpr auto words<Path> = in_order<Path>(
+    "host", "native", "remote", "remote-sync", "remote-shm");
+template <>
+inline constexpr auto words<Transport> = in_order<Transport>("tls", "plain", "shm");
 template <>
 inline constexpr auto words<Schedule> = in_order<Schedule>(
     "star-serial", "star-async", "allgather", "mpi");

@@ -3,10 +3,12 @@
 
 #include <cuda_runtime.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gpucast/records/records.h"
+#include "gpucast/schema/vocabulary.h"
 
 namespace gpucast::devices::cuda {
 
@@ -23,5 +25,9 @@ std::string why_no_nvml();
 // "CUDA 13.0"
 std::string driver_version();
 std::string runtime_version();
+
+// What carries calls to the GPUs where they are remote, as the runtime of remote GPUs says it;
+// nothing where they are local, or reached in several ways.
+std::optional<schema::Transport> remote_transport();
 
 }  // namespace gpucast::devices::cuda

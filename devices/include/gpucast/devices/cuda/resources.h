@@ -31,6 +31,9 @@ class DeviceArray {
     check(cudaMalloc(&data, bytes()), "cudaMalloc");
     data_.reset(data);
     check(cudaMemset(data, 0, bytes()), "cudaMemset");
+    // Streams that do not wait for the default one would otherwise write before the zeros come: so
+    // late on a GPU that several programs share.
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   }
 
   T* data() const { return data_.get(); }

@@ -8,17 +8,16 @@ the file (``jobs``), takes over what they wrote, and submits what is missing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.design.cells import Cell
 from gpucast.errors import InputError
 from gpucast.measure.described.campaign import DescribedCampaign
-from gpucast.measure.described.request import HOUR, Request, beside
+from gpucast.measure.described.request import Request, beside
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.slurm.batches import by_shape, next_batch, within_limit
+from gpucast.measure.described.slurm.budget import SharedBudget
 from gpucast.measure.described.slurm.jobs import (
     Jobs,
     LiveJob,
@@ -27,16 +26,12 @@ from gpucast.measure.described.slurm.jobs import (
 )
 from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
+from gpucast.measure.described.slurm.wanted import MOST_JOBS, Wanted
 from gpucast.measure.described.slurm.work import Key, Work
-from gpucast.measure.described.visited import in_random_order
 from gpucast.measure.identity import identified
 from gpucast.measure.report import Report
 from gpucast.measure.store import Store
-from gpucast.measure.until import ended_by
 from gpucast.measure.work import Watcher
-
-MOST_JOBS = 8
-"""In the queue or running, at once."""
 
 POLL_SECONDS = 0.5
 _AGAIN_SECONDS = 20.0  # after sbatch failed
@@ -44,6 +39,8 @@ _AGAIN_SECONDS = 20.0  # after sbatch failed
 
 class SlurmCampaign(DescribedCampaign):
     """Measures a described program's cells by jobs."""
+
+    _budget: SharedBudget
 
     def __init__(
         self,
@@ -64,14 +61,15 @@ class SlurmCampaign(DescribedCampaign):
         self._quiet = quiet
         self._jobs = Jobs(beside(store.name, "slurm"))
         self._have: set[tuple[str | None, Key]] = set()  # with the machine
-        self._used = 0.0  # of a budget, by all starts
         self._losses = Losses()
         self._refusals = 0
         self._not_before = 0.0
-        self._last_batch = 0
         self._nodes: set[object] = set()  # of which something was noted
 
     # ---- before the first job ----
+
+    def _budget_of(self, cells: Sequence[Cell]) -> SharedBudget:
+        return SharedBudget(self._request, cells, self._costs, self._visited, self._queued_cells)
 
     def _gpus_here(self) -> list[str] | None:
         return None  # jobs run elsewhere
@@ -109,7 +107,7 @@ class SlurmCampaign(DescribedCampaign):
     def run(self) -> Report:
         """As for any campaign; one whose jobs are cancelled ends before its end."""
         report = super().run()
-        if self._options is None and self._to_do():
+        if self._options is None and self._budget.to_do():
             self._report.status = "ended"
         return report
 
@@ -118,8 +116,12 @@ class SlurmCampaign(DescribedCampaign):
         for entry in self._store.entries:
             if isinstance(entry, Step) and entry.visit is not None:
                 self._have.add((entry.machine, (entry.visit.digest, entry.visit.number)))
-                if entry.visit.job is not None and entry.visit.digest in self._by_digest:
-                    self._used += self._share(entry.visit.seconds, entry.gpus)
+        self._budget.count_before(self._store.entries, self._by_digest)
+        if self._options is not None:
+            self._wanted = Wanted(
+                self._runs, self._costs, self._fits, self._budget, self._visited,
+                self._options.seconds,
+            )  # fmt: skip
         if self._jobs.live:
             self._watcher.say(f"{_jobs(self._jobs.live)} of an earlier start found")
         elif self._options is None:
@@ -188,8 +190,7 @@ class SlurmCampaign(DescribedCampaign):
         if run is None or step.machine != self._report.machine:
             self._store.append(step)  # of an earlier start with other cells
             return
-        self._spent += step.visit.seconds * step.gpus
-        self._used += self._share(step.visit.seconds, step.gpus)
+        self._budget.count(step.visit.seconds, step.gpus)
         self._keep(run, step)
 
     def _take_note(self, live: LiveJob, note: Note) -> None:
@@ -209,9 +210,13 @@ class SlurmCampaign(DescribedCampaign):
             return  # an earlier start said it; this one tries the cell again
         run = self._by_digest.get(digest)
         ours = run is not None and note.machine == self._report.machine
-        if run is not None and ours and run.cell not in self._failed:
-            self._failed.add(run.cell)
-            self._report.failed += 1
+        if run is not None and ours:
+            if run.cell not in self._budget.failed:
+                self._budget.failed.add(run.cell)
+                self._report.failed += 1
+            seconds = about.get("seconds")
+            if isinstance(seconds, int | float):
+                self._budget.count(seconds, run.cell.gpus)
         self._store.note(note.machine, self._path, note.text, **about)
         self._report.notes.append(note.text)
         self._watcher.say(note.text)
@@ -233,7 +238,7 @@ class SlurmCampaign(DescribedCampaign):
         )
         for digest, number in verdict.given_up:
             run = self._by_digest.get(digest)
-            if run is not None and run.cell not in self._failed:
+            if run is not None and run.cell not in self._budget.failed:
                 self._fail(run, number, f"{verdict.why} (job {live.id})", [live.last_lines()])
 
     # ---- what is submitted ----
@@ -241,7 +246,10 @@ class SlurmCampaign(DescribedCampaign):
     def _submit(self) -> None:
         if self._options is None or time.monotonic() < self._not_before:
             return
-        wanted = self._batch() if self._request.chooses else self._grid()
+        if self._request.chooses:
+            wanted = self._wanted.of_batch(len(self._jobs.live), self._queued_cells())
+        else:
+            wanted = self._wanted.of_grid(self._request.most, self._queued())
         for round_, runs in wanted:
             if len(self._jobs.live) >= MOST_JOBS:
                 return
@@ -276,71 +284,12 @@ class SlurmCampaign(DescribedCampaign):
         """
         shape = work.shape
         cells = [run.cell for run in self._runs.values() if Shape.of(run) == shape]
-        self._failed.update(cells)
-        if all(cell in self._failed for cell in self._runs) and not self._store.entries:
+        self._budget.failed.update(cells)
+        if all(cell in self._budget.failed for cell in self._runs) and not self._store.entries:
             self._jobs.close()
             raise InputError(f"a job of gpus={shape.gpus}: {error}", field=FIELD)
         self._report.failed += len(cells)
         self._watcher.say(f"gpus={shape.gpus} left out, sbatch refuses its jobs: {error}")
-
-    def _grid(self) -> Iterable[tuple[int, list[Run]]]:
-        """Visits that are neither made nor queued: of each round, for each shape."""
-        queued = self._queued()
-        for number in range(1, self._request.most + 1):
-            missing = [
-                run
-                for run in in_random_order(list(self._runs.values()), number)
-                if number not in self._visited.made(run.cell)
-                and (run.digest, number) not in queued
-                and run.cell not in self._failed
-            ]
-            for runs in by_shape(missing):
-                for some in self._in_time(runs):
-                    yield number, some
-
-    def _in_time(self, runs: Sequence[Run]) -> Iterable[list[Run]]:
-        """As many together as a job's time limit lets end, as far as their costs are known."""
-        assert self._options is not None
-        known = self._costs.are_known
-        return within_limit(
-            runs,
-            lambda run: self._costs.seconds(run.cell) if known else 0.0,
-            self._options.seconds,
-        )
-
-    def _batch(self) -> Iterable[tuple[int, list[Run]]]:
-        """What tells most for what is left of the budget, once half of the last batch is home."""
-        if len(self._jobs.live) > self._last_batch // 2:
-            return
-        if ended_by(self._until):
-            return
-        left = self._left()
-        queued = [self._by_digest[digest].cell for digest, _ in self._queued()]
-        open_ = [cell for cell in self._open() if cell not in set(queued)]
-        if left <= 0 or not open_:
-            return
-        cells = self._planned(open_, left) or next_batch(
-            list(self._runs), open_, queued, self._visited.counts, self._costs,
-            self._fits.get(self._series), left=left, whole=self._whole(),
-            known=self._costs.are_known,
-        )  # fmt: skip
-        runs = [self._runs[cell] for cell in cells]
-        if self._costs.are_known:  # before, the cheapest come first
-            runs = in_random_order(runs, 1 + sum(self._visited.counts.values()))
-        jobs = [some for group in by_shape(runs) for some in self._in_time(group)][:MOST_JOBS]
-        self._last_batch = len(jobs)
-        for some in jobs:
-            yield 1 + max(self._visited.counts[run.cell] for run in some), some
-
-    def _planned(self, open_: Sequence[Cell], left: float) -> list[Cell]:
-        """What would make the questions sure, if there are any and it can be told."""
-        until = self._until.get(self._series)
-        if until is None or until.plan is None:
-            return []
-        among, chosen = set(open_), dict.fromkeys(until.plan.enough or until.plan.order)
-        cells = [cell for cell in chosen if cell in among]
-        costs = accumulate(map(self._costs, cells))
-        return [cell for cell, cost in zip(cells, costs, strict=True) if cost <= left]
 
     def _work(self, runs: list[Run], round_: int) -> Work:
         assert self._options is not None
@@ -350,7 +299,7 @@ class SlurmCampaign(DescribedCampaign):
         allowance = None
         if self._request.has_budget:
             # Jobs of one batch share it; where costs are not known, each stops by itself.
-            allowance = max(self._left(), 0.0) / max(1, self._last_batch)
+            allowance = max(self._budget.left(), 0.0) / max(1, self._wanted.batch_jobs)
             if self._costs.are_known:
                 allowance = max(allowance, sum(self._costs(run.cell) for run in runs))
         return Work(
@@ -369,6 +318,10 @@ class SlurmCampaign(DescribedCampaign):
             if key[0] in self._by_digest
         }
 
+    def _queued_cells(self) -> list[Cell]:
+        """The same, a cell for each visit."""
+        return [self._by_digest[digest].cell for digest, _ in self._queued()]
+
     def _undone(self, live: LiveJob) -> list[Key]:
         machine = live.work.machine.id
         return [
@@ -380,25 +333,6 @@ class SlurmCampaign(DescribedCampaign):
     def _fit(self) -> None:
         if self._store.steps(self._cluster.id, self._path):
             super()._fit()
-
-    # ---- the budget: of all starts together, since clients come and go ----
-
-    def _share(self, seconds: float, gpus: int) -> float:
-        return seconds * (gpus if self._request.gpu_hours is not None else 1)
-
-    def _whole(self) -> float:
-        if self._request.gpu_hours is not None:
-            return self._request.gpu_hours * HOUR
-        if self._request.budget is not None:
-            return self._request.budget
-        return self._used + sum(map(self._costs, self._to_do()))  # all may be needed
-
-    def _left(self) -> float:
-        """Of the budget, when what is queued will have been measured."""
-        queued = 0.0
-        if self._costs.are_known:
-            queued = sum(self._costs(self._by_digest[digest].cell) for digest, _ in self._queued())
-        return self._whole() - self._used - queued
 
 
 def _jobs(live: Sequence[LiveJob]) -> str:

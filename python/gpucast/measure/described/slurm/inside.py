@@ -107,13 +107,16 @@ class JobCampaign(DescribedCampaign):
             raise FailedRunError("its program or files are others than when it was queued", [])
         return super()._measured(run, number)
 
-    def _fail(self, run: Run, number: int, why: str, lines: list[str]) -> None:
+    def _fail(
+        self, run: Run, number: int, why: str, lines: list[str], seconds: float | None = None
+    ) -> None:
         time.sleep(GRACE_SECONDS)
-        super()._fail(run, number, why, lines)
+        super()._fail(run, number, why, lines, seconds)
 
     def _note(self, text: str, *, remark: bool = False, **about: object) -> None:
+        about["job"] = self._job
         if remark:
-            text, about = f"{self._node}: {text}", {**about, "node": self._node, "job": self._job}
+            text, about = f"{self._node}: {text}", {**about, "node": self._node}
         super()._note(text, remark=remark, **about)
 
     def _fit(self) -> None:

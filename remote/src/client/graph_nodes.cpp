@@ -1,0 +1,155 @@
+#include "client/graph_nodes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/copies.h"
+#include "client/entry.h"
+#include "client/launches.h"
+
+namespace gpucast::remote::client {
+namespace {
+
+Work single_work(std::vector<Work> works) {
+  if (works.size() != 1) require(runtime().unsupported("a graph's copy of rows that lie apart"));
+  return std::move(works.front());
+}
+
+}  // namespace
+
+std::vector<Node*> nodes_of(const cudaGraphNode_t* handles, std::size_t count) {
+  require_valid(handles != nullptr || count == 0);
+  std::vector<Node*> result;
+  result.reserve(count);
+  for (std::size_t k = 0; k < count; ++k)
+    result.push_back(&runtime().graphs.node(handles[k]));
+  return result;
+}
+
+void require_plain(const cudaGraphEdgeData* edges, std::size_t count) {
+  for (std::size_t k = 0; edges != nullptr && k < count; ++k) {
+    if (edges[k].from_port != 0 || edges[k].to_port != 0 || edges[k].type != 0)
+      require(runtime().unsupported("programmatic edges of graphs"));
+  }
+}
+
+void give_nodes(const std::vector<const Node*>& all, cudaGraphNode_t* nodes, std::size_t* count) {
+  require_valid(count != nullptr);
+  if (nodes != nullptr) {
+    for (std::size_t k = 0; k < *count; ++k)
+      nodes[k] = k < all.size() ? handle_of(all[k]) : nullptr;
+    *count = std::min(*count, all.size());
+  } else {
+    *count = all.size();
+  }
+}
+
+void change_edges(cudaGraph_t graph, void (ProgramGraph::*change)(Node& from, Node& to),
+                  const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                  const cudaGraphEdgeData* edges, std::size_t count) {
+  require_plain(edges, count);
+  const auto firsts = nodes_of(from, count);
+  const auto seconds = nodes_of(to, count);
+  for (std::size_t k = 0; k < count; ++k)
+    (runtime().graphs.graph(graph).*change)(*firsts[k], *seconds[k]);
+}
+
+void give_dependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
+                       std::size_t* count) {
+  const std::vector<Node*>& after = runtime().graphs.node(node).after;
+  give_nodes({after.begin(), after.end()}, nodes, count);
+  if (edges != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
+}
+
+void give_edges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                cudaGraphEdgeData* edges, std::size_t* count) {
+  std::vector<const Node*> firsts;
+  std::vector<const Node*> seconds;
+  for (const auto& each : runtime().graphs.graph(graph).nodes()) {
+    for (const Node* before : each->after) {
+      firsts.push_back(before);
+      seconds.push_back(each.get());
+    }
+  }
+  require_valid(count != nullptr && (from == nullptr) == (to == nullptr));
+  std::size_t room = *count;
+  give_nodes(firsts, from, &room);
+  give_nodes(seconds, to, count);
+  if (edges != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
+}
+
+void give_capture(const OnStream& on, cudaStreamCaptureStatus* status, unsigned long long* id,
+                  cudaGraph_t* graph, const cudaGraphNode_t** after,
+                  const cudaGraphEdgeData** edges, std::size_t* count) {
+  const Graphs::Info info = runtime().graphs.info(on);
+  give(status, info.status);
+  if (id != nullptr) *id = info.id;
+  if (graph != nullptr) *graph = info.graph;
+  if (after != nullptr) *after = info.after;
+  if (edges != nullptr) *edges = nullptr;
+  if (count != nullptr) *count = info.count;
+}
+
+void update_capture(const OnStream& on, const cudaGraphNode_t* nodes,
+                    const cudaGraphEdgeData* edges, std::size_t count, unsigned flags) {
+  require_valid(flags <= cudaStreamSetCaptureDependencies);
+  require_plain(edges, count);
+  runtime().graphs.set_after(on, nodes_of(nodes, count), flags == cudaStreamSetCaptureDependencies);
+}
+
+Work work_of(const cudaKernelNodeParams* parameters) {
+  require_valid(parameters != nullptr);
+  if (parameters->extra != nullptr) require(runtime().unsupported("cudaKernelNodeParams.extra"));
+  return kernel_work(parameters->func,
+                     {.grid = parameters->gridDim,
+                      .block = parameters->blockDim,
+                      .shared = parameters->sharedMemBytes,
+                      .stream = nullptr},
+                     parameters->kernelParams, {}, this_thread().device);
+}
+
+Work work_of(const cudaMemcpy3DParms* parameters) {
+  require_valid(parameters != nullptr);
+  const cudaMemcpy3DParms& p = *parameters;
+  if (p.srcArray != nullptr || p.dstArray != nullptr)
+    require(runtime().unsupported("copies of arrays in a graph"));
+  const auto at = [](const cudaPitchedPtr& memory, const cudaPos& position) {
+    return static_cast<std::byte*>(memory.ptr) +
+           (position.z * memory.ysize + position.y) * memory.pitch + position.x;
+  };
+  const auto depth = p.extent.depth;
+  const bool flat =
+      depth == 1 || (p.srcPtr.ysize == p.extent.height && p.dstPtr.ysize == p.extent.height);
+  if (!flat) require(runtime().unsupported("copies of boxes in a graph"));
+  require_valid(p.extent.width > 0 && p.extent.height > 0 && depth > 0);
+  return single_work(copy_works(at(p.dstPtr, p.dstPos), at(p.srcPtr, p.srcPos),
+                                {.to_pitch = p.dstPtr.pitch,
+                                 .from_pitch = p.srcPtr.pitch,
+                                 .width = p.extent.width,
+                                 .height = p.extent.height * depth},
+                                p.kind));
+}
+
+// A value of several bytes is set as one of a single byte where these are the same.
+Work work_of(const cudaMemsetParams* parameters) {
+  require_valid(parameters != nullptr);
+  const unsigned size = parameters->elementSize;
+  require_valid((size == 1 || size == 2 || size == 4) && parameters->width > 0 &&
+                parameters->height > 0);
+  constexpr unsigned byte_bits = 8;
+  constexpr unsigned lowest = 0xff;
+  const unsigned value = parameters->value & lowest;
+  for (unsigned k = 1; k < size; ++k) {
+    if ((parameters->value >> (byte_bits * k) & lowest) != value)
+      require(runtime().unsupported("a graph's memset of elements whose bytes differ"));
+  }
+  return memset_work(parameters->dst, static_cast<int>(value), parameters->pitch,
+                     parameters->width * size, parameters->height);
+}
+
+Work copy_work(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  require_valid(bytes > 0);
+  return single_work(copy_works(to, from, row(bytes), kind));
+}
+
+}  // namespace gpucast::remote::client

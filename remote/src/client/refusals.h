@@ -1,0 +1,58 @@
+// What remote GPUs do not offer, in one place: the attributes that say so, and the error of each
+// entry point that refuses (scripts/generate_remote_calls.py reads them too). Every other entry
+// point that is not offered returns cudaErrorNotSupported, and says so once.
+#pragma once
+
+#include <driver_types.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace gpucast::remote::client {
+
+// Memory that GPU and host both reach, what other processes see of a GPU, and what stands behind
+// textures: 0 whatever the GPU has.
+inline constexpr std::array attributes_not_offered = {
+    cudaDevAttrCanMapHostMemory,
+    cudaDevAttrManagedMemory,
+    cudaDevAttrPageableMemoryAccess,
+    cudaDevAttrConcurrentManagedAccess,
+    cudaDevAttrCanUseHostPointerForRegisteredMem,
+    cudaDevAttrPageableMemoryAccessUsesHostPageTables,
+    cudaDevAttrDirectManagedMemAccessFromHost,
+    cudaDevAttrHostNativeAtomicSupported,
+    cudaDevAttrHostRegisterReadOnlySupported,
+    cudaDevAttrMemoryPoolSupportedHandleTypes,
+    cudaDevAttrGPUDirectRDMASupported,
+    cudaDevAttrIpcEventSupport,
+    cudaDevAttrTimelineSemaphoreInteropSupported,
+    cudaDevAttrSparseCudaArraySupported,
+    cudaDevAttrDeferredMappingCudaArraySupported,
+    cudaDevAttrStreamPrioritiesSupported,
+};
+
+constexpr bool offers(cudaDeviceAttr which) {
+  return std::ranges::find(attributes_not_offered, which) == attributes_not_offered.end();
+}
+
+// As natively where there is no such memory, or no way to a peer.
+struct Refusal {
+  std::string_view call;
+  cudaError_t error;
+};
+inline constexpr std::array refusals = {
+    Refusal{"cudaDeviceDisablePeerAccess", cudaErrorPeerAccessNotEnabled},
+    Refusal{"cudaDeviceEnablePeerAccess", cudaErrorPeerAccessUnsupported},
+    Refusal{"cudaHostGetDevicePointer", cudaErrorNotSupported},
+    Refusal{"cudaMallocManaged", cudaErrorNotSupported},
+    Refusal{"cudaMemPrefetchAsync", cudaErrorInvalidDevice},
+    Refusal{"cudaStreamAttachMemAsync", cudaErrorNotSupported},
+};
+
+constexpr cudaError_t refusal_of(std::string_view call) {
+  const auto* const found = std::ranges::find(refusals, call, &Refusal::call);
+  return found == refusals.end() ? cudaErrorNotSupported : found->error;
+}
+
+}  // namespace gpucast::remote::client

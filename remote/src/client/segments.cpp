@@ -1,0 +1,106 @@
+#include "client/segments.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+#include "client/gpu.h"
+#include "transport/shared_memory.h"
+
+namespace gpucast::remote::client {
+namespace {
+
+constexpr std::size_t shared_segment = std::size_t{4} << 20;
+constexpr std::size_t most_part = shared_segment / 4;
+
+Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
+
+}  // namespace
+
+Segments::BySegment::iterator Segments::add(std::size_t bytes, const Gpus& gpus) {
+  if (std::ranges::none_of(gpus, [](const auto& gpu) { return gpu->shares_memory(); }))
+    return segments_.end();
+  Segment segment;
+  try {
+    segment.memory = SharedMemory::make(bytes, true);
+  } catch (const std::exception&) {
+    return segments_.end();
+  }
+  segment.id = ++last_;
+  for (const auto& gpu : gpus)
+    segment.has.push_back(gpu->shares_memory() &&
+                          gpu->map_segment(segment.id, segment.memory) == 0);
+  segment.memory.close_file();
+  if (std::ranges::none_of(segment.has, [](bool has) { return has; })) return segments_.end();
+  const Address begin = address_of(segment.memory.bytes().data());
+  const std::unique_lock lock(mutex_);
+  return segments_.emplace(begin, std::move(segment)).first;
+}
+
+// The first gap that is large enough; nullptr where there is none.
+void* Segments::take(Segment& segment, std::size_t bytes) {
+  std::size_t begin = 0;
+  for (const auto& [used, length] : segment.parts) {
+    if (used - begin >= bytes) break;
+    begin = used + length;
+  }
+  if (segment.memory.bytes().size() - begin < bytes) return nullptr;
+  segment.parts[begin] = bytes;
+  return segment.memory.bytes().data() + begin;
+}
+
+void* Segments::allocate(std::size_t bytes, const Gpus& gpus) {
+  const std::size_t whole = whole_pages(bytes);
+  if (whole < bytes) return nullptr;
+  const std::lock_guard lock(changing_);
+  const bool shared = whole <= most_part;
+  if (shared) {
+    for (auto& [begin, segment] : segments_) {
+      if (!segment.is_shared) continue;
+      if (void* found = take(segment, whole)) return found;
+    }
+  }
+  const auto added = add(shared ? shared_segment : whole, gpus);
+  if (added == segments_.end()) return nullptr;
+  added->second.is_shared = shared;
+  return take(added->second, whole);
+}
+
+bool Segments::free(void* memory, const Gpus& gpus) {
+  const std::lock_guard lock(changing_);
+  auto found = segments_.upper_bound(address_of(memory));
+  if (found == segments_.begin()) return false;
+  --found;
+  Segment& segment = found->second;
+  if (segment.parts.erase(address_of(memory) - found->first) == 0) return false;
+  const auto is_idle = [](const auto& each) {
+    return each.second.is_shared && each.second.parts.empty();
+  };
+  // One that waits for more small pieces is enough.
+  if (!segment.parts.empty() ||
+      (segment.is_shared && std::ranges::count_if(segments_, is_idle) <= 1)) {
+    return true;
+  }
+  for (std::size_t device = 0; device < gpus.size(); ++device) {
+    if (segment.has[device]) gpus[device]->unmap_segment(segment.id);
+  }
+  const std::unique_lock erasing(mutex_);
+  segments_.erase(found);
+  return true;
+}
+
+std::optional<Place> Segments::find(int device, const void* memory, std::size_t bytes) const {
+  const std::shared_lock lock(mutex_);
+  auto found = segments_.upper_bound(address_of(memory));
+  if (found == segments_.begin()) return std::nullopt;
+  --found;
+  const Segment& segment = found->second;
+  const std::uint64_t offset = address_of(memory) - found->first;
+  const std::size_t all = segment.memory.bytes().size();
+  if (!segment.has[static_cast<std::size_t>(device)] || offset > all || bytes > all - offset)
+    return std::nullopt;
+  return Place{.segment = segment.id, .offset = offset};
+}
+
+}  // namespace gpucast::remote::client

@@ -1,0 +1,239 @@
+#include "client/staged_copies.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "client/gpu.h"
+#include "client/quiet_thread.h"
+#include "protocol/limits.h"
+#include "transport/look_again.h"
+
+namespace gpucast::remote::client {
+namespace {
+
+constexpr Id staging_segment = 0;  // those of pinned memory count from 1
+constexpr std::size_t slots_each_way = 8;
+constexpr std::size_t slot_bytes = std::size_t{512} << 10;
+// One processor copies more slowly than the GPU; threads are begun for copies that are long enough.
+constexpr std::size_t least_for_threads = std::size_t{8} << 20;
+constexpr unsigned most_threads = 3;
+
+// So that a short copy has several pieces, too: as over so many connections.
+std::size_t piece_for(std::size_t bytes) {
+  constexpr std::size_t connections = 4;
+  return std::min(piece_of(bytes, connections), slot_bytes);
+}
+
+unsigned threads_for(std::size_t bytes) {
+  constexpr unsigned cores_each = 4;  // others have work, too
+  if (bytes < least_for_threads) return 0;
+  return std::min(most_threads, std::thread::hardware_concurrency() / cores_each);
+}
+
+}  // namespace
+
+std::unique_ptr<StagedCopies> StagedCopies::make(Gpu& gpu, ControlConnection& control) {
+  try {
+    SharedMemory memory = SharedMemory::make(2 * slots_each_way * slot_bytes);
+    if (gpu.map_segment(staging_segment, memory) != 0) return nullptr;
+    memory.close_file();
+    return std::make_unique<StagedCopies>(gpu, control, std::move(memory));
+  } catch (const std::runtime_error&) {
+    return nullptr;
+  }
+}
+
+StagedCopies::StagedCopies(Gpu& gpu, ControlConnection& control, SharedMemory memory)
+    : gpu_(gpu), control_(control), memory_(std::move(memory)) {
+  for (std::size_t k = 0; k < 2 * slots_each_way; ++k)
+    (k < slots_each_way ? out_ : in_).all.push_back({.offset = k * slot_bytes});
+}
+
+// ---- slots ----
+
+StagedCopies::Slot* StagedCopies::take_now(Slots& slots) {
+  const std::lock_guard lock(slots.mutex);
+  for (Slot& each : slots.all) {
+    if (each.notice != 0 && control_.notices.come(each.notice)) each = {.offset = each.offset};
+    if (each.taken) continue;
+    each.taken = true;
+    return &each;
+  }
+  return nullptr;
+}
+
+// The server frees them, as it tells, and other threads do.
+StagedCopies::Slot& StagedCopies::take(Slots& slots) {
+  constexpr std::chrono::microseconds looking(200);
+  constexpr std::chrono::milliseconds moment(1);
+  const auto begin = Clock::now();
+  for (;;) {
+    if (Slot* found = take_now(slots)) return *found;
+    control_.read_meanwhile();
+    if (const auto since = Clock::now() - begin; since < looking) {
+      look_again(since);
+    } else {
+      std::unique_lock lock(slots.mutex);
+      slots.freed.wait_for(lock, moment);
+    }
+  }
+}
+
+void StagedCopies::free(Slots& slots, Slot& slot) {
+  const std::lock_guard lock(slots.mutex);
+  slot.taken = false;
+  slots.freed.notify_all();
+}
+
+void StagedCopies::free_after(Slots& slots, Slot& slot, Id notice) {
+  const std::lock_guard lock(slots.mutex);
+  slot.notice = notice;
+}
+
+// ---- copies ----
+
+// Calls `work(program)` here and, where that is worth it, in other threads until each returns.
+template <class Work>
+Status StagedCopies::share_out(std::size_t bytes, Work work) {
+  std::atomic<Status> failed{0};
+  std::exception_ptr thrown;
+  std::mutex mutex;
+  const auto guarded = [&](ProgramMemory& program) {
+    try {
+      Status none = 0;
+      if (const Status status = work(program, failed); status != 0)
+        failed.compare_exchange_strong(none, status);
+    } catch (...) {
+      Status none = 0;
+      failed.compare_exchange_strong(none, status_lost);
+      const std::lock_guard lock(mutex);
+      thrown = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(most_threads);
+  for (unsigned k = 0; k < threads_for(bytes); ++k) {
+    try {
+      threads.push_back(quiet_thread([&guarded] {
+        ProgramMemory program;
+        guarded(program);
+      }));
+    } catch (const std::system_error&) {
+      break;  // as many as there can be
+    }
+  }
+  guarded(program_);
+  for (std::thread& each : threads)
+    each.join();
+  if (thrown) std::rethrow_exception(thrown);
+  return failed;
+}
+
+Status StagedCopies::put(Address to, Bytes data, Id stream, bool fence, ProgramMemory& program) {
+  if (!program.may_read(data)) return status_bad_memory;
+  Slot& slot = take(out_);
+  std::memcpy(at(slot), data.data(), data.size());
+  const Id notice = gpu_.is_synchronous() ? 0 : gpu_.new_id();
+  if (notice != 0) control_.notices.expect(notice);
+  const Status status = gpu_.send(CopyToShared{.to = to,
+                                               .segment = staging_segment,
+                                               .offset = slot.offset,
+                                               .bytes = data.size(),
+                                               .stream = stream,
+                                               .transfer = notice,
+                                               .fence = fence});
+  if (notice == 0) {
+    free(out_, slot);
+  } else {
+    free_after(out_, slot, notice);
+  }
+  return status;
+}
+
+Status StagedCopies::to_device(Address to, Bytes data, Id stream, bool fence) {
+  const std::size_t piece = piece_for(data.size());
+  // The last goes out behind all others, whoever sends those: it brings the fence.
+  const std::size_t last = (data.size() - 1) / piece * piece;
+  std::atomic<std::size_t> next{0};
+  const Status status = share_out(last, [&](ProgramMemory& program, const auto& failed) -> Status {
+    while (failed == 0) {
+      const std::size_t offset = next.fetch_add(piece);
+      if (offset >= last) break;
+      const Status each = put(to + offset, data.subspan(offset, piece), stream, false, program);
+      if (each != 0) return each;
+    }
+    return 0;
+  });
+  if (status != 0) return status;
+  return put(to + last, data.subspan(last), stream, fence, program_);
+}
+
+StagedCopies::Piece StagedCopies::ask(Slot& slot, Address from, std::size_t offset,
+                                      std::size_t bytes, Id stream) {
+  const Id notice = gpu_.new_id();
+  control_.notices.expect(notice);
+  const Status status = gpu_.send(CopyFromShared{.from = from + offset,
+                                                 .segment = staging_segment,
+                                                 .offset = slot.offset,
+                                                 .bytes = bytes,
+                                                 .stream = stream,
+                                                 .transfer = notice});
+  // An answer has come in its place, or none ever will.
+  if (gpu_.is_synchronous() || status != 0) control_.notices.take(notice, status);
+  return {.slot = &slot, .notice = notice, .offset = offset, .bytes = bytes};
+}
+
+// Waits for it, and takes it out.
+Status StagedCopies::get(const Piece& piece, std::span<std::byte> to, ProgramMemory* program) {
+  std::optional<Status> come = control_.notices.come(piece.notice);
+  if (!come)
+    control_.read_notices([&] { return (come = control_.notices.come(piece.notice)).has_value(); });
+  Status status = come.value_or(status_lost);
+  const std::span<std::byte> part = to.subspan(piece.offset, piece.bytes);
+  if (status == 0 && program != nullptr && !program->may_write(part)) status = status_bad_memory;
+  if (status == 0) std::memcpy(part.data(), at(*piece.slot), part.size());
+  free(in_, *piece.slot);
+  return status;
+}
+
+Status StagedCopies::from_device(std::span<std::byte> to, Address from, Id stream) {
+  const std::size_t piece = piece_for(to.size());
+  const bool looks = to.size() > most_inline;
+  std::atomic<std::size_t> next{0};
+  const std::size_t most_asked = threads_for(to.size()) == 0 ? slots_each_way / 2 : 2;
+  return share_out(to.size(), [&](ProgramMemory& program, const auto& failed) -> Status {
+    std::deque<Piece> asked;
+    Status result = 0;
+    for (bool more = true; more || !asked.empty();) {
+      more = more && result == 0 && failed == 0;
+      if (more && asked.size() < most_asked) {
+        // Who has some waits for no more: others may wait for these.
+        Slot* slot = asked.empty() ? &take(in_) : take_now(in_);
+        const std::size_t offset = slot == nullptr ? 0 : next.fetch_add(piece);
+        if (slot != nullptr && offset < to.size()) {
+          asked.push_back(ask(*slot, from, offset, std::min(piece, to.size() - offset), stream));
+          continue;
+        }
+        if (slot != nullptr) {
+          free(in_, *slot);
+          more = false;
+        }
+      }
+      if (asked.empty()) continue;
+      const Status status = get(asked.front(), to, looks ? &program : nullptr);
+      asked.pop_front();
+      if (result == 0) result = status;
+    }
+    return result;
+  });
+}
+
+}  // namespace gpucast::remote::client

@@ -1,0 +1,77 @@
+// Large copies of memory that the server does not have, through memory that it has: in pieces, so
+// that processors and the GPU's copy engine work at the same time. For copies that are waited for.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "protocol/calls.h"
+#include "transport/program_memory.h"
+#include "transport/shared_memory.h"
+
+namespace gpucast::remote::client {
+
+class ControlConnection;
+class Gpu;
+
+// Those that are shorter are faster within their message.
+inline constexpr std::size_t least_staged = std::size_t{32} << 10;
+
+class StagedCopies {
+ public:
+  // nullptr where the server takes no memory for it.
+  static std::unique_ptr<StagedCopies> make(Gpu& gpu, ControlConnection& control);
+  StagedCopies(Gpu& gpu, ControlConnection& control, SharedMemory memory);
+
+  // Both: a copy's status; status_bad_memory where the program does not have the memory. Failure
+  // and what the connection throws otherwise. From any thread.
+
+  // Returns once the program's memory may be changed.
+  Status to_device(Address to, Bytes data, Id stream, bool fence);
+  // Returns once the data is there.
+  Status from_device(std::span<std::byte> to, Address from, Id stream);
+
+ private:
+  struct Slot {
+    std::uint64_t offset = 0;
+    bool taken = false;
+    Id notice = 0;  // that frees it; 0: none
+  };
+  struct Slots {
+    std::mutex mutex;
+    std::condition_variable freed;
+    std::vector<Slot> all;
+  };
+  // A piece that the server copies.
+  struct Piece {
+    Slot* slot = nullptr;
+    Id notice = 0;
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+  };
+
+  Slot& take(Slots& slots);
+  Slot* take_now(Slots& slots);
+  static void free(Slots& slots, Slot& slot);
+  static void free_after(Slots& slots, Slot& slot, Id notice);
+  std::byte* at(const Slot& slot) const { return memory_.bytes().data() + slot.offset; }
+
+  Status put(Address to, Bytes data, Id stream, bool fence, ProgramMemory& program);
+  Status get(const Piece& piece, std::span<std::byte> to, ProgramMemory* program);
+  Piece ask(Slot& slot, Address from, std::size_t offset, std::size_t bytes, Id stream);
+  template <class Work>
+  Status share_out(std::size_t bytes, Work work);
+
+  Gpu& gpu_;
+  ControlConnection& control_;
+  SharedMemory memory_;
+  ProgramMemory program_;
+  Slots out_;
+  Slots in_;
+};
+
+}  // namespace gpucast::remote::client

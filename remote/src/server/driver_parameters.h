@@ -1,0 +1,38 @@
+// Fields that several of the driver's parameters have alike, from what the client asks for.
+#pragma once
+
+#include "protocol/calls.h"
+#include "server/driver.h"
+
+namespace gpucast::remote::server {
+
+// Of CUlaunchConfig and CUDA_KERNEL_NODE_PARAMS: the grid, and shared memory.
+template <class Parameters>
+Parameters with_grid(const Launch& call) {
+  Parameters result{};
+  result.gridDimX = call.grid[0];
+  result.gridDimY = call.grid[1];
+  result.gridDimZ = call.grid[2];
+  result.blockDimX = call.block[0];
+  result.blockDimY = call.block[1];
+  result.blockDimZ = call.block[2];
+  result.sharedMemBytes = call.shared;
+  return result;
+}
+
+// Of CUDA_MEMCPY2D and CUDA_MEMCPY3D: rows within the device's memory.
+template <class Parameters>
+Parameters with_rows(const CopyWithin& copy) {
+  Parameters result{};  // NOLINT(bugprone-invalid-enum-default-initialization): set below
+  result.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  result.srcDevice = copy.from;
+  result.srcPitch = copy.from_pitch;
+  result.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  result.dstDevice = copy.to;
+  result.dstPitch = copy.to_pitch;
+  result.WidthInBytes = copy.width;
+  result.Height = copy.height;
+  return result;
+}
+
+}  // namespace gpucast::remote::server

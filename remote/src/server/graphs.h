@@ -1,0 +1,140 @@
+// A client's graphs. What their copies bring from and to the client passes through pinned memory,
+// of which each instance of a graph has its own: a launch whose predecessors the GPU still works on
+// takes an idle instance, or makes another one.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/calls.h"
+#include "server/driver.h"
+#include "server/modules.h"
+#include "server/streams.h"
+
+namespace gpucast::remote::server {
+
+// Pinned memory of sizes that are powers of two. What is given back is kept for others: freeing it
+// would wait for the GPU.
+class PinnedBlocks {
+ public:
+  explicit PinnedBlocks(const Driver& driver) : driver_(driver) {}
+  // DriverError where there is no more of it.
+  std::byte* take(std::size_t bytes);
+  void give_back(std::byte* block, std::size_t bytes);
+
+ private:
+  const Driver& driver_;
+  std::size_t made_ = 0;  // bytes
+  std::map<std::size_t, std::vector<std::byte*>> free_;
+};
+
+class Graphs {
+ public:
+  // `require_held`: that of the GPU. `released`: another number whenever it would say no to what it
+  // has said yes to, or a kernel is gone.
+  struct Rights {
+    std::function<void(Address, std::uint64_t)> require_held;
+    std::function<std::uint64_t()> released;
+  };
+  Graphs(const Driver& driver, Streams& streams, Modules& modules, Rights rights)
+      : driver_(driver),
+        streams_(streams),
+        modules_(modules),
+        rights_(std::move(rights)),
+        blocks_(driver) {}
+  void use(CUcontext context) { context_ = context; }
+
+  void run(const GraphNode&);
+  void run(const GraphReady&);
+  void run(const GraphDestroy&);
+  // All are gone; nothing uses them any more.
+  void reset();
+
+  // What a launch brings back, once the event is done: parts of memory that stay as they are as
+  // long as `memory` lives.
+  struct Launched {
+    std::shared_ptr<Event> done = {};
+    std::vector<Bytes> pieces = {};
+    std::shared_ptr<const void> memory = {};
+  };
+  // These do nothing and say so where every instance is busy. DriverError where there is no such
+  // graph, or it is not ready.
+  bool take(const GraphData&);
+  std::optional<Launched> launch(const GraphLaunch&);
+
+ private:
+  struct Node {
+    GraphWork work = GraphWork::nothing;
+    std::vector<std::uint32_t> after = {};
+    Launch kernel = {};
+    std::vector<std::byte> arguments = {};  // of the kernel
+    CopyWithin copy = {};
+    Memset memset = {};
+    std::size_t offset = 0;     // of its bytes in an instance's memory
+    std::uint64_t version = 0;  // of the graph, when it was told
+  };
+  // What is launched. Its memory holds first what goes to the device, then what comes from it.
+  class Instance {
+   public:
+    explicit Instance(Graphs& its_graphs) : graphs(its_graphs) {}
+    ~Instance();
+    Instance(const Instance&) = delete;
+    Instance& operator=(const Instance&) = delete;
+
+    Graphs& graphs;
+    CUgraph graph = nullptr;
+    CUgraphExec ready = nullptr;
+    std::vector<CUgraphNode> nodes;
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t version = 0;    // of the graph
+    std::shared_ptr<Event> done;  // of its last launch
+  };
+  struct Graph {
+    std::vector<Node> nodes;
+    std::uint64_t version = 0;
+    bool is_ready = false;
+    bool shape_changed = false;  // since: no instance fits any more
+    std::size_t bytes_to = 0;    // the device
+    std::size_t bytes_from = 0;
+    std::uint64_t checked = 0;  // rights
+    std::vector<std::shared_ptr<Instance>> instances;
+    std::shared_ptr<Instance> filling;  // which the next launch takes
+    std::size_t filled = 0;             // bytes
+    std::shared_ptr<Event> last;        // of the last launch
+    Id last_stream = 0;
+  };
+
+  // DriverError if there is none.
+  Graph& graph(Id id, bool ready);
+  void lay_out(Graph& graph);
+  void check_rights(Graph& graph);
+  std::shared_ptr<Instance> idle_instance(Graph& graph);
+  std::shared_ptr<Instance> build(const Graph& graph);
+  void add_node(Instance& instance, const Node& node);
+  void add_kernel(Instance& instance, const Node& node, const std::vector<CUgraphNode>& after);
+  static CUDA_MEMCPY3D copy_of(const Instance& instance, const Node& node);
+  // Brings an instance up to date; false where that takes a new one.
+  bool update(Instance& instance, const Graph& graph);
+  CUresult update_node(const Instance& instance, std::size_t k, const Node& node);
+  void fill(Graph& graph, Bytes data);
+  void leave(Graph& graph);
+  void forget_what_is_done();
+
+  const Driver& driver_;
+  Streams& streams_;
+  Modules& modules_;
+  Rights rights_;
+  CUcontext context_ = nullptr;
+  PinnedBlocks blocks_;
+  std::size_t nodes_ = 0;  // of all
+  std::unordered_map<Id, Graph> graphs_;
+  std::vector<std::shared_ptr<Instance>> left_;  // of graphs that are gone, which the GPU may use
+};
+
+}  // namespace gpucast::remote::server

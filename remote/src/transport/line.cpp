@@ -1,0 +1,98 @@
+#include "transport/line.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "transport/descriptor_message.h"
+
+namespace gpucast::remote {
+namespace {
+
+constexpr std::size_t most_waiting = 16;  // descriptors that were given and not taken
+constexpr std::size_t most_at_once = 4;   // in a message; this side sends one
+
+}  // namespace
+
+bool is_own_peer(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid == 0)
+    return false;
+  return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+void Line::ring() noexcept {
+  const char byte = 0;
+  const ssize_t sent = ::send(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) ended_ = true;
+}
+
+void Line::give(const SharedMemory& memory, const Deadline& deadline) {
+  std::byte byte{1};
+  DescriptorMessage message({&byte, 1}, memory.file().get());
+  for (;;) {
+    if (::sendmsg(socket_.get(), message.head(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) return;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN || !poll(POLLOUT, deadline))
+      throw ConnectionLost("the other end takes no memory");
+  }
+}
+
+void Line::shut_down() noexcept {
+  ended_ = true;
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+bool Line::poll(short events, const Deadline& deadline) {
+  pollfd entry{.fd = socket_.get(), .events = events, .revents = 0};
+  const int count = ::poll(&entry, 1, milliseconds_until(deadline));
+  if (count > 0 && (entry.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) ended_ = true;
+  return count > 0 && (entry.revents & events) != 0;
+}
+
+void Line::wait_for_end(const Deadline& deadline) { poll(0, deadline); }
+
+bool Line::wait(const Deadline& deadline) { return poll(POLLIN, deadline) && receive(); }
+
+bool Line::receive() {
+  std::array<char, 256> bytes{};
+  iovec data{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(most_at_once * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) ended_ = true;
+  if (got <= 0) return false;
+  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
+       head = CMSG_NXTHDR(&message, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t k = 0; k < count; ++k) {
+      int file = -1;
+      std::memcpy(&file, CMSG_DATA(head) + k * sizeof file, sizeof file);
+      given_.emplace_back(file);
+    }
+  }
+  if (given_.size() > most_waiting) throw ConnectionLost("more memory is given than is asked for");
+  return true;
+}
+
+std::optional<SharedMemory> Line::take(std::size_t bytes) {
+  while (given_.empty()) {
+    if (!receive()) return std::nullopt;
+  }
+  support::Descriptor file = std::move(given_.front());
+  given_.pop_front();
+  return SharedMemory::adopt(std::move(file), bytes);
+}
+
+}  // namespace gpucast::remote

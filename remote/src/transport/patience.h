@@ -1,0 +1,35 @@
+// Looks again and again, and lets other threads go first, before it is worth sleeping: to wake a
+// thread takes longer than most waits last.
+#pragma once
+
+#include "transport/connection.h"
+#include "transport/look_again.h"
+
+namespace gpucast::remote {
+
+// True once `done` is; false where that took longer. `meanwhile` is called every 100 us.
+template <class Meanwhile, class Done>
+bool look_for(std::chrono::microseconds longest, const Meanwhile& meanwhile, Done done) {
+  if (done()) return true;
+  constexpr std::chrono::microseconds moment(100);
+  const auto begin = Clock::now();
+  auto next = begin + moment;
+  for (auto now = begin; now - begin < longest; now = Clock::now()) {
+    look_again(now - begin);
+    if (done()) return true;
+    if (now < next) continue;
+    meanwhile();
+    next = now + moment;
+  }
+  return false;
+}
+template <class Done>
+bool look_for(std::chrono::microseconds longest, Done done) {
+  return look_for(longest, [] {}, done);
+}
+
+// So long the rest of a piece is looked for, whose beginning has come, and the next piece of a copy
+// that is not whole: the other end is writing it.
+inline constexpr std::chrono::microseconds within_a_copy(50);
+
+}  // namespace gpucast::remote

@@ -1,0 +1,145 @@
+// A client whose server says what no server says. Sanitizers are the judges (make test-rest); no
+// call hangs, and whatever comes, a line says why the server was given up, and only one.
+// GPUCAST_FUZZ_MESSAGES=1000000 takes minutes.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#include "client/gpu.h"
+#include "client/runtime.h"
+#include "tests/lying_server.h"
+#include "tests/saxpy.h"
+#include "tests/server_process.h"
+
+namespace gpucast::remote {
+namespace {
+
+using client::Gpu;
+
+// What a sanitizer says is not for the test.
+void report_beside_captured() {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_set_report_fd(
+      reinterpret_cast<void*>(static_cast<std::intptr_t>(::dup(STDERR_FILENO))));
+#endif
+}
+
+// What a program has, and does over and over with a GPU, in any order.
+class Work {
+ public:
+  Work() : host_(std::size_t{3} << 20) {
+    static const char kernel = 0;
+    static char variable = 0;
+    __cudaRegisterFunction(binary_.handle(), &kernel, nullptr, "saxpy", -1, nullptr, nullptr,
+                           nullptr, nullptr, nullptr);
+    __cudaRegisterVar(binary_.handle(), &variable, nullptr, "counter", 0, 8, 0, 0);
+    kernel_ = client::runtime().program.function(&kernel);
+    variable_ = client::runtime().program.variable(&variable);
+  }
+
+  // Until a call says that the server is lost, or so many calls.
+  void run(Gpu& gpu, Noise& noise) {
+    constexpr int most_calls = 200;
+    for (int k = 0; k < most_calls && !lost_; ++k)
+      one(gpu, noise);
+  }
+
+ private:
+  static constexpr std::size_t small = 1000;
+  static constexpr std::size_t large = (std::size_t{2} << 20) + 5;
+
+  void note(Status status) { lost_ = lost_ || status == client::status_lost; }
+
+  void one(Gpu& gpu, Noise& noise) {
+    const Id stream = noise.below(3);
+    const EventPair pair{1, 2};
+    const std::size_t bytes = noise.one_in(6) ? large : small;
+    switch (noise.below(12)) {
+      case 0: {
+        MemAmounts amounts;
+        return note(gpu.call(MemInfo{}, amounts));
+      }
+      case 1: {
+        Allocated allocated;
+        return note(gpu.call(MemAlloc{.bytes = small}, allocated));
+      }
+      case 2:
+        return note(gpu.copy_to(0x1000, host_.data(), bytes, stream, noise.one_in(2), true));
+      case 3:
+        return note(gpu.copy_from(host_.data(), 0x1000, bytes, stream, false));
+      case 4:
+        return note(gpu.copy_from(host_.data(), 0x1000, bytes, stream, true));
+      case 5:
+        return note(gpu.synchronize());
+      case 6:
+        return note(gpu.synchronize_stream(stream));
+      case 7: {
+        float milliseconds = 0;
+        gpu.record_event(pair.begin, stream);
+        gpu.record_event(pair.end, stream);
+        return note(gpu.elapsed(pair, milliseconds));
+      }
+      case 8:
+        return note(gpu.query_stream(stream));
+      case 9:
+        return note(gpu.modules.kernel(*kernel_).status);
+      case 10: {
+        Global global;
+        return note(gpu.modules.global(*variable_, global));
+      }
+      default:
+        if (noise.one_in(20)) return note(gpu.reset());
+        return note(gpu.wait_for_fences());
+    }
+  }
+
+  FatBinary binary_;
+  std::vector<std::byte> host_;
+  const client::Function* kernel_ = nullptr;
+  const client::Variable* variable_ = nullptr;
+  bool lost_ = false;
+};
+
+TEST(ALyingServer, WhateverItSaysIsGivenUpWithALine) {
+  give_secret();
+  const SecretKeys secret = read_secret(std::getenv("GPUCAST_REMOTE_SECRET_FILE"));
+  client::ClientSettings settings;
+  settings.credentials = {.security = Security::plain, .secret = secret};
+  settings.bulk_connections = 2;
+  settings.spin = std::chrono::microseconds(0);
+  Noise noise(23);
+  constexpr std::size_t most = 200;  // answers of a server
+  std::size_t said = 0;
+  std::size_t sessions = 0;
+  std::size_t refused = 0;
+  report_beside_captured();
+  testing::internal::CaptureStderr();
+  for (; said < fuzz_messages(); ++sessions) {
+    LyingServer server(secret, sessions * 1000, most);
+    Work work;  // whose memory copies may be reading until the connections are closed
+    try {
+      Gpu gpu(server.endpoint(), settings);
+      work.run(gpu, noise);
+    } catch (const std::runtime_error&) {
+      ++refused;  // when the GPU was opened
+    }
+    said += std::max<std::size_t>(server.said(), 1);
+  }
+  const std::string lines = testing::internal::GetCapturedStderr();
+  const auto lost = static_cast<std::size_t>(std::ranges::count(lines, '\n'));
+  EXPECT_LE(lost + refused, sessions);
+  EXPECT_GT(lost, sessions / 2);
+  for (std::size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)
+    ASSERT_EQ(lines.compare(at, 16, "gpucast remote: "), 0) << lines.substr(at, 200);
+  std::printf("%zu messages in %zu sessions, %zu of them given up, %zu refused at first\n", said,
+              sessions, lost, refused);
+}
+
+}  // namespace
+}  // namespace gpucast::remote

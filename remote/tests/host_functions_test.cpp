@@ -1,0 +1,220 @@
+// Functions of the program in its streams: they run where they stand, see what came before, and
+// what comes behind them sees what they did.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "tests/client.h"
+#include "tests/saxpy.h"
+
+namespace gpucast::remote {
+namespace {
+
+void call(void* body) { (*static_cast<std::function<void()>*>(body))(); }
+
+class HostFunctions : public testing::TestWithParam<std::size_t> {
+ protected:
+  void serve(const char* delays = "copy:0.02") {
+    ::setenv("GPUCAST_FAKE_DELAY", delays, 1);
+    servers_.serve();
+  }
+  Servers servers_;
+};
+INSTANTIATE_TEST_SUITE_P(Sizes, HostFunctions,
+                         testing::Values(4096, 300'000, std::size_t{4} << 20));
+
+TEST_P(HostFunctions, SeeWhatCameBeforeAndAreSeenByWhatComesBehind) {
+  serve();
+  const std::size_t bytes = GetParam();
+  const DeviceMemory first(0, Content(bytes, 1));
+  const DeviceMemory second(0, Content(bytes, 0));
+  const PinnedMemory between(bytes);
+  const Stream stream(0);
+  std::memset(between.data(), 0, bytes);
+  std::vector<int> seen;
+  std::function<void()> body = [&] {
+    seen.push_back(between.content() == Content(bytes, 1) ? 1 : 0);
+    std::memset(between.data(), 7, bytes);
+  };
+  cudaMemcpyAsync(between.data(), first.data(), bytes, cudaMemcpyDefault, stream.get());
+  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(second.data(), between.data(), bytes, cudaMemcpyDefault, stream.get()),
+            cudaSuccess);
+  stream.wait();
+  EXPECT_EQ(seen, std::vector<int>{1});
+  EXPECT_EQ(second.content(), Content(bytes, 7));
+}
+
+TEST_P(HostFunctions, KeepTheirStreamWaitingAndNoOther) {
+  serve("");
+  const std::size_t bytes = GetParam();
+  const DeviceMemory device(0, Content(bytes, 1));
+  const PinnedMemory pinned(bytes);
+  const PinnedMemory others(bytes);
+  const Stream stream(0);
+  const Stream other(0);
+  std::promise<void> go;
+  std::atomic<bool> ran{false};
+  std::function<void()> body = [&] {
+    go.get_future().wait();
+    ran = true;
+  };
+  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
+  // Large copies from the device come one after another.
+  cudaMemcpyAsync(others.data(), device.data(), bytes, cudaMemcpyDefault, other.get());
+  cudaMemcpyAsync(pinned.data(), device.data(), bytes, cudaMemcpyDefault, stream.get());
+  other.wait();
+  EXPECT_EQ(others.content(), Content(bytes, 1));
+  EXPECT_EQ(cudaStreamQuery(stream.get()), cudaErrorNotReady);
+  EXPECT_FALSE(ran);
+  go.set_value();
+  stream.wait();
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(pinned.content(), Content(bytes, 1));
+}
+
+TEST(ManyHostFunctions, RunInOrderWhateverIsQueuedBehind) {
+  Servers servers;
+  servers.serve();
+  constexpr int count = 300;
+  constexpr std::size_t bytes = 1000;
+  DeviceMemory device(0, bytes);
+  const PinnedMemory pinned(bytes);
+  const Stream stream(0);
+  std::vector<int> order;
+  std::vector<std::function<void()>> bodies(count);
+  for (int k = 0; k < count; ++k) {
+    bodies[static_cast<std::size_t>(k)] = [&order, k] { order.push_back(k); };
+    cudaMemsetAsync(device.data(), k, bytes, stream.get());
+    cudaMemcpyAsync(pinned.data(), device.data(), bytes, cudaMemcpyDefault, stream.get());
+    ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &bodies[static_cast<std::size_t>(k)]),
+              cudaSuccess);
+  }
+  // Waits for all of the GPU.
+  device.free();
+  EXPECT_EQ(order.size(), static_cast<std::size_t>(count));
+  EXPECT_TRUE(std::ranges::is_sorted(order));
+}
+
+TEST(HostFunctionsThemselves, MayNotCallTheRuntime) {
+  Servers servers;
+  servers.serve();
+  cudaError_t status = cudaSuccess;
+  std::function<void()> body = [&] { status = cudaDeviceSynchronize(); };
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, call, &body), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(status, cudaErrorNotPermitted);
+}
+
+TEST(Callbacks, AreToldTheirStreamAndHowItIs) {
+  Servers servers;
+  servers.serve();
+  struct Told {
+    cudaStream_t stream = nullptr;
+    cudaError_t status = cudaErrorUnknown;
+  } told;
+  const Stream stream(0);
+  ASSERT_EQ(cudaStreamAddCallback(
+                stream.get(),
+                [](cudaStream_t its, cudaError_t status, void* data) {
+                  *static_cast<Told*>(data) = {.stream = its, .status = status};
+                },
+                &told, 0),
+            cudaSuccess);
+  stream.wait();
+  EXPECT_EQ(told.stream, stream.get());
+  EXPECT_EQ(told.status, cudaSuccess);
+}
+
+TEST(HostFunctionsThatCannotBeQueued, NeverRun) {
+  Servers servers;
+  ::setenv("GPUCAST_FAKE_FAIL", "cuLaunchHostFunc:1:2", 1);
+  servers.serve();
+  int runs = 0;
+  std::function<void()> body = [&] { ++runs; };
+  const Stream stream(0);
+  DeviceMemory device(0, 1000);
+  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaErrorMemoryAllocation);
+  device.free();  // waits for no function
+  EXPECT_EQ(runs, 0);
+}
+
+// ---- processes ----
+
+TEST(HostFunctionsAndProcesses, AChildHasNoneOfThem) {
+  Servers servers;
+  servers.serve();
+  std::promise<void> go;
+  std::function<void()> body = [&] { go.get_future().wait(); };
+  const Stream stream(0);
+  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
+  const pid_t child = ::fork();
+  if (child == 0)
+    ::_exit(cudaLaunchHostFunc(stream.get(), call, &body) == cudaErrorInitializationError ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  go.set_value();
+  stream.wait();
+}
+
+TEST(HostFunctionsAndProcesses, AServerThatIsLostRunsNoneAndKeepsNobody) {
+  Servers servers;
+  auto server = std::make_unique<ServerProcess>(0);
+  ::setenv("GPUCAST_REMOTE", server->address().c_str(), 1);
+  ::setenv("GPUCAST_FAKE_DEVICES", "1", 1);
+  std::promise<void> begun;
+  std::promise<void> go;
+  std::function<void()> body = [&] {
+    begun.set_value();
+    go.get_future().wait();
+  };
+  std::function<void()> never = [] { FAIL(); };
+  const Stream stream(0);
+  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &never), cudaSuccess);
+  begun.get_future().wait();
+  server.reset();
+  EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaErrorDevicesUnavailable);
+  go.set_value();
+}
+
+// The process ends while one runs, and one waits.
+TEST(HostFunctionsAndProcesses, AProgramThatEndsWaitsForNone) {
+  Servers servers;
+  servers.serve();
+  std::promise<void> begun;
+  std::function<void()> body = [&] {
+    begun.set_value();
+    ::pause();
+  };
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    cudaStream_t stream = nullptr;
+    cudaStreamCreate(&stream);
+    cudaLaunchHostFunc(stream, call, &body);
+    cudaLaunchHostFunc(stream, call, &body);
+    begun.get_future().wait();
+    std::exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+}  // namespace
+}  // namespace gpucast::remote

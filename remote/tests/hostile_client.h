@@ -1,0 +1,124 @@
+// A client that has greeted as it should, and says what it likes then.
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "client/handshake.h"
+#include "protocol/calls.h"
+#include "protocol/inbox.h"
+#include "security/secret.h"
+#include "tests/server_process.h"
+#include "transport/address.h"
+#include "transport/sockets.h"
+
+namespace gpucast::remote {
+
+class HostileClient {
+ public:
+  // What lies between its control connection and the network.
+  using Wrap = std::function<std::unique_ptr<Connection>(std::unique_ptr<Connection>)>;
+
+  explicit HostileClient(const ServerProcess& server, const Wrap& wrap = {})
+      : control_(connect(server, {Purpose::control}, wrap)),
+        monitor_(connect(server, {Purpose::monitor})),
+        bulk_(connect(server, {Purpose::bulk, 1})) {}
+
+  // As the protocol has it; the answer's request number, 0 where none is asked for.
+  template <class Message>
+  std::uint32_t say(const Message& message, bool asked = true) {
+    std::vector<std::byte> said;
+    const std::uint32_t request = asked ? ++last_request_ : 0;
+    if (asked && CallOf<Message>::number == Call::MemAlloc) allocations_.insert(request);
+    encode(said, message, request);
+    const Bytes tail = tail_of(message);
+    said.insert(said.end(), tail.begin(), tail.end());
+    say_bytes(said);
+    return request;
+  }
+  void say_bytes(Bytes said) { send(*control_, said); }
+  void say_piece(Bytes said) { send(*bulk_, said); }
+
+  // Reads what there is, on all connections.
+  void hear() {
+    while (inbox_.read(*control_)) {
+      while (const auto received = inbox_.front()) {
+        note(*received);
+        inbox_.pop(*received);
+      }
+    }
+    std::array<std::byte, 4096> dropped{};
+    for (Connection* each : {bulk_.get(), monitor_.get()}) {
+      while (each->try_read(dropped, MemoryOf::library) > 0) {
+      }
+    }
+  }
+  // Waits for the answer to the request; its fields, if it is a success.
+  std::vector<std::byte> answer(std::uint32_t request) {
+    const auto end = Clock::now() + patience;
+    awaited_ = request;
+    for (;;) {
+      hear();
+      if (awaited_ == 0) break;
+      if (Clock::now() > end) throw std::runtime_error("the server does not answer");
+      control_->wait({.read = true}, Clock::now() + moment);
+    }
+    return answer_;
+  }
+  template <class Message>
+  ResultOf<Message> ask(const Message& message) {
+    return decode<ResultOf<Message>>(answer(say(message)));
+  }
+  // Addresses of what was allocated since this was called before.
+  std::vector<Address> allocated() { return std::exchange(allocated_, {}); }
+
+ private:
+  static constexpr std::chrono::seconds patience{60};
+  static constexpr std::chrono::milliseconds moment{5};
+
+  std::unique_ptr<Connection> connect(const ServerProcess& server, client::Greeting greeting,
+                                      const Wrap& wrap = {}) {
+    const Deadline deadline = Clock::now() + patience;
+    auto connection = connect_to(parse_endpoint(server.address()), deadline);
+    if (wrap) connection = wrap(std::move(connection));
+    return client::shake_hands(std::move(connection), greeting, session_,
+                               {.secret = read_secret(std::getenv("GPUCAST_REMOTE_SECRET_FILE"))},
+                               deadline);
+  }
+  // Reads meanwhile: a server that cannot send takes nothing.
+  void send(Connection& connection, Bytes data) {
+    while (!data.empty()) {
+      const std::size_t sent = connection.try_write(data, {}, MemoryOf::library);
+      data = data.subspan(sent);
+      if (sent > 0) continue;
+      hear();
+      connection.wait({.write = true}, Clock::now() + moment);
+    }
+  }
+  void note(const Inbox::Received& received) {
+    if (received.header.call != Call::reply) return;
+    const auto reply = decode<Reply<>>(received.payload);
+    const std::uint32_t request = received.header.request;
+    if (allocations_.erase(request) > 0 && reply.status == 0)
+      allocated_.push_back(decode<Allocated>(reply.tail.data).address);
+    if (request != awaited_) return;  // they come in the order in which the GPU has come to them
+    awaited_ = 0;
+    answer_.assign(reply.tail.data.begin(), reply.tail.data.end());
+  }
+
+  client::Session session_;
+  std::unique_ptr<Connection> control_;
+  std::unique_ptr<Connection> monitor_;
+  std::unique_ptr<Connection> bulk_;
+  Inbox inbox_;
+  std::uint32_t last_request_ = 0;
+  std::uint32_t awaited_ = 0;
+  std::vector<std::byte> answer_;
+  std::set<std::uint32_t> allocations_;
+  std::vector<Address> allocated_;
+};
+
+}  // namespace gpucast::remote

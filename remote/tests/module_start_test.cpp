@@ -1,0 +1,153 @@
+// What it takes to start a program of many modules: round trips, and bytes that go to
+// the server.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/client.h"
+#include "tests/saxpy.h"
+
+namespace gpucast::remote {
+namespace {
+
+constexpr std::size_t modules_of_program = 60;  // PyTorch has 59
+
+// PTX of its own, of some 100 kB, as nvcc registers it.
+class OwnModule {
+ public:
+  explicit OwnModule(std::size_t number) {
+    std::string ptx =
+        ".visible .entry saxpy(.param .s32 n, .param .f32 a, .param .u64 x, .param .u64 y) {\n";
+    while (ptx.size() < 100'000)
+      ptx += "add.s32 %r" + std::to_string(number) + ", %r" + std::to_string(ptx.size()) + ", 1;\n";
+    ptx += "}\n";
+    const std::array<std::uint64_t, 10> head = {0x0010'0001'ba55'ed50, 64 + ptx.size(),
+                                                0x0000'0040'0101'0001, ptx.size()};
+    image_.resize(sizeof head);
+    std::memcpy(image_.data(), head.data(), sizeof head);
+    image_ += ptx;
+    wrapper_.image = image_.data();
+    handle_ = __cudaRegisterFatBinary(&wrapper_);
+    __cudaRegisterFunction(handle_, &host_, nullptr, "saxpy", -1, nullptr, nullptr, nullptr,
+                           nullptr, nullptr);
+  }
+  ~OwnModule() { __cudaUnregisterFatBinary(handle_); }
+  OwnModule(const OwnModule&) = delete;
+  OwnModule& operator=(const OwnModule&) = delete;
+
+  std::size_t bytes() const { return image_.size(); }
+  cudaError_t launch() const {
+    int n = 0;
+    float a = 0;
+    void* none = nullptr;
+    std::array<void*, 4> arguments = {&n, &a, static_cast<void*>(&none), static_cast<void*>(&none)};
+    return cudaLaunchKernel(&host_, dim3(1), dim3(1), arguments.data(), 0, nullptr);
+  }
+
+ private:
+  struct {
+    std::uint32_t magic = 0x466243b1;
+    std::uint32_t version = 1;
+    const void* image = nullptr;
+    const void* names = nullptr;
+  } wrapper_;
+  std::string image_;
+  char host_ = 0;
+  void** handle_ = nullptr;
+};
+
+// Of a field of a line of JSON.
+std::uint64_t number_of(const std::string& line, const std::string& field) {
+  const std::string before = "\"" + field + "\":";
+  return std::stoull(line.substr(line.find(before) + before.size()));
+}
+
+struct Cost {
+  std::uint64_t round_trips = 0;
+  std::uint64_t bytes_sent = 0;
+};
+
+class Start : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
+    ::setenv("GPUCAST_REMOTE_COUNTERS", file_.c_str(), 1);
+  }
+  void TearDown() override { ::unlink(file_.c_str()); }
+
+  // Of the launches, in a process of its own: one kernel of each module.
+  Cost start(std::size_t first = 0) const {
+    ::unlink(file_.c_str());
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      std::vector<std::unique_ptr<OwnModule>> program;
+      program.reserve(modules_of_program);
+      for (std::size_t k = 0; k < modules_of_program; ++k)
+        program.push_back(std::make_unique<OwnModule>(first + k));
+      bool right = cudaDeviceSynchronize() == cudaSuccess;  // which connects
+      for (const auto& each : program)
+        right = right && each->launch() == cudaSuccess;
+      right = right && cudaDeviceSynchronize() == cudaSuccess;
+      std::exit(right ? 0 : 1);
+    }
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    Cost cost;
+    std::ifstream lines(file_);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("\"cudaLaunchKernel\"") == std::string::npos) continue;
+      cost = {.round_trips = number_of(line, "round_trips"),
+              .bytes_sent = number_of(line, "bytes_sent")};
+    }
+    return cost;
+  }
+
+  std::string file_ = testing::TempDir() + "counters-" + std::to_string(::getpid()) + ".jsonl";
+  Servers servers_;
+  const std::size_t bytes_ = modules_of_program * OwnModule(0).bytes();
+};
+
+TEST_F(Start, TakesTwoRoundTripsAndOneForEachModuleThatIsUsed) {
+  servers_.serve();
+  const Cost cost = start();
+  EXPECT_EQ(cost.round_trips, 2 + modules_of_program);
+  RecordProperty("bytes_sent", std::to_string(cost.bytes_sent));
+  // On one host nothing is won by packing.
+  EXPECT_LT(cost.bytes_sent, over_shared_memory() ? 2 * bytes_ : bytes_ / 4);
+}
+
+TEST_F(Start, OfAProgramThatTheServerHasSeenSendsNoCode) {
+  servers_.serve();
+  start();
+  const Cost again = start();
+  EXPECT_EQ(again.round_trips, 2 + modules_of_program);
+  EXPECT_LT(again.bytes_sent, modules_of_program * 300);
+  EXPECT_GT(start(1000).bytes_sent, bytes_ / 100);
+}
+
+TEST_F(Start, LoadsAllAheadOnlyWhereThatIsLittle) {
+  servers_.serve();
+  {
+    std::vector<std::unique_ptr<OwnModule>> more;
+    more.reserve(modules_of_program);
+    for (std::size_t k = 0; k < modules_of_program; ++k)
+      more.push_back(std::make_unique<OwnModule>(2000 + k));  // twice the program, beyond 8 MiB
+    EXPECT_EQ(start().round_trips, 4 + modules_of_program);
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    EXPECT_EQ(start(3000).round_trips, 2 + modules_of_program);
+  }
+}
+
+}  // namespace
+}  // namespace gpucast::remote

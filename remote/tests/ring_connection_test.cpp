@@ -1,0 +1,272 @@
+// Connections through shared memory: as sockets are, and with memory that is given over them.
+#include "transport/ring_connection.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tests/pairs.h"
+#include "transport/descriptor_message.h"
+#include "transport/line.h"
+#include "transport/shared_memory.h"
+
+namespace gpucast::remote {
+namespace {
+
+Deadline soon() { return Clock::now() + std::chrono::seconds(10); }
+
+struct Lines {
+  Lines() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    here = support::Descriptor(ends[0]);
+    there = support::Descriptor(ends[1]);
+  }
+  support::Descriptor here;
+  support::Descriptor there;
+};
+
+struct Rings {
+  Rings() {
+    Lines lines;
+    here = offer_rings(std::move(lines.here), soon());
+    there = accept_rings(std::move(lines.there), soon());
+  }
+  std::unique_ptr<Connection> here;
+  std::unique_ptr<Connection> there;
+};
+
+std::vector<std::byte> pattern(std::size_t bytes) {
+  std::vector<std::byte> result(bytes);
+  for (std::size_t k = 0; k < bytes; ++k)
+    result[k] = static_cast<std::byte>(k * 7 + k / 251);
+  return result;
+}
+
+TEST(RingConnection, CarriesBothWays) {
+  const Rings rings;
+  const auto sent = pattern(1000);
+  std::vector<std::byte> got(1000);
+  write_all(*rings.here, sent);
+  read_all(*rings.there, got);
+  EXPECT_EQ(got, sent);
+  write_all(*rings.there, got);
+  read_all(*rings.here, got);
+  EXPECT_EQ(got, sent);
+}
+
+TEST(RingConnection, CarriesMoreThanItHolds) {
+  const Rings rings;
+  const auto sent = pattern(std::size_t{10} << 20);
+  std::vector<std::byte> got(sent.size());
+  std::thread writer(
+      [&] { write_all(*rings.here, std::span(sent).first(3), std::span(sent).subspan(3)); });
+  read_all(*rings.there, got, soon());
+  writer.join();
+  EXPECT_EQ(got, sent);
+}
+
+TEST(RingConnection, WakesWhoSleepsForData) {
+  const Rings rings;
+  for (int k = 0; k < 1000; ++k) {
+    std::byte got{};
+    std::thread reader([&] { read_all(*rings.there, {&got, 1}, soon()); });
+    const auto sent = static_cast<std::byte>(k);
+    write_all(*rings.here, {&sent, 1});
+    reader.join();
+    ASSERT_EQ(got, sent);
+  }
+}
+
+// Each of the two sleeps for the other's answer.
+TEST(RingConnection, LosesNoWakeUpInAPingPongOfSleepers) {
+  const Rings rings;
+  constexpr int trips = 20'000;
+  std::thread other([&] {
+    for (int k = 0; k < trips; ++k) {
+      std::byte got{};
+      read_all(*rings.there, {&got, 1}, soon());
+      write_all(*rings.there, {&got, 1});
+    }
+  });
+  for (int k = 0; k < trips; ++k) {
+    const auto sent = static_cast<std::byte>(k);
+    std::byte got{};
+    write_all(*rings.here, {&sent, 1});
+    read_all(*rings.here, {&got, 1}, soon());
+    ASSERT_EQ(got, sent);
+  }
+  other.join();
+}
+
+TEST(RingConnection, EndsForTheOtherSideWithAllThatWasWritten) {
+  Rings rings;
+  const auto sent = pattern(10);
+  write_all(*rings.here, sent);
+  rings.here.reset();
+  std::vector<std::byte> got(10);
+  read_all(*rings.there, got, soon());
+  EXPECT_EQ(got, sent);
+  EXPECT_THROW(read_all(*rings.there, got, soon()), ConnectionLost);
+  EXPECT_THROW(write_all(*rings.there, sent), ConnectionLost);
+}
+
+TEST(RingConnection, ThatIsShutDownWakesWhoeverWaits) {
+  const Rings rings;
+  std::byte one{};
+  std::thread reader([&] { EXPECT_THROW(read_all(*rings.here, {&one, 1}), ConnectionLost); });
+  const auto much = pattern(std::size_t{1} << 20);
+  std::thread writer([&] { EXPECT_THROW(write_all(*rings.here, much), ConnectionLost); });
+  rings.here->shut_down();
+  reader.join();
+  writer.join();
+  std::vector<std::byte> all(much.size());  // more than came before the end
+  EXPECT_THROW(read_all(*rings.there, all, soon()), ConnectionLost);
+}
+
+TEST(RingConnection, HasDeadlines) {
+  const Rings rings;
+  std::byte one{};
+  EXPECT_THROW(read_all(*rings.here, {&one, 1}, Clock::now()), ConnectionLost);
+  const auto much = pattern(std::size_t{1} << 20);
+  EXPECT_THROW(write_all(*rings.here, much, {}, Clock::now()), ConnectionLost);
+}
+
+TEST(RingConnection, EndsWhenTheOtherProcessIsKilled) {
+  Lines lines;
+  const pid_t process = ::fork();
+  if (process == 0) {
+    lines.there.reset();
+    const auto here = offer_rings(std::move(lines.here), soon());
+    ::pause();
+    ::_exit(1);
+  }
+  lines.here.reset();
+  const auto there = accept_rings(std::move(lines.there), soon());
+  ASSERT_NE(there, nullptr);
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  std::byte one{};
+  EXPECT_THROW(read_all(*there, {&one, 1}, soon()), ConnectionLost);
+}
+
+TEST(RingConnection, TellsOfMemoryThatIsNotThePrograms) {
+  const Rings rings;
+  const HalfMemory memory;
+  EXPECT_TRUE(write_all_or_zeros(*rings.here, {}, memory.good()));
+  EXPECT_FALSE(write_all_or_zeros(*rings.here, {}, memory.bytes()));
+  std::vector<std::byte> got(3 * HalfMemory::page);
+  read_all(*rings.there, got, soon());
+  write_all(*rings.there, std::span(got).first(2 * HalfMemory::page));
+  EXPECT_FALSE(read_all_or_drop(*rings.here, memory.bytes()));
+}
+
+TEST(RingConnection, GivesMemoryToTheOtherEnd) {
+  const Rings rings;
+  EXPECT_TRUE(rings.here->shares_memory());
+  std::vector<SharedMemory> given;
+  for (int k = 0; k < 3; ++k) {
+    given.push_back(SharedMemory::make(HalfMemory::page));
+    given.back().bytes()[0] = static_cast<std::byte>(k);
+    rings.there->give(given.back());
+  }
+  for (int k = 0; k < 3; ++k)
+    EXPECT_EQ(rings.here->take(HalfMemory::page).bytes()[0], static_cast<std::byte>(k));
+  EXPECT_THROW(rings.here->take(HalfMemory::page), ConnectionLost);
+}
+
+TEST(RingConnection, KeepsMemoryThatComesWhileItSleeps) {
+  const Rings rings;
+  const SharedMemory memory = SharedMemory::make(HalfMemory::page);
+  rings.there->give(memory);
+  rings.here->wait({.read = true}, Clock::now());  // wakes, and has nothing to read
+  EXPECT_NO_THROW(rings.here->take(HalfMemory::page));
+}
+
+TEST(RingConnection, EndsWhereMoreMemoryIsGivenThanIsAskedFor) {
+  const Rings rings;
+  const SharedMemory memory = SharedMemory::make(HalfMemory::page);
+  for (int k = 0; k < 20; ++k)
+    rings.there->give(memory);
+  const auto listen = [&] {
+    for (int k = 0; k < 20; ++k)
+      rings.here->wait({.read = true}, Clock::now());
+  };
+  EXPECT_THROW(listen(), ConnectionLost);
+}
+
+TEST(RingConnection, IsRefusedWhereTheMemoryIsNotSealedOrTooShort) {
+  const auto accept = [](const support::Descriptor& file) {
+    std::byte byte{};
+    DescriptorMessage message({&byte, 1}, file.get());
+    Lines lines;
+    ::sendmsg(lines.here.get(), message.head(), 0);
+    return accept_rings(std::move(lines.there), soon());
+  };
+  const support::Descriptor unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(unsealed.get(), 1 << 24), 0);
+  EXPECT_THROW(accept(unsealed), std::runtime_error);
+  const SharedMemory little = SharedMemory::make(HalfMemory::page);
+  EXPECT_THROW(accept(little.file()), std::runtime_error);
+}
+
+TEST(RingConnection, IsNoneWhereTheOtherSideHasNoMemoryForIt) {
+  Lines lines;
+  Line(std::move(lines.here)).ring();
+  EXPECT_EQ(accept_rings(std::move(lines.there), soon()), nullptr);
+}
+
+TEST(RingConnection, IsWaitedForNoLongerThanTheDeadline) {
+  Lines lines;
+  EXPECT_THROW(accept_rings(std::move(lines.there), Clock::now()), ConnectionLost);
+}
+
+// The other end has all of the memory, and writes into it while this one looks.
+TEST(RingConnection, OnlyEndsWhateverIsWrittenIntoTheMemoryMeanwhile) {
+  constexpr std::size_t all = 4096 + 2 * (std::size_t{256} << 10);
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 300; ++round) {
+    Lines lines;
+    const auto here = offer_rings(std::move(lines.here), soon());
+    Line hostile(std::move(lines.there));
+    ASSERT_TRUE(hostile.wait(soon()));
+    const auto memory = hostile.take(all);
+    ASSERT_TRUE(memory.has_value());
+    std::atomic<bool> stop{false};
+    std::thread writer([&, seed = random()] {
+      std::mt19937_64 values(seed);
+      while (!stop) {
+        const std::size_t at = values() % 512 / 8 * 8;
+        const std::uint64_t value =
+            values() % 2 == 0 ? values() : values() % (std::size_t{1} << 19);
+        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory->bytes().data() + at)) = value;
+        if (values() % 8 == 0) hostile.ring();
+      }
+    });
+    try {
+      std::vector<std::byte> room(100'000);
+      for (int step = 0; step < 300; ++step) {
+        here->try_write(room, std::span(room).first(random() % room.size()), MemoryOf::library);
+        here->try_read(std::span(room).first(random() % room.size()), MemoryOf::library);
+        here->wait({.read = true, .write = random() % 2 == 0}, Clock::now());
+      }
+    } catch (const ConnectionLost& lost) {
+      EXPECT_STRNE(lost.what(), "");
+    }
+    stop = true;
+    writer.join();
+  }
+}
+
+}  // namespace
+}  // namespace gpucast::remote

@@ -1,0 +1,104 @@
+// Copies of pageable memory, by many threads at once and of all sizes: through memory that client
+// and server share where the tests are those of it, and over sockets where they are not.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "tests/client.h"
+#include "tests/pairs.h"
+
+namespace gpucast::remote {
+namespace {
+
+class PageableCopies : public testing::Test {
+ protected:
+  static Content pattern(std::size_t bytes, unsigned seed) {
+    Content result(bytes);
+    for (std::size_t k = 0; k < bytes; ++k)
+      result[k] = static_cast<std::uint8_t>(k * 31 + k / 4096 + seed);
+    return result;
+  }
+
+  // There and back, on a stream of its own or on the default one; whether all came back.
+  static bool come_back(std::size_t bytes, unsigned seed) {
+    const Content sent = pattern(bytes, seed);
+    const DeviceMemory device(0, sent);
+    const DeviceMemory other(0, bytes);
+    const bool copied =
+        cudaMemcpy(other.data(), device.data(), bytes, cudaMemcpyDefault) == cudaSuccess;
+    return copied && other.content() == sent;
+  }
+
+  static void come_back_in_threads() {
+    constexpr std::size_t count = 6;
+    std::array<bool, count> right{};
+    std::vector<std::thread> threads;
+    threads.reserve(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      threads.emplace_back([&, k] {
+        right.at(k) = true;
+        for (unsigned round = 0; round < 4; ++round) {
+          const std::size_t bytes = (k + 1) * 1'500'003 + round;
+          right.at(k) = right.at(k) && come_back(bytes, static_cast<unsigned>(k) + round);
+        }
+      });
+    }
+    for (std::thread& each : threads)
+      each.join();
+    for (const bool each : right)
+      EXPECT_TRUE(each);
+  }
+
+  Servers servers_;
+};
+
+TEST_F(PageableCopies, ComeBackWhateverTheirSize) {
+  servers_.serve();
+  for (const std::size_t bytes : {1U, 32767U, 32768U, 32769U, 65536U, 65537U, 524'287U, 524'289U,
+                                  4'194'304U, 4'194'305U, 9'000'001U, 20'000'003U})
+    EXPECT_TRUE(come_back(bytes, static_cast<unsigned>(bytes))) << bytes;
+}
+
+TEST_F(PageableCopies, ComeBackToManyThreadsAtOnce) {
+  servers_.serve();
+  come_back_in_threads();
+}
+
+TEST_F(PageableCopies, ComeBackToManyThreadsThatWaitForEveryCall) {
+  ::setenv("GPUCAST_REMOTE_SYNC", "1", 1);
+  servers_.serve();
+  come_back_in_threads();
+}
+
+TEST_F(PageableCopies, KeepTheOrderOfTheirStream) {
+  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.005", 1);
+  servers_.serve();
+  constexpr std::size_t bytes = 3 << 20;
+  const DeviceMemory device(0, bytes);
+  for (unsigned k = 0; k < 5; ++k) {
+    const Content sent = pattern(bytes, k);
+    ASSERT_EQ(cudaMemcpyAsync(device.data(), sent.data(), bytes, cudaMemcpyDefault, nullptr),
+              cudaSuccess);
+    const Content changed(bytes, 9);  // what was sent may go
+    EXPECT_EQ(device.content(), sent);
+  }
+}
+
+TEST_F(PageableCopies, TellOfMemoryThatTheProgramDoesNotHave) {
+  servers_.serve();
+  const HalfMemory half;
+  constexpr std::size_t bytes = 2 << 20;
+  const DeviceMemory device(0, bytes);
+  std::byte* const end = half.good().data() + HalfMemory::page;
+  EXPECT_EQ(cudaMemcpy(device.data(), end, bytes, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(end, device.data(), bytes, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_TRUE(come_back(bytes, 5));
+}
+
+}  // namespace
+}  // namespace gpucast::remote

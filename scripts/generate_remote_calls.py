@@ -1,0 +1,134 @@
+"""Write what remote GPUs do with each call of the CUDA runtime: for users and for forecasts.
+
+docs/reference/remote-calls.md and python/gpucast/replay/remote_calls.py, from the client's sources
+(remote/src/client) and the entry points of both versions. Those of CUDA 13 are what its headers
+declare, as a build lists them; run it after any change of either:
+
+    python scripts/generate_remote_calls.py build/wheel/remote/generated/client/entry_points.inc
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CLIENT = ROOT / "remote" / "src" / "client"
+PAGE = ROOT / "docs" / "reference" / "remote-calls.md"
+MODULE = ROOT / "python" / "gpucast" / "replay" / "remote_calls.py"
+USUAL = "cudaErrorNotSupported"
+
+_DEFINED = re.compile(r"^[a-zA-Z][\w ]*[ *]+(?:GPUCAST_NAME\()?(cuda[A-Z]\w*)[()]", re.MULTILINE)
+_LISTED = re.compile(r"GPUCAST_ENTRY_POINT\((\w+)\)")
+_REFUSAL = re.compile(r'Refusal\{"(\w+)", (\w+)\}')
+_VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
+
+
+def plain(name: str) -> str:
+    """The name in the manual: without version and default stream."""
+    return _VERSION.sub("", name)
+
+
+def _defined(*patterns: str) -> set[str]:
+    files = sorted(each for pattern in patterns for each in CLIENT.glob(pattern))
+    return {plain(name) for each in files for name in _DEFINED.findall(each.read_text())}
+
+
+def refused() -> dict[str, str]:
+    """Calls that refuse with an error of their own, by name."""
+    return dict(_REFUSAL.findall((CLIENT / "refusals.h").read_text()))
+
+
+def supported(version: int) -> set[str]:
+    """Calls that remote GPUs do, of one version."""
+    common = _defined("api_*.cpp", f"versions/api_{version}*.cpp")
+    return common - set(refused())
+
+
+def _public(text: str) -> set[str]:
+    return {plain(name) for name in _LISTED.findall(text) if name.startswith("cuda")}
+
+
+def entry_points_12() -> set[str]:
+    """What the library of CUDA 12 has."""
+    return _public((CLIENT / "versions" / "entry_points_12.inc").read_text())
+
+
+def page(entry_points_13: str) -> str:
+    """The reference page; ``entry_points_13``: the content of the list that a build makes."""
+    # The headers of the list are not all that the library has.
+    there = {13: _public(entry_points_13) | supported(13), 12: entry_points_12()}
+    done = {version: supported(version) & there[version] for version in there}
+    own = refused()
+
+    def state(name: str, version: int) -> str:
+        if name in done[version]:
+            return "yes"
+        return "refused" if name in there[version] else "not there"
+
+    names = sorted(done[13] | done[12])
+    rows = [f"| `{name}` | {state(name, 13)} | {state(name, 12)} |" for name in names]
+    left = sorted((there[13] | there[12]) - set(names) - set(own))
+    both = [f"- `{name}`: `{error}`" for name, error in sorted(own.items())]
+    return "\n".join(
+        [
+            "# Calls on remote GPUs",
+            "",
+            "What the client of [remote GPUs](../remote.md) does with each call of the CUDA",
+            "runtime, for programs of CUDA 13 and of CUDA 12. It is made by",
+            "`scripts/generate_remote_calls.py` from the client's sources.",
+            "",
+            f"Of {len(there[13])} calls of CUDA 13, {len(done[13])} are done, and of",
+            f"{len(there[12])} of CUDA 12, {len(done[12])}. The others can be linked, and return",
+            "an error when they are called. Calls of the driver (`cuMemAlloc` and the like) do not",
+            "reach remote GPUs.",
+            "",
+            "## Done",
+            "",
+            "| call | CUDA 13 | CUDA 12 |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "## Refused with an error of their own",
+            "",
+            *both,
+            "",
+            f"## Refused with `{USUAL}`",
+            "",
+            "They name themselves once on stderr.",
+            "",
+            *(f"- `{name}`" for name in left),
+            "",
+        ]
+    )
+
+
+def module() -> str:
+    """The Python module that forecasts ask."""
+    both = sorted(supported(13) | supported(12))
+    lines = [f'        "{name}",' for name in both]
+    return "\n".join(
+        [
+            '"""Calls of the CUDA runtime that remote GPUs do.',
+            "",
+            "Made by scripts/generate_remote_calls.py; do not edit.",
+            '"""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "SUPPORTED = frozenset(",
+            "    (",
+            *lines,
+            "    )",
+            ")",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    PAGE.write_text(page(Path(sys.argv[1]).read_text()), encoding="utf-8")
+    MODULE.write_text(module(), encoding="utf-8")

@@ -1,0 +1,77 @@
+"""``gpucast doctor`` finds what is here, and says what to do about the rest."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from command_line import Run, only_json
+from gpucast.measure import doctor
+from gpucast.measure.doctor import Finding
+
+GPU = ["NVIDIA H200", "143771 MiB", "580.1", "GPU-1"]
+
+
+def found(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> dict[str, Finding]:
+    """Findings of a machine whose nvidia-smi answers so, by the first word of what it is asked."""
+
+    def asked(query: str) -> list[list[str]]:
+        words = {"query-gpu=name": "gpus", "query-compute-apps": "running"}
+        key = next((name for word, name in words.items() if word in query), "clocks")
+        return answers.get(key, [])
+
+    monkeypatch.setattr(doctor, "asked", asked)
+    return {each.what: each for each in doctor.findings()}
+
+
+def test_a_machine_without_gpus_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = found(monkeypatch)
+    assert (told["GPUs"].state, told["GPUs"].found) == ("missing", "nvidia-smi lists none")
+    assert "CPU threads" in told["GPUs"].advice
+    assert "clocks" not in told
+
+
+def test_gpus_are_counted_by_kind_with_memory_and_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = found(monkeypatch, gpus=[GPU, GPU], clocks=[["Enabled", "1980 MHz", "0x0"]])
+    assert told["GPUs"].found == "2 x NVIDIA H200, 143771 MiB, driver 580.1"
+    assert told["other users"].state == "good"
+    assert (told["clocks"].state, told["clocks"].found) == ("good", "up to 1980 MHz")
+
+
+def test_other_users_and_slow_clocks_are_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = found(
+        monkeypatch,
+        gpus=[GPU],
+        running=[["1", "100 MiB"], [str(os.getpid()), "100 MiB"]],
+        clocks=[["Enabled", "1980 MHz", "0x0000000000000020"]],
+    )
+    assert told["other users"].state == "attention"
+    assert told["other users"].found == "1 process on the GPUs"
+    assert "held down by heat or power" in told["clocks"].found
+
+
+@pytest.mark.parametrize(("load", "state"), [(0.1, "good"), (1000.0, "attention")])
+def test_a_busy_machine_is_said(monkeypatch: pytest.MonkeyPatch, load: float, state: str) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    assert found(monkeypatch)["CPUs"].state == state
+
+
+def test_a_server_that_does_not_answer_is_exit_status_2(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9")
+    status, out, _ = run("doctor", "--json")
+    assert status == 2
+    told = [each for each in only_json(out)["findings"] if each["what"].startswith("server")]
+    assert [each["state"] for each in told] == ["attention"]
+
+
+def test_people_get_a_table_and_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GPUCAST_REMOTE", raising=False)
+    monkeypatch.setattr(doctor, "asked", lambda query: [])
+    status, out, err = run("doctor")
+    assert (status, err) == (0, "")
+    assert re.search("^no +GPUs +nvidia-smi lists none$", out, re.MULTILINE)
+    assert "GPUs: none is needed to fit and forecast" in out
