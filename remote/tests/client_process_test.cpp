@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <latch>
@@ -52,8 +53,11 @@ TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
   const pid_t child = begin_child();
   if (child == 0) {
     void* memory = nullptr;
-    const bool refused = cudaMalloc(&memory, 64) == cudaErrorInitializationError &&
-                         cudaDeviceSynchronize() == cudaErrorInitializationError;
+    const cudaError_t of_malloc = cudaMalloc(&memory, 64);
+    const cudaError_t of_synchronize = cudaDeviceSynchronize();
+    const bool refused =
+        of_malloc == cudaErrorInitializationError && of_synchronize == cudaErrorInitializationError;
+    if (!refused) std::fprintf(stderr, "the child was told %d, %d\n", of_malloc, of_synchronize);
     std::exit(refused ? 0 : 1);
   }
   EXPECT_EQ(status_of(child), 0);
