@@ -22,13 +22,16 @@ from gpucast.report.picture import picture
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, interval, percent, quantity
 
-_SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
+_SCRIPTS = (
+    *("vendor/d3.min.js", "vendor/plot.umd.min.js"),
+    *("static/colours.js", "static/question.js", "static/report.js"),
+)
 
 # Parameters of a chain's or a curve's pieces are numbered from 1.
 _PIECE = re.compile(r"_[1-9]\d*$")
 
 # What the page's scripts need; the rest of the content is text in the page already.
-_PAGE_KEYS = ("n", "gpus", "models", "extra", "unit", "steps")
+_PAGE_KEYS = ("n", "gpus", "most", "models", "extra", "unit", "steps")
 _MODEL_KEYS = (
     *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
     *("parts", "timestep", "timed"),
@@ -136,6 +139,7 @@ def _shown(model: JsonObject) -> JsonObject:
         "machine": {"id": None, **model["machine"]},
         "observations": {"samples": None, "cells": None, **model["observations"]},
         "quality": quality,
+        "known": [*filter(None, [model["refuted"]]), *model["warnings"]],
         "held_out": held_out[0] if held_out else None,
         "summary": summarize(model["cells"]) if model["cells"] else None,
         "kind": ", ".join(filter(None, kind)),
