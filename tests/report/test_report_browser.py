@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from browsers import ARGUMENTS, CHROMIUM, PHONE
 from gpucast.model.fitted import Model
 from gpucast.report.content import content
 from gpucast.report.render import page as html
@@ -20,23 +20,11 @@ from report_pages import HOSTILE, h200, h200_page, jumping, slower
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]
 
-# Nothing that a browser does on its own: neither a sandbox, which root cannot have, nor networks.
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 NEAR = 0.005
 """The relative difference of the page's forecasts from the model's."""

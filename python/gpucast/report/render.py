@@ -27,6 +27,8 @@ _SCRIPTS = (
     *("static/colours.js", "static/question.js", "static/report.js"),
 )
 
+_LOADING = "static/loading.js"
+
 # Parameters of a chain's or a curve's pieces are numbered from 1.
 _PIECE = re.compile(r"_[1-9]\d*$")
 
@@ -38,15 +40,22 @@ _MODEL_KEYS = (
 )
 
 
-def page(content: JsonObject, *, version: str = "unknown", command: str | None = None) -> str:
+def page(
+    content: JsonObject,
+    *,
+    version: str = "unknown",
+    command: str | None = None,
+    panel: JsonObject | None = None,
+) -> str:
     """The whole file.
 
     Args:
         content: see ``gpucast.report.content.content``.
         version: of gpucast.
         command: the command line that made the report, to be shown.
+        panel: of a page that files can be loaded on, see ``loading_page``.
     """
-    scripts = [_resource(name) for name in _SCRIPTS]
+    scripts = [_resource(name) for name in (*_SCRIPTS, *([_LOADING] if panel else []))]
     shown = [n for n in content["gpus"] if n <= content["most"]]
     start = content["n"]["start"]
     return (
@@ -62,6 +71,7 @@ def page(content: JsonObject, *, version: str = "unknown", command: str | None =
                 **{key: content[key] for key in _PAGE_KEYS},
                 "models": [{key: each[key] for key in _MODEL_KEYS} for each in content["models"]],
             },
+            panel=panel,
             css=_resource("static/report.css"),
             scripts=scripts,
             script_hashes=Markup(" ").join(map(_hash, scripts)),
@@ -74,6 +84,27 @@ def page(content: JsonObject, *, version: str = "unknown", command: str | None =
                 "command": command,
                 "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             },
+        )
+    )
+
+
+def loading_page(panel: JsonObject) -> str:
+    """A page where files are loaded, before there is any answer.
+
+    Args:
+        panel: ``files`` that are loaded, ``error`` (a line, or None), ``warnings``, ``understood``
+            (lines), ``settings`` [{name, meaning, value}], ``series`` and which is ``chosen``,
+            ``most`` (bytes that may be sent) and ``downloads`` (names).
+    """
+    scripts = [_resource(_LOADING)]
+    return (
+        _environment()
+        .get_template("start.html")
+        .render(
+            panel=panel,
+            css=_resource("static/report.css"),
+            scripts=scripts,
+            script_hashes=Markup(" ").join(map(_hash, scripts)),
         )
     )
 
