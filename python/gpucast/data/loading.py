@@ -109,7 +109,9 @@ def load(
             raise InputError("is given twice; its samples would count twice", file=name)
         sources.append((name, path))
     foreign = [
-        name for name, path in sources if name not in bundled and _is_foreign(path, name, others)
+        name
+        for name, path in sources
+        if path != bundled.get(name) and _is_foreign(path, name, others)
     ]
     found = import_files(foreign, options or Options(), others=others)
     records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]

@@ -113,7 +113,7 @@ def answer(order: Order) -> Answer:
         content=said,
         understood=list(data.understood),
         warnings=failed,
-        series=[each.label for each in found],
+        series=_labels(found),
         chosen=chosen,
         models=[
             (each["label"], model.to_json())
@@ -155,9 +155,12 @@ class Series:
     selection: StepSelection
     steps: list[Step]
 
-    @property
-    def label(self) -> str:
-        return ", ".join(filter(None, (self.selection.label, self.selection.machine)))
+
+def _labels(series: Iterable[Series]) -> list[str]:
+    """What tells series apart: their machines only where there are several."""
+    of = [each.selection for each in series]
+    several = len({each.machine for each in of}) > 1
+    return [", ".join(filter(None, (each.label, each.machine if several else None))) for each in of]
 
 
 def series_of(steps: Iterable[Step]) -> list[Series]:
