@@ -136,7 +136,7 @@ extras = content["project"]["optional-dependencies"]
 groups = content["dependency-groups"] | {
     "build": content["build-system"]["requires"],
     "runtime": content["project"]["dependencies"]
-    + [each for name in ("figures", "parquet", "report") for each in extras[name]],
+    + [each for name in ("figures", "parquet", "report", "serve") for each in extras[name]],
 }
 print("\n".join(line for name in sys.argv[1:] for line in groups[name]))
 END

@@ -63,6 +63,12 @@ def test_a_command_without_its_package_names_the_extra_in_one_line(
     assert not list(tmp_path.iterdir())
 
 
+def test_serving_without_its_packages_names_the_extra_in_one_line() -> None:
+    run = without("waitress", "serve")
+    assert run.stderr == "gpucast: error: this needs waitress: pip install 'gpucast[serve]'\n"
+    assert (run.returncode, run.stdout) == (2, "")
+
+
 def test_steps_are_fitted_and_forecast_without_any_extra(tmp_path: Path) -> None:
     whole().dump(tmp_path / "mine.jsonl")
     for package in (*EXTRAS, "pyarrow"):

@@ -27,7 +27,7 @@ from gpucast.report.advice import for_question, in_words, next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
 from gpucast.util.typed_json import from_json
-from report_pages import HOSTILE, h200, jumping
+from report_pages import HOSTILE, h200, jumping, slower
 
 # ---- curves ----
 
@@ -127,6 +127,29 @@ def test_a_what_if_is_held_against_steps_that_it_was_not_fitted_to() -> None:
         if (step.path, step.schedule, step.kernel) == ("remote", "star-async", "tuned")
     }
     assert shown["next"]["commands"] == []
+
+
+def test_data_that_refute_a_forecast_come_first_of_what_is_to_be_known() -> None:
+    data, model = jumping()
+    shown = content([model], slower(data, 1.5))["models"][0]
+    covered = sum(cell["covered"] for cell in shown["cells"])
+    assert shown["refuted"].startswith(f"{covered} of {len(shown['cells'])} cells measured")
+    assert shown["caveats"][0] == shown["refuted"]
+    assert shown["caveat_at"] == dict.fromkeys(("inside", "beyond"), shown["refuted"])
+    assert shown["next"] is None  # its intervals cannot say what to measure
+    assert page(content([model], slower(data, 1.5))).count(shown["refuted"]) >= 2
+    fitted = content([model], data)["models"][0]
+    assert fitted["refuted"] is None
+    assert fitted["next"] is not None
+
+
+def test_what_is_said_of_sizes_beyond_those_fitted_is_said_there_only() -> None:
+    model = h200("native")
+    assert model.quality is not None
+    model = replace(model, quality=replace(model.quality, held_out_n_error=0.3, converged=True))
+    said = content([model])["models"][0]["caveat_at"]
+    assert said["beyond"].startswith("beyond n = 314432: ")
+    assert "beyond n = " not in (said["inside"] or "")
 
 
 def test_extra_time_is_that_of_compare() -> None:
@@ -239,7 +262,7 @@ def test_nothing_in_the_page_points_outside_it() -> None:
     assert "default-src 'none'" in written
     assert not set(found.elements) & {"iframe", "object", "embed", "base", "form action"}
     assert "@import" not in written
-    assert found.elements.count("script") == 4
+    assert found.elements.count("script") == 6
 
 
 def test_names_from_data_are_shown_and_never_run() -> None:
@@ -247,7 +270,7 @@ def test_names_from_data_are_shown_and_never_run() -> None:
     model = replace(model, name=HOSTILE, warnings=[HOSTILE])
     said = content([model], data, title=HOSTILE)
     found = _Page(page(said, command=HOSTILE))
-    assert found.elements.count("script") == 4
+    assert found.elements.count("script") == 6
     assert "img" not in found.elements
     assert found.handlers == []
     assert found.text.count(HOSTILE) >= 6

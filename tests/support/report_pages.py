@@ -9,7 +9,7 @@ import numpy as np
 
 import gpucast
 from gpucast.cli import main
-from gpucast.data.dataset import Dataset
+from gpucast.data.dataset import Dataset, from_records
 from gpucast.data.thinning import coarsened
 from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
@@ -31,6 +31,18 @@ def jumping(label: str = "native") -> tuple[Dataset, Model]:
     ]
     data = dataset(records, name=label)
     return data, gpucast.fit(data, model="paper", replicates=60)
+
+
+def slower(data: Dataset, factor: float) -> Dataset:
+    """The same steps, each taking so many times as long: what refutes a fit to ``data``."""
+    records = [
+        *data.machines.values(),
+        *(
+            step.model_copy(update={"seconds": [factor * each for each in step.seconds]})
+            for step in data.steps
+        ),
+    ]
+    return from_records(data.name, records)
 
 
 @cache

@@ -40,12 +40,19 @@ COMMANDS = (
     Command("plan", "gpucast.cli.plan:command", "Which GPUs for which job; costs and deadlines."),
     Command("figures", "gpucast.cli.figures:app", "Draw measurements and models (--paper: all)."),
     Command("report", "gpucast.cli.report:command", "One HTML page that answers, from models."),
+    Command("serve", "gpucast.cli.serve:command", "The report in the browser, with your files."),
     Command("validate", "gpucast.cli.validate:command", "Hold a model against other measurements."),
     Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
     Command("doctor", "gpucast.cli.doctor:command", "Say what is here, and what is in the way."),
 )
 
-EXTRAS = {"jinja2": "report", "matplotlib": "figures", "submitit": "slurm"}
+EXTRAS = {
+    "jinja2": "report",
+    "matplotlib": "figures",
+    "submitit": "slurm",
+    "waitress": "serve",
+    "werkzeug": "serve",
+}
 """Packages that gpucast is installed without, and the extra of pyproject.toml that brings each."""
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__base__)

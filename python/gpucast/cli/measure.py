@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import measure_program, options
-from gpucast.cli.measure_program import terminated_as_interrupted
 from gpucast.cli.measure_tables import print_own
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, duration, sizes, words
+from gpucast.cli.terminated import terminated_as_interrupted
 from gpucast.cli.until import questions
 from gpucast.errors import InputError
 from gpucast.util.gpu_shares import GpuShare, parted

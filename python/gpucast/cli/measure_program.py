@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +12,8 @@ import typer
 
 from gpucast.cli.measure_tables import print_described
 from gpucast.cli.output import print_json, warn
-from gpucast.errors import InputError, Terminated
+from gpucast.cli.terminated import terminated_as_interrupted
+from gpucast.errors import InputError
 from gpucast.util.gpu_shares import share_text
 from gpucast.util.units import long_duration, number
 
@@ -137,23 +136,6 @@ def _refuse_jobs(output: Path) -> None:
         raise InputError(
             "jobs of Slurm's still measure for it; give --slurm again, or --cancel", file=output
         )
-
-
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole.
-
-    Only the exit status differs: batch systems and scripts tell the two apart by it.
-    """
-
-    def terminate(*_: object) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: str | None) -> None:

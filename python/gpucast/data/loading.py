@@ -78,12 +78,15 @@ class Imports:
         return merged(name, self.lines(), warnings=self.warnings, understood=self.notes)
 
 
-def load(*names_or_paths: PathLike, others: Sequence[PathFormat] = ()) -> Dataset:
+def load(
+    *names_or_paths: PathLike, options: Options | None = None, others: Sequence[PathFormat] = ()
+) -> Dataset:
     """Bundled datasets, files of records, and files that ``gpucast import`` takes, as one dataset.
 
     Args:
         names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
             over a file of the same name in the current folder; write ``./NAME`` for the file.
+        options: what files that have to be imported do not say.
         others: formats beside those of files' contents, such as ``gpucast.traces.records.TRACES``.
 
     Raises:
@@ -106,9 +109,11 @@ def load(*names_or_paths: PathLike, others: Sequence[PathFormat] = ()) -> Datase
             raise InputError("is given twice; its samples would count twice", file=name)
         sources.append((name, path))
     foreign = [
-        name for name, path in sources if name not in bundled and _is_foreign(path, name, others)
+        name
+        for name, path in sources
+        if path != bundled.get(name) and _is_foreign(path, name, others)
     ]
-    found = import_files(foreign, Options(), others=others)
+    found = import_files(foreign, options or Options(), others=others)
     records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]
     order = [name for name, _ in sources]
     # Imported machines come first, whatever they are called together.

@@ -16,6 +16,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.forecast.caveats import caveats
 from gpucast.forecast.comparison import compare
+from gpucast.forecast.refutation import refuted
 from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster, outer, sizes_to_show, spaced
@@ -213,7 +214,13 @@ def _model(
     content = model.content
     cells = _cells(model, data, interval)
     drawn = [curves.curve(model, int(count), n, interval) for count in counts]
-    said = caveats(model, *outer(n, counts[counts <= most]))
+    of_fit = data is not None and about.what_if is None and data.digest == about.digest
+    held = refuted(cells, data.name) if data is not None else None
+    about_cells = [] if held is None else [held]
+    # What is to be known of answers within what was fitted, and of all that the page answers.
+    fitted = n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])]
+    inside = about_cells + caveats(model, *outer(fitted, counts[counts <= model.domain.gpus[1]]))
+    said = about_cells + caveats(model, *outer(n, counts[counts <= most]))
     return {
         "name": model.name,
         "updated": None if model.machine_factors is None else model.machine_factors.words,
@@ -245,8 +252,11 @@ def _model(
         "cells": cells,
         "caveat": next(iter(said), None),
         "caveats": said,
-        "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
-        "next": _next(model, cells, data),
+        "caveat_at": {"inside": next(iter(inside), None), "beyond": next(iter(said), None)},
+        "refuted": held,
+        "of_fit": of_fit,
+        # Intervals that measurements refute cannot say what to measure.
+        "next": None if held is not None and not of_fit else _next(model, cells, data),
         **_terms(model),
         "quality": content["quality"] or {},
         "candidates": sorted(

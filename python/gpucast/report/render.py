@@ -22,28 +22,40 @@ from gpucast.report.picture import picture
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, interval, percent, quantity
 
-_SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
+_SCRIPTS = (
+    *("vendor/d3.min.js", "vendor/plot.umd.min.js"),
+    *("static/colours.js", "static/question.js", "static/report.js"),
+)
+
+_LOADING = "static/loading.js"
 
 # Parameters of a chain's or a curve's pieces are numbered from 1.
 _PIECE = re.compile(r"_[1-9]\d*$")
 
 # What the page's scripts need; the rest of the content is text in the page already.
-_PAGE_KEYS = ("n", "gpus", "models", "extra", "unit", "steps")
+_PAGE_KEYS = ("n", "gpus", "most", "models", "extra", "unit", "steps")
 _MODEL_KEYS = (
     *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
     *("parts", "timestep", "timed"),
 )
 
 
-def page(content: JsonObject, *, version: str = "unknown", command: str | None = None) -> str:
+def page(
+    content: JsonObject,
+    *,
+    version: str = "unknown",
+    command: str | None = None,
+    panel: JsonObject | None = None,
+) -> str:
     """The whole file.
 
     Args:
         content: see ``gpucast.report.content.content``.
         version: of gpucast.
         command: the command line that made the report, to be shown.
+        panel: of a page that files can be loaded on, see ``loading_page``.
     """
-    scripts = [_resource(name) for name in _SCRIPTS]
+    scripts = [_resource(name) for name in (*_SCRIPTS, *([_LOADING] if panel else []))]
     shown = [n for n in content["gpus"] if n <= content["most"]]
     start = content["n"]["start"]
     return (
@@ -59,6 +71,7 @@ def page(content: JsonObject, *, version: str = "unknown", command: str | None =
                 **{key: content[key] for key in _PAGE_KEYS},
                 "models": [{key: each[key] for key in _MODEL_KEYS} for each in content["models"]],
             },
+            panel=panel,
             css=_resource("static/report.css"),
             scripts=scripts,
             script_hashes=Markup(" ").join(map(_hash, scripts)),
@@ -71,6 +84,27 @@ def page(content: JsonObject, *, version: str = "unknown", command: str | None =
                 "command": command,
                 "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             },
+        )
+    )
+
+
+def loading_page(panel: JsonObject) -> str:
+    """A page where files are loaded, before there is any answer.
+
+    Args:
+        panel: ``files`` that are loaded, ``error`` (a line, or None), ``warnings``, ``understood``
+            (lines), ``settings`` [{name, meaning, value}], ``series`` and which is ``chosen``,
+            ``most`` (bytes that may be sent) and ``downloads`` (names).
+    """
+    scripts = [_resource(_LOADING)]
+    return (
+        _environment()
+        .get_template("start.html")
+        .render(
+            panel=panel,
+            css=_resource("static/report.css"),
+            scripts=scripts,
+            script_hashes=Markup(" ").join(map(_hash, scripts)),
         )
     )
 
@@ -136,6 +170,7 @@ def _shown(model: JsonObject) -> JsonObject:
         "machine": {"id": None, **model["machine"]},
         "observations": {"samples": None, "cells": None, **model["observations"]},
         "quality": quality,
+        "known": [*filter(None, [model["refuted"]]), *model["warnings"]],
         "held_out": held_out[0] if held_out else None,
         "summary": summarize(model["cells"]) if model["cells"] else None,
         "kind": ", ".join(filter(None, kind)),

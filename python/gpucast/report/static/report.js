@@ -7,8 +7,9 @@
 (() => {
   const C = JSON.parse(document.getElementById("content").textContent);
   const byId = (id) => document.getElementById(id);
+  const asked = Question(C);
   const [leastN, mostN] = [C.n.values[0], C.n.values.at(-1)];
-  const TERMS = [["GPU", "#0072B2"], ["CPU", "#E69F00"], ["communication", "#D55E00"]];
+  const TERMS = ["GPU", "CPU", "communication"];
 
   // ---- words ----------------------------------------------------------------------------------
 
@@ -64,6 +65,11 @@
   ));
   const measured = (model, gpus, n) => timed[model].get(`${n}:${gpus}`) ?? null;
 
+  // The cells that the page shows: measured, whether they were fitted or not.
+  const onPage = C.models.map(({ cells }) => new Map(
+    cells.map((cell) => [`${cell.n}:${cell.gpus}`, cell]),
+  ));
+
   function extrapolated(model, gpus, n) {
     const { n: sizes, gpus: counts } = C.models[model].domain;
     return n < sizes[0] || n > sizes[1] || gpus < counts[0] || gpus > counts[1];
@@ -73,30 +79,6 @@
   const nearest = (n) => d3.leastIndex(C.n.values, (value) => Math.abs(Math.log(value / n)));
 
   // ---- the question ---------------------------------------------------------------------------
-
-  // Sizes are whole numbers where all that the page knows are.
-  const rounded = C.n.values.every(Number.isInteger) ? Math.round : (n) => n;
-
-  const positive = (text) => (Number(text) > 0 ? Number(text) : null);
-
-  function question() {
-    const [kind, index] = byId("gpus").value.split(":");
-    const last = Number(index);
-    const path = byId("path") ? byId("path").value : "0";
-    const deadline = positive(byId("deadline").value);
-    return {
-      n: Math.min(mostN, Math.max(leastN, rounded(Number(byId("n").value) || C.n.start))),
-      models: path === "any" ? C.models.map((_, i) => i) : [Number(path)],
-      counts: kind === "only" ? [last] : C.gpus.map((_, i) => i).slice(0, last + 1),
-      only: kind === "only",
-      steps: positive(byId("steps").value) || 1,
-      deadline: deadline === null ? null : deadline * Number(byId("unit").value),
-      prices: C.models.map((_, i) => {
-        const text = byId(`price-${i}`).value;
-        return text !== "" && Number(text) >= 0 ? Number(text) : null;
-      }),
-    };
-  }
 
   // Every GPU count of every path asked about, with what follows from its step time.
   function choices(q) {
@@ -110,6 +92,7 @@
       return {
         model, at, gpus, ...found, hours, trusted: measured(model, gpus, q.n) ?? found.seconds,
         run: [found.seconds, found.meanLow, found.meanHigh].map((each) => each * q.steps),
+        measured: onPage[model].get(`${q.n}:${gpus}`) ?? null,
         cost: price === null ? null : hours * price,
         rank: priced ? hours * price : hours,
         efficiency: C.gpus[0] === 1
@@ -180,6 +163,19 @@
       + `, ${costs(row)}${q.deadline === null ? "" : `; ${inTime(row, q.deadline)}`}.`);
     byId("verdict-detail").textContent = said.join(" ");
     byId("verdict-flag").hidden = !row.extrapolated;
+    flag("verdict-refused", q.refused.length ? `Not as the fields say: ${q.refused.join("; ")}.` : "");
+    flag("verdict-measured", row.measured === null || row.measured.covered ? ""
+      : `Measured here: ${duration(row.measured.measured)} a step, outside the 90 % interval of the forecast for it.`);
+    for (const each of document.querySelectorAll(".caveat")) {
+      const model = Number(each.dataset.model);
+      const own = model === row.model ? row : found.rows.find((other) => other.model === model);
+      each.hidden = !own || each.dataset.place !== (own.extrapolated ? "beyond" : "inside");
+    }
+  }
+
+  function flag(place, text) {
+    byId(place).textContent = text;
+    byId(place).hidden = text === "";
   }
 
   function card(heading, row, q) {
@@ -213,6 +209,7 @@
         const isHead = name === "col" || i === (several ? 1 : 0);
         const cell = element(isHead ? "th" : "td", text, several && i === 0 ? "" : "r");
         if (isHead) cell.scope = name;
+        if (Array.isArray(text)) cell.replaceChildren(text[0], ...(text[1] ? [element("small", text[1])] : []));
         made.append(cell);
       });
       return made;
@@ -224,7 +221,8 @@
     body.append(...found.rows.map((row) => line("row", [
       label(row),
       String(row.gpus),
-      duration(row.seconds) + (row.extrapolated ? "*" : ""),
+      [duration(row.seconds) + (row.extrapolated ? "*" : ""),
+        row.measured && `measured ${duration(row.measured.measured)}`],
       `${duration(row.low)} – ${duration(row.high)}`,
       row.probability === null ? "-" : chance(row.probability),
       row.efficiency === null ? "-" : percent(row.efficiency),
@@ -240,13 +238,12 @@
   const darkness = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => darkness.matches && !printing;
 
-  function colourOf(gpus) {
-    const at = C.gpus.length > 1 ? C.gpus.indexOf(gpus) / (C.gpus.length - 1) : 0;
-    return d3.interpolateViridis(dark() ? 0.38 + 0.62 * at : 0.82 * at);
-  }
-  const gpuScale = (counts = C.gpus) => ({
-    type: "ordinal", domain: counts, range: counts.map(colourOf), label: "GPUs", legend: true,
-    tickFormat: gpusInWords,
+  // Curves are drawn of the GPUs that there are, and of more where the question asks about more.
+  let drawn = C.gpus;
+  const colourOf = (gpus, counts = drawn) => Colours.of(counts.indexOf(gpus), counts.length, dark());
+  const gpuScale = (counts = drawn) => ({
+    type: "ordinal", domain: counts, range: counts.map((gpus) => colourOf(gpus, counts)), label: "GPUs",
+    legend: true, tickFormat: gpusInWords,
   });
 
   // 1, 2 and 5 of each decade where there is room for them, else powers of ten.
@@ -331,13 +328,13 @@
             + `${each.extrapolated ? "\nextrapolated" : ""}`,
         })),
       ],
-    }), `${chosen.model}:${chosen.gpus}`);
+    }), `${chosen.model}:${chosen.gpus}:${drawn.length}`);
   }
 
   // A line a GPU count, solid where it is fitted, dashed where it is extrapolated.
   function lines(rows, y, chosen) {
     const marks = [];
-    for (const gpus of C.gpus) {
+    for (const gpus of drawn) {
       const own = rows.filter((row) => row.gpus === gpus);
       const width = gpus === chosen ? 3 : 1.4;
       marks.push(Plot.line(own, {
@@ -354,8 +351,8 @@
     C.n.values.map((n) => ({ n, gpus, ...forecast(model, at, n) }))));
 
   function drawTime(q, row) {
-    const rows = timeRows[row.model];
-    const { cells } = C.models[row.model];
+    const rows = timeRows[row.model].filter((each) => drawn.includes(each.gpus));
+    const cells = C.models[row.model].cells.filter((cell) => drawn.includes(cell.gpus));
     const [low, high] = d3.extent([...rows.map((each) => each.seconds), ...cells.map((c) => c.measured)]);
     const made = overN("chart-time", rows, "seconds", row, {
       height: (width) => Math.min(460, Math.max(300, width * 0.55)),
@@ -370,24 +367,24 @@
   }
 
   function drawParts(q, row) {
-    const rows = C.gpus.map((gpus, at) => ({ gpus, ...forecast(row.model, at, q.n) }));
+    const rows = drawn.map((gpus, at) => ({ gpus, ...forecast(row.model, at, q.n) }));
     // Of a program that is known by its step times alone nobody measured the parts.
-    const terms = C.models[row.model].parts ? TERMS : [["step", TERMS[0][1]]];
-    const parts = rows.flatMap((each) => terms.map(([term], i) => ({
+    const terms = C.models[row.model].parts ? TERMS : ["step"];
+    const parts = rows.flatMap((each) => terms.map((term, i) => ({
       ...each, term, part: terms.length > 1 ? each.parts[i] : each.seconds,
     })));
-    const cells = C.models[row.model].cells.filter((cell) => cell.n === q.n && C.gpus.includes(cell.gpus));
+    const cells = C.models[row.model].cells.filter((cell) => cell.n === q.n && drawn.includes(cell.gpus));
     draw("chart-parts", {
-      x: { type: "band", domain: C.gpus, label: "N, GPUs", tickFormat: String },
+      x: { type: "band", domain: drawn, label: "N, GPUs", tickFormat: String },
       y: { label: "time of a step", grid: true, tickFormat: (v) => (v === 0 ? "0" : duration(v)), ticks: 5, nice: true },
       color: {
-        domain: terms.map(([term]) => term), range: terms.map(([, colour]) => colour),
+        domain: terms, range: Colours.several(dark()),
         legend: terms.length > 1,
       },
       ariaLabel: "Step time against the GPU count, by term",
       marks: [
         Plot.barY(parts, Plot.stackY({
-          x: "gpus", y: "part", fill: "term", order: terms.map(([term]) => term),
+          x: "gpus", y: "part", fill: "term", order: terms,
           fillOpacity: (each) => (each.extrapolated ? 0.5 : 1),
           title: (each) => `${gpusInWords(each.gpus)}: ${each.term} ${duration(each.part)}, `
             + `${percent(each.part / each.seconds)}`, tip: true,
@@ -402,7 +399,7 @@
 
   function drawEfficiency(q) {
     if (C.gpus[0] !== 1) return byId("chart-efficiency").closest("figure").remove();
-    const rows = C.models.flatMap((model, m) => C.gpus.map((gpus, at) => {
+    const rows = C.models.flatMap((model, m) => drawn.map((gpus, at) => {
       const found = forecast(m, at, q.n);
       return {
         path: model.label, gpus, extrapolated: found.extrapolated,
@@ -410,9 +407,9 @@
       };
     }));
     draw("chart-efficiency", {
-      x: { type: "point", domain: C.gpus, label: "N, GPUs", tickFormat: String },
+      x: { type: "point", domain: drawn, label: "N, GPUs", tickFormat: String },
       y: { domain: [0, Math.max(1, d3.max(rows, (row) => row.efficiency))], label: "efficiency", grid: true, tickFormat: (v) => percent(v) },
-      color: { domain: C.models.map((m) => m.label), range: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"], legend: C.models.length > 1 },
+      color: { domain: C.models.map((m) => m.label), range: Colours.several(dark()), legend: C.models.length > 1 },
       ariaLabel: "Parallel efficiency against the GPU count",
       marks: [
         Plot.ruleY([0]),
@@ -438,7 +435,8 @@
   }))));
 
   function drawExtra(q, row) {
-    extraRows.forEach((rows, index) => {
+    extraRows.forEach((every, index) => {
+      const rows = every.filter((each) => drawn.includes(each.gpus));
       const [low, high] = d3.extent([...rows.map((each) => each.ratio), 1]);
       const made = overN(`chart-extra-${index}`, rows, "ratio", row, {
         domain: [low * 0.9, high * 1.15],
@@ -465,20 +463,21 @@
     C.models.forEach((model, index) => {
       const { cells } = model;
       if (!cells.length) return;
+      const counts = C.gpus.filter((gpus) => cells.some((cell) => cell.gpus === gpus));
       const [low, high] = d3.extent(cells, (cell) => cell.n);
       draw(`chart-residuals-${index}`, (width) => ({
         height: 260,
         x: nScale(low / 1.2, high * 1.2),
         y: { label: "forecast against measured", grid: true, nice: true, zero: true,
           tickFormat: (v) => `${v > 0 ? "+" : ""}${digits(100 * v, 2)} %` },
-        color: gpuScale(C.gpus.filter((gpus) => cells.some((cell) => cell.gpus === gpus))),
+        color: gpuScale(counts),
         ariaLabel: "Relative error of the forecast against n",
         marks: [
           ...nAxis(width, low / 1.2, high * 1.2),
           Plot.ruleY([0], { stroke: "currentColor", strokeWidth: 1.5 }),
           Plot.dot(cells, {
             x: "n", y: "relative_error", stroke: "gpus", r: 4.5, strokeWidth: 1.8,
-            fill: (cell) => (cell.covered ? colourOf(cell.gpus) : "var(--panel)"), tip: true,
+            fill: (cell) => (cell.covered ? colourOf(cell.gpus, counts) : "var(--panel)"), tip: true,
             title: (cell) => `n = ${count(cell.n)}, ${gpusInWords(cell.gpus)}: ${(100 * cell.relative_error).toFixed(1)} %`
               + `\nmeasured ${duration(cell.measured)}, forecast ${duration(cell.predicted)}`,
           }),
@@ -501,8 +500,8 @@
           Plot.ruleY([0]),
           Plot.line(rows, { x: "k", y: "above", stroke: "currentColor", strokeOpacity: 0.4 }),
           Plot.dot(rows, {
-            x: "k", y: "above", stroke: "#0072B2", r: 4,
-            fill: (each) => (model.k_plausible.includes(each.k) ? "#0072B2" : "var(--panel)"),
+            x: "k", y: "above", stroke: Colours.several(dark())[0], r: 4,
+            fill: (each) => (model.k_plausible.includes(each.k) ? Colours.several(dark())[0] : "var(--panel)"),
             title: (each) => `k = ${each.k}: ${digits(each.above, 3)}`, tip: true,
           }),
         ],
@@ -513,8 +512,10 @@
   // ---- at work --------------------------------------------------------------------------------
 
   function update() {
-    const q = question();
+    const q = asked.read();
     const found = answer(q);
+    drawn = C.gpus.filter((gpus) => gpus <= Math.max(C.most, q.most));
+    byId("link").href = asked.link();
     showVerdict(q, found);
     showCards(q, found);
     showChoices(q, found);
@@ -542,8 +543,22 @@
     });
   }
 
+  // Tables that are wider than the page say so, and fade where they go on.
+  function markWhatIsCut(part) {
+    const mark = () => {
+      const left = part.scrollWidth - part.clientWidth;
+      part.classList.toggle("cut", left > 1);
+      part.classList.toggle("goes-on", left > 1 && part.scrollLeft < left - 1);
+      if (left > 1) part.tabIndex = 0;
+    };
+    part.addEventListener("scroll", mark);
+    const watch = new ResizeObserver(mark);
+    watch.observe(part);
+    watch.observe(part.firstElementChild);
+  }
+
   function start() {
-    for (const part of document.querySelectorAll("#controls, #cards, #choices-part, #charts, .js")) {
+    for (const part of document.querySelectorAll("#controls, #cards, #choices-part, #charts, #link-part, .js")) {
       part.hidden = false;
     }
     const slider = byId("n-slider");
@@ -553,11 +568,23 @@
       say();
     });
     byId("n").addEventListener("input", () => {
-      slider.value = nearest(question().n);
+      slider.value = nearest(asked.read().n);
       say();
     });
-    say();
-    byId("controls").addEventListener("input", () => soon(update));
+    const restore = () => {
+      asked.restore();
+      slider.value = nearest(asked.read().n);
+      say();
+    };
+    restore();
+    byId("controls").addEventListener("input", () => {
+      asked.keep();
+      soon(update);
+    });
+    addEventListener("hashchange", () => {
+      restore();
+      soon(update);
+    });
     byId("controls").addEventListener("submit", (event) => event.preventDefault());
     darkness.addEventListener("change", () => soon(everything));
     let width = innerWidth;
@@ -577,6 +604,7 @@
       printing = false;
       everything();
     });
+    for (const each of document.querySelectorAll(".scroll")) markWhatIsCut(each);
     everything();
     document.documentElement.dataset.ready = "yes";
   }

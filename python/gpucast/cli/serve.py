@@ -1,0 +1,63 @@
+"""``gpucast serve``: the report as a local application, which loads files in the browser."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpucast.cli.output import note
+from gpucast.cli.terminated import terminated_as_interrupted
+from gpucast.errors import InputError
+
+ADDRESS = "127.0.0.1"
+
+
+def command(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE...]",
+            help="Loaded at first: bundled datasets, files of records, or what import takes.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0: any that is free.")
+    ] = 0,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Open the page in this machine's browser.")
+    ] = False,
+) -> None:
+    """Load step times in the browser, see the fit, and ask; for this machine only, until Ctrl-C."""
+    from waitress.server import create_server
+
+    from gpucast.serve.app import App
+    from gpucast.serve.work import Source
+    from gpucast.util.files import LARGEST_INPUT
+
+    with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="gpucast-") as folder:
+        app = App(Path(folder))
+        if files:
+            app.load(Source(os.getcwd(), tuple(files), bundled=True))
+        try:
+            server = create_server(
+                app,
+                host=ADDRESS,
+                port=port,
+                ident=None,
+                # Up to twice as much the page itself refuses, in words.
+                max_request_body_size=2 * LARGEST_INPUT,
+            )
+        except OSError as error:
+            raise InputError(f"{port}: {error.strerror}", field="--port") from error
+        url = f"http://{ADDRESS}:{server.effective_port}/{app.token}/"
+        print(url, flush=True)
+        note("whoever has this address can use it; Ctrl-C ends it")
+        if open_:
+            webbrowser.open(url)
+        server.run()  # until Ctrl-C or SIGTERM, which it takes for its end

@@ -1,0 +1,129 @@
+// The question that a reader puts: what the fields say, what of it cannot be used, and a link that
+// keeps it.
+"use strict";
+function Question(C) {
+  const byId = (id) => document.getElementById(id);
+  const [leastN, mostN] = [C.n.values[0], C.n.values.at(-1)];
+  const controls = [...document.querySelectorAll("#controls :is(input, select)[id]")]
+    .filter((each) => each.type !== "range");
+  const count = (value) => value.toLocaleString("en", { maximumSignificantDigits: 15 });
+  // Sizes are whole numbers where all that the page knows are.
+  const whole = C.n.values.every(Number.isInteger);
+  // The last that could be used: what is answered while a field is being written.
+  const last = { n: C.n.start, steps: Number(byId("steps").value) };
+  let refused = [];
+  let unknown = [];
+  let waiting;
+
+  // What is wrong with a field is said at it, and again at the answer.
+  function say(id, text) {
+    const field = byId(id);
+    byId(`${id}-wrong`).textContent = text;
+    if (text) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+    if (text) refused.push(`${document.querySelector(`label[for="${id}"]`).textContent}: ${text}`);
+  }
+
+  // A field's number; null where it is empty, NaN where it holds no number.
+  function number(id) {
+    const field = byId(id);
+    if (field.validity.badInput) return NaN;
+    return field.value === "" ? null : Number(field.value);
+  }
+
+  function size() {
+    const found = number("n");
+    if (!(found > 0)) {
+      say("n", `a size is a number greater than 0; the answer is for ${count(last.n)}`);
+      return last.n;
+    }
+    const within = Math.min(mostN, Math.max(leastN, whole ? Math.round(found) : found));
+    const range = `this page knows ${count(leastN)} to ${count(mostN)}`;
+    say("n", within === found ? "" : `${found < leastN || found > mostN ? range
+      : "sizes are whole numbers"}; the answer is for ${count(within)}`);
+    return within;
+  }
+
+  function steps() {
+    const found = number("steps");
+    const usable = found > 0 && found < Infinity;
+    say("steps", usable ? "" : `a number greater than 0; the answer is for ${count(last.steps)}`);
+    return usable ? found : last.steps;
+  }
+
+  function deadline() {
+    const found = number("deadline");
+    const usable = found === null || found > 0;
+    say("deadline", usable ? "" : "a time greater than 0; the answer is without a deadline");
+    return usable && found !== null ? found * Number(byId("unit").value) : null;
+  }
+
+  // Costs of several paths are compared where each has its price.
+  function prices(models) {
+    const found = C.models.map((_, i) => number(`price-${i}`));
+    const stated = models.some((i) => found[i] >= 0 && found[i] !== null);
+    return found.map((price, i) => {
+      const usable = price === null || price >= 0;
+      const missing = price === null && stated && models.includes(i);
+      say(`price-${i}`, !usable ? "a price is 0 or more; the answer is without it"
+        : missing ? "not stated, so the cheapest is the one with the fewest GPU-hours" : "");
+      return usable ? price : null;
+    });
+  }
+
+  return {
+    // What is asked; ``refused`` says what of the fields is not answered as it stands.
+    read() {
+      refused = [...unknown];
+      const [kind, gpus] = byId("gpus").value.split(":");
+      const most = Number(gpus);
+      const at = C.gpus.indexOf(most);
+      const path = byId("path") ? byId("path").value : "0";
+      const models = path === "any" ? C.models.map((_, i) => i) : [Number(path)];
+      Object.assign(last, { n: size(), steps: steps() });
+      return {
+        ...last, models, most,
+        counts: kind === "only" ? [at] : C.gpus.map((_, i) => i).slice(0, at + 1),
+        only: kind === "only",
+        deadline: deadline(),
+        prices: prices(models),
+        refused,
+      };
+    },
+
+    // The fields as the part of an address after #.
+    link() {
+      const said = controls.filter((each) => each.value !== "").map((each) => [each.id, each.value]);
+      return `#${new URLSearchParams(said)}`;
+    },
+
+    // Puts the fields into the address, once they rest: browsers refuse to do it all the time.
+    keep() {
+      unknown = [];
+      clearTimeout(waiting);
+      waiting = setTimeout(() => history.replaceState(null, "", this.link()), 250);
+    },
+
+    // Fills the fields from the address, where it has a question; places on the page have names.
+    restore() {
+      const hash = location.hash.slice(1);
+      if (!hash.includes("=")) {
+        if (waiting) this.keep(); // a place on the page took the question's place
+        return;
+      }
+      unknown = [];
+      const said = new URLSearchParams(hash);
+      for (const each of controls) {
+        const value = said.get(each.id) ?? (each.tagName === "SELECT" ? null : "");
+        said.delete(each.id);
+        if (value === null) continue;
+        const before = each.value;
+        each.value = value;
+        if (each.value === value) continue;
+        each.value = before;
+        unknown.push(`the link's ${each.id} ${value} is not on this page`);
+      }
+      for (const key of said.keys()) unknown.push(`the link's ${key} is not on this page`);
+    },
+  };
+}

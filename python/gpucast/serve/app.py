@@ -1,0 +1,201 @@
+"""The pages, and who may see them.
+
+Whoever may ask has the address that ``gpucast serve`` printed: its first part is a secret, which no
+page of another site knows. A browser that was led here under another name than this machine's own
+(DNS rebinding) is refused. Nothing that is sent names a file of this machine.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from werkzeug.exceptions import (
+    Forbidden,
+    HTTPException,
+    MethodNotAllowed,
+    NotFound,
+    RequestEntityTooLarge,
+)
+from werkzeug.wrappers import Request, Response
+
+from gpucast.errors import GpucastError, InputError, from_os_error
+from gpucast.report.render import loading_page, page
+from gpucast.serve.inbox import Inbox
+from gpucast.serve.process import apart
+from gpucast.serve.work import SETTINGS, Answer, Order, Source, answer
+from gpucast.util import JsonObject
+from gpucast.util.files import LARGEST_INPUT
+from gpucast.util.version import version
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+Work: TypeAlias = Callable[[Order], Answer]
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    # Beside the page's own policy, which says what scripts may run.
+    "Content-Security-Policy": "frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+WRONG_ADDRESS = "This is not the address that gpucast serve printed; it has a secret in it."
+
+
+class _Request(Request):
+    trusted_hosts = ["127.0.0.1", "localhost"]  # noqa: RUF012 (as werkzeug declares it)
+    max_content_length = LARGEST_INPUT
+
+
+@dataclass(frozen=True)
+class State:
+    """What the last files and settings led to."""
+
+    order: Order | None = None
+    answer: Answer | None = None
+    error: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class App:
+    """The application, as WSGI has it; of one reader, who loads one set of files at a time.
+
+    Args:
+        folder: for files that are sent; whoever made it removes it.
+        work: what answers an order; a process of its own by default.
+    """
+
+    def __init__(self, folder: Path, work: Work | None = None) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self._work: Work = work or (lambda order: apart(answer, order))
+        self._inbox = Inbox(folder / "files")
+        self._state = State()
+        self._busy = threading.Lock()
+
+    def load(self, source: Source) -> None:
+        """Answer for these files. Raises GpucastError."""
+        order = Order(source)
+        self._state = State(order, self._work(order))
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = _Request(environ)
+        try:
+            response = self._response(request)
+        except HTTPException as error:
+            response = Response(f"{error.description}\n", error.code, mimetype="text/plain")
+        for name, value in HEADERS.items():
+            response.headers[name] = value
+        return response(environ, start_response)
+
+    def _response(self, request: _Request) -> Response:
+        _ = request.host  # raises where the name is not this machine's own
+        _, token, *rest = request.path.split("/")
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
+            raise Forbidden(WRONG_ADDRESS)
+        if not rest:
+            return _see_other(f"/{self.token}/")
+        if rest == [""] and request.method == "POST":
+            return self._loaded(request)
+        if request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed
+        if rest == [""]:
+            return Response(self._page(self._state), mimetype="text/html")
+        return self._download("/".join(rest))
+
+    def _loaded(self, request: _Request) -> Response:
+        """Read and fit what the form holds; then the page, which a reload does not send again."""
+        if not self._busy.acquire(blocking=False):
+            state = State(self._state.order, error="Another fit is under way; wait for its end.")
+            return Response(self._page(state), 409, mimetype="text/html")
+        try:
+            return self._fitted(request)
+        finally:
+            self._busy.release()
+
+    def _fitted(self, request: _Request) -> Response:
+        order, said, status = self._state.order, self._state.settings, 422
+        try:
+            said = {name: request.form.get(name, "") for name in SETTINGS}
+            sent = [each for each in request.files.getlist("files") if each.filename]
+            if sent:
+                order = None  # those before are gone, even if these are refused
+                order = Order(self._inbox.take(sent), said)
+            elif order is None:
+                raise InputError("choose a file of step times")
+            else:
+                order = Order(order.source, said, _series(request.form.get("series")))
+            self._state = State(order, self._work(order), settings=said)
+            return _see_other("./")
+        except RequestEntityTooLarge:
+            error, status = f"files are larger than {LARGEST_INPUT >> 20} MiB together", 413
+        except OSError as problem:
+            error, status = str(from_os_error(problem)), 500
+        except GpucastError as problem:
+            error = str(problem)
+        self._state = State(order, error=error, settings=said)
+        return Response(self._page(self._state), status, mimetype="text/html")
+
+    def _page(self, state: State) -> str:
+        found = state.answer
+        panel: JsonObject = {
+            "files": list(state.order.source.names) if state.order else [],
+            "error": state.error,
+            "settings": [
+                {"name": name, "meaning": meaning, "value": state.settings.get(name, "")}
+                for name, meaning in SETTINGS.items()
+            ],
+            "most": LARGEST_INPUT,
+            "understood": found.understood if found else [],
+            "warnings": found.warnings if found else [],
+            "series": found.series if found else [],
+            "chosen": found.chosen if found else 0,
+            "downloads": list(self._downloads()) if found else [],
+        }
+        if found is None:
+            return loading_page(panel)
+        return page(found.content, version=version(), panel=panel)
+
+    def _downloads(self) -> dict[str, Callable[[], str]]:
+        """Files that can be saved, by name."""
+        found = self._state.answer
+        if found is None:
+            return {}
+        models = {
+            f"{re.sub('[^0-9A-Za-z]+', '-', label).strip('-') or 'model'}-{at}.json": text
+            for at, (label, text) in enumerate(found.models, start=1)
+        }
+        return {
+            "report.html": lambda: page(found.content, version=version()),
+            **{name: lambda text=text: text for name, text in models.items()},  # type: ignore[misc]
+        }
+
+    def _download(self, name: str) -> Response:
+        made: Any = self._downloads().get(name)
+        if made is None:
+            raise NotFound("There is no such page.")
+        kind = "text/html" if name.endswith(".html") else "application/json"
+        response = Response(made(), mimetype=kind)
+        response.headers.set("Content-Disposition", "attachment", filename=name)
+        return response
+
+
+def _series(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch("[0-9]{1,6}", text) else None
+
+
+def _see_other(where: str) -> Response:
+    # Relative: the name that the browser knows this machine by is its own.
+    response = Response(status=303)
+    response.autocorrect_location_header = False
+    response.headers["Location"] = where
+    return response

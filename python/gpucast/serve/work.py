@@ -1,0 +1,205 @@
+"""From files to all that the report says: read, fit each path of a series, hold it against them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import Options
+from gpucast.data.formats.tables.columns import named
+from gpucast.data.loading import load
+from gpucast.data.records import Step
+from gpucast.data.selection import (
+    StepSelection,
+    case_says_nothing,
+    distinct,
+    host_of,
+    selection_of,
+)
+from gpucast.errors import InputError
+from gpucast.fitting.fit import fit
+from gpucast.model.forecaster import Forecaster
+from gpucast.report.content import MOST_MODELS, content
+from gpucast.traces.records import TRACES
+from gpucast.util import JsonObject
+from gpucast.util.units import parse_timestep
+
+FIRST_PATHS = ("native", "host")
+"""Models are compared with the first of them."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of one folder; ``bundled``: a name may also be that of a bundled dataset."""
+
+    folder: str
+    names: tuple[str, ...]
+    bundled: bool = False
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be answered.
+
+    Attributes:
+        source: the files.
+        said: what they do not say, as text, by the names of ``SETTINGS``.
+        series: which of several series, as ``Answer.series`` numbers them; None: the one with the
+            most steps.
+    """
+
+    source: Source
+    said: Mapping[str, str] = field(default_factory=dict)
+    series: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a page shows.
+
+    Attributes:
+        content: of the report.
+        understood: a line for each file that had to be imported, and more.
+        warnings: a line for each path that could not be fitted.
+        series: what tells the series of these files apart; ``chosen``: the one that is answered.
+        models: names and contents of model files.
+    """
+
+    content: JsonObject
+    understood: list[str]
+    warnings: list[str]
+    series: list[str]
+    chosen: int
+    models: list[tuple[str, str]]
+
+
+SETTINGS = {
+    "columns": "columns of a table: n=atoms,gpus=cards,seconds=run:ms",
+    "timestep": "simulated time of a step, such as 2fs",
+    "program": "what ran",
+    "unit": "what n counts",
+    "gpus": "GPUs of a log that does not say them",
+    "n": "size of a log that does not say it",
+}
+"""What files may leave unsaid, named as the options of ``gpucast import``."""
+
+
+def answer(order: Order) -> Answer:
+    """Read the files, fit, and say what follows. The process's folder becomes that of the files.
+
+    Raises:
+        InputError: names file, line and field, as the commands do.
+    """
+    os.chdir(order.source.folder)
+    names = order.source.names
+    data = load(
+        # A path is never taken for the name of a bundled dataset.
+        *(names if order.source.bundled else map(Path, names)),
+        options=_options(order.said),
+        others=(TRACES,),
+    )
+    found = series_of(data.steps)
+    if not found:
+        raise InputError("there are no steps to fit", file=data.name)
+    chosen = order.series
+    if chosen is None or chosen >= len(found):
+        chosen = max(range(len(found)), key=lambda at: len(found[at].steps))
+    models, failed = _fitted(data, found[chosen])
+    said = content(models, data)
+    return Answer(
+        content=said,
+        understood=list(data.understood),
+        warnings=failed,
+        series=_labels(found),
+        chosen=chosen,
+        models=[
+            (each["label"], model.to_json())
+            for each, model in zip(said["models"], models, strict=True)
+        ],
+    )
+
+
+def _options(said: Mapping[str, str]) -> Options:
+    given = {name: text.strip() for name, text in said.items() if text.strip()}
+    return Options(
+        columns=named(given.get("columns")),
+        timestep=parse_timestep(given["timestep"], "--timestep") if "timestep" in given else None,
+        program=given.get("program"),
+        unit=given.get("unit"),
+        gpus=_whole(given["gpus"]) if "gpus" in given else None,
+        size=_number(given["n"]) if "n" in given else None,
+    )
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no whole number", field="--gpus") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no number", field="-n") from None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Steps that differ in n, GPU count and path alone, and what they agree in."""
+
+    selection: StepSelection
+    steps: list[Step]
+
+
+def _labels(series: Iterable[Series]) -> list[str]:
+    """What tells series apart: their machines only where there are several."""
+    of = [each.selection for each in series]
+    several = len({each.machine for each in of}) > 1
+    return [", ".join(filter(None, (each.label, each.machine if several else None))) for each in of]
+
+
+def series_of(steps: Iterable[Step]) -> list[Series]:
+    """What can be answered together: steps of one program, case, kernel, ... on one host."""
+    alike: dict[StepSelection, list[Step]] = {}
+    for step in steps:
+        of = selection_of(step)
+        alike.setdefault(replace(of, path=None, case=None, machine=host_of(of.machine)), []).append(
+            step
+        )
+    found = []
+    for selection, own in alike.items():
+        if len(distinct(own, "case")) < 2 or case_says_nothing(own):
+            found.append(Series(selection, own))
+            continue
+        for case in distinct(own, "case"):
+            of_case = [step for step in own if step.case in (None, case)]
+            found.append(Series(replace(selection, case=str(case)), of_case))
+    return found
+
+
+def _fitted(data: Dataset, series: Series) -> tuple[list[Forecaster], list[str]]:
+    """A model for each path, and what is wrong with paths that cannot be fitted."""
+    models: list[Forecaster] = []
+    failed: list[InputError] = []
+    paths = sorted(
+        map(str, distinct(series.steps, "path")),
+        key=lambda path: FIRST_PATHS.index(path) if path in FIRST_PATHS else len(FIRST_PATHS),
+    )
+    for path in paths[:MOST_MODELS]:
+        own = [step for step in series.steps if step.path == path]
+        machine = next(iter(distinct(own, "machine")), None)
+        wanted = replace(
+            series.selection, path=path, machine=None if machine is None else str(machine)
+        )
+        try:
+            models.append(fit(data, wanted))
+        except InputError as error:
+            failed.append(error)
+    if not models:
+        raise failed[0]
+    return models, [str(each) for each in failed]
