@@ -306,10 +306,13 @@ def gpucast_options() -> dict[str, set[str]]:
 
     from gpucast.cli.app import COMMANDS, build
 
-    found: dict[str, set[str]] = {"": {"--help", "--version"}}
+    def spelled(command: Any) -> set[str]:
+        return {word for each in command.params for word in each.opts + each.secondary_opts}
+
+    found = {"": {"--help"} | spelled(typer.main.get_command(build(None)))}
 
     def add(name: str, command: Any) -> None:
-        found[name] = {word for each in command.params for word in each.opts + each.secondary_opts}
+        found[name] = spelled(command)
         for sub, inner in getattr(command, "commands", {}).items():
             add(f"{name} {sub}", inner)
 
