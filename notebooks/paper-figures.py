@@ -22,18 +22,17 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.cli import findings_text
-from gpucast.data.selection import StepSelection
-from gpucast.paper import findings
-from gpucast.plots import steps as figures
+from gpucast.paper.findings import findings
+from gpucast.paper.findings_text import table as findings_table
 from gpucast.plots.step_series import series_of
+from gpucast.plots.steps import gflops, shares, step_times
 from gpucast.util.units import duration
 
 OURS = "Reconstructed from public figures: ours, not the paper's."
 FITTED = "Points: measured. Lines: the paper's form, fitted."
 then = {path: gc.load_model(f"reconstructed-2015-{path}") for path in ("native", "remote")}
 data = gc.load("h200-x4")
-group = StepSelection(schedule="star-serial", kernel="claret", memory="pageable")
+group = gc.StepSelection(schedule="star-serial", kernel="claret", memory="pageable")
 now = {path: gc.fit(data, group, path=path, model="paper") for path in ("native", "remote")}
 assert all("ours" in model.warnings[0] for model in then.values())
 panels_then = series_of(None, list(then.values()))
@@ -48,11 +47,11 @@ panels_now = [each for each in series_of(data, list(now.values()), group) if eac
 # %%
 eight, four = np.arange(1.0, 9.0), np.arange(1.0, 5.0)
 sizes = [1000, 10_000, 100_000]
-display(figures.gflops(panels_then, sizes, "Eight GTX 780: Gflops", OURS))
+display(gflops(panels_then, sizes, "Eight GTX 780: Gflops", OURS))
 
 # %%
 measured_sizes = [1000, 8000, 110_592]
-display(figures.gflops(panels_now, measured_sizes, "Four H200: Gflops", FITTED))
+display(gflops(panels_now, measured_sizes, "Four H200: Gflops", FITTED))
 
 
 # %%
@@ -86,10 +85,10 @@ Markdown(
 # The paper shows DS-CUDA, measured and by its model.
 
 # %%
-figures.step_times(panels_then, [1, 2, 4, 8], "Eight GTX 780: step time", OURS)
+step_times(panels_then, [1, 2, 4, 8], "Eight GTX 780: step time", OURS)
 
 # %%
-figures.step_times(panels_now, [1, 2, 4], "Four H200: step time", FITTED)
+step_times(panels_now, [1, 2, 4], "Four H200: step time", FITTED)
 
 
 # %% [markdown]
@@ -127,12 +126,12 @@ Markdown(
 
 # %%
 for size in (1000, 100_000):
-    display(figures.shares(panels_then, [size], f"Eight GTX 780, n = {size:,}", OURS))
+    display(shares(panels_then, [size], f"Eight GTX 780, n = {size:,}", OURS))
 
 # %%
 for size in (1000, 110_592):
     display(
-        figures.shares(
+        shares(
             panels_now, [size], f"Four H200, n = {size:,}", "Timed phases beside the paper's form."
         )
     )
@@ -144,16 +143,16 @@ def share(model: gc.Model, gpus: np.ndarray) -> np.ndarray:
     return found.t_com / found.seconds
 
 
-shares = {
+com_shares = {
     "GTX 780, native boxes (ours)": share(then["native"], eight),
     "GTX 780, DS-CUDA (ours)": share(then["remote"], eight),
     "H200, native": share(now["native"], four),
     "H200, remote": share(now["remote"], four),
 }
-assert all((np.diff(each) > 0).all() for each in shares.values())
+assert all((np.diff(each) > 0).all() for each in com_shares.values())
 Markdown(
     "**The share of T_com grows with N at n = 1000 on all of them**: "
-    + "; ".join(f"{name} {each[0]:.0%} to {each[-1]:.0%}" for name, each in shares.items())
+    + "; ".join(f"{name} {each[0]:.0%} to {each[-1]:.0%}" for name, each in com_shares.items())
     + "."
 )
 
@@ -190,9 +189,9 @@ Markdown(
 # measured. Of the other schedules and the faster kernel not all are:
 
 # %%
-found = findings.findings(data)
+found = findings(data)
 assert all("true" in each.verdict for each in found)
-display(pd.DataFrame(findings_text.rows(found), columns=findings_text.HEADERS).style.hide())
+display(findings_table(found).style.hide())
 
 # %% [markdown]
 # ## Caveats

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gpucast.model.files import load_model as load_model
     from gpucast.model.fitted import Model as Model
     from gpucast.model.forecaster import Forecaster as Forecaster
+    from gpucast.model.formula import step_times as step_times
     from gpucast.model.scaling import ScalingModel as ScalingModel
     from gpucast.planning.plan import Plan as Plan
     from gpucast.planning.plan import plan as plan
@@ -51,6 +52,7 @@ _HOME = {
     "load_model": "model.files",
     "plan": "planning.plan",
     "read": "data.loading",
+    "step_times": "model.formula",
     "validate": "forecast.validation",
     "what_if": "forecast.what_if",
 }

@@ -7,7 +7,7 @@ namespace gpucast::support {
 CommandLine::CommandLine(const std::string& program, const std::string& description,
                          const std::string& version)
     : app_(description, program) {
-  app_.set_version_flag("--version", version);
+  app_.set_version_flag("--version", program + " " + version);
   app_.require_subcommand(0, 1);
 }
 

@@ -85,7 +85,7 @@ TEST(CommandLine, WritesHelpAndVersionAndRunsNothing) {
   EXPECT_EQ(help.status, 0);
   EXPECT_NE(help.out.find("--pitch FLOAT=0.5"), std::string::npos) << help.out;
   EXPECT_NE(help.out.find("--count INT=3"), std::string::npos) << help.out;
-  EXPECT_EQ(run({"--version"}).out, "1.2.3\n");
+  EXPECT_EQ(run({"--version"}).out, "program 1.2.3\n");
   const Ended nothing = run({});
   EXPECT_EQ(nothing.status, 0);
   EXPECT_EQ(nothing.out, run({"--help"}).out);
@@ -100,6 +100,29 @@ TEST(CommandLine, RefusesInOneLineWhatDoesNotFit) {
        {std::vector<std::string>{"other"}, {"echo", "a", "b", "c"}, {"echo", "a", "-n", "x"}}) {
     const std::string said = refusal(words);
     EXPECT_TRUE(said.ends_with("; see --help")) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  }
+}
+
+TEST(CommandLine, TakesTimesWithAUnitOrInSeconds) {
+  const auto budget = [](const std::string& given) {
+    CommandLine line("program", "A program.", "1.2.3");
+    double seconds = 60;
+    line.options().add_seconds("--budget", seconds, "for all of it");
+    std::ostringstream out;
+    line.parse({"program", "--budget", given}, out);
+    return seconds;
+  };
+  EXPECT_EQ(budget("20"), 20);
+  EXPECT_EQ(budget("0.25"), 0.25);
+  EXPECT_EQ(budget("1e-9"), 1e-9);
+  EXPECT_EQ(budget("20s"), 20);
+  EXPECT_EQ(budget("1.5m"), 90);
+  EXPECT_EQ(budget("1h"), 3600);
+  EXPECT_EQ(budget("2d"), 172800);
+  for (const std::string wrong : {"5x", "4 days", "M", "", "inf"}) {
+    const std::string said = refused<InputError>([&] { budget(wrong); });
+    EXPECT_TRUE(said.starts_with("--budget: ")) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   }
 }

@@ -57,7 +57,7 @@ def test_import_states_no_schedule_and_no_kernel_that_nobody_stated(
 
 def test_sizes_are_shown_as_people_write_them(run: Run, data: Path) -> None:
     out = run("data", "show", data)[1]
-    assert "  1.5e9     1 " in out
+    assert "1.5e9     1 " in out
     assert "warp" in out
     assert "None" not in out
 

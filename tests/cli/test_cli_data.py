@@ -12,7 +12,7 @@ import pytest
 
 import gpucast
 from command_line import Run
-from gpucast.cli import app, main
+from gpucast.cli import app, data_shown, main
 from gpucast.data.loading import load
 from gpucast.util import tables, units
 
@@ -54,14 +54,46 @@ def test_show_tells_source_and_caveats(run: Run) -> None:
     assert status == 0
     assert "source:  " in out
     assert "caveat:  The source labels its figures nsec" in out
-    assert "one row a series" in out
+    assert "--series: a row a series; --all: every record" in out
 
 
 def test_show_prints_every_record_if_asked(run: Run) -> None:
-    _, summarised, _ = run("data", "show", "p2p-copy")
     _, whole, _ = run("data", "show", "p2p-copy", "--all")
-    assert summarised.count("\n") < 40
     assert whole.count("gpu0>gpu1") == 124
+
+
+@pytest.mark.parametrize("name", ["h200-x4", "h200-shm", "h200-traces", "dscuda", "gromacs-lumi"])
+def test_show_fits_a_screen(run: Run, name: str) -> None:
+    _, out, _ = run("data", "show", name)
+    rows = [line for line in out.splitlines() if " us" in line or " ms" in line or " ns" in line]
+    assert len(rows) <= data_shown.SCREEN
+    # Rows, headers of seven kinds at most, and what is known of up to three kinds of machine.
+    assert out.count("\n") <= data_shown.SCREEN + 35
+
+
+def test_show_sums_up_what_a_screen_cannot_hold(run: Run) -> None:
+    data = load("h200-x4")
+    _, out, _ = run("data", "show", "h200-x4")
+    assert "\nstep: 3520 records in 20 series\nall: graph no-graph, boundary open\n" in out
+    assert out.count("star-serial  claret") == 6  # three paths with two kinds of memory
+    brief = {tuple(line.split()[:2]): line for line in out.partition("in short:")[2].splitlines()}
+    native = [each for each in data.transfers if each.path == "native"]
+    row = brief["transfer", "native"]
+    assert "h2d, d2h, peer, staged, local" in row
+    assert f"  {len(native)}  " in row
+    assert f"  {sum(len(each.seconds) for each in native)}  " in row
+    assert "1 B - 1 GiB" in row
+
+
+def test_show_prints_a_row_a_series_if_asked(run: Run) -> None:
+    _, out, _ = run("data", "show", "h200-x4", "--series")
+    copies = {
+        (each.path, each.route, each.memory, each.engine, each.from_, each.to, each.method,
+         tuple(other.from_ + other.to for other in each.concurrent))
+        for each in load("h200-x4").transfers
+    }  # fmt: skip
+    table = out.partition("\ntransfer: ")[2].partition("\n\n")[0]
+    assert len(table.splitlines()) == 3 + len(copies)
 
 
 def test_show_as_json_holds_the_records(run: Run) -> None:

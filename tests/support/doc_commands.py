@@ -12,6 +12,7 @@ A comment on the line before a block says more; readers do not see it:
 
 - ``<!-- needs: WHAT -->``: the commands cannot run here. Their words and options are looked up.
 - ``<!-- file: NAME -->``: the block is the content of a file.
+- ``<!-- status: N -->``: the commands end with this exit status, 0 where nothing is said.
 - ``<!-- before: COMMAND -->``: runs first; ``$REPOSITORY`` is this repository's folder.
 
 ``python tests/support/doc_commands.py PAGE...`` runs pages and writes what their commands print
@@ -50,7 +51,7 @@ REMARKS = ("gpucast: warning:", "gpucast: note:")
 TOLERANCE = 0.02
 TIMEOUT = 600  # seconds after which a command counts as hung
 
-_MARKER = re.compile(r"<!--\s*(needs|file|before):\s*(.+?)\s*-->")
+_MARKER = re.compile(r"<!--\s*(needs|file|before|status):\s*(.+?)\s*-->")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _PROMPT = re.compile(r"^(?:[\w-]+\$ {1,2}|\$ )")
 
@@ -74,6 +75,7 @@ class Block:
     needs: frozenset[str]
     before: list[str]
     name: str = ""
+    status: int = 0
     commands: list[Command] = field(default_factory=list)
 
 
@@ -109,12 +111,13 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[Block]:
 
 
 def _block(token: Token, markers: list[tuple[str, str]]) -> Block | None:
-    values: dict[str, list[str]] = {"needs": [], "file": [], "before": []}
+    values: dict[str, list[str]] = {"needs": [], "file": [], "before": [], "status": []}
     for key, value in markers:
         values[key].append(value)
     needs = frozenset(each for value in values["needs"] for each in re.split(r",\s*", value))
     first = (token.map or [0])[0] + (2 if token.type == "fence" else 1)
     block = Block("", token.content, first, needs, values["before"])
+    block.status = int(values["status"][0]) if values["status"] else 0
     language = token.info.strip()
     if values["file"]:
         block.kind, block.name = "file", values["file"][0]
@@ -153,11 +156,11 @@ def _commands(lines: list[str], first: int) -> list[Command]:
 # ------------------------------------------------------------------ running ----
 
 
-def run(command: str, folder: Path) -> list[str]:
+def run(command: str, folder: Path, status: int = 0) -> list[str]:
     """What a command prints, by lines.
 
     Raises:
-        AssertionError: it failed; with all it printed.
+        AssertionError: it has another exit status; with all it printed.
     """
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -169,7 +172,7 @@ def run(command: str, folder: Path) -> list[str]:
         cwd=folder, env=environment, timeout=TIMEOUT, check=False,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    assert done.returncode == 0, f"{command}\nexit status {done.returncode}\n{done.stdout}"
+    assert done.returncode == status, f"{command}\nexit status {done.returncode}\n{done.stdout}"
     return [line.rstrip() for line in done.stdout.splitlines()]
 
 
@@ -201,7 +204,7 @@ def _run_block(
         exec(compile(block.text, f"{page}:{block.line}", "exec"), names)
     elif block.kind == "pycon":
         _run_examples(block, page, names)
-    printed = [(command, run(command.text, folder)) for command in block.commands]
+    printed = [(command, run(command.text, folder, block.status)) for command in block.commands]
     return [(command, lines) for command, lines in printed if not alike(command.shown, lines)]
 
 
@@ -306,10 +309,13 @@ def gpucast_options() -> dict[str, set[str]]:
 
     from gpucast.cli.app import COMMANDS, build
 
-    found: dict[str, set[str]] = {"": {"--help", "--version"}}
+    def spelled(command: Any) -> set[str]:
+        return {word for each in command.params for word in each.opts + each.secondary_opts}
+
+    found = {"": {"--help"} | spelled(typer.main.get_command(build(None)))}
 
     def add(name: str, command: Any) -> None:
-        found[name] = {word for each in command.params for word in each.opts + each.secondary_opts}
+        found[name] = spelled(command)
         for sub, inner in getattr(command, "commands", {}).items():
             add(f"{name} {sub}", inner)
 

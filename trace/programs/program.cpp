@@ -38,7 +38,7 @@ struct Options {
   records::OutputOptions output;
 
   void declare(support::Options command, const About& about) {
-    command.add("--n", n, "list of sizes, in " + about.unit).show_default();
+    command.add("-n,--n", n, "list of sizes, in " + about.unit).show_default();
     if (about.most_gpus > 1) command.add("--gpus", gpus, "list of numbers of GPUs").show_default();
     if (!about.settings.empty()) {
       command.add("--case", settings, "list of settings").show_default();
@@ -50,13 +50,14 @@ struct Options {
              "median)")
         .show_default()
         .excludes(exactly);
-    command.add("--max-time", max_seconds, "seconds of timed steps a cell at most")
+    command.add_seconds("--max-time", max_seconds, "seconds of timed steps a cell at most")
         .show_default()
         .excludes(exactly);
     command
-        .add("--warm-up", warm_up,
-             "seconds of steps before those that count, and up to five times as long until a GPU's "
-             "clock has settled")
+        .add_seconds(
+            "--warm-up", warm_up,
+            "seconds of steps before those that count, and up to five times as long until a GPU's "
+            "clock has settled")
         .show_default();
     output.declare(command);
   }

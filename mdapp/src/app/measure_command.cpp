@@ -31,13 +31,13 @@ class StoppingOptions {
              "width over the median)")
         .show_default()
         .excludes(steps);
-    command.add("--max-time", max_seconds_, "seconds of timed steps a cell at most")
+    command.add_seconds("--max-time", max_seconds_, "seconds of timed steps a cell at most")
         .show_default()
         .excludes(steps);
     command
-        .add("--warm-up", warm_up_,
-             "seconds of steps before those that count; where a GPU has not worked yet, up "
-             "to 25 times as long, until its clock has settled")
+        .add_seconds("--warm-up", warm_up_,
+                     "seconds of steps before those that count; where a GPU has not worked yet, up "
+                     "to 25 times as long, until its clock has settled")
         .show_default();
     command.flag("--energy", energy_, "record how far the total energy drifts");
   }

@@ -10,7 +10,7 @@ namespace gpucast::mdapp {
 using support::InputError;
 
 void StartOptions::declare(support::Options command) {
-  const support::Option n = command.add("--n", n_, "particles of a lattice");
+  const support::Option n = command.add("-n,--n", n_, "particles of a lattice");
   command.add("--start", start_, "start configuration, extended XYZ").excludes(n);
 }
 

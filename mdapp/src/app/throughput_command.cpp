@@ -101,12 +101,12 @@ class Throughput : public Command {
   support::Options declare(support::CommandLine& line) override {
     support::Options command =
         line.command("throughput", "pairs a second of the kernels, side by side in one run");
-    command.add("--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)").show_default();
+    command.add("-n,--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)").show_default();
     command.add("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once").show_default();
     engine_.declare(command);
-    command.add("--seconds", timing_.seconds, "of repetitions for each figure, at least")
+    command.add_seconds("--seconds", timing_.seconds, "of repetitions for each figure, at least")
         .show_default();
-    command.add("--warm-up", timing_.warm_up, "seconds before the first").show_default();
+    command.add_seconds("--warm-up", timing_.warm_up, "seconds before the first").show_default();
     command.flag("--json", json_, "one JSON object on stdout");
     return command;
   }

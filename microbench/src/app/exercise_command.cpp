@@ -25,7 +25,7 @@ class Exercise : public Command {
     command.add("devices", devices_, "one, or two").required().expects(1, 2);
     engine_.declare(command);
     command.add("--bytes", bytes_, "of a copy").show_default();
-    command.add("--seconds", seconds_, "to stop after (0: Ctrl-C)").show_default();
+    command.add_seconds("--seconds", seconds_, "to stop after (0: Ctrl-C)").show_default();
     return command;
   }
 

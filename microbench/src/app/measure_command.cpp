@@ -39,8 +39,8 @@ class Measure : public Command {
     command.add("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
         .show_default();
     command
-        .add("--budget", budget_,
-             "seconds for all of it; what does not fit is skipped (0: without end)")
+        .add_seconds("--budget", budget_,
+                     "seconds for all of it; what does not fit is skipped (0: without end)")
         .show_default();
     command
         .add("--fresh", fresh_,

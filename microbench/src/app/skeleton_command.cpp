@@ -42,8 +42,9 @@ class SkeletonOfTrace : public Command {
              "steps until the 95 % interval of their median is so narrow (half its width over the "
              "median)")
         .show_default();
-    command.add("--max-time", max_seconds_, "seconds of steps a file at most").show_default();
-    command.add("--warm-up", warm_up_, "seconds before the first file's").show_default();
+    command.add_seconds("--max-time", max_seconds_, "seconds of steps a file at most")
+        .show_default();
+    command.add_seconds("--warm-up", warm_up_, "seconds before the first file's").show_default();
     output_.declare(command);
     return command;
   }

@@ -60,6 +60,9 @@ _UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 
 HELP = ("-h", "--help")
 
+COMPLETE = "_GPUCAST_COMPLETE"
+"""Set by the scripts of --install-completion: the shell, and what it wants."""
+
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 TERMINATED = 143
@@ -70,6 +73,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; errors become one line on stderr and an exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _allow_any_text()
+    if COMPLETE in os.environ:
+        # Bash names the line in the first, the others in the second.
+        complete(os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", ""))
     try:
         status = _invoke(given or ["--help"])
         sys.stdout.flush()  # here, so that a broken pipe is met here
@@ -109,7 +115,6 @@ def build(requested: str | None) -> typer.Typer:
     app = typer.Typer(
         name="gpucast",
         help="How many GPUs should n particles get, and native or remote ones?",
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
@@ -125,9 +130,18 @@ def build(requested: str | None) -> typer.Typer:
     return app
 
 
+def complete(line: str) -> None:
+    """Print what may follow on an unfinished command line, as the shell's script asks for it."""
+    _, *words = line.split() or [""]
+    typer.main.get_command(build(_requested(words)))(prog_name="gpucast")
+
+
+def _requested(arguments: Sequence[str]) -> str | None:
+    return next((word for word in arguments if not word.startswith("-")), None)
+
+
 def _invoke(arguments: list[str]) -> int:
-    requested = next((word for word in arguments if not word.startswith("-")), None)
-    command = typer.main.get_command(build(requested))
+    command = typer.main.get_command(build(_requested(arguments)))
     # Not command.main(): it has its own ideas of what a broken pipe or Ctrl-C means.
     try:
         # Sub-commands take it from the program.

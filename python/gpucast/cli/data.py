@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from gpucast.cli import contention, documents, options, output
+from gpucast.cli import contention, data_shown, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
 from gpucast.cli.loading import load
 from gpucast.data import jsonl, summary
@@ -16,29 +14,16 @@ from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
 from gpucast.data.formats.csv_transfers import expressible
-from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
 from gpucast.data.selection import ANY, StepSelection
-from gpucast.data.vocabulary import Transport
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model, own
 from gpucast.util import JsonObject, files
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration, number
 
 app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
 app.command("compare")(documents.command)
-
-LONGEST_TABLE = 40
-"""Rows; a longer table of a kind is shown as one row a series."""
-
-REACHED: dict[Transport, str] = {
-    "tls": "over TLS",
-    "plain": "in the clear (--plain)",
-    "shm": "through shared memory",
-}
-"""How remote GPUs are, of a machine."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or a file.")]
 
@@ -72,8 +57,11 @@ def show(
     names: Annotated[
         list[str], typer.Argument(metavar="NAME...", help="Bundled datasets or files.")
     ],
+    series: Annotated[
+        bool, typer.Option("--series", help="Print a row a series, however many.")
+    ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Print every record, however many.")
+        bool, typer.Option("--all", help="Print every record and note, however many.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -93,13 +81,14 @@ def show(
         return
     print(f"{data.name}: {data.title()}" if data.title() else data.name)
     print(f"sha256 {data.digest}")
-    for machine in data.machines.values():
-        _print_machine(machine)
-    for kind, attribute in summary.KINDS.items():
-        records: Sequence[Measurement] = getattr(data, attribute)
-        if records:
-            _print_records(kind, records, everything)
-    _print_notes(data)
+    data_shown.print_machines(data)
+    if everything:
+        data_shown.print_records(data)
+    elif series:
+        data_shown.print_series(data)
+    else:
+        data_shown.print_screen(data)
+    data_shown.print_notes(data, everything)
 
 
 @app.command()
@@ -187,16 +176,9 @@ def _overview_row(name: str, data: Dataset) -> tuple[object, ...]:
         ", ".join(data.paths()) or None,
         sum(each["records"] for each in counted.values()),
         sum(each["samples"] for each in counted.values()),
-        _range(about["n"]),
-        _range(about["gpus"]),
+        data_shown.span(about["n"]),
+        data_shown.span(about["gpus"]),
     )
-
-
-def _range(limits: Sequence[float] | None) -> str | None:
-    if limits is None:
-        return None
-    least, largest = map(number, limits)
-    return least if least == largest else f"{least}-{largest}"
 
 
 def _shown(data: Dataset) -> JsonObject:
@@ -208,98 +190,3 @@ def _shown(data: Dataset) -> JsonObject:
         "records": [jsonl.to_object(record) for record in data.records],
         "warnings": data.warnings,
     }
-
-
-def _print_machine(machine: Machine) -> None:
-    print(f"\nmachine {machine.id}")
-    gpus = []
-    for gpu in machine.gpus or []:
-        counts = {"cores": gpu.cores, "multiprocessors": gpu.sms}
-        gpus.append(", ".join([gpu.name, *(f"{n} {what}" for what, n in counts.items() if n)]))
-    facts = {
-        "host": machine.host,
-        "cpu": machine.cpu,
-        "gpus": "; ".join(dict.fromkeys(gpus)) + (f" (x{len(gpus)})" if len(gpus) > 1 else ""),
-        "driver": machine.driver,
-        "runtime": machine.runtime,
-        "reached": machine.transport and REACHED[machine.transport],
-        "tool": machine.tool and " ".join(filter(None, (machine.tool.name, machine.tool.version))),
-        "started": machine.started,
-        "source": machine.source,
-    }
-    for name, value in facts.items():
-        if value:
-            print(f"  {name + ':':9}{value}")
-    for caveat in machine.caveats or []:
-        print(f"  caveat:  {caveat}")
-
-
-def _print_records(kind: str, records: Sequence[Measurement], everything: bool) -> None:
-    print(f"\n{kind}: {len(records)} records")
-    if len(records) <= LONGEST_TABLE or everything:
-        rows = [_record_row(record) for record in records]
-        _print_columns(rows)
-        return
-    _print_columns([_group_row(group, kind) for group in summary.groups(records)])
-    print("(one row a series; --all prints every record)")
-
-
-def _print_columns(rows: Sequence[dict[str, object]]) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    # A column that says nothing anywhere only makes the others narrow.
-    names = [name for name in names if any(row.get(name) not in (None, "-") for row in rows)]
-    right = {"samples", "median", "records", "rate"}.union(*summary.SIZES.values()) - {"phase"}
-    print_table(
-        names,
-        [[row.get(name) for name in names] for row in rows],
-        "".join("r" if name in right else "l" for name in names),
-    )
-
-
-def _record_row(record: Measurement) -> dict[str, object]:
-    median = statistics.median(record.seconds)
-    remarks = ["cold"] if record.cold else []
-    if record.uncertainty:
-        remarks.append(f"rounded +-{100 * record.uncertainty:.2g} %")
-    if isinstance(record, Step) and record.at_once is not None:
-        remarks.append(f"{record.at_once:.3g} at once")
-    return {
-        **summary.series(record),
-        **{column: _shown_size(record, name) for column, name in _sizes(record).items()},
-        "samples": len(record.seconds),
-        "median": duration(median),
-        "rate": f"{record.bytes / median / 1e9:.4g} GB/s" if isinstance(record, Transfer) else None,
-        "remark": ", ".join(remarks) or None,
-    }
-
-
-def _sizes(record: Measurement) -> dict[str, str]:
-    return summary.SIZES[record.kind]
-
-
-def _shown_size(record: Measurement, name: str) -> object:
-    if name == "gpus" and isinstance(record, Step | Skeleton):
-        return summary.gpus_of(record)
-    value = getattr(record, name)
-    return number(value) if name == "n" else value
-
-
-def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
-    size = "n" if kind == "shared_step" else next(iter(summary.SIZES[kind]))
-    return {
-        **group.series,
-        size: _range(group.sizes),
-        "gpus": ",".join(group.gpus) or None,
-        "records": group.records,
-        "samples": group.samples,
-        "median": f"{duration(group.fastest)} - {duration(group.slowest)}",
-    }
-
-
-def _print_notes(data: Dataset) -> None:
-    notes = [note for note in data.notes if "title" not in (note.about or {})]
-    if notes:
-        print(f"\nnotes: {len(notes)}")
-    for note in notes:
-        where = "".join(f"{part}: " for part in (note.machine, note.path) if part)
-        print(f"  {where}{' '.join(note.text.split())}")

@@ -269,8 +269,8 @@ def findings(
 
     Of each on these data, with the number.
     """
-    from gpucast.cli import findings_text
     from gpucast.paper import findings as paper
+    from gpucast.paper import findings_text
 
     data, models = step_figures.read(inputs)
     if data is None:
@@ -304,8 +304,8 @@ def paper(
     json: options.Json = False,
 ) -> None:
     """All figures of paper and documents; findings."""
-    from gpucast.cli import findings_text
     from gpucast.paper import findings as found_by_paper
+    from gpucast.paper import findings_text
     from gpucast.plots.transfers import dearer
 
     if figure_files.is_file(output):

@@ -104,7 +104,12 @@ Interval = Annotated[
         "or on another machine of the kind (docs/how-to/intervals.md)."
     ),
 ]
-Explain = Annotated[bool, typer.Option("--explain", help="Say every warning, in full.")]
+Explain = Annotated[
+    bool,
+    typer.Option(
+        "--explain", help="Say every warning, in full; what to do: docs/how-to/troubleshooting.md."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output.")]
 Output = Annotated[Path, typer.Option("-o", "--output", help="Where to write.")]

@@ -79,7 +79,13 @@ def groups(records: Sequence[Measurement]) -> list[Group]:
     gathered: dict[tuple[tuple[str, str], ...], list[Measurement]] = {}
     for record in records:
         gathered.setdefault(tuple(series(record).items()), []).append(record)
-    return [_group(dict(key), members) for key, members in gathered.items()]
+    return [group(dict(key), members) for key, members in gathered.items()]
+
+
+def told_apart(records: Sequence[Measurement]) -> list[str]:
+    """What the records of a kind are of, in a word each: schedules, routes, ways to launch, ..."""
+    make = _WORDS_FOR[records[0].kind]
+    return list(dict.fromkeys(word for record in records for word in make(record)))
 
 
 def series(record: Measurement) -> dict[str, str]:
@@ -122,6 +128,15 @@ _MADE: dict[str, Callable[[Any], str]] = {
 }
 """Columns that no field holds as it is shown."""
 
+_WORDS_FOR: dict[str, Callable[[Any], Sequence[str]]] = {
+    "step": lambda step: [each for each in (step.schedule or step.program, step.kernel) if each],
+    "transfer": lambda transfer: [transfer.route],
+    "launch": lambda launch: [launch.method],
+    "overlap": lambda overlap: overlap.parts,
+    "skeleton": lambda skeleton: [skeleton.schedule],
+    "host_memory": lambda memory: [memory.memory],
+}
+
 SIZES: dict[str, dict[str, str]] = {
     "step": {"n": "n", "gpus": "gpus"},
     "transfer": {"bytes": "bytes"},
@@ -134,7 +149,8 @@ SIZES: dict[str, dict[str, str]] = {
 memory."""
 
 
-def _group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
+def group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
+    """Records that agree in what is named, as one group."""
     medians = [statistics.median(record.seconds) for record in members]
     size = next(iter(SIZES[members[0].kind].values()))
     sizes = [

@@ -96,9 +96,7 @@ class Forecasts:
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables show: all up to the spread; whole numbers as such, n where all of it is."""
         shown = {each.name: getattr(self, each.name) for each in fields(self)[:_SHOWN]}
-        whole = bool(np.all((self.n == np.floor(self.n)) & (self.n < EXACT)))
-        n = self.n.astype(np.int64) if whole else self.n
-        return {**shown, "n": n, "gpus": self.gpus.astype(np.int64)}
+        return {**shown, "n": whole_numbers(self.n), "gpus": self.gpus.astype(np.int64)}
 
 
 _SHOWN = [each.name for each in fields(Forecasts)].index("spread")
@@ -495,6 +493,12 @@ def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
     sizes = np.array(as_list(n))
     counts = np.array(as_list(gpus))
     return np.repeat(sizes, counts.size), np.tile(counts, sizes.size)
+
+
+def whole_numbers(n: Array) -> NDArray[np.generic]:
+    """Sizes as tables show them: as integers where all of them are."""
+    whole = bool(np.all((n == np.floor(n)) & (n < EXACT)))
+    return n.astype(np.int64) if whole else n
 
 
 def grain_of(*sizes: float) -> float:

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -57,6 +58,13 @@ class Options {
   // A size in bytes: a number, with a unit or without (10GB, 512MiB).
   Option add_bytes(const std::string& names, std::uint64_t& value, const std::string& description) {
     return command_->add_option(names, value, description)->transform(CLI::AsSizeValue(false));
+  }
+  // A time in seconds: a number, with a unit or without (90, 90s, 5m, 1h, 2d), as gpucast has it.
+  Option add_seconds(const std::string& names, double& value, const std::string& description) {
+    static const std::map<std::string, double> units{
+        {"s", 1.0}, {"m", 60.0}, {"h", 3600.0}, {"d", 86400.0}};
+    return command_->add_option(names, value, description)
+        ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"));
   }
   // True where it is given; takes no value.
   Option flag(const std::string& names, bool& value, const std::string& description) {

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pandas
+
     from gpucast.data.dataset import Dataset
     from gpucast.paper.findings import Finding
 
@@ -17,6 +19,13 @@ FILES = ("findings.md", "findings.json")
 def rows(found: Sequence[Finding]) -> list[list[str]]:
     """A row a finding: verdict, deciding number (least and greatest of all groups), what it is."""
     return [[each.brief, each.verdict, _number(each), each.reason or each.number] for each in found]
+
+
+def table(found: Sequence[Finding]) -> pandas.DataFrame:
+    """The findings as a data frame: each with its verdict on the data, number and reason."""
+    import pandas
+
+    return pandas.DataFrame(rows(found), columns=HEADERS)
 
 
 def files(found: Sequence[Finding], data: Dataset) -> dict[str, str]:

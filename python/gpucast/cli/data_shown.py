@@ -1,0 +1,259 @@
+"""What ``gpucast data show`` prints of a dataset: machines, a screen of its series, notes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from gpucast.data import summary
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
+from gpucast.data.vocabulary import Transport
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, number, size
+
+SCREEN = 30
+"""Rows that all tables of a dataset may take together."""
+
+NOTES = 5
+"""Notes that are printed; of more, the first so many."""
+
+WORDS = 5
+"""Words for what is in a row; of more, the first ones and how many are left."""
+
+REACHED: dict[Transport, str] = {
+    "tls": "over TLS",
+    "plain": "in the clear (--plain)",
+    "shm": "through shared memory",
+}
+"""How remote GPUs are, of a machine."""
+
+Rows = list[dict[str, object]]
+
+
+def print_machines(data: Dataset) -> None:
+    """What is known of each machine; machines of which the same is known, together."""
+    alike: dict[tuple[tuple[str, str], ...], list[Machine]] = {}
+    for machine in data.machines.values():
+        alike.setdefault(tuple(_facts(machine)), []).append(machine)
+    for facts, machines in alike.items():
+        plural = "s" if len(machines) > 1 else ""
+        print(f"\nmachine{plural} {', '.join(each.id for each in machines)}")
+        for name, value in facts:
+            print(f"  {name + ':':9}{value}")
+        reached = [f"{each.id} {REACHED[each.transport]}" for each in machines if each.transport]
+        if reached:
+            print(f"  reached: {', '.join(reached)}")
+        started = sorted(each.started for each in machines if each.started)
+        if started:
+            print(f"  started: {' ... '.join(dict.fromkeys((started[0], started[-1])))}")
+
+
+def print_records(data: Dataset) -> None:
+    """Every record, a table a kind."""
+    for kind, records in _kinds(data).items():
+        print(f"\n{kind}: {len(records)} records")
+        _print_columns([_record_row(record) for record in records])
+
+
+def print_series(data: Dataset) -> None:
+    """A row a series, a table a kind."""
+    for kind, records in _kinds(data).items():
+        print(f"\n{kind}: {len(records)} records")
+        _print_columns(_series_rows(kind, records))
+
+
+def print_screen(data: Dataset) -> None:
+    """As much as a screen holds: of each kind every record, else a row a series, else a row a
+    path."""
+    kinds = _kinds(data)
+    series = {kind: _series_rows(kind, records) for kind, records in kinds.items()}
+    paths = {kind: _path_rows(kind, records) for kind, records in kinds.items()}
+    rows: dict[str, Rows] = dict(paths)
+    for finer in (series, {kind: [_record_row(r) for r in found] for kind, found in kinds.items()}):
+        for kind, found in finer.items():
+            others = sum(len(each) for name, each in rows.items() if name != kind)
+            if others + len(found) <= SCREEN:
+                rows[kind] = found
+    for kind, found in rows.items():
+        if found is not paths[kind]:
+            of_series = "" if len(found) == len(kinds[kind]) else f" in {len(found)} series"
+            print(f"\n{kind}: {len(kinds[kind])} records{of_series}")
+            _print_columns(_without_common(found))
+    coarse = [row for kind, found in rows.items() if found is paths[kind] for row in found]
+    if coarse:
+        print("\nin short:")
+        _print_columns(coarse)
+    if any(len(rows[kind]) < len(kinds[kind]) for kind in kinds):
+        print("(--series: a row a series; --all: every record)")
+
+
+def print_notes(data: Dataset, everything: bool) -> None:
+    """What was noted, but titles; the first few, or everything."""
+    notes = [note for note in data.notes if "title" not in (note.about or {})]
+    if notes:
+        print(f"\nnotes: {len(notes)}")
+    shown = notes if everything else notes[:NOTES]
+    for note in shown:
+        where = "".join(f"{part}: " for part in (note.machine, note.path) if part)
+        print(f"  {where}{' '.join(note.text.split())}")
+    if len(shown) < len(notes):
+        print(f"  ... {len(notes) - len(shown)} more (--all)")
+
+
+def span(limits: Sequence[float] | None) -> str | None:
+    """Least and greatest, or the one value that both are."""
+    if limits is None:
+        return None
+    least, largest = map(number, limits)
+    return least if least == largest else f"{least}-{largest}"
+
+
+def _kinds(data: Dataset) -> dict[str, Sequence[Measurement]]:
+    return {kind: found for kind, name in summary.KINDS.items() if (found := getattr(data, name))}
+
+
+def _facts(machine: Machine) -> list[tuple[str, str]]:
+    gpus = []
+    for gpu in machine.gpus or []:
+        counts = {"cores": gpu.cores, "multiprocessors": gpu.sms}
+        gpus.append(", ".join([gpu.name, *(f"{n} {what}" for what, n in counts.items() if n)]))
+    facts = {
+        "host": machine.host,
+        "cpu": machine.cpu,
+        "gpus": "; ".join(dict.fromkeys(gpus)) + (f" (x{len(gpus)})" if len(gpus) > 1 else ""),
+        "driver": machine.driver,
+        "runtime": machine.runtime,
+        "tool": machine.tool and " ".join(filter(None, (machine.tool.name, machine.tool.version))),
+        "source": machine.source,
+    }
+    known = [(name, value) for name, value in facts.items() if value]
+    return known + [("caveat", each) for each in machine.caveats or []]
+
+
+def _series_rows(kind: str, records: Sequence[Measurement]) -> Rows:
+    return [_group_row(group, kind) for group in summary.groups(records)]
+
+
+def _path_rows(kind: str, records: Sequence[Measurement]) -> Rows:
+    """A row a path, or a machine where records state no path."""
+    gathered: dict[str, list[Measurement]] = {}
+    for record in records:
+        gathered.setdefault(getattr(record, "path", None) or record.machine, []).append(record)
+    return [
+        {
+            "kind": kind,
+            "path": path,
+            "what": _first(summary.told_apart(members)),
+            "size": _size_text(kind, group.sizes),
+            "gpus": ",".join(group.gpus) or None,
+            "series": len(summary.groups(members)),
+            "records": group.records,
+            "samples": group.samples,
+            "median": _medians(group),
+        }
+        for path, members in gathered.items()
+        for group in (summary.group({}, members),)
+    ]
+
+
+def _first(words: Sequence[str]) -> str:
+    shown = (
+        words if len(words) <= WORDS else [*words[: WORDS - 1], f"{len(words) - WORDS + 1} more"]
+    )
+    return ", ".join(shown)
+
+
+def _size_text(kind: str, sizes: Sequence[float] | None) -> str | None:
+    if sizes is None:
+        return None
+    column = _size_column(kind)
+    if column.startswith("bytes"):
+        return " - ".join(dict.fromkeys(size(int(each)) for each in sizes))
+    return f"{column} {span(sizes)}"
+
+
+def _size_column(kind: str) -> str:
+    return "n" if kind == "shared_step" else next(iter(summary.SIZES[kind]))
+
+
+def _medians(group: summary.Group) -> str:
+    return " - ".join(dict.fromkeys(map(duration, (group.fastest, group.slowest))))
+
+
+def _without_common(rows: Rows) -> Rows:
+    """The rows without what all of them say, which is said once."""
+    if len(rows) < 2:
+        return rows
+    if (
+        len({row["machine"] for row in rows})
+        == len({row.get("path") for row in rows})
+        == len({(row["machine"], row.get("path")) for row in rows})
+    ):
+        # Each path is a machine of its own, and the machines stand above.
+        rows = [{name: value for name, value in row.items() if name != "machine"} for row in rows]
+    common = {
+        name: value
+        for name, value in rows[0].items()
+        if name not in _NUMBERS and all(row.get(name) == value for row in rows)
+    }
+    said = [f"{name} {value}" for name, value in common.items() if value not in (None, "-")]
+    if said:
+        print(f"all: {', '.join(said)}")
+    return [{k: v for k, v in row.items() if k not in common} for row in rows]
+
+
+_NUMBERS = {"samples", "median", "records", "rate", "series", "size"}.union(
+    *summary.SIZES.values()
+) - {"phase"}
+
+
+def _print_columns(rows: Rows) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    # A column that says nothing anywhere only makes the others narrow.
+    names = [name for name in names if any(row.get(name) not in (None, "-") for row in rows)]
+    print_table(
+        names,
+        [[row.get(name) for name in names] for row in rows],
+        "".join("r" if name in _NUMBERS else "l" for name in names),
+    )
+
+
+def _record_row(record: Measurement) -> dict[str, object]:
+    median = statistics.median(record.seconds)
+    remarks = ["cold"] if record.cold else []
+    if record.uncertainty:
+        remarks.append(f"rounded +-{100 * record.uncertainty:.2g} %")
+    if isinstance(record, Step) and record.at_once is not None:
+        remarks.append(f"{record.at_once:.3g} at once")
+    return {
+        **summary.series(record),
+        **{column: _shown_size(record, name) for column, name in _sizes(record).items()},
+        "samples": len(record.seconds),
+        "median": duration(median),
+        "rate": f"{record.bytes / median / 1e9:.4g} GB/s" if isinstance(record, Transfer) else None,
+        "remark": ", ".join(remarks) or None,
+    }
+
+
+def _sizes(record: Measurement) -> dict[str, str]:
+    return summary.SIZES[record.kind]
+
+
+def _shown_size(record: Measurement, name: str) -> object:
+    if name == "gpus" and isinstance(record, Step | Skeleton):
+        return summary.gpus_of(record)
+    value = getattr(record, name)
+    return number(value) if name == "n" else value
+
+
+def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
+    column = _size_column(kind)
+    return {
+        **group.series,
+        column: span(group.sizes),
+        "gpus": ",".join(group.gpus) or None,
+        "records": group.records,
+        "samples": group.samples,
+        "median": _medians(group),
+    }

@@ -1,0 +1,75 @@
+"""Pages and notebooks use what docs/reference/python.md offers, and nothing else of gpucast."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import doc_commands
+import gpucast
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference" / "python.md"
+OFFERED = set(
+    re.findall(r"^\.\. auto(?:function|class|exception):: (\S+)$", REFERENCE.read_text(), re.M)
+)
+SOURCES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "docs" / "explanation").glob("*.py")),
+    *sorted((ROOT / "notebooks").glob("*.py")),
+]
+
+
+def code_of(path: Path) -> str:
+    """Its Python: that of a page's examples, fenced or merely indented."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return text
+    examples = [each.text for each in doc_commands.blocks(path) if each.kind == "python"]
+    indented = re.findall(r"^    ((?:from gpucast|import gpucast).*)$", text, re.M)
+    return "\n".join([*examples, *indented])
+
+
+def used(code: str) -> Iterator[str]:
+    """Full names that code imports of gpucast or asks the package for."""
+    tree = ast.parse(code)
+    package = {"gpucast"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                if each.name == "gpucast":
+                    package.add(each.asname or each.name)
+                elif each.name.startswith("gpucast."):
+                    yield each.name
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpucast"):
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in package
+        ):
+            yield f"gpucast.{node.attr}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_it_uses_is_documented(path: Path) -> None:
+    assert not set(used(code_of(path))) - OFFERED, f"not in {REFERENCE.relative_to(ROOT)}"
+
+
+def test_all_that_the_package_offers_is_documented_and_is_there() -> None:
+    assert {f"gpucast.{name}" for name in gpucast.__all__} <= OFFERED
+    for full in OFFERED:
+        module, _, name = full.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), full
+
+
+def test_internals_would_be_found() -> None:
+    code = "import gpucast as gc\nfrom gpucast import _core\nfrom gpucast.cli.app import run\ngc.x"
+    assert set(used(code)) - OFFERED == {"gpucast._core", "gpucast.cli.app.run", "gpucast.x"}
