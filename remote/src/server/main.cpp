@@ -44,6 +44,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   std::string secret_file;
   bool plain = false;
   int spin = static_cast<int>(settings.session.spin.count());
+  int silence = static_cast<int>(settings.session.most_silence.count());
   gpucast::support::CommandLine line(
       program, "Lends one GPU of this machine to CUDA programs of other machines.",
       GPUCAST_VERSION);
@@ -83,6 +84,12 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .within(0, 1000000)
       .show_default();
   options
+      .add("--max-silence", silence,
+           "Seconds without a sign of life of a client, after which it is given up (0: never): "
+           "its program is stopped, or a tunnel between")
+      .within(0, 1000000)
+      .show_default();
+  options
       .add_bytes("--image-cache", settings.image_cache,
                  "Bytes of programs' GPU code that is kept for clients that run the same (0: none)")
       .show_default();
@@ -99,6 +106,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   }
   if (plain) settings.listener.security = Security::plain;
   settings.session.spin = std::chrono::microseconds(spin);
+  settings.session.most_silence = std::chrono::seconds(silence);
   return settings;
 }
 
