@@ -20,6 +20,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <deque>
@@ -331,8 +332,10 @@ class Listener {
     }
     fill_random(session);
     std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      complain(std::string("a client was refused: ") + std::strerror(errno));
       co_return Entry::failed;
+    }
     asio::posix::stream_descriptor ours(io_, ends[0]);
     Descriptor theirs(ends[1]);
     const pid_t process = begin_(socket.native_handle(), theirs.get());
@@ -349,13 +352,21 @@ class Listener {
 
   // Waits until the client's process runs its own program; false if it ends before.
   asio::awaitable<bool> has_begun(SessionId session) {
-    asio::error_code gone;
-    co_await clients_.at(session).others.async_wait(asio::posix::descriptor_base::wait_read,
-                                                    asio::redirect_error(use_awaitable, gone));
-    const auto client = clients_.find(session);
-    char said = 0;
-    co_return !gone && client != clients_.end() &&
-        ::recv(client->second.others.native_handle(), &said, sizeof said, MSG_DONTWAIT) > 0;
+    for (auto client = clients_.find(session); client != clients_.end();
+         client = clients_.find(session)) {
+      asio::posix::stream_descriptor& others = client->second.others;
+      char said = 0;
+      const ssize_t got = ::recv(others.native_handle(), &said, sizeof said, MSG_DONTWAIT);
+      if (got >= 0) co_return got > 0;
+      if (errno != EAGAIN && errno != EINTR) co_return false;
+      // It may end though there is nothing to read: where many connections come and go, Asio can
+      // meet with an event of another that had its descriptor before.
+      asio::error_code gone;
+      co_await others.async_wait(asio::posix::descriptor_base::wait_read,
+                                 asio::redirect_error(use_awaitable, gone));
+      if (gone) co_return false;
+    }
+    co_return false;
   }
 
   void watch_children() {
