@@ -1,5 +1,6 @@
 // gpucast-gpu-server: lends one GPU of this machine. Only this file turns errors into an exit
 // status: 0, 1 the run failed, 2 the input is wrong.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -110,6 +111,15 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   return settings;
 }
 
+// Each client takes one of this process's: as many as the system grants, and not only what it gives
+// to programs that do not ask.
+void ask_for_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // The exit status.
 int run(const std::vector<std::string>& words) {
   std::signal(SIGPIPE, SIG_IGN);
@@ -129,6 +139,7 @@ int run(const std::vector<std::string>& words) {
                                                   : ImageCache::make(settings->image_cache);
   SessionOptions session = settings->session;
   if (images) session.image_cache = images.get();
+  ask_for_descriptors();
   const BeginClient begin = [&](int control, int others) {
     return begin_client_program(words.front(), control, others, session);
   };
