@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from statistics import median_high
@@ -41,7 +42,15 @@ CHANNELS = 4
 class Machine:
     """Servers for all GPUs on loopback and at Unix sockets, and programs with and without them."""
 
-    def __init__(self, build: Path, out: Path, gpus: int, *, plain: bool = False) -> None:
+    def __init__(
+        self,
+        build: Path,
+        out: Path,
+        gpus: int,
+        *,
+        plain: bool = False,
+        options: Sequence[str] = (),
+    ) -> None:
         self.build, self.out, self.plain, self.failed = build, out, plain, 0
         self.servers: list[subprocess.Popen[str]] = []
         self.addresses: list[str] = []
@@ -50,9 +59,9 @@ class Machine:
         for gpu in range(gpus):
             self.sockets.append(f"unix:{self.folder.name}/{gpu}")
             listen = f"{self.sockets[-1]},127.0.0.1:0"
-            options = ["--gpu", str(gpu), "--listen", listen, *["--plain"][: int(plain)]]
+            words = ["--gpu", str(gpu), "--listen", listen, *["--plain"][: int(plain)], *options]
             server = subprocess.Popen(
-                [build / "remote/gpucast-gpu-server", *options],
+                [build / "remote/gpucast-gpu-server", *words],
                 stdout=subprocess.PIPE,
                 stderr=(out / f"server{gpu}{'-plain' if plain else ''}.log").open("w"),
                 text=True,
@@ -89,13 +98,7 @@ class Machine:
         """
         environment = {**os.environ, **variables}
         if remote:
-            environment |= {
-                **ALLGATHER_OFF,
-                "LD_LIBRARY_PATH": str(self.build.resolve() / "remote/client"),
-                "GPUCAST_REMOTE": ",".join((self.sockets if shared else self.addresses)[:remote]),
-                "GPUCAST_REMOTE_PLAIN": str(int(self.plain)),
-                "GPUCAST_REMOTE_TRANSPORT": "shared-memory" if shared else "auto",
-            }
+            environment |= self.variables(remote, shared=shared)
         log = self.out / (re.sub(r"\W+", "-", what) + ".log")
         try:
             finished = subprocess.run(
@@ -110,6 +113,16 @@ class Machine:
             otherwise = f"exit status {finished.returncode}, see {log}"
             self.check(what, finished.returncode == 0, otherwise)
         return finished.stdout
+
+    def variables(self, remote: int, *, shared: bool = False) -> dict[str, str]:
+        """What makes a program one over the first `remote` servers."""
+        return {
+            **ALLGATHER_OFF,
+            "LD_LIBRARY_PATH": str(self.build.resolve() / "remote/client"),
+            "GPUCAST_REMOTE": ",".join((self.sockets if shared else self.addresses)[:remote]),
+            "GPUCAST_REMOTE_PLAIN": str(int(self.plain)),
+            "GPUCAST_REMOTE_TRANSPORT": "shared-memory" if shared else "auto",
+        }
 
     def check(self, what: str, right: bool, otherwise: str = "") -> None:
         print(f"{'ok      ' if right else 'FAILED  '}{what}{'' if right else ': ' + otherwise}")

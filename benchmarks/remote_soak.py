@@ -1,7 +1,7 @@
 """Do servers keep anything of clients that are gone? On NVIDIA GPUs or over the fake driver.
 
     python3 benchmarks/remote_soak.py --build build/gpu -o FOLDER [--connects 1000] [--seconds 600]
-        [--shared]
+        [--transport tls|plain|shared-memory]
 
 Clients come and go, eight at a time; then clients make calls of all kinds, by several threads on
 all GPUs, again and again until time is up. Before and after: descriptors and memory of every
@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from remote import PROBE, Machine
 
+TRANSPORTS = ("tls", "plain", "shared-memory")
 AT_ONCE = 8
 KEPT_BY_ALLOCATOR = 2 << 20
 
@@ -114,11 +115,12 @@ def main() -> int:
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--connects", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--shared", action="store_true", help="through shared memory")
+    parser.add_argument("--transport", choices=TRANSPORTS, default="tls")
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    machine, shared = Machine(options.build, options.output, options.gpus), options.shared
+    plain, shared = options.transport == "plain", options.transport == "shared-memory"
+    machine = Machine(options.build, options.output, options.gpus, plain=plain)
     try:
         machine.run("connect and leave", PROBE, "touch", remote=options.gpus, shared=shared)
         compare(machine, "connects", lambda: connects(machine, options.connects, shared))

@@ -217,7 +217,7 @@ shared() {
   python3 benchmarks/remote.py --build build/gpu --shared --repeats 3 -o "$out" \
     | tee "$out/shared.txt" || status=$?
   python3 benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
-    --seconds 20 --shared | tee "$out/shared-soak.txt" || status=$?
+    --seconds 20 --transport shared-memory | tee "$out/shared-soak.txt" || status=$?
   return "$status"
 }
 

@@ -191,7 +191,7 @@ TEST_F(Sessions, HostileMessagesHarmNobodyElse) {
   std::size_t sessions = 0;
   Fuzz fuzz(22);
   {
-    const ServerProcess server(0);
+    const ServerProcess server(0, {"--max-silence", "0"});  // the victim says nothing meanwhile
     Victim victim(server);
     try {
       for (; fuzz.said() < fuzz_messages(); ++sessions)

@@ -91,5 +91,17 @@ TEST_F(Sessions, OnlyWhatWasAllocatedIsShared) {
   EXPECT_EQ(client.call(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(Sessions, NumbersThatNameNothingOfTheDriverAreRefused) {
+  const ServerProcess server(0);
+  Speaker client(server);
+  PoolValue value;
+  EXPECT_EQ(client.call(PoolGet{.attribute = CU_MEMPOOL_ATTR_RELEASE_THRESHOLD}, value), 0U);
+  EXPECT_EQ(client.call(PoolGet{.attribute = CU_MEMPOOL_ATTR_USED_MEM_HIGH}, value), 0U);
+  for (const std::int32_t number : {0, -1, CU_MEMPOOL_ATTR_USED_MEM_HIGH + 1, 0x597fffff}) {
+    EXPECT_EQ(client.call(PoolGet{.attribute = number}, value), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(client.call(PoolSet{.attribute = number}), CUDA_ERROR_INVALID_VALUE);
+  }
+}
+
 }  // namespace
 }  // namespace gpucast::remote

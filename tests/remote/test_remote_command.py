@@ -115,10 +115,44 @@ def test_servers_say_what_they_lend() -> None:
         assert each["gpu"]
         assert each["version"]
         assert each["clients"] == 1
+        assert each["transport"] == "tls"
         assert each["free_bytes"] == each["memory_bytes"] == 256 << 20
         assert each["round_trip_seconds"] > 0
         assert each["up_bytes_per_second"] > 0
         assert each["down_bytes_per_second"] > 0
+
+
+@needs_build
+@pytest.mark.parametrize(
+    ("listen", "options", "transport", "words"),
+    [
+        ("127.0.0.1:0", ["--plain"], "plain", "plain"),
+        ("127.0.0.1:0", [], "tls", "TLS"),
+        ("unix:{}/gpu", [], "shm", "shared memory"),
+        ("unix:{}/gpu", ["--plain"], "shm", "shared memory"),
+    ],
+)
+def test_what_carries_the_calls_is_named(
+    listen: str, options: list[str], transport: str, words: str, tmp_path: Path
+) -> None:
+    with servers(1, "--listen", listen.format(tmp_path), *options) as (server,):
+        out, errors = start("check", server.address, *options, "--json").communicate(timeout=60)
+        assert errors == ""
+        assert [each["transport"] for each in json.loads(out)["servers"]] == [transport]
+        out, _ = start("check", server.address, *options).communicate(timeout=60)
+        assert re.search(rf"{re.escape(server.address)} +{words} +fake GPU 0 ", out)
+
+
+def test_limits_are_the_servers(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    server = tmp_path / "server"
+    server.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\nsleep 1\n')
+    server.chmod(0o755)
+    monkeypatch.setattr("gpucast.remote.server_program", lambda: server)
+    limits = ("--max-clients", "9", "--max-memory", "1GB")
+    limits += ("--max-pinned", "2MiB", "--max-silence", "70", "--image-cache", "0")
+    status, _, errors = run("remote", "serve", "--gpus", "0", *limits)
+    assert status == 0, errors
+    assert (tmp_path / "words").read_text().endswith(" ".join(limits) + "\n")
 
 
 @needs_build

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -159,6 +162,79 @@ print(cuda.cudaMemcpy(p, d, size(n), 2), cuda.cudaDeviceSynchronize())
         hold.release()
         out, _ = program.communicate(timeout=PATIENCE)
         assert out == "0 0\n"
+
+
+@contextmanager
+def tunnel_of_its_own(to: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process, which can be stopped, and its address."""
+    program = f"""
+import sys, test_remote_hostile
+between = test_remote_hostile.Tunnel({to!r})
+print(between.address, flush=True)
+sys.stdin.read()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parent)])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow  # signs of life are a second apart
+@pytest.mark.parametrize("plain", [False, True], ids=["TLS", "plain"])
+def test_a_stopped_tunnel_leaves_nothing_at_the_server(plain: bool) -> None:
+    """It closes nothing when the client ends, and its system takes what the server says."""
+    options = ["--max-silence", "3", *["--plain"][: int(plain)]]
+    with (
+        servers(1, *options) as (server,),
+        tunnel_of_its_own(server.address) as (process, address),
+    ):
+        program = copying(address, GPUCAST_REMOTE_PLAIN=str(int(plain)))
+        process.send_signal(signal.SIGSTOP)
+        out, _ = program.communicate(timeout=PATIENCE)
+        assert out == f"gpucast remote: lost the GPU server {address}: no answer in time\n{LOST}\n"
+        wait_until(lambda: not server.children())
+        assert "it has said nothing for 3 s (--max-silence)" in server.stop()[1]
+
+
+@pytest.mark.slow  # signs of life are a second apart
+@pytest.mark.parametrize("transport", ["TCP", "shared memory"])
+def test_a_program_that_is_stopped_goes_on_within_the_silence_that_is_granted(
+    transport: str, tmp_path: Path
+) -> None:
+    def options(name: str, silence: int) -> list[str]:
+        listen = "127.0.0.1:0" if transport == "TCP" else f"unix:{tmp_path / name}"
+        return ["--listen", listen, "--max-silence", str(silence)]
+
+    program = """
+d, p = memory(64), pinned(64)
+ready(); sys.stdin.readline()
+print(cuda.cudaMemcpy(p, d, size(64), 2))
+"""
+    with (
+        servers(1, *options("patient", 0)) as (patient,),
+        servers(1, *options("strict", 8)) as (strict,),
+    ):
+        waiting, given_up = start(patient.address, program), start(strict.address, program)
+        for each in waiting, given_up:
+            each.send_signal(signal.SIGSTOP)
+        wait_until(lambda: not strict.children())
+        assert len(patient.children()) == 1
+        for each in waiting, given_up:
+            each.send_signal(signal.SIGCONT)
+        out, _ = waiting.communicate("now\n", timeout=PATIENCE)
+        assert out == "0\n"
+        out, _ = given_up.communicate("now\n", timeout=PATIENCE)
+        assert out.startswith(f"gpucast remote: lost the GPU server {strict.address}: ")
+        assert out.endswith(f"\n{LOST}\n")
 
 
 def test_a_log_that_nobody_reads_stops_no_server() -> None:

@@ -10,9 +10,11 @@ import resource
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
@@ -449,6 +451,59 @@ print(cuda.cudaMemcpy(d, h, size(8 << 20), 1), cuda.cudaDeviceSynchronize())
         out, _ = client.communicate("now\n", timeout=PATIENCE)
         assert len(idle) == 80
         assert out.split() == ["0", "0"]
+
+
+class SlowStart:
+    """Keeps programs from beginning, where their loader is told to read a pipe first."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.environment = {"LD_PRELOAD": str(path)}
+        self._path = path
+        self._open = threading.Event()
+        self._over = threading.Event()
+        self._feeder = threading.Thread(target=self._feed)
+        self._feeder.start()
+        self._open.set()
+
+    def _feed(self) -> None:
+        while not self._over.is_set():
+            # Where nobody reads, there is nobody to let go on.
+            with contextlib.suppress(OSError):
+                if self._open.wait(0.01):
+                    os.close(os.open(self._path, os.O_WRONLY | os.O_NONBLOCK))
+
+    def hold(self) -> None:
+        self._open.clear()
+
+    def release(self) -> None:
+        self._open.set()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._feeder.join()
+
+
+def test_strangers_do_not_push_out_a_client_whose_process_begins(tmp_path: Path) -> None:
+    slow = SlowStart(tmp_path / "pipe")
+    try:
+        with servers(1, "--plain", **slow.environment) as (server,):
+            slow.hold()
+            client = server.connect()
+            client.sendall(HELLO + bytes(16))
+            said = b"\1" + HELLO + bytes(16) + client.recv(48, socket.MSG_WAITALL)[16:] + bytes(32)
+            client.sendall(bytes(32) + hmac.digest(derived(b"plain"), said, "sha256"))
+            wait_until(server.children)
+            strangers = [server.connect() for _ in range(80)]
+            for each in strangers:
+                each.sendall(HELLO + bytes(16))
+            assert strangers[-1].recv(48)
+            slow.release()
+            welcome = client.recv(52, socket.MSG_WAITALL)
+            assert int.from_bytes(welcome[:2], "little") == WELCOME
+            assert len(welcome) == 52
+    finally:
+        slow.stop()
 
 
 def test_every_listener_comes_back_when_there_were_no_descriptors() -> None:

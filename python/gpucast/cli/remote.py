@@ -68,6 +68,24 @@ def serve(
     max_memory: Annotated[
         str | None, typer.Option(help="GPU memory of a client (10GB, 512MiB).", show_default=False)
     ] = None,
+    max_pinned: Annotated[
+        str | None,
+        typer.Option(
+            help="Pinned memory that a client on this host shares with a server (10GB, 512MiB; "
+            "default: half of the host's memory).",
+            show_default=False,
+        ),
+    ] = None,
+    max_silence: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=1_000_000,
+            help="Seconds without a sign of life of a client, after which it is given up "
+            "(600; 0: never).",
+            show_default=False,
+        ),
+    ] = None,
     image_cache: Annotated[
         str | None,
         typer.Option(
@@ -98,6 +116,10 @@ def serve(
         words.append("--plain")
     if max_memory is not None:
         words += ["--max-memory", max_memory]
+    if max_pinned is not None:
+        words += ["--max-pinned", max_pinned]
+    if max_silence is not None:
+        words += ["--max-silence", str(max_silence)]
     if image_cache is not None:
         words += ["--image-cache", image_cache]
     if fake:
@@ -208,13 +230,18 @@ def _tell(
         raise InputError(lost[-1].problem or "", file=lost[-1].address)
 
 
+TRANSPORTS = {"tls": "TLS", "plain": "plain", "shm": "shared memory"}
+"""What carries calls, in words of people."""
+
+
 def _show(found: Sequence[Status], *, bandwidth: bool) -> None:
     if not found:
         return
-    headings = ["server", "GPU", "free", "of", "clients", "round trip"]
+    headings = ["server", "transport", "GPU", "free", "of", "clients", "round trip"]
     rows: list[list[object]] = [
         [
             each.address,
+            TRANSPORTS.get(each.transport or "", each.transport),
             each.gpu,
             _gigabytes(each.free_bytes),
             _gigabytes(each.memory_bytes),

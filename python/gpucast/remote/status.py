@@ -39,6 +39,7 @@ class Status:
         gpu: name of the GPU.
         memory_bytes, free_bytes: of the GPU, as far as this client may use it.
         clients: that the server has now, this question included.
+        transport: what carries the calls: tls, plain, or shm (shared memory).
         round_trip_seconds: median of a blocking copy of 64 bytes from the GPU.
         up_bytes_per_second, down_bytes_per_second: of a copy of 32 MiB from pinned memory; None
             where it was not measured.
@@ -51,6 +52,7 @@ class Status:
     memory_bytes: int | None = None
     free_bytes: int | None = None
     clients: int | None = None
+    transport: str | None = None
     round_trip_seconds: float | None = None
     up_bytes_per_second: float | None = None
     down_bytes_per_second: float | None = None
@@ -115,6 +117,13 @@ class _Runtime:
             text.restype = ctypes.c_char_p
             raise RuntimeError(f"{name}: {text(status).decode()}")
 
+    def text(self, name: str, *arguments: object) -> str | None:
+        """Of a call that returns one, or nothing."""
+        function = self._library[name]
+        function.restype = ctypes.c_char_p
+        found: bytes | None = function(*arguments)
+        return None if found is None else found.decode()
+
     def address(self, name: str, *arguments: object) -> ctypes.c_void_p:
         place = ctypes.c_void_p()
         self.call(name, ctypes.byref(place), *arguments)
@@ -143,6 +152,7 @@ def ask(library: str, *, bandwidth: bool) -> dict[str, object]:
         "memory_bytes": total.value,
         "free_bytes": free.value,
         "clients": clients.value,
+        "transport": runtime.text("gpucast_remote_transport", 0),
         "round_trip_seconds": statistics.median(trips),
     }
     if bandwidth:

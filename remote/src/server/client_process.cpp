@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::seconds time_for_monitor(5);
 constexpr std::chrono::seconds time_for_handshake(5);
-constexpr std::chrono::seconds most_silence(7);  // of a monitor
+constexpr std::chrono::seconds most_unacknowledged(7);  // of what is said to a monitor
 
 // What has passed, for a client that speaks: to one that is stopped as little as can be, which
 // there is room for until it goes on.
@@ -42,26 +42,41 @@ Beat beat_of(std::byte heard, bool speaks, Flows& flows) {
 }
 
 // A signal of life to the client, and the other way round: the client's end is the process's, at
-// once, whatever the session's thread waits for. Nothing of the client's is worth keeping.
-void watch(std::unique_ptr<Connection> monitor, Flows& flows) noexcept {
+// once, whatever the session's thread waits for. Nothing of the client's is worth keeping. A client
+// that says nothing may be stopped and go on later; but what is stopped may be a tunnel instead,
+// which closes nothing when its client ends. So it is waited for, and not for ever.
+void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::seconds most_silence,
+           std::ostream& log) noexcept {
+  Deadline end_of_silence;
+  const auto hear_it = [&] {
+    if (most_silence > std::chrono::seconds(0)) end_of_silence = Clock::now() + most_silence;
+  };
+  const auto is_over = [&] { return end_of_silence && Clock::now() >= *end_of_silence; };
+  hear_it();
   try {
     std::array<std::byte, 64> said{};
     constexpr int most_quiet = 3;
     int quiet = most_quiet;  // beats without a word of the client's
-    for (std::byte heard{};; ++quiet) {
-      write_all(*monitor, packed(beat_of(heard, quiet < most_quiet, flows)));
+    for (std::byte heard{}; !is_over(); ++quiet) {
+      // Who reads nothing either leaves no room for it in the end.
+      write_all(*monitor, packed(beat_of(heard, quiet < most_quiet, flows)), {}, end_of_silence);
       const auto next = Clock::now() + beat_pause;
       while (Clock::now() < next) {
         if (!monitor->wait({.read = true}, next).read) continue;
         if (const std::size_t got = monitor->try_read(said, MemoryOf::library); got > 0) {
           heard = said.at(got - 1);
           quiet = -1;
+          hear_it();
         }
       }
     }
   } catch (const std::exception&) {
-    std::_Exit(0);
+    if (!is_over()) std::_Exit(0);
   }
+  std::osyncstream(log) << "gpucast-gpu-server: a client was given up: it has said nothing for "
+                        << most_silence.count() << " s (--max-silence)\n"
+                        << std::flush;
+  std::_Exit(1);
 }
 
 // As the client speaks, with the session's key.
@@ -122,7 +137,7 @@ class OtherConnections {
 
   void take(Passed& passed) {
     if (passed.greeted.purpose == Purpose::monitor)
-      limit_silence(passed.descriptor.get(), most_silence);
+      limit_silence(passed.descriptor.get(), most_unacknowledged);
     auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity);
     if (passed.greeted.purpose == Purpose::bulk) {
       // Of those that greet as others do, nothing is told.
@@ -132,7 +147,9 @@ class OtherConnections {
     } else if (passed.greeted.purpose == Purpose::host) {
       host_functions_.add(std::move(connection));
     } else if (!watched_.exchange(true)) {
-      std::thread(watch, std::move(connection), std::ref(flows_)).detach();
+      std::thread(watch, std::move(connection), std::ref(flows_), client_.options.most_silence,
+                  std::ref(log_))
+          .detach();
     }
   }
 

@@ -14,7 +14,7 @@ namespace gpucast::remote::server {
 namespace {
 
 constexpr const char* mark = "--client-of-this-server";  // never a user's
-constexpr std::size_t count_of_words = 9;
+constexpr std::size_t count_of_words = 10;
 constexpr int control_number = 3;
 constexpr int others_number = 4;
 constexpr int images_number = 5;
@@ -35,6 +35,7 @@ pid_t begin_client_program(const std::string& name, int control, int others,
                                     std::to_string(options.most_memory),
                                     std::to_string(options.spin.count()),
                                     std::to_string(options.most_segments),
+                                    std::to_string(options.most_silence.count()),
                                     std::to_string(options.image_cache >= 0 ? 1 : 0)};
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -65,7 +66,7 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
   if (words.size() != count_of_words || words[1] != mark) return std::nullopt;
   ::fcntl(control_number, F_SETFD, FD_CLOEXEC);
   ::fcntl(others_number, F_SETFD, FD_CLOEXEC);
-  if (words[8] == "1") ::fcntl(images_number, F_SETFD, FD_CLOEXEC);
+  if (words[9] == "1") ::fcntl(images_number, F_SETFD, FD_CLOEXEC);
   ClientProgram result;
   result.control = Descriptor(control_number);
   result.others = Descriptor(others_number);
@@ -74,7 +75,8 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
                     .most_memory = std::stoull(words[5]),
                     .spin = std::chrono::microseconds(std::stoll(words[6])),
                     .most_segments = std::stoull(words[7]),
-                    .image_cache = words[8] == "1" ? images_number : -1};
+                    .most_silence = std::chrono::seconds(std::stoll(words[8])),
+                    .image_cache = words[9] == "1" ? images_number : -1};
   const char begun = 1;
   Admitted admitted;
   if (!end_with_parent(std::stoi(words[2])) ||

@@ -1,10 +1,20 @@
 // Fields that several of the driver's parameters have alike, from what the client asks for.
 #pragma once
 
+#include <cstdint>
+
 #include "protocol/calls.h"
 #include "server/driver.h"
 
 namespace gpucast::remote::server {
+
+// The driver's name for a number that a client sends, where it is between these two; DriverError
+// where it is not, as no other number is a value of the type.
+template <class Name>
+Name enumerator(std::int32_t number, Name first, Name last) {
+  if (number < first || number > last) throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  return static_cast<Name>(number);
+}
 
 // Of CUlaunchConfig and CUDA_KERNEL_NODE_PARAMS: the grid, and shared memory.
 template <class Parameters>

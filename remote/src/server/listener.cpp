@@ -20,6 +20,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <deque>
@@ -83,8 +84,9 @@ class Listener {
   };
   // A connection whose handshake is under way.
   struct Handshake {
-    explicit Handshake(Socket s) : socket(std::move(s)) {}
+    explicit Handshake(Socket s) : socket(std::move(s)), end(socket.get_executor()) {}
     Socket socket;
+    asio::steady_timer end;
     bool has_spoken = false;
   };
   struct Client {
@@ -191,8 +193,8 @@ class Listener {
   }
 
   asio::awaitable<void> shake_hands(std::shared_ptr<Handshake> handshake) {
-    asio::steady_timer timer(io_, handshake_time);
-    timer.async_wait([handshake](asio::error_code stopped) {
+    handshake->end.expires_after(handshake_time);
+    handshake->end.async_wait([handshake](asio::error_code stopped) {
       asio::error_code ignored;
       if (!stopped) handshake->socket.close(ignored);
     });
@@ -203,7 +205,13 @@ class Listener {
     } catch (const std::exception& error) {
       complain(std::string("a connection was refused: ") + error.what());
     }
-    std::erase(handshakes_, handshake);
+    release(*handshake);
+  }
+  // It is none of those any more that may be turned away: over, or known to have the secret, and
+  // however long it takes then to begin its process, strangers do not push it out.
+  void release(Handshake& handshake) {
+    handshake.end.cancel();
+    std::erase_if(handshakes_, [&](const auto& each) { return each.get() == &handshake; });
   }
 
   asio::awaitable<void> exchange(Handshake& handshake) {
@@ -223,9 +231,9 @@ class Listener {
     co_await asio::async_write(socket, asio::buffer(asked), use_awaitable);
     require_same_language(hello);
     if (!is_secure()) {
-      co_await enter_plainly(socket, hello, challenge);
+      co_await enter_plainly(handshake, hello, challenge);
     } else if (hello.purpose == Purpose::control) {
-      co_await enter_by_tls(socket, hello, challenge);
+      co_await enter_by_tls(handshake, hello, challenge);
     } else {
       pass_on(socket, hello, challenge);
     }
@@ -252,8 +260,9 @@ class Listener {
     }
   }
 
-  asio::awaitable<void> enter_plainly(Socket& socket, const Hello& hello,
+  asio::awaitable<void> enter_plainly(Handshake& handshake, const Hello& hello,
                                       const Challenge& challenge) {
+    Socket& socket = handshake.socket;
     const Key& key = options_.secret.plain;
     std::array<std::byte, Answer::size> answered{};
     co_await asio::async_read(socket, asio::buffer(answered), use_awaitable);
@@ -266,7 +275,7 @@ class Listener {
       welcome.mac = prove(key, Side::server, hello, challenge.nonce, answer.nonce);
       if (hello.purpose == Purpose::control) {
         Admitted admitted{.security = Security::plain, .carrier = challenge.carrier};
-        welcome.entry = co_await begin_client(socket, welcome.session, admitted);
+        welcome.entry = co_await begin_client(handshake, welcome.session, admitted);
       } else if (!clients_.contains(hello.session)) {
         welcome.entry = Entry::unknown_session;
       }
@@ -277,8 +286,9 @@ class Listener {
       pass_on(socket, hello, challenge);
   }
 
-  asio::awaitable<void> enter_by_tls(Socket& socket, const Hello& hello,
+  asio::awaitable<void> enter_by_tls(Handshake& handshake, const Hello& hello,
                                      const Challenge& challenge) {
+    Socket& socket = handshake.socket;
     Tls tls(TlsSide::server, options_.secret.tls, identity_of(hello, challenge, Stage::door));
     co_await shake_hands(socket, tls);
     Admission admission;
@@ -286,7 +296,7 @@ class Listener {
                       .identity = identity_of(hello, challenge, Stage::session),
                       .carrier = challenge.carrier};
     fill_random(admitted.key);
-    admission.entry = co_await begin_client(socket, admission.session, admitted);
+    admission.entry = co_await begin_client(handshake, admission.session, admitted);
     admission.key = admitted.key;
     tls.write(packed(admission));
     co_await asio::async_write(socket, buffer_of(tls.out.content()), use_awaitable);
@@ -322,20 +332,23 @@ class Listener {
   }
 
   // Whether the client's process runs its own program.
-  asio::awaitable<Entry> begin_client(Socket& socket, SessionId& session, Admitted admitted) {
+  asio::awaitable<Entry> begin_client(Handshake& handshake, SessionId& session, Admitted admitted) {
     if (ending_) co_return Entry::failed;
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
       complain("a client was refused: " + std::to_string(clients_.size()) +
                " clients are served already");
       co_return Entry::too_many_clients;
     }
+    release(handshake);
     fill_random(session);
     std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      complain(std::string("a client was refused: ") + std::strerror(errno));
       co_return Entry::failed;
+    }
     asio::posix::stream_descriptor ours(io_, ends[0]);
     Descriptor theirs(ends[1]);
-    const pid_t process = begin_(socket.native_handle(), theirs.get());
+    const pid_t process = begin_(handshake.socket.native_handle(), theirs.get());
     theirs.reset();
     if (process == 0) {
       complain("a client was refused: no new process");
@@ -349,13 +362,21 @@ class Listener {
 
   // Waits until the client's process runs its own program; false if it ends before.
   asio::awaitable<bool> has_begun(SessionId session) {
-    asio::error_code gone;
-    co_await clients_.at(session).others.async_wait(asio::posix::descriptor_base::wait_read,
-                                                    asio::redirect_error(use_awaitable, gone));
-    const auto client = clients_.find(session);
-    char said = 0;
-    co_return !gone && client != clients_.end() &&
-        ::recv(client->second.others.native_handle(), &said, sizeof said, MSG_DONTWAIT) > 0;
+    for (auto client = clients_.find(session); client != clients_.end();
+         client = clients_.find(session)) {
+      asio::posix::stream_descriptor& others = client->second.others;
+      char said = 0;
+      const ssize_t got = ::recv(others.native_handle(), &said, sizeof said, MSG_DONTWAIT);
+      if (got >= 0) co_return got > 0;
+      if (errno != EAGAIN && errno != EINTR) co_return false;
+      // It may end though there is nothing to read: where many connections come and go, Asio can
+      // meet with an event of another that had its descriptor before.
+      asio::error_code gone;
+      co_await others.async_wait(asio::posix::descriptor_base::wait_read,
+                                 asio::redirect_error(use_awaitable, gone));
+      if (gone) co_return false;
+    }
+    co_return false;
   }
 
   void watch_children() {

@@ -1,5 +1,6 @@
 // gpucast-gpu-server: lends one GPU of this machine. Only this file turns errors into an exit
 // status: 0, 1 the run failed, 2 the input is wrong.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -44,6 +45,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   std::string secret_file;
   bool plain = false;
   int spin = static_cast<int>(settings.session.spin.count());
+  int silence = static_cast<int>(settings.session.most_silence.count());
   gpucast::support::CommandLine line(
       program, "Lends one GPU of this machine to CUDA programs of other machines.",
       GPUCAST_VERSION);
@@ -83,6 +85,12 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .within(0, 1000000)
       .show_default();
   options
+      .add("--max-silence", silence,
+           "Seconds without a sign of life of a client, after which it is given up (0: never): "
+           "its program is stopped, or a tunnel between")
+      .within(0, 1000000)
+      .show_default();
+  options
       .add_bytes("--image-cache", settings.image_cache,
                  "Bytes of programs' GPU code that is kept for clients that run the same (0: none)")
       .show_default();
@@ -99,7 +107,17 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   }
   if (plain) settings.listener.security = Security::plain;
   settings.session.spin = std::chrono::microseconds(spin);
+  settings.session.most_silence = std::chrono::seconds(silence);
   return settings;
+}
+
+// Each client takes one of this process's: as many as the system grants, and not only what it gives
+// to programs that do not ask.
+void ask_for_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // The exit status.
@@ -121,6 +139,7 @@ int run(const std::vector<std::string>& words) {
                                                   : ImageCache::make(settings->image_cache);
   SessionOptions session = settings->session;
   if (images) session.image_cache = images.get();
+  ask_for_descriptors();
   const BeginClient begin = [&](int control, int others) {
     return begin_client_program(words.front(), control, others, session);
   };

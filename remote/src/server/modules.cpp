@@ -265,8 +265,11 @@ Values Modules::run(const FunctionAttributes& call) {
 }
 
 void Modules::run(const FunctionSetAttribute& call) {
-  check(driver_.cuFuncSetAttribute(kernel(call.kernel).function,
-                                   static_cast<CUfunction_attribute>(call.attribute), call.value));
+  check(
+      driver_.cuFuncSetAttribute(kernel(call.kernel).function,
+                                 enumerator(call.attribute, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                            CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE),
+                                 call.value));
 }
 
 Blocks Modules::run(const Occupancy& call) {

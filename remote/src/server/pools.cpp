@@ -1,5 +1,7 @@
 #include "server/pools.h"
 
+#include "server/driver_parameters.h"
+
 namespace gpucast::remote::server {
 namespace {
 
@@ -11,6 +13,11 @@ bool is_pool_flag(CUmemPool_attribute which) {
   return which == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
          which == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
          which == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
+CUmemPool_attribute attribute_of(std::int32_t asked) {
+  return enumerator(asked, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+                    CU_MEMPOOL_ATTR_USED_MEM_HIGH);
 }
 
 }  // namespace
@@ -71,7 +78,7 @@ void Pools::run(const PoolTrim& call) {
 }
 
 void Pools::run(const PoolSet& call) {
-  const auto which = static_cast<CUmemPool_attribute>(call.attribute);
+  const CUmemPool_attribute which = attribute_of(call.attribute);
   auto value = static_cast<cuuint64_t>(call.value);
   int flag = call.value != 0 ? 1 : 0;
   check(driver_.cuMemPoolSetAttribute(pool(call.pool), which,
@@ -79,7 +86,7 @@ void Pools::run(const PoolSet& call) {
 }
 
 PoolValue Pools::run(const PoolGet& call) {
-  const auto which = static_cast<CUmemPool_attribute>(call.attribute);
+  const CUmemPool_attribute which = attribute_of(call.attribute);
   cuuint64_t value = 0;
   int flag = 0;
   check(driver_.cuMemPoolGetAttribute(pool(call.pool), which,

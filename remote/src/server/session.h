@@ -31,8 +31,9 @@ struct SessionOptions {
   std::uint64_t most_memory = 0;  // bytes of a client; 0: what the GPU has
   // Looks so long for the next message before it sleeps.
   std::chrono::microseconds spin = usual_spin;
-  std::uint64_t most_segments = 0;  // bytes of a client's host memory; 0: half of the host's
-  int image_cache = -1;             // descriptor of ImageCache::make(); -1: none
+  std::uint64_t most_segments = 0;         // bytes of a client's host memory; 0: half of the host's
+  std::chrono::seconds most_silence{600};  // of a client; 0: any
+  int image_cache = -1;                    // descriptor of ImageCache::make(); -1: none
 };
 
 class Session {
