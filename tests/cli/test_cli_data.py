@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -286,6 +287,13 @@ def test_help_and_version_answer() -> None:
     for command in app.COMMANDS:
         assert command.name in done.stdout
     assert shell("-m", "gpucast.cli", "--version").stdout.startswith("gpucast ")
+
+
+def test_help_lists_each_command_once_under_a_group() -> None:
+    lines = shell("-m", "gpucast.cli", "--help").stdout.splitlines()
+    listed = [line.split()[0] for line in lines if re.match(r"  [a-z-]+  +[A-Z]", line)]
+    assert listed == [command.name for command in app.COMMANDS]
+    assert {f"{name}:" for name in app.GROUPS} <= set(lines)
 
 
 def test_every_registered_command_can_be_loaded() -> None:

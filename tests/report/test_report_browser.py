@@ -280,6 +280,19 @@ def test_a_link_keeps_the_question(report: Path, show: Any) -> None:
     assert not again.page.locator("#verdict-refused").is_visible()
 
 
+def test_what_a_link_leaves_out_is_as_usual(report: Path, show: Any) -> None:
+    opened, again = show(report), show(report, at="#n=5000")
+    opened.choose(n=5000)
+    for part in ("#verdict-question", "#verdict", "#verdict-detail"):
+        assert again.text(part) == opened.text(part)
+    assert not again.page.locator("#verdict-refused").is_visible()
+    again.page.evaluate("location.hash = '#n=6000&gpus=only:2'")
+    again.page.evaluate("location.hash = '#n=6000'")
+    opened.choose(n=6000)
+    again.choose()
+    assert again.text("#verdict") == opened.text("#verdict")
+
+
 def test_what_a_link_asks_in_vain_is_said(report: Path, show: Any) -> None:
     opened = show(report, at="#n=5000&gpus=most:512&colour=red&steps=many")
     said = opened.text("#verdict-refused")

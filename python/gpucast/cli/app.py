@@ -2,7 +2,7 @@
 
 A command is a plain function with typer annotations in a module of its own, or a ``typer.Typer``
 with sub-commands. Only the module of the command at hand is imported: ``gpucast predict`` must not
-wait for what ``gpucast figures`` needs. To add a command, add its line to ``COMMANDS``.
+wait for what ``gpucast figures`` needs. To add a command, add its line to ``GROUPS``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
+from typer.core import TyperGroup
 
 from gpucast.errors import GpucastError, Terminated, from_os_error
 from gpucast.util import version as installed
@@ -28,23 +29,52 @@ class Command(NamedTuple):
     help: str
 
 
-COMMANDS = (
-    Command("data", "gpucast.cli.data:app", "Datasets: list, show, export, compare, contention."),
-    Command("import", "gpucast.cli.importing:command", "Turn other programs' files into records."),
-    Command("measure", "gpucast.cli.measure:command", "Turn this machine into a dataset."),
-    Command("trace", "gpucast.cli.trace:app", "Record, show, export traces of programs."),
-    Command("fit", "gpucast.cli.fit:command", "Fit a model to step times, or to transfer times."),
-    Command("predict", "gpucast.cli.predict:command", "Forecast step times and best GPU counts."),
-    Command("compare", "gpucast.cli.compare:command", "Native against remote, or any two models."),
-    Command("what-if", "gpucast.cli.what_if:command", "Forecast a path from another's steps."),
-    Command("plan", "gpucast.cli.plan:command", "Which GPUs for which job; costs and deadlines."),
-    Command("figures", "gpucast.cli.figures:app", "Draw measurements and models (--paper: all)."),
-    Command("report", "gpucast.cli.report:command", "One HTML page that answers, from models."),
-    Command("serve", "gpucast.cli.serve:command", "The report in the browser, with your files."),
-    Command("validate", "gpucast.cli.validate:command", "Hold a model against other measurements."),
-    Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
-    Command("doctor", "gpucast.cli.doctor:command", "Say what is here, and what is in the way."),
-)
+GROUPS = {
+    "Measurements": (
+        Command(
+            "data", "gpucast.cli.data:app", "Datasets: list, show, export, compare, contention."
+        ),
+        Command(
+            "import", "gpucast.cli.importing:command", "Turn other programs' files into records."
+        ),
+        Command("measure", "gpucast.cli.measure:command", "Turn this machine into a dataset."),
+        Command("trace", "gpucast.cli.trace:app", "Record, show, export traces of programs."),
+    ),
+    "Models and forecasts": (
+        Command(
+            "fit", "gpucast.cli.fit:command", "Fit a model to step times, or to transfer times."
+        ),
+        Command(
+            "predict", "gpucast.cli.predict:command", "Forecast step times and best GPU counts."
+        ),
+        Command(
+            "compare", "gpucast.cli.compare:command", "Native against remote, or any two models."
+        ),
+        Command("what-if", "gpucast.cli.what_if:command", "Forecast a path from another's steps."),
+        Command(
+            "plan", "gpucast.cli.plan:command", "Which GPUs for which job; costs and deadlines."
+        ),
+        Command(
+            "validate", "gpucast.cli.validate:command", "Hold a model against other measurements."
+        ),
+    ),
+    "Figures and pages": (
+        Command(
+            "figures", "gpucast.cli.figures:app", "Draw measurements and models (--paper: all)."
+        ),
+        Command("report", "gpucast.cli.report:command", "One HTML page that answers, from models."),
+        Command("serve", "gpucast.cli.serve:command", "The same in the browser, from your files."),
+    ),
+    "Machines": (
+        Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
+        Command(
+            "doctor", "gpucast.cli.doctor:command", "Say what is here, and what is in the way."
+        ),
+    ),
+}
+"""The commands as the help groups them."""
+
+COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
 
 EXTRAS = {
     "jinja2": "report",
@@ -114,6 +144,7 @@ def build(requested: str | None) -> typer.Typer:
     """The application, with the ``requested`` command loaded and the others by name only."""
     app = typer.Typer(
         name="gpucast",
+        cls=_Grouped,
         help="How many GPUs should n particles get, and native or remote ones?",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -157,6 +188,17 @@ def _load(command: Command) -> Callable[..., None] | typer.Typer:
     return cast(
         "Callable[..., None] | typer.Typer", getattr(importlib.import_module(module), attribute)
     )
+
+
+class _Grouped(TyperGroup):
+    """Lists the commands under the names of their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for name, commands in GROUPS.items():
+            with formatter.section(name):
+                # One column for all groups.
+                widest = max(len(each.name) for each in COMMANDS)
+                formatter.write_dl([(each.name.ljust(widest), each.help) for each in commands])
 
 
 def _unloaded() -> None:

@@ -77,7 +77,7 @@ class Answer:
 
 
 SETTINGS = {
-    "columns": "columns of a table: n=atoms,gpus=cards,seconds=run:ms",
+    "columns": "of a table: n=atoms,gpus=cards,seconds=run:ms",
     "timestep": "simulated time of a step, such as 2fs",
     "program": "what ran",
     "unit": "what n counts",

@@ -31,6 +31,11 @@ function Question(C) {
     return field.value === "" ? null : Number(field.value);
   }
 
+  // What a field has at first, and where a link says nothing of it.
+  const usual = (field) => (field.tagName === "SELECT"
+    ? ([...field.options].find((each) => each.defaultSelected) ?? field.options[0]).value
+    : field.defaultValue);
+
   function size() {
     const found = number("n");
     if (!(found > 0)) {
@@ -114,9 +119,8 @@ function Question(C) {
       unknown = [];
       const said = new URLSearchParams(hash);
       for (const each of controls) {
-        const value = said.get(each.id) ?? (each.tagName === "SELECT" ? null : "");
+        const value = said.get(each.id) ?? usual(each);
         said.delete(each.id);
-        if (value === null) continue;
         const before = each.value;
         each.value = value;
         if (each.value === value) continue;
