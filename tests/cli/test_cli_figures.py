@@ -13,7 +13,7 @@ import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json
 from contention_samples import four_gpus
 from document_samples import series, whole
-from gpucast.cli import figure_files
+from gpucast.cli import figure_files, step_figures
 from gpucast.data import jsonl
 from gpucast.plots import transfers
 from gpucast.transfers import contention
@@ -121,6 +121,12 @@ def step_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     data.dump(file)
     gc.fit(data, path="native", model="paper", replicates=40).save(model)
     return file, model
+
+
+def test_captions_name_files_without_their_folders(step_files: tuple[Path, Path]) -> None:
+    said = step_figures.whose(gc.load(step_files[0]))
+    assert said.startswith("Measured: steps.jsonl")
+    assert str(step_files[0].parent) not in said
 
 
 @pytest.mark.parametrize("what", ["gflops", "steps", "shares", "paths"])
