@@ -91,8 +91,11 @@ def main(arguments: list[str] | None = None) -> int:
         figure = f"images/{to.stem}.png"
         style.save(picture(rows), to.parent / figure, force=True)
         text = rows.to_csv(index=False, float_format="%.5g")
-        files.write_text(to.with_suffix(".csv"), text, force=True)
-        said = page(rows, left_out, title=data.title(), command=command, figure=figure)
+        cells = to.with_suffix(".csv")
+        files.write_text(cells, text, force=True)
+        said = page(
+            rows, left_out, title=data.title(), command=command, figure=figure, cells=cells.name
+        )
         files.write_text(to, said, force=True)
     except GpucastError as error:
         print(f"traces.py: error: {error}", file=sys.stderr)

@@ -21,7 +21,7 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.plots import style
 from gpucast.util import files
 from programs import plots, series, study
-from programs.page import page, summary
+from programs.page import page, splits_csv, summary
 from programs.summing import TARGETS, Sum
 
 
@@ -75,7 +75,10 @@ def write(outcomes: Sequence[study.Outcome], options: argparse.Namespace) -> Non
     style.save(plots.shares(outcomes), picture, force=True)
     given = ["-o", str(options.output), *(word for o in options.only for word in ("--only", o))]
     command = shlex.join(["python", "-m", "studies.programs", *given])
-    files.write_text(options.output, page(outcomes, command, f"images/{picture.name}"), force=True)
+    numbers = options.output.with_suffix(".csv")
+    files.write_text(numbers, splits_csv(outcomes), force=True)
+    text = page(outcomes, command, f"images/{picture.name}", numbers.name)
+    files.write_text(options.output, text, force=True)
     if options.json is not None:
         content = [each.content() for each in outcomes]
         files.write_text(options.json, json.dumps(content, indent=1) + "\n", force=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -53,16 +55,14 @@ def by_training(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return {f"trained on {name}": each for name, each in found.items() if each}
 
 
-def page(outcomes: Sequence[Outcome], command: str, picture: str) -> str:
-    """The page in Markdown."""
+def page(outcomes: Sequence[Outcome], command: str, picture: str, numbers: str) -> str:
+    """The page in Markdown. ``picture``, ``numbers``: files beside it."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), trim_blocks=True, undefined=jinja2.StrictUndefined
     )
     groups = {name: Sum(each) for name, each in groups_of(outcomes).items()}
     trained = {name: Sum(each) for name, each in by_training(outcomes).items()}
-    reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reasons"]
-    own = [o for o in outcomes if o.table in BUNDLED]
-    others = [o for o in outcomes if o.table not in BUNDLED]
+    far = [(o, why) for o, why in _explained(outcomes) if why]
     found = environment.get_template("page.md.jinja").render(
         summary=summary(outcomes),
         command=command,
@@ -72,13 +72,11 @@ def page(outcomes: Sequence[Outcome], command: str, picture: str) -> str:
                       _methods(groups | trained)),
         ways=table(["Extra-P with", "splits", "median of medians", "gpucast is nearer in"],
                    _ways(outcomes)),
-        far=table(["series", "split", "why", "trained on", "median", "coverage"],
-                  _far(outcomes, reasons), 3),
+        far_count=len(far),
+        far=table(["why", "splits", "median errors", "tables"], _by_reason(far), 1),
+        numbers=numbers,
         reached=sum(t.reached(groups["all"]) for t in TARGETS),
         total=len(TARGETS),
-        own=results(own),
-        others=results(others),
-        has_others=bool(others),
         seconds=[o.seconds for o in outcomes],
         trained=[o.trained for o in outcomes],
         single=sum(len(o.cells) == 1 for o in outcomes),
@@ -110,25 +108,33 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def results(outcomes: Sequence[Outcome]) -> str:
-    """A row a split."""
-    headers = ["series", "split", "trained on", "left out", "median", "p95", "maximum",
-               "coverage", "best count", "regret", *METHODS[1:]]  # fmt: skip
-    return table(headers, map(_row, outcomes), 2)
+def splits_csv(outcomes: Sequence[Outcome]) -> str:
+    """A row a split: shares of 1, empty where there is none."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    figures_of = ["median", "p95", "maximum", "coverage", "best_right", "best_of", "regret"]
+    rows.writerow(
+        ["series", "bundled", "split", "trained_on", "left_out", *figures_of, *METHODS[1:], "why"]
+    )
+    for outcome, why in _explained(outcomes):
+        own = outcome.verdicts[GPUCAST]
+        figures: list[float | int | None] = [None] * 7
+        if own is not None:
+            figures = [
+                own.median, own.p95, own.largest, _mean(own.covered), own.hits, len(own.regrets),
+                _mean(own.regrets),
+            ]  # fmt: skip
+        theirs = [v.median if (v := outcome.verdicts.get(m)) else None for m in METHODS[1:]]
+        rows.writerow([
+            outcome.series, "yes" if outcome.table in BUNDLED else "no", outcome.kind,
+            outcome.trained, len(outcome.cells),
+            *("" if each is None else f"{each:.4g}" for each in (*figures, *theirs)), why,
+        ])  # fmt: skip
+    return text.getvalue()
 
 
-def _row(outcome: Outcome) -> list[object]:
-    own = outcome.verdicts[GPUCAST]
-    others = [percent(v.median) if (v := outcome.verdicts.get(m)) else "-" for m in METHODS[1:]]
-    about = [outcome.series, outcome.kind, outcome.trained, len(outcome.cells)]
-    if own is None:
-        return [*about, "-", "-", "-", "-", "-", "-", *others]
-    return [
-        *about, f"**{percent(own.median)}**", percent(own.p95), percent(own.largest),
-        percent(float(np.mean(own.covered))) if own.covered else "-",
-        f"{own.hits} of {len(own.regrets)}" if own.regrets else "-",
-        percent(float(np.mean(own.regrets))) if own.regrets else "-", *others,
-    ]  # fmt: skip
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 def _targets(groups: Mapping[str, Sum]) -> Iterator[list[str]]:
@@ -159,13 +165,25 @@ def _ways(outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
         yield [way, str(len(pairs)), percent(median), f"{nearer} of {len(pairs)}"]
 
 
-def _far(outcomes: Sequence[Outcome], reasons: Sequence[Mapping[str, str]]) -> Iterator[list[str]]:
+def _explained(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, str]]:
+    """Each outcome with the reason why it is far off; empty where it is not."""
+    reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reasons"]
     for outcome in outcomes:
         own = outcome.verdicts[GPUCAST]
-        if own is not None and own.median > FAR_OFF:
-            covered = percent(float(np.mean(own.covered))) if own.covered else "-"
-            yield [outcome.series, outcome.kind, _reason(outcome, reasons),
-                   f"{outcome.trained} cells", percent(own.median), covered]  # fmt: skip
+        yield outcome, _reason(outcome, reasons) if own and own.median > FAR_OFF else ""
+
+
+def _by_reason(far: Sequence[tuple[Outcome, str]]) -> Iterator[list[str]]:
+    """A row a reason that explains several splits, the most frequent first."""
+    found: dict[str, list[Outcome]] = {}
+    for outcome, why in far:
+        found.setdefault(why, []).append(outcome)
+    for why, members in sorted(found.items(), key=lambda each: -len(each[1])):
+        if len(members) > 1:
+            errors = sorted(own.median for o in members if (own := o.verdicts[GPUCAST]))
+            tables = ", ".join(dict.fromkeys(o.table for o in members))
+            ends = dict.fromkeys(percent(each) for each in (errors[0], errors[-1]))
+            yield [why, str(len(members)), " to ".join(ends), tables]
 
 
 def _reason(outcome: Outcome, reasons: Sequence[Mapping[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""The page: how near, in short; by path and program; every cell."""
+"""The page: how near, in short; by path and program."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ ABOVE = 1.5
 
 
 def page(
-    rows: pd.DataFrame, left_out: Mapping[str, str], *, title: str, command: str, figure: str
+    rows: pd.DataFrame,
+    left_out: Mapping[str, str],
+    *,
+    title: str,
+    command: str,
+    figure: str,
+    cells: str,
 ) -> str:
-    """Markdown."""
+    """Markdown. ``figure``, ``cells``: files beside it; the latter has a row a cell and path."""
     error = rows.error.abs()
     about = f" ({title})" if title else ""
     parts = [
@@ -54,11 +60,8 @@ def page(
             [_sums(" ".join(key), of) for key, of in rows.groupby(["path", "program"])],
         ),
         "## Every cell",
-        table(
-            ["program", "n", "GPUs", "path", "native", "replayed", "measured", "forecast", "90 %",
-             "error", "covered"],
-            [_cell(each) for each in rows.itertuples()],
-        ),
+        f"[{cells}]({cells}) holds a row for each cell and path, times in seconds: native, "
+        "recorded, replayed, measured, forecast with its 90 % interval, and errors as shares of 1.",
     ]  # fmt: skip
     if left_out:
         why = [f"- {name}: {reason}" for name, reason in left_out.items()]
@@ -149,25 +152,5 @@ def _sums(name: str, rows: pd.DataFrame) -> list[object]:
     ]
 
 
-def _cell(row: object) -> list[object]:
-    case = f" ({row.case})" if row.case else ""
-    return [
-        f"{row.program}{case}",
-        f"{row.n:,}",
-        row.gpus,
-        row.path,
-        *(_us(each) for each in (row.native, row.replayed, row.measured, row.forecast)),
-        f"{_us(row.low)} to {_us(row.high)}",
-        percent(row.error),
-        "yes" if row.covered else "**no**",
-    ]
-
-
 def _percent(value: float) -> str:
     return percent(None if pd.isna(value) else value)
-
-
-def _us(seconds: float) -> str:
-    """Microseconds, three digits of them."""
-    value = seconds * 1e6
-    return f"{value:,.0f} µs" if value >= 100 else f"{value:.3g} µs"

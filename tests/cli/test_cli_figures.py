@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
 import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json
 from contention_samples import four_gpus
 from document_samples import series, whole
-from gpucast.cli import figure_files
+from gpucast.cli import figure_files, step_figures
 from gpucast.data import jsonl
 from gpucast.plots import transfers
 from gpucast.transfers import contention
@@ -29,12 +28,6 @@ def data(tmp_path: Path) -> Path:
     file = tmp_path / "d.jsonl"
     file.write_text(jsonl.to_text(dataset([machine(), *whole(), *four_gpus()])._all()))
     return file
-
-
-def labels(axes: Axes) -> list[str]:
-    legend = axes.get_legend()
-    assert legend is not None
-    return [text.get_text() for text in legend.get_texts()]
 
 
 @pytest.mark.slow
@@ -89,7 +82,10 @@ def test_ways_that_take_as_long_are_drawn_once() -> None:
     panels = transfers.drawn(series_of(dataset([machine(), *made, *slow])))
     figure = transfers.transfer_times(panels, "title")
     (axes,) = figure.axes
-    assert labels(axes) == ["pinned and 2 alike, call", "pageable, call"]
+    (legend,) = figure.legends
+    shown = [text.get_text() for text in legend.get_texts()]
+    assert shown == ["pinned, mapped, portable, call", "pageable, call"]
+    assert axes.get_legend() is None  # it would hide points
 
 
 def test_bandwidth_is_bytes_by_time() -> None:
@@ -125,6 +121,12 @@ def step_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     data.dump(file)
     gc.fit(data, path="native", model="paper", replicates=40).save(model)
     return file, model
+
+
+def test_captions_name_files_without_their_folders(step_files: tuple[Path, Path]) -> None:
+    said = step_figures.whose(gc.load(step_files[0]))
+    assert said.startswith("Measured: steps.jsonl")
+    assert str(step_files[0].parent) not in said
 
 
 @pytest.mark.parametrize("what", ["gflops", "steps", "shares", "paths"])

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
-LARGEST = 500_000  # bytes of a page
+LARGEST = 1_500_000  # bytes of a page
 
 
 @pytest.fixture(scope="module")

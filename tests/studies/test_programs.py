@@ -250,8 +250,14 @@ def test_a_right_forecast_reaches_all_that_can_be_reached(
     text = page.read_text()
     assert "median error of the typical split is **0 %**" in text
     assert (tmp_path / "images" / "page.png").exists()
+    assert "0 splits have a median error above 10 %" in text
+    assert "[page.csv](page.csv)" in text
+    with open(tmp_path / "page.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
     # N = 16 is all that is above a quarter, so that the second split is the first.
-    assert text.count("made: box") == 2
+    assert [(row["series"], row["split"]) for row in rows] == [(o.series, o.kind) for o in found]
+    assert sum(row["series"] == "made: box" for row in rows) == 2
+    assert {(row["median"], row["why"], row["Extra-P"]) for row in rows} == {("0", "", "")}
 
 
 def test_extra_p_gets_lines_of_one_size_or_of_one_share() -> None:

@@ -85,19 +85,23 @@ def test_a_floor_is_how_far_a_visit_lies_from_the_others() -> None:
     assert np.isnan(_floor([2.0]))
 
 
-def test_the_page_says_so_in_short_and_of_every_cell() -> None:
+def test_the_page_says_so_in_short_and_names_the_table_of_cells() -> None:
     rows = table([OUTCOME, replace(OUTCOME, path="remote-sync", forecast=2.1, high=2.2)])
-    text = page(rows, {"lost": "no steps"}, title="", command="make it", figure="x.png")
+    text = page(
+        rows, {"lost": "no steps"}, title="", command="make it", figure="x.png", cells="x.csv"
+    )
     assert "2 forecasts of 1 cells: the median error is **7.5 %**" in text
     assert "50 % of the measured steps lie in their 90 % interval" in text
     assert "- lost: no steps" in text
     assert "of all cells, 5.0 % and 12 %" in text
-    far = page(rows.assign(floor=0.1), {}, title="", command="make it", figure="x.png")
+    far = page(
+        rows.assign(floor=0.1), {}, title="", command="make it", figure="x.png", cells="x.csv"
+    )
     assert "of all cells, 15 % and 12 %" in far
     # Calls against the program, forecast against the calls, forecast against the program.
     assert "| native | 1 | 5.0 % | 5.0 % | 5.0 % | 2.9 % | 2.9 % | -2.9 % | 2.0 %" in text
     assert "| remote | 1 | 5.0 % | 5.0 % | 5.0 % | 14 % | 14 % | -14 % | 10 %" in text
-    assert text.count("| p | 3 | 1 |") == 2
+    assert "[x.csv](x.csv)" in text
 
 
 def trimmed(trace: Trace) -> Trace:

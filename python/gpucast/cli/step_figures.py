@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -137,7 +138,7 @@ def _is_model(name: str) -> bool:
 
 
 def whose(data: Dataset | None) -> str:
-    """Machines and, where published, their source."""
+    """Files by their names, machines and, where published, their source."""
     if data is None:
         return ""
     gpus: list[str] = []
@@ -145,7 +146,9 @@ def whose(data: Dataset | None) -> str:
         names = [gpu.name for gpu in machine.gpus or []]
         gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
-    words = f"Measured: {data.name}"
+    # Folders say nothing to a reader, and may say what is not his business.
+    files = " + ".join(os.path.basename(each) for each in data.name.split(" + "))
+    words = f"Measured: {files}"
     if gpus:
         words += f" ({', '.join(dict.fromkeys(gpus))})"
     return f"{words}. Source: {'; '.join(sources)}." if sources else f"{words}."

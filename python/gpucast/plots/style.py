@@ -40,7 +40,11 @@ PANEL_HEIGHT = 2.5
 BAND_ALPHA = 0.2
 """How much of a band of uncertainty hides what is behind it."""
 
+_SHOWN_DPI = 210.0
+"""Of figures that a notebook shows: one column is 700 pixels wide. Files have their own."""
+
 STYLE: dict[Any, Any] = {
+    "figure.dpi": _SHOWN_DPI,
     "font.family": "DejaVu Sans",
     "font.size": 8.0,
     "axes.titlesize": 8.0,

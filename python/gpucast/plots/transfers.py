@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -30,13 +30,15 @@ from gpucast.util.order_statistics import Median, median_of
 ALIKE = 1.1
 """Ways whose medians differ by less at every size are drawn as one."""
 
+LEAST_OF_BANDWIDTH = 1024
+"""Bytes."""
+
 DEARER_WIDTH = 4.6
 """Inches: its labels are long."""
 
 _METHODS = {name: at for at, name in enumerate(get_args(LaunchMethod))}
 
 Scale = Callable[[Array, Array], Array]
-Corner = Literal["upper left", "lower right"]
 """What is drawn of bytes and seconds."""
 
 
@@ -124,9 +126,7 @@ def _alike(one: Series, other: Series) -> bool:
 
 def _label(group: Sequence[Series]) -> str:
     way = group[0].way
-    memory = "" if way.memory == "unknown" else way.memory
-    if len(group) > 1:
-        memory += f" and {len(group) - 1} alike"
+    memory = ", ".join(each.way.memory for each in group if each.way.memory != "unknown")
     words = [memory, "by a kernel" if way.engine == "kernel" else ""]
     words += ["read" if way.reads else "", way.method or ""]
     return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
@@ -135,21 +135,31 @@ def _label(group: Sequence[Series]) -> str:
 @style.styled
 def transfer_times(curves: Panels, title: str) -> Figure:
     """Time against size, a panel a route."""
-    return _figure(
-        curves, title, lambda _, seconds: seconds, "time of one transfer, s", "upper left"
-    )
+    figure = _figure(curves, title, lambda _, seconds: seconds, "time of one transfer")
+    for axes in figure.axes:
+        style.si_axis(axes.yaxis, "s")
+    return figure
 
 
 @style.styled
 def bandwidths(curves: Panels, title: str) -> Figure:
-    """Bytes a second against size, a panel a route."""
-    return _figure(
-        curves, title, lambda size, seconds: size / seconds / 1e9, "bandwidth, GB/s", "lower right"
+    """Bytes a second against size, a panel a route.
+
+    From ``LEAST_OF_BANDWIDTH`` on: copies of fewer bytes all take the latency, which the figure of
+    times shows, and would take half of the axis.
+    """
+    figure = _figure(
+        curves,
+        title,
+        lambda size, seconds: np.where(size >= LEAST_OF_BANDWIDTH, size / seconds / 1e9, np.nan),
+        "bandwidth, GB/s",
     )
+    for axes in figure.axes:
+        axes.yaxis.set_major_formatter("{x:g}")
+    return figure
 
 
-def _figure(curves: Panels, title: str, scale: Scale, label: str, corner: Corner) -> Figure:
-    """``corner``: where no curve runs, and the legend stands."""
+def _figure(curves: Panels, title: str, scale: Scale, label: str) -> Figure:
     labels = dict.fromkeys(each.label for lines in curves.values() for each in lines)
     places = {each: at for at, each in enumerate(labels)}
     columns = min(3, len(curves))
@@ -166,21 +176,24 @@ def _figure(curves: Panels, title: str, scale: Scale, label: str, corner: Corner
             _draw(axes, line, scale, places[line.label])
         style.log_axes(axes, "size", label)
         style.byte_axis(axes)
-        _legend(axes, [line.label for line in lines], corner)
-        low, high = axes.get_ylim()
-        # Room for the legend, which else hides points.
-        room = (high / low) ** (0.09 * len(lines))
-        axes.set_ylim(*((low, high * room) if corner.startswith("upper") else (low / room, high)))
     for axes in flat[len(curves) :]:
         axes.set_visible(False)
+    _legend(figure, flat[: len(curves)], list(labels), columns)
     return figure
 
 
-def _legend(axes: Axes, labels: Sequence[str], corner: Corner) -> None:
-    """Lines in the order drawn, what explains them behind."""
-    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+def _legend(figure: Figure, panels: Sequence[Axes], labels: Sequence[str], columns: int) -> None:
+    """Below all panels, where it hides nothing: lines in the order drawn, what explains them
+    behind."""
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
     order = [*labels, *(label for label in handles if label not in labels)]
-    axes.legend([handles[label] for label in order], order, loc=corner)
+    figure.legend(
+        [handles[label] for label in order], order, loc="outside lower center", ncols=columns
+    )
 
 
 def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
