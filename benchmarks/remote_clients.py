@@ -6,9 +6,9 @@
 All connect at once, and each allocates memory, copies to it and says what became of that. Those
 that are served stay until the last has said so, compare what they copied, and leave. The others are
 to say why in one line, and none is to hang. Before, meanwhile and after: what the server has, its
-children, and what they leave in /dev/shm and beside the server's socket. A smaller crowd comes
-first, so that the server has what it keeps for so many. Needs Python's standard library only; exit
-status 1 where any of that does not hold.
+children, and what they leave in /dev/shm and beside the server's socket. Another such crowd comes
+first, so that the server has what its allocator keeps for so many. Needs Python's standard library
+only; exit status 1 where any of that does not hold.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import NamedTuple
 from remote import Machine
 from remote_soak import TRANSPORTS, compare, every_server
 
-AT_ONCE = 64
-"""Handshakes that a server has under way."""
+REASONS = ("the server has too many clients", "no answer in time")
+"""Why clients are not served: the second where the host is too busy to greet all within 5 s."""
 
 COPIED = 100_000
 """Bytes that each copies: within a message."""
@@ -140,13 +140,18 @@ def crowd(machine: Machine, count: int, most: int, library: Path) -> str:
         )
     for each in told, say, go:
         os.close(each)
-    served = min(count, most)
+    served = said["S"]
+    full, late = (sum(lines[line] for line in lines if why in line) for why in REASONS)
     machine.check("none hangs", said.total() == count == statuses.total(), f"{said}, {statuses}")
-    machine.check(f"{served} are served, as many as may be", said["S"] == served, f"{said}")
-    machine.check("what they copied is theirs", statuses[0] == said["S"], f"{statuses}")
+    machine.check(
+        "as many as may be are served, unless they came to it too late",
+        served == min(count, most) or (served < most and full == 0 and late > 0),
+        f"{said}",
+    )
+    machine.check("what they copied is theirs", statuses[0] == served, f"{statuses}")
     machine.check(
         "every other has one line that says why",
-        all("too many clients" in line for line in lines) and lines.total() == count - served,
+        full + late == lines.total() == count - served,
         f"{lines.most_common(5)}",
     )
     machine.check(
@@ -155,7 +160,7 @@ def crowd(machine: Machine, count: int, most: int, library: Path) -> str:
         f"listener {grown >> 10} KiB more, a client's process up to {largest >> 10} KiB",
     )
     return (
-        f"{said['S']} served, {said['R']} refused; listener {grown >> 10} KiB more, "
+        f"{served} served, {full} too many, {late} too late; listener {grown >> 10} KiB more, "
         f"{len(serving)} clients' processes of up to {largest >> 10} KiB"
     )
 
@@ -184,11 +189,11 @@ def main() -> int:
     os.environ.update(machine.variables(1, shared=shared))
     library = options.build.resolve() / "remote/client/libcudart.so.13"
 
-    def work(clients: int = options.clients) -> str:
-        return crowd(machine, clients, options.max_clients, library)
+    def work() -> str:
+        return crowd(machine, options.clients, options.max_clients, library)
 
     try:
-        work(min(options.clients, 2 * AT_ONCE))
+        work()
         every_server(machine)
         files = left_behind(machine)
         compare(machine, f"{options.clients} clients at once, {options.transport}", work)

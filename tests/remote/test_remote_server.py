@@ -334,7 +334,8 @@ def test_answers_that_nobody_reads_do_not_pile_up(size: int) -> None:
         assert sent.poll(PATIENCE * 1000)
         heard = sum(len(lane.receive(MEBIBYTE)) for _ in range(copies * size // MEBIBYTE))
         assert heard == copies * size // MEBIBYTE * MEBIBYTE
-        assert highest_memory_of(child) - before < 100 * MEBIBYTE  # copies * size if unbounded
+        # Staging (64 MiB) and answers (8 MiB and one), whose memory doubles and moves as they grow.
+        assert highest_memory_of(child) - before < 128 * MEBIBYTE  # copies * size if unbounded
 
 
 def highest_memory_of(process: int) -> int:
@@ -488,6 +489,12 @@ def test_strangers_do_not_push_out_a_client_whose_process_begins(tmp_path: Path)
     slow = SlowStart(tmp_path / "pipe")
     try:
         with servers(1, "--plain", **slow.environment) as (server,):
+            # Of which handshakes take a quarter.
+            resource.prlimit(
+                server.process.pid,
+                resource.RLIMIT_NOFILE,
+                (256, most_descriptors(server.process.pid)),
+            )
             slow.hold()
             client = server.connect()
             client.sendall(HELLO + bytes(16))
@@ -514,10 +521,10 @@ def test_every_listener_comes_back_when_there_were_no_descriptors() -> None:
         resource.prlimit(
             server.process.pid,
             resource.RLIMIT_NOFILE,
-            (used + 8, most_descriptors(server.process.pid)),
+            (used + 2, most_descriptors(server.process.pid)),
         )
         connections = [server.connect(place) for place in places for _ in range(20)]
-        wait_until(lambda: set(range(used + 8)) <= server.descriptors())
+        wait_until(lambda: set(range(used + 2)) <= server.descriptors())
         for connection in connections:
             connection.close()
         for place in places:

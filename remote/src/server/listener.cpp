@@ -1,5 +1,6 @@
 #include "server/listener.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -47,7 +48,15 @@ using asio::use_awaitable;
 
 constexpr std::chrono::seconds handshake_time(5);
 constexpr std::chrono::seconds ending_time(5);
-constexpr std::size_t most_handshakes = 64;  // under way at once
+
+// Under way at once: a crowd of clients on a busy host, and never most of this process's
+// descriptors.
+std::size_t most_handshakes() {
+  constexpr std::size_t crowd = 1024;
+  rlimit descriptors{};
+  ::getrlimit(RLIMIT_NOFILE, &descriptors);
+  return std::min<std::size_t>(crowd, descriptors.rlim_cur / 4);
+}
 
 asio::const_buffer buffer_of(Bytes bytes) { return {bytes.data(), bytes.size()}; }
 
@@ -174,7 +183,7 @@ class Listener {
         });
         return;
       }
-      if (handshakes_.size() >= most_handshakes) turn_one_away();
+      if (!handshakes_.empty() && handshakes_.size() >= most_handshakes()) turn_one_away();
       handshakes_.push_back(std::make_shared<Handshake>(std::move(socket)));
       asio::co_spawn(io_, shake_hands(handshakes_.back()), asio::detached);
       accept(address);
