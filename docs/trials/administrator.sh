@@ -157,6 +157,26 @@ END
 try gpucast fit flat.csv -o flat.json
 try gpucast predict flat.json -n 1.6e6 --gpus 1-4
 
+say "steps of gpucast's own program that a second device shortens at some sizes only (made-up times)"
+cat >both.csv <<'END'
+n,gpus,seconds
+216,1,0.0000214
+216,1,0.0000215
+216,2,0.0000199
+216,2,0.0000200
+512,1,0.0000759
+512,1,0.0000760
+512,2,0.0000498
+512,2,0.0000500
+1000,1,0.0003069
+1000,1,0.0003075
+1000,2,0.0003053
+1000,2,0.0003056
+END
+gpucast import both.csv --schedule star-serial --kernel tuned -o both.jsonl >/dev/null
+gpucast fit both.jsonl -o both.json >/dev/null
+try gpucast predict both.json -n 512,1000 --gpus 1-2
+
 say "completion"
 export HOME=$PWD/home SHELL=/bin/bash
 mkdir -p home
