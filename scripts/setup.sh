@@ -20,7 +20,7 @@ source "$(dirname "$0")/common.sh"
 readonly system_packages=(
   g++ cmake ninja-build binutils
   libceres-dev libmetis-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libasio-dev
-  libssl-dev libgtest-dev libopenmpi-dev openmpi-bin
+  libssl-dev libucx-dev libgtest-dev libopenmpi-dev openmpi-bin
 )
 readonly docs_packages=(doxygen fonts-lmodern)
 

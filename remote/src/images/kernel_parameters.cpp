@@ -36,7 +36,7 @@ void KernelParameters::read_next() {
             : layouts_of_ptx({reinterpret_cast<const char*>(content.data()), content.size()}));
   } catch (const ImageError&) {
     return;
-  } catch (const NoDecompressor& error) {
+  } catch (const MissingLibrary& error) {
     unread_ = error.what();
   }
 }
