@@ -3,6 +3,7 @@
 #include "images/cubin.h"
 #include "images/decompress.h"
 #include "images/ptx.h"
+#include "system_library.h"
 
 namespace gpucast::remote::images {
 

@@ -2,20 +2,21 @@
 
 #include <charconv>
 #include <stdexcept>
+#include <string_view>
 
 #include "transport/ucx_connection.h"
 
 namespace gpucast::remote {
 namespace {
 
-const std::string ucx_prefix = "ucx:";
+constexpr std::string_view ucx_prefix = "ucx:";
 
 }  // namespace
 
 std::string Endpoint::text() const {
   if (is_unix()) return "unix:" + path;
   const bool colons = host.find(':') != std::string::npos;
-  return (ucx ? ucx_prefix : "") + (colons ? "[" + host + "]" : host) + ":" + port;
+  return std::string(ucx ? ucx_prefix : "") + (colons ? "[" + host + "]" : host) + ":" + port;
 }
 
 Endpoint parse_endpoint(const std::string& text) {

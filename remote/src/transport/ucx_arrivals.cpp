@@ -10,7 +10,7 @@ constexpr std::size_t least_held = 4096;
 
 UcxArrivals::~UcxArrivals() {
   for (auto& [begin, arrival] : arrivals_) {
-    if (arrival.held != nullptr) ucx().am_data_release(worker_, arrival.held);
+    if (arrival.held != nullptr) opened_ucx().am_data_release(worker_, arrival.held);
   }
 }
 

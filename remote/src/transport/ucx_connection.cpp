@@ -66,7 +66,7 @@ class UcxConnection : public Connection {
     require_ucx(ucx().worker_get_efd(worker_.get(), &events_), "ucp_worker_get_efd");
     receive(number_of_data, [](void* self, const void* head, std::size_t head_bytes, void* data,
                                std::size_t bytes, const ucp_am_recv_param_t* how) {
-      return static_cast<UcxConnection*>(self)->take(
+      return static_cast<UcxConnection*>(self)->take_data(
           {static_cast<const std::byte*>(head), head_bytes}, data, bytes, how->recv_attr);
     });
     receive(number_of_credit,
@@ -85,14 +85,16 @@ class UcxConnection : public Connection {
     ucp_request_param_t forced{};
     forced.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     forced.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    UcxRequest closed(ucx().ep_close_nbx(endpoint_, &forced));
+    UcxRequest closed(opened_ucx().ep_close_nbx(endpoint_, &forced));
     // Without handling of errors there is no such end, and what is under way ends with the worker.
     const auto is_over = [&] {
       return closed.done() && (closed.status() != UCS_OK || (is_sent() && credit_.done()));
     };
     while (!is_over())
-      ucx().worker_progress(worker_.get());
+      opened_ucx().worker_progress(worker_.get());
   }
+  UcxConnection(const UcxConnection&) = delete;
+  UcxConnection& operator=(const UcxConnection&) = delete;
 
   // Where the other end reaches this one, as it is to be told.
   std::vector<std::byte> address() const {
@@ -201,8 +203,8 @@ class UcxConnection : public Connection {
 
   // ---- called by UCX, under the lock ----
 
-  ucs_status_t take(std::span<const std::byte> head, void* data, std::size_t bytes,
-                    std::uint64_t attributes) noexcept {
+  ucs_status_t take_data(std::span<const std::byte> head, void* data, std::size_t bytes,
+                         std::uint64_t attributes) noexcept {
     try {
       if (!ended_ && take_credit(head)) return arrivals_.add(heard_.begin, data, bytes, attributes);
     } catch (const std::exception& error) {
@@ -295,7 +297,7 @@ class UcxConnection : public Connection {
   }
   bool is_sent() {
     if (!message_.done()) return false;
-    if (message_.status() != UCS_OK) end(ucx().status_string(message_.status()));
+    if (message_.status() != UCS_OK) end(opened_ucx().status_string(message_.status()));
     return true;
   }
   void tell_of_reading() {

@@ -14,6 +14,7 @@
 namespace gpucast::remote {
 
 struct UcxLibrary {
+// NOLINTBEGIN(bugprone-macro-parentheses): a member's name stands in none
 #define GPUCAST_UCX(name) \
   decltype(&ucp_##name) name = find_function<decltype(ucp_##name)>(library, "ucp_" #name)
   void* library = open_library("libucp.so.0");
@@ -38,12 +39,17 @@ struct UcxLibrary {
   decltype(&ucs_status_string) status_string =
       find_function<decltype(ucs_status_string)>(library, "ucs_status_string");
 #undef GPUCAST_UCX
+  // NOLINTEND(bugprone-macro-parentheses)
 };
 
 inline const UcxLibrary& ucx() {
   static const UcxLibrary result;
   return result;
 }
+
+// For what ends: the library has been open since that began.
+// NOLINTNEXTLINE(bugprone-exception-escape)
+inline const UcxLibrary& opened_ucx() noexcept { return ucx(); }
 
 inline void require_ucx(ucs_status_t status, const char* call) {
   if (status != UCS_OK)
@@ -52,7 +58,7 @@ inline void require_ucx(ucs_status_t status, const char* call) {
 
 // Of the process, which keeps it: its end would be that of connections in other threads.
 inline ucp_context_h ucx_context() {
-  static const ucp_context_h result = [] {
+  static ucp_context* const result = [] {
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
     wanted.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
@@ -70,7 +76,7 @@ inline ucp_context_h ucx_context() {
 }
 
 struct EndUcxWorker {
-  void operator()(ucp_worker_h worker) const { ucx().worker_destroy(worker); }
+  void operator()(ucp_worker_h worker) const { opened_ucx().worker_destroy(worker); }
 };
 using UcxWorker = std::unique_ptr<ucp_worker, EndUcxWorker>;
 
@@ -103,7 +109,7 @@ class UcxRequest {
   UcxRequest& operator=(const UcxRequest&) = delete;
 
   bool done() {
-    if (request_ != nullptr) status_ = ucx().request_check_status(request_);
+    if (request_ != nullptr) status_ = opened_ucx().request_check_status(request_);
     if (status_ != UCS_INPROGRESS) free();
     return status_ != UCS_INPROGRESS;
   }
@@ -111,8 +117,8 @@ class UcxRequest {
   ucs_status_t status() const { return status_; }
 
  private:
-  void free() {
-    if (request_ != nullptr) ucx().request_free(std::exchange(request_, nullptr));
+  void free() noexcept {
+    if (request_ != nullptr) opened_ucx().request_free(std::exchange(request_, nullptr));
   }
 
   void* request_ = nullptr;
