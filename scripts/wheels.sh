@@ -78,7 +78,7 @@ build_one() {
     --disable-pip-version-check wheel --no-deps --no-build-isolation -v -w "$raw" . \
     "${options[@]}" -Cbuild-dir="$folder/build-$version" \
     -Ccmake.define.GPUCAST_PORTABLE=ON -Ccmake.define.GPUCAST_LICENSES="$PWD/$folder/licenses" \
-    -Ccmake.define.GPUCAST_CUDA=ON -Ccmake.define.GPUCAST_REMOTE=ON \
+    -Ccmake.define.GPUCAST_CUDA=ON -Ccmake.define.GPUCAST_REMOTE=ON -Ccmake.define.GPUCAST_UCX=OFF \
     -Ccmake.define.GPUCAST_TRACE=ON -Ccmake.define.GPUCAST_MPI=OFF ||
     fail "no wheel for Python $version ($(reason "$log")); see $logs/$log"
   # The runtime is whichever the machine has; a remote-GPU client takes its place.

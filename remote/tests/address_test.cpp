@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "transport/ucx_connection.h"
+
 namespace gpucast::remote {
 namespace {
 
@@ -14,6 +16,18 @@ TEST(Address, HostsPortsAndPaths) {
   EXPECT_EQ(parse_endpoint("[::1]:0").text(), "[::1]:0");
   EXPECT_EQ(parse_endpoint("unix:/tmp/gpu").path, "/tmp/gpu");
   EXPECT_EQ(parse_endpoints("a:1,unix:/b,c:3").size(), 3U);
+}
+
+TEST(Address, OfUcxIsKnownWhereItIsBuilt) {
+  if (!has_ucx()) {
+    EXPECT_THROW(parse_endpoint("ucx:node7:9700"), std::invalid_argument);
+    return;
+  }
+  const Endpoint endpoint = parse_endpoint("ucx:[::1]:9700");
+  EXPECT_EQ(endpoint.host, "::1");
+  EXPECT_EQ(endpoint.text(), "ucx:[::1]:9700");
+  for (const char* text : {"ucx:", "ucx:9700", "ucx:node7", "ucx::9700"})
+    EXPECT_THROW(parse_endpoint(text), std::invalid_argument) << text;
 }
 
 TEST(Address, WhatIsNoneIsRefused) {

@@ -25,6 +25,7 @@ REACHED: dict[Transport, str] = {
     "tls": "over TLS",
     "plain": "in the clear (--plain)",
     "shm": "through shared memory",
+    "ucx": "over UCX",
 }
 """How remote GPUs are, of a machine."""
 

@@ -37,6 +37,7 @@ class Transport(StrEnum):
     auto = "auto"
     socket = "socket"
     shared_memory = "shared-memory"
+    ucx = "ucx"
 
 
 Plain = Annotated[
@@ -62,6 +63,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    ucx: Annotated[
+        bool,
+        typer.Option(
+            "--ucx",
+            help="Clients at ucx:host:port are served over UCX (InfiniBand), which authenticates "
+            "nobody: on networks whose machines are trusted.",
+        ),
+    ] = False,
     secret_file: SecretFile = None,
     plain: Plain = False,
     max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
@@ -104,6 +113,9 @@ def serve(
     from gpucast.remote import gpus_here, rehearsal
     from gpucast.remote import serve as run_servers
 
+    if ucx and socket_folder is not None:
+        raise InputError("--ucx and --socket-folder: a server listens for one of them")
+
     if fake:
         numbers = [0] if gpus == "all" else _numbers(gpus)
     else:
@@ -124,14 +136,17 @@ def serve(
         words += ["--image-cache", image_cache]
     if fake:
         note("a rehearsal: no GPU computes here, and what kernels should write is not written")
-    raise typer.Exit(run_servers(numbers, host, port, words, variables, socket_folder))
+    raise typer.Exit(run_servers(numbers, host, port, words, variables, socket_folder, ucx))
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def run(
     program: Annotated[list[str], typer.Argument(help="-- PROGRAM ARGUMENTS")],
     gpus: Annotated[
-        str, typer.Option(help="Servers, in the order of their devices: host:port,unix:/path,...")
+        str,
+        typer.Option(
+            help="Servers, in the order of their devices: host:port,ucx:host:port,unix:/path,..."
+        ),
     ],
     secret_file: SecretFile = None,
     plain: Plain = False,
@@ -139,7 +154,7 @@ def run(
         Transport | None,
         typer.Option(
             help="What carries calls to servers at unix:/path: shared memory where both sides can "
-            "(auto), always, or never.",
+            "(auto), always, or never; ucx: UCX carries them, as ucx:host:port says, too.",
             show_default=False,
         ),
     ] = None,
@@ -183,7 +198,9 @@ def run(
 
 Servers = Annotated[
     str | None,
-    typer.Argument(help="host:port,unix:/path,... (default: GPUCAST_REMOTE)", show_default=False),
+    typer.Argument(
+        help="host:port,ucx:host:port,unix:/path,... (default: GPUCAST_REMOTE)", show_default=False
+    ),
 ]
 
 

@@ -215,7 +215,8 @@ class Machine(_Record):
     transport: Transport | None = Field(
         None,
         description="what carries calls to remote GPUs: tls: encrypted; plain: in the clear; shm: "
-        "memory that client and server share; absent: none are remote, or it is not known",
+        "memory that client and server share; ucx: UCX, with TLS or without; absent: none are "
+        "remote, or it is not known",
     )
     topology: FreeObject | None = None
     tool: Tool | None = None

@@ -21,9 +21,9 @@ RecordKind = Literal[
 """What a record holds."""
 Path = Literal["host", "native", "remote", "remote-sync", "remote-shm"]
 """How GPUs are reached; records may name a path of the user's own instead."""
-Transport = Literal["tls", "plain", "shm"]
+Transport = Literal["tls", "plain", "shm", "ucx"]
 """What carries calls to remote GPUs. tls: encrypted; plain: in the clear; shm: memory that client
-and server share.
+and server share; ucx: UCX, with TLS or without.
 """
 Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
 """How a step of the mini-app moves data."""

@@ -54,7 +54,7 @@ def environment(
     """What a program needs to find the GPUs ``host:port,...`` instead of this machine's.
 
     ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
-    where the address is unix:/path and both sides can), socket, or shared-memory.
+    where the address is unix:/path and both sides can), socket, shared-memory, or ucx.
     """
     before = os.environ if base is None else base
     libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
@@ -121,10 +121,12 @@ def serve(
     options: Sequence[str],
     variables: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    ucx: bool = False,
 ) -> int:
     """Run one server a GPU until SIGTERM or SIGINT; its exit status.
 
-    They listen on ports from ``port``, or at sockets gpu0, gpu1, ... in a folder.
+    They listen on ports from ``port``, for UCX, too, where that is asked for, or at sockets gpu0,
+    gpu1, ... in a folder.
 
     If one of them ends, the others are ended too, and all if this process is killed.
     """
@@ -137,7 +139,10 @@ def serve(
     }
     try:
         for k, gpu in enumerate(gpus):
-            listen = f"unix:{folder}/gpu{gpu}" if folder else _listen(host, port + k if port else 0)
+            address = _listen(host, port + k if port else 0)
+            if ucx:
+                address = f"ucx:{address}"
+            listen = f"unix:{folder}/gpu{gpu}" if folder else address
             words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
             running.append(subprocess.Popen([program, *words, *options], env=variables))
         while not stop.wait(0.1):

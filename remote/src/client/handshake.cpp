@@ -11,6 +11,7 @@
 #include "transport/ring_connection.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
+#include "transport/ucx_connection.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -57,7 +58,7 @@ Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadl
                                "--plain)");
   }
   if (challenge.carrier != Carrier::socket && challenge.carrier != hello.carrier)
-    throw ConnectionLost("the server means to use memory that it was not asked for");
+    throw ConnectionLost("the server means to use what it was not asked for");
   require_entry(challenge.entry);
   return challenge;
 }
@@ -95,23 +96,32 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
   session.id = welcome.session;
 }
 
+// The session's own TLS, where there is TLS.
+std::unique_ptr<Connection> secure_for(const Credentials& credentials, const Session& session,
+                                       std::unique_ptr<Connection> connection,
+                                       const Identity& identity, const Deadline& deadline) {
+  if (credentials.security == Security::plain) return connection;
+  return secure(std::move(connection), TlsSide::client, session.key, identity, deadline);
+}
+
 std::unique_ptr<Connection> enter(std::unique_ptr<Connection> connection, const Hello& hello,
                                   const Challenge& challenge, Session& session,
                                   const Credentials& credentials, const Deadline& deadline) {
   const SecretKeys& secret = secret_of(credentials);
   if (credentials.security == Security::plain) {
     enter_plainly(*connection, secret, hello, challenge, session, deadline);
-    return connection;
-  }
-  if (hello.purpose == Purpose::control)
+  } else if (hello.purpose == Purpose::control) {
     enter_by_tls(*connection, secret, hello, challenge, session, deadline);
-  return secure(std::move(connection), TlsSide::client, session.key,
-                identity_of(hello, challenge, Stage::session), deadline);
+  }
+  return secure_for(credentials, session, std::move(connection),
+                    identity_of(hello, challenge, Stage::session), deadline);
 }
 
 // What shared memory would go over; none where it is not wanted or the other end is not trusted.
 support::Descriptor line_for(Connection& connection, Purpose purpose,
                              const Credentials& credentials) {
+  if (credentials.carrier == Carrier::ucx)
+    return purpose == Purpose::monitor ? support::Descriptor() : socket_of(connection);
   if (purpose != Purpose::control || credentials.carrier == Carrier::socket) return {};
   support::Descriptor socket = unix_socket_of(connection);
   const bool trusted =
@@ -125,14 +135,22 @@ std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, 
                                         Session& session, const Credentials& credentials,
                                         const Deadline& deadline) {
   support::Descriptor line = line_for(*connection, greeting.purpose, credentials);
-  const Hello hello{.purpose = greeting.purpose,
-                    .number = greeting.number,
-                    .security = credentials.security,
-                    .carrier = line ? Carrier::shared_memory : Carrier::socket,
-                    .session = session.id};
+  const Hello hello{
+      .purpose = greeting.purpose,
+      .number = greeting.number,
+      .security = credentials.security,
+      .carrier = line ? credentials.carrier.value_or(Carrier::shared_memory) : Carrier::socket,
+      .session = session.id};
   write_all(*connection, packed(hello), {}, deadline);
   const Challenge challenge = hear_challenge(*connection, hello, deadline);
   auto entered = enter(std::move(connection), hello, challenge, session, credentials, deadline);
+  if (hello.carrier == Carrier::ucx) {
+    if (challenge.carrier != Carrier::ucx)
+      throw ConnectionLost("it is not reached over UCX: let it listen on ucx:HOST:PORT");
+    return secure_for(credentials, session,
+                      meet_over_ucx(*entered, std::move(line), true, deadline),
+                      identity_on_carrier(identity_of(hello, challenge, Stage::session)), deadline);
+  }
   std::unique_ptr<Connection> rings;
   if (challenge.carrier == Carrier::shared_memory) {
     const std::byte greeted{1};

@@ -1,5 +1,6 @@
 #include "client/settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "security/secret.h"
+#include "transport/ucx_connection.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -37,8 +39,10 @@ std::optional<Carrier> carrier() {
   if (text.empty() || text == "auto") return std::nullopt;
   if (text == "socket") return Carrier::socket;
   if (text == "shared-memory") return Carrier::shared_memory;
+  if (text == "ucx" && has_ucx()) return Carrier::ucx;
   throw std::invalid_argument("GPUCAST_REMOTE_TRANSPORT=" + text +
-                              ": auto, socket or shared-memory is allowed");
+                              ": auto, socket, shared-memory or (in builds with UCX) ucx is "
+                              "allowed");
 }
 
 // Bulk connections under TLS. A connection's thread seals a part of a piece and then writes it, and
@@ -66,6 +70,10 @@ ClientSettings read_client_settings() {
   const auto file = variable("GPUCAST_REMOTE_SECRET_FILE");
   result.credentials.secret = file.empty() ? find_own_secret() : read_secret(file);
   result.credentials.carrier = carrier();
+  const bool names_ucx = std::ranges::any_of(result.servers, &Endpoint::ucx);
+  if (names_ucx && result.credentials.carrier.value_or(Carrier::ucx) != Carrier::ucx)
+    throw std::invalid_argument(
+        "GPUCAST_REMOTE_TRANSPORT: servers at ucx:... are reached over UCX");
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;
   if (result.credentials.security == Security::tls)
     result.bulk_connections = connections_of_tls(result.bulk_connections);

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "images/system_library.h"
 #include "protocol/limits.h"
+#include "system_library.h"
 
 namespace gpucast::remote::images {
 namespace {

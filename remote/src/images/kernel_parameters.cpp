@@ -3,6 +3,7 @@
 #include "images/cubin.h"
 #include "images/decompress.h"
 #include "images/ptx.h"
+#include "system_library.h"
 
 namespace gpucast::remote::images {
 
@@ -36,7 +37,7 @@ void KernelParameters::read_next() {
             : layouts_of_ptx({reinterpret_cast<const char*>(content.data()), content.size()}));
   } catch (const ImageError&) {
     return;
-  } catch (const NoDecompressor& error) {
+  } catch (const MissingLibrary& error) {
     unread_ = error.what();
   }
 }

@@ -1,6 +1,6 @@
 #include "images/zstandard.h"
 
-#include "images/system_library.h"
+#include "system_library.h"
 
 namespace gpucast::remote::images {
 namespace {
@@ -27,7 +27,7 @@ bool has_zstandard() {
   try {
     zstandard();
     return true;
-  } catch (const NoDecompressor&) {
+  } catch (const MissingLibrary&) {
     return false;
   }
 }

@@ -3,26 +3,19 @@
 #pragma once
 
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "protocol/wire.h"
 
 namespace gpucast::remote::images {
 
-// The library is not on this machine, in one line that names it.
-class NoDecompressor : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 bool has_zstandard();
 
 // How many bytes it became; 0 where it is no frame, or needs more than there is room for.
-// NoDecompressor.
+// MissingLibrary.
 std::size_t decompress(Bytes from, std::span<std::byte> to);
 
-// A frame of the fastest kind; nothing where that saves less than an eighth. NoDecompressor.
+// A frame of the fastest kind; nothing where that saves less than an eighth. MissingLibrary.
 std::optional<std::vector<std::byte>> compress(Bytes from);
 
 }  // namespace gpucast::remote::images

@@ -23,6 +23,9 @@
 // TLS it is only asked for and agreed to where the other end of the Unix socket is a process of the
 // same user or of root, which no proxy between them is that could not read their memory anyway.
 //
+// Where both have said that UCX carries it, the two ends then tell each other, within TLS, where
+// UCX reaches them; and over UCX, TLS anew under the session's key. The socket stays open beside.
+//
 // The process that serves a client shakes hands under the session's key, and so needs to know no
 // more than that (server/client_program.h).
 #pragma once
@@ -56,10 +59,12 @@ enum class Security : std::uint8_t {
   tls,
 };
 
-// What carries a control connection behind its greeting, and behind TLS's handshake.
+// What carries a connection behind its greeting, and behind TLS's handshake.
 enum class Carrier : std::uint8_t {
   socket = 0,
-  shared_memory,  // on one host, where both ends can and may (transport/ring_connection.h)
+  // Of control connections, on one host, where both ends can and may (transport/ring_connection.h).
+  shared_memory,
+  ucx,  // of all but monitors, where the server listens for it (transport/ucx_connection.h)
 };
 
 struct Hello {
@@ -85,7 +90,7 @@ struct Challenge {
   std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
   Security security = Security::tls;
-  Carrier carrier = Carrier::socket;  // that it is to be; shared memory only where it was asked for
+  Carrier carrier = Carrier::socket;  // that it is to be; another only where it was asked for
   Entry entry = Entry::welcome;       // as far as it is known already
   Nonce nonce{};
   static constexpr std::size_t size = 48;
@@ -121,8 +126,8 @@ std::vector<std::byte> packed(const Message& message) {
   return result;
 }
 
-// Which TLS it is, of the two on a control connection.
-enum class Stage : std::uint8_t { door = 1, session };
+// Which TLS it is, of those that one connection may have.
+enum class Stage : std::uint8_t { door = 1, session, carrier };
 
 using Identity = std::array<std::byte, Hello::size + Challenge::size + 1>;
 
@@ -133,6 +138,12 @@ inline Identity identity_of(const Hello& hello, const Challenge& challenge, Stag
   Identity result{};
   std::copy_n(said.begin(), result.size(), result.begin());
   return result;
+}
+
+// Of the same words, for TLS on what carries the connection from then on.
+inline Identity identity_on_carrier(Identity identity) {
+  identity.back() = static_cast<std::byte>(Stage::carrier);
+  return identity;
 }
 
 }  // namespace gpucast::remote

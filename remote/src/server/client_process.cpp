@@ -19,6 +19,7 @@
 #include "transport/ring_connection.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
+#include "transport/ucx_connection.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -80,12 +81,23 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
 }
 
 // As the client speaks, with the session's key.
-std::unique_ptr<Connection> connect(const ClientProgram& client, int descriptor,
-                                    const Identity& identity) {
-  auto connection = adopt_descriptor(descriptor);
+std::unique_ptr<Connection> secure_for(const ClientProgram& client,
+                                       std::unique_ptr<Connection> connection,
+                                       const Identity& identity, const Deadline& deadline) {
   if (client.security == Security::plain) return connection;
-  return secure(std::move(connection), TlsSide::server, client.key, identity,
-                Clock::now() + time_for_handshake);
+  return secure(std::move(connection), TlsSide::server, client.key, identity, deadline);
+}
+
+// Over its socket, or over UCX.
+std::unique_ptr<Connection> connect(const ClientProgram& client, int descriptor,
+                                    const Identity& identity, Carrier carrier) {
+  const Deadline deadline = Clock::now() + time_for_handshake;
+  auto socket = adopt_descriptor(descriptor);
+  Descriptor line = carrier == Carrier::ucx ? socket_of(*socket) : Descriptor();
+  auto connection = secure_for(client, std::move(socket), identity, deadline);
+  if (carrier != Carrier::ucx) return connection;
+  return secure_for(client, meet_over_ucx(*connection, std::move(line), false, deadline),
+                    identity_on_carrier(identity), deadline);
 }
 
 bool readable(int descriptor, const Deadline& deadline) {
@@ -138,7 +150,8 @@ class OtherConnections {
   void take(Passed& passed) {
     if (passed.greeted.purpose == Purpose::monitor)
       limit_silence(passed.descriptor.get(), most_unacknowledged);
-    auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity);
+    auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity,
+                              passed.greeted.carrier);
     if (passed.greeted.purpose == Purpose::bulk) {
       // Of those that greet as others do, nothing is told.
       const std::uint8_t number = passed.greeted.number;
@@ -172,10 +185,10 @@ class OtherConnections {
 
 // The client's first connection, over what carries it.
 std::unique_ptr<Connection> connect_control(ClientProgram& client) {
-  if (client.carrier == Carrier::socket)
-    return connect(client, client.control.release(), client.identity);
+  if (client.carrier != Carrier::shared_memory)
+    return connect(client, client.control.release(), client.identity, client.carrier);
   Descriptor line(::fcntl(client.control.get(), F_DUPFD_CLOEXEC, 0));
-  auto connection = connect(client, client.control.release(), client.identity);
+  auto connection = connect(client, client.control.release(), client.identity, Carrier::socket);
   const Deadline deadline = Clock::now() + time_for_handshake;
   std::byte greeted{};
   read_all(*connection, {&greeted, 1}, deadline);

@@ -14,7 +14,8 @@ using support::Descriptor;
 struct Greeted {
   Purpose purpose = Purpose::monitor;
   std::uint8_t number = 0;  // as in Hello
-  Identity identity{};      // of TLS under the session's key
+  Carrier carrier = Carrier::socket;
+  Identity identity{};  // of TLS under the session's key
 };
 
 struct Passed {

@@ -87,15 +87,18 @@ class Listener {
 
  private:
   struct Address {
-    explicit Address(asio::io_context& io) : acceptor(io), retry(io) {}
+    Address(asio::io_context& io, bool has_ucx) : acceptor(io), retry(io), ucx(has_ucx) {}
     asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
     asio::steady_timer retry;
+    bool ucx;  // carries what comes in there, where a client would have it
   };
   // A connection whose handshake is under way.
   struct Handshake {
-    explicit Handshake(Socket s) : socket(std::move(s)), end(socket.get_executor()) {}
+    Handshake(Socket s, bool may_use_ucx)
+        : socket(std::move(s)), end(socket.get_executor()), ucx(may_use_ucx) {}
     Socket socket;
     asio::steady_timer end;
+    bool ucx;
     bool has_spoken = false;
   };
   struct Client {
@@ -138,7 +141,7 @@ class Listener {
         ::unlink(endpoint.path.c_str());
     }
     const mode_t before = ::umask(S_IRWXG | S_IRWXO);
-    add(asio::local::stream_protocol::endpoint(endpoint.path));
+    add(asio::local::stream_protocol::endpoint(endpoint.path), false);
     ::umask(before);
     paths_.push_back(endpoint.path);
     return endpoint.text();
@@ -153,18 +156,20 @@ class Listener {
       throw support::InputError(endpoint.text() +
                                 ": other machines reach this address: --secret-file is needed");
     }
-    const auto bound = add(address);
+    const auto bound = add(address, endpoint.ucx);
     asio::ip::tcp::endpoint local;
     std::memcpy(local.data(), bound.data(), bound.size());
-    return Endpoint{
-        .host = local.address().to_string(), .port = std::to_string(local.port()), .path = ""}
+    return Endpoint{.host = local.address().to_string(),
+                    .port = std::to_string(local.port()),
+                    .path = "",
+                    .ucx = endpoint.ucx}
         .text();
   }
 
   template <class Name>
-  asio::generic::stream_protocol::endpoint add(const Name& name) {
+  asio::generic::stream_protocol::endpoint add(const Name& name, bool ucx) {
     const asio::generic::stream_protocol::endpoint generic(name);
-    auto& acceptor = addresses_.emplace_back(std::make_unique<Address>(io_))->acceptor;
+    auto& acceptor = addresses_.emplace_back(std::make_unique<Address>(io_, ucx))->acceptor;
     acceptor.open(generic.protocol());
     acceptor.set_option(asio::socket_base::reuse_address(true));
     acceptor.bind(generic);
@@ -184,7 +189,7 @@ class Listener {
         return;
       }
       if (!handshakes_.empty() && handshakes_.size() >= most_handshakes()) turn_one_away();
-      handshakes_.push_back(std::make_shared<Handshake>(std::move(socket)));
+      handshakes_.push_back(std::make_shared<Handshake>(std::move(socket), address.ucx));
       asio::co_spawn(io_, shake_hands(handshakes_.back()), asio::detached);
       accept(address);
     });
@@ -232,7 +237,7 @@ class Listener {
     const auto hello = decode<Hello>(heard);
     if (hello.magic != handshake_magic) throw ProtocolError("it does not speak this protocol");
     Challenge challenge{.security = options_.security};
-    challenge.carrier = carrier_for(socket, hello);
+    challenge.carrier = carrier_for(handshake, hello);
     if (is_secure() && hello.purpose != Purpose::control && !clients_.contains(hello.session))
       challenge.entry = Entry::unknown_session;
     fill_random(challenge.nonce);
@@ -249,7 +254,10 @@ class Listener {
   }
 
   // Over TLS, memory of which others than this user and root had a part would be worth less.
-  Carrier carrier_for(Socket& socket, const Hello& hello) const {
+  Carrier carrier_for(Handshake& handshake, const Hello& hello) const {
+    if (hello.carrier == Carrier::ucx && hello.purpose != Purpose::monitor && handshake.ucx)
+      return Carrier::ucx;
+    Socket& socket = handshake.socket;
     const bool can = hello.carrier == Carrier::shared_memory && hello.purpose == Purpose::control &&
                      socket.local_endpoint().protocol().family() == AF_UNIX &&
                      (!is_secure() || is_own_peer(socket.native_handle()));
@@ -335,7 +343,7 @@ class Listener {
   void pass_on(Socket& socket, const Hello& hello, const Challenge& challenge) {
     const auto found = clients_.find(hello.session);
     if (found == clients_.end()) return;
-    Greeted greeted{.purpose = hello.purpose, .number = hello.number};
+    Greeted greeted{.purpose = hello.purpose, .number = hello.number, .carrier = challenge.carrier};
     if (is_secure()) greeted.identity = identity_of(hello, challenge, Stage::session);
     pass_descriptor(found->second.others.native_handle(), greeted, socket.native_handle());
   }

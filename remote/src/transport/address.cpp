@@ -2,13 +2,21 @@
 
 #include <charconv>
 #include <stdexcept>
+#include <string_view>
+
+#include "transport/ucx_connection.h"
 
 namespace gpucast::remote {
+namespace {
+
+constexpr std::string_view ucx_prefix = "ucx:";
+
+}  // namespace
 
 std::string Endpoint::text() const {
   if (is_unix()) return "unix:" + path;
   const bool colons = host.find(':') != std::string::npos;
-  return (colons ? "[" + host + "]" : host) + ":" + port;
+  return std::string(ucx ? ucx_prefix : "") + (colons ? "[" + host + "]" : host) + ":" + port;
 }
 
 Endpoint parse_endpoint(const std::string& text) {
@@ -21,8 +29,15 @@ Endpoint parse_endpoint(const std::string& text) {
     }
     return {.host = "", .port = "", .path = path};
   }
+  const bool ucx = text.starts_with(ucx_prefix);
+  if (ucx && !has_ucx()) {
+    throw std::invalid_argument("'" + text +
+                                "': this build has no UCX (Debian: libucx-dev; GPUCAST_UCX=ON)");
+  }
   const std::size_t colon = text.rfind(':');
-  std::string host = text.substr(0, colon == std::string::npos ? 0 : colon);
+  const std::size_t start = ucx ? ucx_prefix.size() : 0;
+  std::string host =
+      colon == std::string::npos || colon < start ? "" : text.substr(start, colon - start);
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string::npos) {
@@ -35,9 +50,10 @@ Endpoint parse_endpoint(const std::string& text) {
   constexpr unsigned most = 65535;
   if (host.empty() || parsed.ec != std::errc() || parsed.ptr != end || begin == end ||
       port > most) {
-    throw std::invalid_argument("'" + text + "' is no address: host:port or unix:/path is");
+    throw std::invalid_argument("'" + text +
+                                "' is no address: host:port, ucx:host:port or unix:/path is");
   }
-  return {.host = host, .port = std::to_string(port), .path = ""};
+  return {.host = host, .port = std::to_string(port), .path = "", .ucx = ucx};
 }
 
 std::vector<Endpoint> parse_endpoints(const std::string& text) {
