@@ -69,7 +69,7 @@ def test_an_output_that_is_a_link_to_nowhere_is_refused(tmp_path: Path) -> None:
         check_output(link)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1+cmd", "-2+3", "@SUM(1)", "\tx"])
+@pytest.mark.parametrize("text", ["=1+1", "+1+cmd", "-2+3", "@SUM(1)", "\tx", "'=1", "''@x"])
 def test_what_a_spreadsheet_would_evaluate_is_quoted_and_read_as_it_was(text: str) -> None:
     quoted = csv_writer.quoted(text)
     assert quoted == f"'{text}"

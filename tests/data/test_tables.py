@@ -246,6 +246,15 @@ def test_columns_named_by_hand_are_taken_with_their_unit() -> None:
     assert (step.n, step.seconds) == (24000, [pytest.approx(TIMESTEP * 86400 / 310e-9)])
 
 
+@pytest.mark.parametrize("column", ["ns/Tag", "ms/Schritt"])
+def test_a_unit_in_another_language_is_asked_for(column: str) -> None:
+    text = f"n;gpus;{column}\n24;2;310\n"
+    with pytest.raises(InputError, match=f"unit of '{column}' is not known here"):
+        steps(text, f"seconds={column}")
+    (step,) = steps(text, f"seconds={column}:ms")
+    assert step.seconds == [0.31]
+
+
 def test_a_column_named_by_hand_wins_over_better_names() -> None:
     (step,) = steps("n,gpus,ranks,seconds,total\n1,1,8,5,3\n", "gpus=ranks,seconds=total:ms")
     assert (step.gpus, step.seconds) == (8, [0.003])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -119,6 +120,14 @@ def test_parts_are_those_of_the_form_and_add_up() -> None:
     for found in (one_form().times(N, GPUS), mixed().times(N, GPUS)):
         assert found.parts.sum(axis=1) == pytest.approx(found.seconds)
         assert (found.parts > 0).all()
+
+
+def test_a_model_that_has_forecast_goes_to_another_process_as_it_is() -> None:
+    """Figures are drawn by several."""
+    here = model()
+    expected = here.forecast(N, [2, 4])
+    there = pickle.loads(pickle.dumps(here))
+    assert there.forecast(N, [2, 4]).equals(expected)
 
 
 def test_an_end_for_measurements_is_never_within_that_of_the_mean() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gpucast.remote.status import Status
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 SecretFile = Annotated[
     Path | None,

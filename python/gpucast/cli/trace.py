@@ -27,7 +27,7 @@ class _Group(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(rich_markup_mode=None, cls=_Group, no_args_is_help=True)
+app = typer.Typer(rich_markup_mode=None, cls=_Group)
 for _name, _function in trace_show.SUBCOMMANDS:
     app.command(_name)(_function)
 

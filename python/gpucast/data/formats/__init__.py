@@ -271,7 +271,9 @@ def _text(content: bytes, path: str) -> str:
         text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError("not UTF-8 text", file=path, line=line) from None
+        raise InputError(
+            "not UTF-8 text; save it as UTF-8 (spreadsheets: CSV UTF-8)", file=path, line=line
+        ) from None
     if not text.strip():
         raise InputError("is empty", file=path)
     return text

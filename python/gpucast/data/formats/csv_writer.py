@@ -12,12 +12,13 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def quoted(value: object) -> object:
     """A text as a spreadsheet leaves it alone; other values as they are."""
-    return f"'{value}" if isinstance(value, str) and _is_formula(value) else value
+    # One that has the sign already gets another, so that no text comes back as a shorter one.
+    return f"'{value}" if isinstance(value, str) and _is_formula(value.lstrip("'")) else value
 
 
 def unquoted(text: str) -> str:
     """What ``quoted`` was given."""
-    return text[1:] if text.startswith("'") and _is_formula(text[1:]) else text
+    return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text
 
 
 def _is_formula(text: str) -> bool:

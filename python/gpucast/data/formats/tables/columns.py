@@ -298,6 +298,14 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
     if unit_text is None and own is not None:
         return own
     if role == TIME:
+        if unit_text is None and "/" in name:  # not seconds, then, whatever it is in
+            raise InputError(
+                f"the unit of {name!r} is not known here; name one that is: "
+                f"--columns seconds={shown(name)}:UNIT, such as ms, steps/s or ns/day",
+                file=file,
+                line=line,
+                field="--columns",
+            )
         unit = parse_unit(unit_text or "s")
         if unit is None:
             raise _error(
