@@ -28,19 +28,23 @@ struct Pair {
 // A page of one's own, and one that is nobody's.
 class HalfMemory {
  public:
-  HalfMemory() : all_(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, flags, -1, 0)) {
-    ::mprotect(bytes().data() + page, page, PROT_NONE);
+  // As many bytes behind the page as are to be asked for: what else lies there is the sanitizers',
+  // some of the time.
+  explicit HalfMemory(std::size_t behind = page)
+      : size_(page + behind), all_(::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, -1, 0)) {
+    ::mprotect(bytes().data() + page, behind, PROT_NONE);
   }
-  ~HalfMemory() { ::munmap(all_, 2 * page); }
+  ~HalfMemory() { ::munmap(all_, size_); }
   HalfMemory(const HalfMemory&) = delete;
   HalfMemory& operator=(const HalfMemory&) = delete;
-  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(all_), 2 * page}; }
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(all_), size_}; }
   std::span<std::byte> good() const { return bytes().first(page); }
 
   static constexpr std::size_t page = 4096;
 
  private:
   static constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  std::size_t size_;
   void* all_;
 };
 

@@ -91,8 +91,8 @@ TEST_F(PageableCopies, KeepTheOrderOfTheirStream) {
 
 TEST_F(PageableCopies, TellOfMemoryThatTheProgramDoesNotHave) {
   servers_.serve();
-  const HalfMemory half;
   constexpr std::size_t bytes = 2 << 20;
+  const HalfMemory half(bytes);
   const DeviceMemory device(0, bytes);
   std::byte* const end = half.good().data() + HalfMemory::page;
   EXPECT_EQ(cudaMemcpy(device.data(), end, bytes, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
