@@ -103,7 +103,8 @@ CUresult Driver::call(const char* name) {
     raise(SIGKILL);
   }
   const auto failure = settings_.failures.find(name);
-  const bool fails = failure != settings_.failures.end() && failure->second.nth == count;
+  const bool fails = failure != settings_.failures.end() &&
+                     (failure->second.nth == 0 || failure->second.nth == count);
   return fails ? static_cast<CUresult>(failure->second.status) : CUDA_SUCCESS;
 }
 

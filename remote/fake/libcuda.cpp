@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -440,6 +441,14 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned /*flags*/) 
   const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return driver().queue(stream, "wait", [] {}, driver().recorded(*event));
+}
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                              unsigned /*flags*/) {
+  ENTER("cuStreamWriteValue32");
+  return driver().queue(stream, "write", [=] {
+    std::atomic_ref(*reinterpret_cast<cuuint32_t*>(address))
+        .store(value, std::memory_order_release);
+  });
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   ENTER("cuLaunchHostFunc");

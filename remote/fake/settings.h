@@ -12,6 +12,7 @@
 //   GPUCAST_FAKE_HOLD      NAME:FILE,...          the same, while the file is there; each one adds
 //                          a byte to it before it waits
 //   GPUCAST_FAKE_FAIL      NAME:NTH:STATUS,...    the nth call of a driver function fails
+//                          (0: all of them)
 //   GPUCAST_FAKE_KILL      NAME:NTH               the process is killed in it
 #pragma once
 

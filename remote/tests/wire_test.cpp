@@ -185,13 +185,15 @@ TEST(Wire, HandshakesHaveTheSizesThatAreRead) {
   EXPECT_EQ(size_of<Header>(), Header::size);
 }
 
-TEST(Pieces, AreTwoSharesOfTheCopyForEachConnection) {
+TEST(Pieces, AreFourOfShortCopiesAndOneForEachConnectionOfLongerOnes) {
   const auto pieces = [](std::size_t bytes, std::size_t connections) {
     const std::size_t most = piece_of(bytes, connections);
     return (bytes + most - 1) / most;
   };
-  EXPECT_EQ(pieces(std::size_t{1} << 20, 4), 8U);
-  EXPECT_EQ(pieces(std::size_t{4} << 20, 4), 8U);
+  EXPECT_EQ(pieces(std::size_t{1} << 20, 4), 4U);
+  EXPECT_EQ(pieces(std::size_t{1} << 20, 8), 4U);
+  EXPECT_EQ(pieces(std::size_t{4} << 20, 4), 4U);
+  EXPECT_EQ(pieces(std::size_t{4} << 20, 8), 8U);
   EXPECT_EQ(pieces(std::size_t{256} << 10, 4), 4U);
   EXPECT_EQ(pieces(std::size_t{256} << 20, 4), 256U);
   for (std::size_t bytes = 1; bytes < std::size_t{16} << 20; bytes = bytes + bytes / 3 + 1) {
@@ -200,7 +202,7 @@ TEST(Pieces, AreTwoSharesOfTheCopyForEachConnection) {
       EXPECT_GE(piece, least_piece);
       EXPECT_LE(piece, piece_bytes);
       EXPECT_TRUE(piece == least_piece || piece == piece_bytes ||
-                  pieces(bytes, connections) <= 2 * connections);
+                  pieces(bytes, connections) <= std::max<std::size_t>(connections, 4));
     }
   }
 }

@@ -14,7 +14,10 @@ namespace gpucast::remote::client {
 BulkConnections::BulkConnections(std::vector<std::unique_ptr<Connection>> connections,
                                  PendingReceives& receives, std::chrono::microseconds spin,
                                  std::function<void(const std::string&)> lost)
-    : receives_(receives), spin_(spin), lost_(std::move(lost)) {
+    : receives_(receives),
+      spin_(spin),
+      lost_(std::move(lost)),
+      between_(between_copies(std::thread::hardware_concurrency())) {
   for (auto& connection : connections) {
     connections_.push_back(std::make_unique<BulkConnection>());
     connections_.back()->connection = std::move(connection);
@@ -65,6 +68,7 @@ void BulkConnections::send(Id transfer, Bytes data, Await await) {
   }
   sending.left = sending.queued;
   parts_left_ += sending.queued;
+  queued_ += sending.queued;
   // Who waits begins with one of the connections at once.
   const std::size_t first = await == Await::at_once ? 1 : 0;
   for (std::size_t k = first; k < connections_.size() && k < sending.queued; ++k)
@@ -112,6 +116,7 @@ std::optional<BulkConnections::Part> BulkConnections::take_part(const Sending* o
   if (broken_ || parts_.empty() || (of != nullptr && of->queued == 0)) return std::nullopt;
   Part part = parts_.front();
   parts_.pop_front();
+  --queued_;
   --sending_.at(part.piece.transfer).queued;
   return part;
 }
@@ -170,7 +175,8 @@ void BulkConnections::guarded(Body body) noexcept {
 }
 
 void BulkConnections::send_parts(BulkConnection& bulk) {
-  for (;;) {
+  for (auto patience = std::chrono::microseconds(0);; patience = between_) {
+    look_for(patience, [&] { return broken_ || queued_ != 0; });
     {
       std::unique_lock lock(mutex_);
       bulk.wanted.wait(lock, [&] { return broken_ || !parts_.empty(); });
@@ -183,9 +189,9 @@ void BulkConnections::send_parts(BulkConnection& bulk) {
 }
 
 void BulkConnections::receive_pieces(BulkConnection& bulk) {
-  for (bool more = false;;) {
+  for (auto patience = std::chrono::microseconds(0);; patience = between_) {
     std::array<std::byte, Piece::size> head{};
-    read_all(*bulk.connection, head, more ? within_a_copy : std::chrono::microseconds(0));
+    read_all(*bulk.connection, head, patience);
     sent_.load(std::memory_order_acquire);
     const auto piece = decode<Piece>(head);
     if (piece.status != 0) {
@@ -193,7 +199,6 @@ void BulkConnections::receive_pieces(BulkConnection& bulk) {
       continue;
     }
     PendingReceives::Landing landing(receives_, piece.transfer, piece.offset, piece.bytes);
-    more = !landing.is_whole();
     if (landing.to() != nullptr) {
       if (!read_all_or_drop(*bulk.connection, {landing.to(), piece.bytes}, within_a_copy))
         receives_.failed(piece.transfer, status_bad_memory);

@@ -89,7 +89,9 @@ class BulkConnections {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> broken_{false};
+  std::chrono::microseconds between_;  // copies, threads look for the next
   std::deque<Part> parts_;
+  std::atomic<std::size_t> queued_{0};      // of these
   std::map<Id, Sending> sending_;           // whose elements stay where they are
   std::atomic<std::size_t> parts_left_{0};  // of all of them
   // Memory that was sent may be written by what comes back for it.

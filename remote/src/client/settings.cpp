@@ -45,14 +45,6 @@ std::optional<Carrier> carrier() {
                               "allowed");
 }
 
-// Bulk connections under TLS. A connection's thread seals a part of a piece and then writes it, and
-// the thread at the other end reads and then opens it: that takes twice as long as without TLS. Two
-// connections for each keep the network busy, where there are cores for their threads.
-int connections_of_tls(int otherwise) {
-  constexpr unsigned for_all_threads = 16;
-  return std::thread::hardware_concurrency() >= for_all_threads ? 2 * otherwise : otherwise;
-}
-
 }  // namespace
 
 ClientSettings read_client_settings() {
@@ -75,16 +67,14 @@ ClientSettings read_client_settings() {
     throw std::invalid_argument(
         "GPUCAST_REMOTE_TRANSPORT: servers at ucx:... are reached over UCX");
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;
-  if (result.credentials.security == Security::tls)
-    result.bulk_connections = connections_of_tls(result.bulk_connections);
+  const unsigned cores = std::thread::hardware_concurrency();
   result.bulk_connections =
-      number("GPUCAST_REMOTE_CHANNELS", result.bulk_connections, 1, most_bulk_connections);
+      number("GPUCAST_REMOTE_CHANNELS", usual_bulk_connections(cores), 1, most_bulk_connections);
   constexpr int kibibyte = 1024;
   result.most_inline =
-      kibibyte * static_cast<std::size_t>(number(
-                     "GPUCAST_REMOTE_INLINE_KIB",
-                     static_cast<int>(usual_inline(std::thread::hardware_concurrency()) / kibibyte),
-                     0, static_cast<int>(most_inline / kibibyte)));
+      kibibyte * static_cast<std::size_t>(number("GPUCAST_REMOTE_INLINE_KIB",
+                                                 static_cast<int>(usual_inline(cores) / kibibyte),
+                                                 0, static_cast<int>(most_inline / kibibyte)));
   constexpr int second = 1'000'000;
   result.spin = std::chrono::microseconds(
       number("GPUCAST_REMOTE_SPIN_US", static_cast<int>(result.spin.count()), 0, second));

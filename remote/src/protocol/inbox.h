@@ -17,7 +17,7 @@ class Inbox {
     Bytes payload;
   };
 
-  // Reads what is there; whether that was anything.
+  // Reads what is there and there is room for; whether that was anything.
   bool read(Connection& connection) {
     constexpr std::size_t at_once = std::size_t{256} << 10;
     if (bytes_.empty()) bytes_.resize(Header::size + most_frame + at_once);
@@ -27,6 +27,7 @@ class Inbox {
       end_ -= begin_;
       begin_ = 0;
     }
+    if (end_ == bytes_.size()) return false;  // the next message is to be popped first
     const std::size_t got =
         connection.try_read({bytes_.data() + end_, bytes_.size() - end_}, MemoryOf::library);
     end_ += got;

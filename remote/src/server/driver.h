@@ -38,6 +38,7 @@ namespace gpucast::remote::server {
   X(cuStreamDestroy)                \
   X(cuStreamQuery)                  \
   X(cuStreamWaitEvent)              \
+  X(cuStreamWriteValue32)           \
   X(cuEventCreate)                  \
   X(cuEventDestroy)                 \
   X(cuEventRecord)                  \

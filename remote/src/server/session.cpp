@@ -368,7 +368,11 @@ void Session::handle(const Header& header, const CopyToBulk& call) {
   CUstream stream = nullptr;
   const CUresult status =
       status_of([&] { stream = stream_for_copy(call.stream, call.to, call.bytes); });
-  check(bulk_.to_device(call, stream, status, [this] { tend(); }));
+  // What comes next is read meanwhile: mostly the client waits for this copy, and has said so.
+  check(bulk_.to_device(call, stream, status, [this] {
+    tend();
+    inbox_.read(*control_);
+  }));
   if (call.fence != 0) gpu().streams().fence(call.stream);
   replies_.report(header, CUDA_SUCCESS);
 }

@@ -64,6 +64,11 @@ std::size_t read_some(Connection& connection, std::span<std::byte> into, const D
   return read_some(connection, into, MemoryOf::library, deadline, {});
 }
 
+std::size_t read_some(Connection& connection, std::span<std::byte> into,
+                      std::chrono::microseconds patience) {
+  return read_some(connection, into, MemoryOf::library, std::nullopt, patience);
+}
+
 void read_all(Connection& connection, std::span<std::byte> into, const Deadline& deadline) {
   while (!into.empty())
     into = into.subspan(read_some(connection, into, deadline));
@@ -72,7 +77,7 @@ void read_all(Connection& connection, std::span<std::byte> into, const Deadline&
 void read_all(Connection& connection, std::span<std::byte> into,
               std::chrono::microseconds patience) {
   while (!into.empty())
-    into = into.subspan(read_some(connection, into, MemoryOf::library, std::nullopt, patience));
+    into = into.subspan(read_some(connection, into, patience));
 }
 
 void write_all(Connection& connection, std::span<const std::byte> first,

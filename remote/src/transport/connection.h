@@ -76,7 +76,9 @@ std::size_t read_some(Connection& connection, std::span<std::byte> into,
                       const Deadline& deadline = std::nullopt);
 void read_all(Connection& connection, std::span<std::byte> into,
               const Deadline& deadline = std::nullopt);
-// Looks so long for more before it sleeps.
+// Both: look so long for more before they sleep.
+std::size_t read_some(Connection& connection, std::span<std::byte> into,
+                      std::chrono::microseconds patience);
 void read_all(Connection& connection, std::span<std::byte> into,
               std::chrono::microseconds patience);
 void write_all(Connection& connection, std::span<const std::byte> first,
