@@ -60,8 +60,10 @@ TEST_P(Marked, SaySoToManyThreads) {
   std::promise<void> promise;
   hold(promise);
   const auto mark = marks_->queue(stream_);
+  constexpr int threads = 8;
   std::vector<std::future<CUresult>> all;
-  for (int k = 0; k < 8; ++k) {
+  all.reserve(threads);
+  for (int k = 0; k < threads; ++k) {
     all.push_back(std::async(std::launch::async,
                              [&, k] { return marks_->wait(*mark, microseconds(100 * k), never); }));
   }

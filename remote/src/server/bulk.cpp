@@ -58,7 +58,7 @@ void Bulk::take_new(Pieces& pieces, const CopyToBulk& call, std::uint64_t& missi
   state_.incoming.erase(found);
 }
 
-void Bulk::release(Pieces& pieces, std::shared_ptr<const GpuMark> read) {
+void Bulk::release(Pieces& pieces, const std::shared_ptr<const GpuMark>& read) {
   const std::lock_guard lock(state_.mutex);
   for (const auto& each : pieces) {
     each->read = read;
@@ -102,7 +102,7 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult statu
         const CUresult marked = status_of([&] { read = state_.marks->queue(stream); });
         if (status == CUDA_SUCCESS) status = marked;
       }
-      release(whole, std::move(read));
+      release(whole, read);
       bytes_whole = 0;
     }
     if (left == 0 || state_.arrivals != seen) continue;

@@ -51,7 +51,7 @@ class Bulk {
   using Pieces = std::vector<std::shared_ptr<Incoming>>;
   void take_new(Pieces& pieces, const CopyToBulk& call, std::uint64_t& missing);
   void break_off();
-  void release(Pieces& pieces, std::shared_ptr<const GpuMark> read);
+  void release(Pieces& pieces, const std::shared_ptr<const GpuMark>& read);
 
   BulkState state_;
   std::vector<std::unique_ptr<BulkConnection>> connections_;
