@@ -25,7 +25,8 @@ REACHED: dict[Transport, str] = {
     "tls": "over TLS",
     "plain": "in the clear (--plain)",
     "shm": "through shared memory",
-    "ucx": "over UCX",
+    "ucx-tls": "over UCX and TLS",
+    "ucx-plain": "over UCX in the clear (--plain)",
 }
 """How remote GPUs are, of a machine."""
 
