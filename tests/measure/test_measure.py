@@ -190,7 +190,7 @@ def with_a_suite_of(
 
 VISITED = ("--paths", "host", "--n", "64,216", "--gpus", "1", "--schedules",
            "star-serial,star-async", "--kernels", "tuned", "--no-transfers", "--quiet", "--json",
-           "--cell-time", "0.05s")  # fmt: skip
+           "--max-time", "0.05s")  # fmt: skip
 """Four cells, of some 0.1 s each."""
 
 
@@ -261,7 +261,7 @@ def test_the_program_is_told_a_cells_time(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     one = ("--paths", "host", "--n", "64", "--gpus", "1", "--schedules", "star-async",
            "--kernels", "claret", "--no-transfers", "--quiet")  # fmt: skip
-    status, _, err = run("measure", *one, "--cell-time", "0.1s", "-o", path)
+    status, _, err = run("measure", *one, "--max-time", "0.1s", "-o", path)
     assert status == 0, err
     commands = [r["command"] for r in mdapp.records_in(path.read_text()) if "command" in r]
     timed = [command for command in commands if "--max-time" in command]
@@ -351,8 +351,8 @@ def test_a_full_disk_ends_it_in_one_line(run: Run) -> None:
         (("--memory", "mapped"), "memory: 'mapped' is none of pageable, pinned"),
         (("--launcher", "mpirun"), "launcher: 'mpirun' lacks {ranks}"),
         (("--n", "0"), "n: '0' is no number greater than 0"),
-        (("--cell-time", "0.1 sec"), "cell-time: '0.1 sec' is no time such as 90s, 5m, 1h"),
-        (("--cell-time", "-1s"), "cell-time: '-1s' is no time"),
+        (("--max-time", "0.1 sec"), "max-time: '0.1 sec' is no time such as 90s, 5m, 1h"),
+        (("--max-time", "-1s"), "max-time: '-1s' is no time"),
         (("--visits", "0"), "visits"),
         (("--visits", "many"), "visits"),
     ],
@@ -381,7 +381,7 @@ def test_processes_of_mpi_are_started_by_a_launcher(
     path = tmp_path / "data.jsonl"
     status, _, err = run(
         "measure", "--paths", "host", "--n", "97", "--gpus", "1,2", "--schedules", "mpi",
-        "--kernels", "tuned", "--no-transfers", "--cell-time", "0.05s", "--launcher",
+        "--kernels", "tuned", "--no-transfers", "--max-time", "0.05s", "--launcher",
         f"{before} --oversubscribe -np {{ranks}}", "--quiet", "-o", path,
     )  # fmt: skip
     assert status == 0, err

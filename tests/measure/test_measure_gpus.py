@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
            for program in ("microbench", "mdapp")]  # fmt: skip
 GRID = ("--n", "64,216", "--kernels", "claret", "--schedules", "star-async", "--no-transfers",
-        "--cell-time", "0.05s")  # fmt: skip
+        "--max-time", "0.05s")  # fmt: skip
 
 over_servers = pytest.mark.skipif(
     not PROBE.exists() or not all(each.exists() for each in KERNELS), reason=f"no {PROBE}"

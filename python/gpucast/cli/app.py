@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from gpucast.cli import placeholders
 from gpucast.errors import GpucastError, Terminated, from_os_error
 from gpucast.util import version as installed
 
@@ -60,7 +61,7 @@ GROUPS = {
     ),
     "Figures and pages": (
         Command(
-            "figures", "gpucast.cli.figures:app", "Draw measurements and models (--paper: all)."
+            "figures", "gpucast.cli.figures:app", "Draw measurements and models; paper: all of it."
         ),
         Command("report", "gpucast.cli.report:command", "One HTML page that answers, from models."),
         Command("serve", "gpucast.cli.serve:command", "The same in the browser, from your files."),
@@ -173,6 +174,7 @@ def _requested(arguments: Sequence[str]) -> str | None:
 
 def _invoke(arguments: list[str]) -> int:
     command = typer.main.get_command(build(_requested(arguments)))
+    placeholders.put_in(command)
     # Not command.main(): it has its own ideas of what a broken pipe or Ctrl-C means.
     try:
         # Sub-commands take it from the program.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpucast.cli import contention, data_shown, documents, options, output
+from gpucast.cli import completion, contention, data_shown, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
 from gpucast.cli.loading import load
 from gpucast.data import jsonl, summary
@@ -25,7 +25,14 @@ app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
 app.command("compare")(documents.command)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or a file.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A bundled dataset or a file.",
+        autocompletion=completion.dataset_names,
+    ),
+]
 
 
 @app.command("list")
@@ -55,7 +62,12 @@ def _reconstruction(name: str) -> Model:
 @app.command()
 def show(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Bundled datasets or files.")
+        list[str],
+        typer.Argument(
+            metavar="NAME",
+            help="Bundled datasets or files.",
+            autocompletion=completion.dataset_names,
+        ),
     ],
     series: Annotated[
         bool, typer.Option("--series", help="Print a row a series, however many.")

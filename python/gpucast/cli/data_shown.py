@@ -112,7 +112,21 @@ def span(limits: Sequence[float] | None) -> str | None:
 
 
 def _kinds(data: Dataset) -> dict[str, Sequence[Measurement]]:
-    return {kind: found for kind, name in summary.KINDS.items() if (found := getattr(data, name))}
+    """The records of each kind; steps, which are measured in random order, by n and GPU count within
+    their series."""
+    kinds = {kind: found for kind, name in summary.KINDS.items() if (found := getattr(data, name))}
+    if "step" in kinds:
+        series: dict[str, int] = {}
+        kinds["step"] = sorted(
+            kinds["step"],
+            key=lambda step: (
+                series.setdefault(str(summary.series(step)), len(series)),
+                step.n,
+                step.gpus,
+                -(step.instances or 1),
+            ),
+        )
+    return kinds
 
 
 def _facts(machine: Machine) -> list[tuple[str, str]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer.core import TyperGroup
 
-from gpucast.cli import figure_files, options, step_figures
+from gpucast.cli import completion, figure_files, options, step_figures
 from gpucast.cli.output import print_json, warn
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
@@ -24,32 +23,17 @@ if TYPE_CHECKING:
     from gpucast.plots.transfers import Panels
 
 
-class _Group(TyperGroup):
-    """``gpucast figures --paper ...`` is ``gpucast figures paper ...``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] == "--paper":
-            args = ["paper", *args[1:]]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(rich_markup_mode=None, cls=_Group)
+app = typer.Typer(rich_markup_mode=None)
 
 Subject = Literal["time", "bandwidth", "contention", "launches", "overlap"]
 
 
-@app.callback()
-def callback(
-    _paper: Annotated[
-        bool, typer.Option("--paper", help="All at once: the same as the command paper.")
-    ] = False,
-) -> None:
-    """Draw measurements and models; --paper: all of the paper's and the documents' figures."""
-
-
 Inputs = Annotated[
     list[str],
-    typer.Argument(help="Bundled datasets, files of records, and model files, in any order."),
+    typer.Argument(
+        help="Bundled datasets, files of records, and model files, in any order.",
+        autocompletion=completion.dataset_names,
+    ),
 ]
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Folder, or a file ending in .png, .pdf or .svg.")

@@ -21,7 +21,7 @@ def command(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL|TRACE...",
+            metavar="MODEL|TRACE",
             help="Model file of the path whose steps are known, or a native trace; with -o, traces "
             "of several sizes and GPU counts.",
         ),
