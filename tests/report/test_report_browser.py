@@ -12,18 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from browsers import ARGUMENTS, CHROMIUM, PHONE
+from browsers import PHONE, needs_browser
 from gpucast.model.fitted import Model
 from gpucast.report.content import content
 from gpucast.report.render import page as html
 from report_pages import HOSTILE, h200, h200_page, jumping, slower
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
-]
+pytestmark = [pytest.mark.slow, needs_browser]
 
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 NEAR = 0.005
@@ -61,14 +56,6 @@ class Opened:
 
     def gpus(self) -> int:
         return int(self.text("#verdict").split()[0])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

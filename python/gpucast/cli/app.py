@@ -162,6 +162,13 @@ def build(requested: str | None) -> typer.Typer:
     return app
 
 
+def command_of(requested: str | None) -> Any:
+    """The same as what runs and prints help."""
+    command = typer.main.get_command(build(requested))
+    placeholders.put_in(command)
+    return command
+
+
 def complete(line: str) -> None:
     """Print what may follow on an unfinished command line, as the shell's script asks for it."""
     _, *words = line.split() or [""]
@@ -173,8 +180,7 @@ def _requested(arguments: Sequence[str]) -> str | None:
 
 
 def _invoke(arguments: list[str]) -> int:
-    command = typer.main.get_command(build(_requested(arguments)))
-    placeholders.put_in(command)
+    command = command_of(_requested(arguments))
     # Not command.main(): it has its own ideas of what a broken pipe or Ctrl-C means.
     try:
         # Sub-commands take it from the program.

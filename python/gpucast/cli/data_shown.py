@@ -112,8 +112,8 @@ def span(limits: Sequence[float] | None) -> str | None:
 
 
 def _kinds(data: Dataset) -> dict[str, Sequence[Measurement]]:
-    """The records of each kind; steps, which are measured in random order, by n and GPU count within
-    their series."""
+    """The records of each kind; steps, which are measured in random order, by n and GPU count
+    within their series."""
     kinds = {kind: found for kind, name in summary.KINDS.items() if (found := getattr(data, name))}
     if "step" in kinds:
         series: dict[str, int] = {}
