@@ -431,11 +431,26 @@ def test_hostile_names_are_text(tmp_path: Path, show: Any) -> None:
     path.write_text(html(content(models, data, title=HOSTILE)), encoding="utf-8")
     opened = show(path)
     opened.choose(n=20000, path="0")
+    opened.page.evaluate(
+        """for (const each of document.querySelectorAll('*'))
+             for (const event of ['mouseover', 'click', 'focus'])
+               each.dispatchEvent(new Event(event, {bubbles: true}))"""
+    )
     assert opened.page.evaluate("window.hacked") is None
     assert opened.complaints == []
     assert opened.page.title() == HOSTILE
     assert HOSTILE in opened.text("#verdict")
-    assert opened.page.locator("img").count() == 0
+    for element in (
+        "img",
+        "iframe",
+        "base",
+        "link[rel=stylesheet]",
+        "textarea",
+        "svg[onload]",
+        "[onfocus]",
+    ):
+        assert opened.page.locator(element).count() == 0
+    assert all(each.startswith(("file:", "data:")) for each in opened.requests)
 
 
 def _assert_interval(opened: Opened, low: float, high: float) -> None:
