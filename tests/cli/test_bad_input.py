@@ -244,6 +244,30 @@ def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
     assert len(answered(checked)["cells"]) == 6
 
 
+def test_names_turn_no_terminals_text_around(run: Run, tmp_path: Path) -> None:
+    name = "\u202etaralc\u2066"
+    records = [machine(name=name)]
+    records += [
+        {**record, **dict.fromkeys(("machine", "path", "kernel"), name)} for record in good()[1:]
+    ]
+    records += [{"schema": "gpucast.record/1", "kind": "note", "text": f"by {name}"}]
+    data, model = tmp_path / "data.jsonl", tmp_path / f"{name}.json"
+    data.write_text(lines(*records), encoding="utf-8")
+    for command in (
+        ("fit", data, "-o", model),
+        ("data", "show", data),
+        ("data", "show", data, "--all"),
+        ("predict", model, "-n", 1000, "--next"),
+        ("validate", model, data),
+        ("report", model, "--data", data, "-o", tmp_path / f"{name}.html"),
+    ):
+        status, out, err = run(*command)
+        assert status == 0, err
+        assert not {*"\u202e\u2066"} & {*out, *err}, command
+        if command[0] != "validate":  # which names none
+            assert r"\u202etaralc\u2066" in out, command
+
+
 def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:
     records = [{**record, "path": "вдали"} for record in good()[1:]]
     (tmp_path / "data.jsonl").write_text(lines(machine(), *records))

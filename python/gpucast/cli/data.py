@@ -9,6 +9,7 @@ import typer
 from gpucast.cli import completion, contention, data_shown, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
 from gpucast.cli.loading import load
+from gpucast.cli.output import say
 from gpucast.data import jsonl, summary
 from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
@@ -91,8 +92,8 @@ def show(
     if as_json:
         output.print_json(_shown(data))
         return
-    print(f"{data.name}: {data.title()}" if data.title() else data.name)
-    print(f"sha256 {data.digest}")
+    say(f"{data.name}: {data.title()}" if data.title() else data.name)
+    say(f"sha256 {data.digest}")
     data_shown.print_machines(data)
     if everything:
         data_shown.print_records(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from gpucast.cli.output import say
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
@@ -40,28 +41,28 @@ def print_machines(data: Dataset) -> None:
         alike.setdefault(tuple(_facts(machine)), []).append(machine)
     for facts, machines in alike.items():
         plural = "s" if len(machines) > 1 else ""
-        print(f"\nmachine{plural} {', '.join(each.id for each in machines)}")
+        say(f"\nmachine{plural} {', '.join(each.id for each in machines)}")
         for name, value in facts:
-            print(f"  {name + ':':9}{value}")
+            say(f"  {name + ':':9}{value}")
         reached = [f"{each.id} {REACHED[each.transport]}" for each in machines if each.transport]
         if reached:
-            print(f"  reached: {', '.join(reached)}")
+            say(f"  reached: {', '.join(reached)}")
         started = sorted(each.started for each in machines if each.started)
         if started:
-            print(f"  started: {' ... '.join(dict.fromkeys((started[0], started[-1])))}")
+            say(f"  started: {' ... '.join(dict.fromkeys((started[0], started[-1])))}")
 
 
 def print_records(data: Dataset) -> None:
     """Every record, a table a kind."""
     for kind, records in _kinds(data).items():
-        print(f"\n{kind}: {len(records)} records")
+        say(f"\n{kind}: {len(records)} records")
         _print_columns([_record_row(record) for record in records])
 
 
 def print_series(data: Dataset) -> None:
     """A row a series, a table a kind."""
     for kind, records in _kinds(data).items():
-        print(f"\n{kind}: {len(records)} records")
+        say(f"\n{kind}: {len(records)} records")
         _print_columns(_series_rows(kind, records))
 
 
@@ -80,7 +81,7 @@ def print_screen(data: Dataset) -> None:
     for kind, found in rows.items():
         if found is not paths[kind]:
             of_series = "" if len(found) == len(kinds[kind]) else f" in {len(found)} series"
-            print(f"\n{kind}: {len(kinds[kind])} records{of_series}")
+            say(f"\n{kind}: {len(kinds[kind])} records{of_series}")
             _print_columns(_without_common(found))
     coarse = [row for kind, found in rows.items() if found is paths[kind] for row in found]
     if coarse:
@@ -94,13 +95,13 @@ def print_notes(data: Dataset, everything: bool) -> None:
     """What was noted, but titles; the first few, or everything."""
     notes = [note for note in data.notes if "title" not in (note.about or {})]
     if notes:
-        print(f"\nnotes: {len(notes)}")
+        say(f"\nnotes: {len(notes)}")
     shown = notes if everything else notes[:NOTES]
     for note in shown:
         where = "".join(f"{part}: " for part in (note.machine, note.path) if part)
-        print(f"  {where}{' '.join(note.text.split())}")
+        say(f"  {where}{' '.join(note.text.split())}")
     if len(shown) < len(notes):
-        print(f"  ... {len(notes) - len(shown)} more (--all)")
+        say(f"  ... {len(notes) - len(shown)} more (--all)")
 
 
 def span(limits: Sequence[float] | None) -> str | None:
@@ -215,7 +216,7 @@ def _without_common(rows: Rows) -> Rows:
     }
     said = [f"{name} {value}" for name, value in common.items() if value not in (None, "-")]
     if said:
-        print(f"all: {', '.join(said)}")
+        say(f"all: {', '.join(said)}")
     return [{k: v for k, v in row.items() if k not in common} for row in rows]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from gpucast.cli import completion, figure_files, options, step_figures
-from gpucast.cli.output import print_json, warn
+from gpucast.cli.output import print_json, say, warn
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
@@ -111,7 +111,7 @@ def _write(
         print_json({"figures": [str(path) for path in contents]})
         return
     for path in contents:
-        print(f"wrote {path}")
+        say(f"wrote {path}")
 
 
 def _figures(
@@ -266,7 +266,7 @@ def findings(
     print_table(findings_text.HEADERS, findings_text.rows(found), "llll")
     for each in found if everything else ():
         if each.rows:
-            print(f"\n{each.statement}\n")
+            say(f"\n{each.statement}\n")
             print_table(each.headers, each.rows)
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gpucast.cli.output import say
 from gpucast.util.devices import GPU
 from gpucast.util.tables import print_table
 from gpucast.util.units import percent
@@ -42,7 +43,7 @@ def _print_next(report: Report) -> None:
             "case": fit.case,
         }
         words = [word for name, value in chosen.items() if value for word in (f"--{name}", value)]
-        print(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
+        say(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
         return
 
 
@@ -87,7 +88,7 @@ def _print_fits(
     for of_steps, fit in zip(which, fits, strict=True):
         off = fit.median_relative_error
         if off is not None and off >= FAR_OFF:
-            print(
+            say(
                 f"{' '.join(filter(None, of_steps))}: the model is {percent(off)} off at half of "
                 "the cells that it was fitted to: do not forecast with it; measure on an idle "
                 "machine, in more visits"
@@ -102,7 +103,7 @@ def _print_answers(report: Report) -> None:
     several = len({(each.path, each.series) for each in report.answers}) > 1
     for each in report.answers:
         which = f"{each.path} {each.series}: " if several else ""
-        print(f"{which}{each.answer.question}? {each.answer.text}; {_verdict(each)}")
+        say(f"{which}{each.answer.question}? {each.answer.text}; {_verdict(each)}")
 
 
 def _verdict(found: AnswerReport) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpucast.cli import options, predict_sharing, remarks
-from gpucast.cli.output import print_json, print_marked
+from gpucast.cli.output import print_json, print_marked, say
 from gpucast.cli.parsing import LARGEST_COUNT, counts, sizes
 from gpucast.errors import InputError
 from gpucast.util import JsonObject, files
@@ -202,7 +202,7 @@ def _print_next(answers: Sequence[Answer]) -> None:
     print()
     for each in answers:
         said = "nothing to propose" if each.next is None else in_words(*each.next)
-        print(f"{each.model.name}: {said}")
+        say(f"{each.model.name}: {said}")
 
 
 def _rows(model: Forecaster, found: Forecasts) -> list[JsonObject]:
