@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from command_line import Run
+from command_line import Run, assert_refused
 from gpucast.cli.app import COMMANDS, build
 
 CHOICE = re.compile(r"<[a-z-]+(\|[a-z-]+)+>")
@@ -38,6 +38,14 @@ def test_placeholders_are_words(command: tuple[str, ...], run: Run) -> None:
     placeholders = re.findall(r"<[a-z].*?>", CHOICE.sub("", out))
     # Of regular expressions in the text.
     assert [each for each in placeholders if each not in ("<n>", "<gpus>", "<time>")] == []
+
+
+def test_a_group_alone_names_its_commands(run: Run) -> None:
+    for group, commands in (
+        ("remote", "serve, run, check, status"),
+        ("data", "contention, compare, list, show, export"),
+    ):
+        assert_refused(run(group), f"Missing command: {commands} (see gpucast {group} --help)")
 
 
 def test_a_placeholder_says_what_is_wanted(run: Run) -> None:

@@ -231,9 +231,13 @@ def _global_options(
 
 
 def _usage_message(error: Exception) -> str:
-    said = getattr(error, "format_message", error.__str__)()
-    where = getattr(getattr(error, "ctx", None), "command_path", "gpucast")
-    return f"{said.rstrip('.')} (see {where} --help)"
+    said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    if said == "Missing command":
+        commands = getattr(getattr(context, "command", None), "commands", ())
+        said += f": {', '.join(commands)}"
+    where = getattr(context, "command_path", "gpucast")
+    return f"{said} (see {where} --help)"
 
 
 def _say(text: str) -> None:
