@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remote import Machine
-from remote_soak import TRANSPORTS, compare, every_server
+from remote_kept import compare, every_server, options_of, servers
 
 REASONS = ("the server has too many clients", "no answer in time")
 """Why clients are not served: the second where the host is too busy to greet all within 5 s."""
@@ -174,34 +174,22 @@ def left_behind(machine: Machine) -> set[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path, default=Path("build/gpu"))
     parser.add_argument("--clients", type=int, default=1000)
     parser.add_argument("--max-clients", type=int, default=64)
-    parser.add_argument("--transport", choices=TRANSPORTS, default="tls")
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    plain, shared = options.transport == "plain", options.transport == "shared-memory"
-    machine = Machine(
-        options.build, options.output, 1, plain=plain,
-        options=["--max-clients", str(options.max_clients)],
-    )  # fmt: skip
-    os.environ.update(machine.variables(1, shared=shared))
+    options, shared = options_of(parser)
     library = options.build.resolve() / "remote/client/libcudart.so.13"
+    with servers(options, 1, ["--max-clients", str(options.max_clients)]) as machine:
+        os.environ.update(machine.variables(1, shared=shared))
 
-    def work() -> str:
-        return crowd(machine, options.clients, options.max_clients, library)
+        def work() -> str:
+            return crowd(machine, options.clients, options.max_clients, library)
 
-    try:
         work()
         every_server(machine)
         files = left_behind(machine)
         compare(machine, f"{options.clients} clients at once, {options.transport}", work)
         now = left_behind(machine)
         machine.check("no file is left behind", now == files, f"{now - files}")
-    finally:
-        machine.stop()
-    print(f"{machine.failed} failed")
     return 1 if machine.failed else 0
 
 

@@ -13,71 +13,14 @@ is left behind or a client fails.
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import NamedTuple
 
 from remote import PROBE, Machine
+from remote_kept import compare, options_of, servers
 
-TRANSPORTS = ("tls", "plain", "shared-memory")
 AT_ONCE = 8
-KEPT_BY_ALLOCATOR = 2 << 20
-
-
-class Held(NamedTuple):
-    """What one server has."""
-
-    descriptors: int
-    resident: int
-    children: int
-    gpu_megabytes: int | None
-
-
-def held(pid: int, gpu: int) -> Held:
-    status = Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1]
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    used = None
-    if shutil.which("nvidia-smi"):
-        query = ["nvidia-smi", f"--id={gpu}", "--query-gpu=memory.used",
-                 "--format=csv,noheader,nounits"]  # fmt: skip
-        used = int(subprocess.run(query, capture_output=True, check=True).stdout)
-    descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
-    return Held(descriptors, int(status.split()[0]) << 10, len(children), used)
-
-
-def every_server(machine: Machine) -> list[Held]:
-    """Once the last client's process is gone."""
-    deadline = time.monotonic() + 20
-    while True:
-        now = [held(server.pid, gpu) for gpu, server in enumerate(machine.servers)]
-        if not any(each.children for each in now) or time.monotonic() > deadline:
-            return now
-        time.sleep(0.1)
-
-
-def compare(machine: Machine, what: str, work: Callable[[], str]) -> None:
-    """`work` makes clients and says what they did."""
-    before = every_server(machine)
-    begin = time.monotonic()
-    done = work()
-    print(f"{what}: {done} in {time.monotonic() - begin:.0f} s")
-    for gpu, (first, last) in enumerate(zip(before, every_server(machine), strict=True)):
-        right = (
-            first.children == last.children == 0
-            and last.descriptors == first.descriptors
-            and last.resident - first.resident <= KEPT_BY_ALLOCATOR
-            and (last.gpu_megabytes or 0) <= (first.gpu_megabytes or 0)
-        )
-        machine.check(f"{what}: server {gpu} keeps nothing", right, f"{first}, then {last}")
-        resident = f"{first.resident >> 10} {last.resident >> 10} KiB"
-        memory = f"{first.gpu_megabytes} {last.gpu_megabytes} MiB"
-        descriptors = f"{first.descriptors} {last.descriptors}"
-        print(f"  descriptors {descriptors}, resident {resident}, GPU memory {memory}")
 
 
 def connects(machine: Machine, count: int, shared: bool) -> str:
@@ -111,23 +54,14 @@ def mixed(machine: Machine, seconds: float, shared: bool) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path, default=Path("build/gpu"))
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--connects", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--transport", choices=TRANSPORTS, default="tls")
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    plain, shared = options.transport == "plain", options.transport == "shared-memory"
-    machine = Machine(options.build, options.output, options.gpus, plain=plain)
-    try:
+    options, shared = options_of(parser)
+    with servers(options, options.gpus) as machine:
         machine.run("connect and leave", PROBE, "touch", remote=options.gpus, shared=shared)
         compare(machine, "connects", lambda: connects(machine, options.connects, shared))
         compare(machine, "mixed calls", lambda: mixed(machine, options.seconds, shared))
-    finally:
-        machine.stop()
-    print(f"{machine.failed} failed")
     return 1 if machine.failed else 0
 
 

@@ -145,7 +145,7 @@ def plans(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
 
 
 def figures(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """``gpucast figures --paper``: ten figures of h200-x4 and of the documents, each as PDF, SVG
+    """``gpucast figures paper``: ten figures of h200-x4 and of the documents, each as PDF, SVG
     and PNG, with the paper's model of the native and of the remote path."""
     if not paths:
         paths = [folder / "native.json", folder / "remote.json"]
@@ -156,7 +156,7 @@ def figures(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
             gc.fit(data, machine=machine, model="paper", replicates=60, **kind).save(path)
     output = folder / "figures"
     draw = command(
-        folder, "figures", "--paper", "h200-x4", *(path.resolve() for path in paths),
+        folder, "figures", "paper", "h200-x4", *(path.resolve() for path in paths),
         "--model", "none", "-o", output, "--force",
     )  # fmt: skip
     yield least(f"{PICTURES} files of figures", draw, 2, 10.0)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from browsers import browser as browser  # a fixture
 from command_line import Run
 from gpucast.cli import main
 

@@ -8,19 +8,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import typer
 from generated import insert
 from sphinx.application import Sphinx
 from typer.cli import get_docs_for_click
 
-from gpucast.cli.app import COMMANDS, HELP, build
+from gpucast.cli.app import COMMANDS, HELP, command_of
 
 PROGRAMS = ("gpucast-microbench", "gpucast-mdapp", "gpucast-gpu-server")
 
 
 def gpucast_commands() -> str:
     """Markdown: a section for each command and sub-command, with its arguments and options."""
-    groups = ((each.name, typer.main.get_command(build(each.name))) for each in COMMANDS)
+    groups = ((each.name, command_of(each.name)) for each in COMMANDS)
     text = "\n".join(
         get_docs_for_click(
             obj=group.commands[name],

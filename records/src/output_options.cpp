@@ -19,7 +19,10 @@ std::string checked(const char* option, const std::string& text) {
 
 void OutputOptions::declare(support::Options command) {
   command.add("-o,--output", path_, "file for the records (-: stdout)").show_default();
-  command.add("--path", label_, "label of the records (default: host or native)");
+  command.add(
+      "--path", label_,
+      "label of the records (default: host, native, or over remote GPUs remote, remote-sync or "
+      "remote-shm)");
   command.add("--machine", machine_,
               "name of this machine in the records; under one name, records of several runs "
               "and programs are fitted together (default: a new one for every run)");

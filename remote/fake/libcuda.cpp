@@ -9,7 +9,10 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +43,29 @@ Driver& driver() { return *the_driver(); }
   if (const CUresult injected = driver().call(name); injected != CUDA_SUCCESS) return injected
 
 std::byte* at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
+
+// What was set of functions.
+class FunctionAttributes {
+ public:
+  void set(CUfunction function, CUfunction_attribute which, int value) {
+    const std::lock_guard lock(mutex_);
+    values_[{function, which}] = value;
+  }
+  std::optional<int> of(CUfunction function, CUfunction_attribute which) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = values_.find({function, which});
+    return found == values_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<CUfunction, CUfunction_attribute>, int> values_;
+};
+
+FunctionAttributes& function_attributes() {
+  static FunctionAttributes the_attributes;
+  return the_attributes;
+}
 
 bool held(CUdeviceptr address, std::size_t bytes) {
   return driver().settings().reaches_all || driver().current().holds(address, bytes);
@@ -551,8 +577,12 @@ CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* o
   if (bytes != nullptr) *bytes = parameters[index].bytes;
   return CUDA_SUCCESS;
 }
-CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction /*function*/) {
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
   ENTER("cuFuncGetAttribute");
+  if (const auto set = function_attributes().of(function, which)) {
+    *value = *set;
+    return CUDA_SUCCESS;
+  }
   static const std::map<CUfunction_attribute, int> known = {
       {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
       {CU_FUNC_ATTRIBUTE_NUM_REGS, 32},
@@ -562,11 +592,13 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction /
   *value = found == known.end() ? 0 : found->second;
   return CUDA_SUCCESS;
 }
-CUresult cuFuncSetAttribute(CUfunction /*function*/, CUfunction_attribute which, int value) {
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value) {
   ENTER("cuFuncSetAttribute");
   const bool settable = which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
                         which == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-  return settable && value <= most_shared ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (!settable || value > most_shared) return CUDA_ERROR_INVALID_VALUE;
+  function_attributes().set(function, which, value);
+  return CUDA_SUCCESS;
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction /*function*/,
                                                               int block, std::size_t /*shared*/,

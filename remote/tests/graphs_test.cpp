@@ -29,14 +29,14 @@ class Graphs : public testing::Test {
 };
 
 // A graph that is ready, and gone with this.
-class Ready {
+class Instance {
  public:
-  explicit Ready(cudaGraph_t graph) {
+  explicit Instance(cudaGraph_t graph) {
     EXPECT_EQ(cudaGraphInstantiate(&exec_, graph, 0), cudaSuccess);
   }
-  ~Ready() { EXPECT_EQ(cudaGraphExecDestroy(exec_), cudaSuccess); }
-  Ready(const Ready&) = delete;
-  Ready& operator=(const Ready&) = delete;
+  ~Instance() { EXPECT_EQ(cudaGraphExecDestroy(exec_), cudaSuccess); }
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
   cudaGraphExec_t get() const { return exec_; }
   void launch(cudaStream_t stream) const { EXPECT_EQ(cudaGraphLaunch(exec_, stream), cudaSuccess); }
 
@@ -77,7 +77,7 @@ TEST_P(GraphSizes, EachLaunchTakesWhatTheMemoryHolds) {
   });
   // Nothing was done yet.
   EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
-  const Ready ready(graph);
+  const Instance ready(graph);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   for (int step = 1; step < 8; ++step) {
     std::memset(sent.data(), step, bytes);
@@ -101,7 +101,7 @@ TEST_P(GraphSizes, LaunchesThatFollowOneAnotherKeepTheirData) {
   cudaGraph_t graph = recorded(stream.get(), [&] {
     cudaMemcpyAsync(device.data(), sent.data(), bytes, cudaMemcpyDefault, stream.get());
   });
-  const Ready ready(graph);
+  const Instance ready(graph);
   const PinnedMemory received(steps * bytes);
   for (std::size_t step = 0; step < steps; ++step) {
     // What was launched has taken it already.
@@ -138,7 +138,7 @@ TEST_P(GraphSizes, ALaunchSendsWhatTheOneBeforeHasBrought) {
                   reinterpret_cast<float*>(y.data()), stream.get());
     cudaMemcpyAsync(values.data(), y.data(), bytes, cudaMemcpyDefault, stream.get());
   });
-  const Ready ready(graph);
+  const Instance ready(graph);
   for (int step = 0; step < 3; ++step)
     ready.launch(stream.get());
   stream.wait();
@@ -304,7 +304,7 @@ TEST_F(Graphs, AreMadeNodeByNodeAndChanged) {
   ASSERT_EQ(cudaGraphNodeGetType(down, &type), cudaSuccess);
   EXPECT_EQ(type, cudaGraphNodeTypeMemcpy);
   const Stream stream(0);
-  const Ready ready(graph);
+  const Instance ready(graph);
   const auto result = [&] {
     ready.launch(stream.get());
     stream.wait();
@@ -346,7 +346,7 @@ TEST_F(Graphs, WithoutNodesDoNothing) {
   serve();
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
-  const Ready ready(graph);
+  const Instance ready(graph);
   ready.launch(nullptr);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
@@ -374,7 +374,7 @@ TEST_F(Graphs, MemoryThatIsGoneIsNotReached) {
   cudaGraph_t graph = recorded(stream.get(), [&] {
     cudaMemcpyAsync(received.data(), device.data(), little_data, cudaMemcpyDefault, stream.get());
   });
-  const Ready ready(graph);
+  const Instance ready(graph);
   ready.launch(stream.get());
   stream.wait();
   device.free();
@@ -392,7 +392,7 @@ TEST_F(Graphs, ThatADriverCannotMakeReadyAreRefused) {
       recorded(stream.get(), [&] { cudaMemsetAsync(device.data(), 1, little_data, stream.get()); });
   cudaGraphExec_t exec = nullptr;
   EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaErrorMemoryAllocation);
-  const Ready ready(graph);
+  const Instance ready(graph);
   ready.launch(stream.get());
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(device.content(), Content(little_data, 1));
@@ -426,7 +426,7 @@ TEST_F(Graphs, OfSeveralDevicesKeepTheirOrder) {
     cudaStreamWaitEvent(main.get(), joined, 0);
     cudaMemsetAsync(first.data(), 3, little_data, main.get());
   });
-  const Ready ready(graph);
+  const Instance ready(graph);
   for (int step = 0; step < 2; ++step) {
     std::memset(received.data(), 0, little_data);
     ready.launch(main.get());

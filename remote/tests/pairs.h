@@ -1,4 +1,4 @@
-// Two ends of one connection, and memory that is nobody's.
+// Two ends of one connection, bytes that tell where they are, and memory that is nobody's.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "transport/sockets.h"
 
@@ -24,6 +25,14 @@ struct Pair {
   std::unique_ptr<Connection> here;
   std::unique_ptr<Connection> there;
 };
+
+// Bytes of which none is alike 251 or 256 further on: what is lost or comes twice shows.
+inline std::vector<std::byte> pattern(std::size_t bytes) {
+  std::vector<std::byte> result(bytes);
+  for (std::size_t k = 0; k < bytes; ++k)
+    result[k] = static_cast<std::byte>(k * 7 + k / 251);
+  return result;
+}
 
 // A page of one's own, and one that is nobody's.
 class HalfMemory {

@@ -46,13 +46,6 @@ struct Rings {
   std::unique_ptr<Connection> there;
 };
 
-std::vector<std::byte> pattern(std::size_t bytes) {
-  std::vector<std::byte> result(bytes);
-  for (std::size_t k = 0; k < bytes; ++k)
-    result[k] = static_cast<std::byte>(k * 7 + k / 251);
-  return result;
-}
-
 TEST(RingConnection, CarriesBothWays) {
   const Rings rings;
   const auto sent = pattern(1000);

@@ -14,6 +14,7 @@ namespace gpucast::support {
 namespace {
 
 constexpr std::size_t most_numbers = 100'000;
+constexpr std::int64_t usual_count = 13;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view item, const std::string& why) {
   throw InputError(std::string(option) + ": \"" + std::string(item) + "\" " + why);
@@ -60,6 +61,31 @@ struct Range {
   std::int64_t first = 0, last = 0, step = 1;
 };
 
+// FIRST..LAST or FIRST..LAST:COUNT, evenly spaced in the logarithm, as the command gpucast reads
+// them.
+std::vector<std::int64_t> parse_spaced(std::string_view option, std::string_view item,
+                                       std::size_t dots, Bounds bounds) {
+  const std::int64_t first = parse_number(option, item.substr(0, dots), bounds);
+  const std::string_view rest = item.substr(dots + 2);
+  const std::size_t colon = rest.find(':');
+  const std::int64_t last = parse_number(option, rest.substr(0, colon), bounds);
+  if (last < first) refuse(option, item, "ends before it begins");
+  if (first < 1) refuse(option, item, "has no logarithm at its begin");
+  std::int64_t count = usual_count;
+  if (colon != std::string_view::npos)
+    count = parse_number(option, rest.substr(colon + 1), {.most = most_numbers});
+  std::vector<std::int64_t> numbers;
+  const double ratio = static_cast<double>(last) / static_cast<double>(first);
+  const double steps = static_cast<double>(std::max<std::int64_t>(count - 1, 1));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double part = static_cast<double>(i) / steps;
+    numbers.push_back(i + 1 == count && count > 1
+                          ? last  // beyond 2^53, too
+                          : std::llrint(static_cast<double>(first) * std::pow(ratio, part)));
+  }
+  return numbers;
+}
+
 // FIRST, FIRST-LAST or FIRST-LAST:STEP
 Range parse_range(std::string_view option, std::string_view item, Bounds bounds) {
   const std::size_t dash = find_dash(item);
@@ -88,16 +114,23 @@ std::vector<std::int64_t> parse_number_list(std::string_view option, std::string
                                             Bounds bounds) {
   std::vector<std::int64_t> numbers;
   std::unordered_set<std::int64_t> seen;
+  const auto add = [&](std::int64_t value, std::string_view item) {
+    if (seen.insert(value).second) numbers.push_back(value);
+    if (numbers.size() > most_numbers)
+      refuse(option, item, "makes more than " + std::to_string(most_numbers) + " numbers");
+  };
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
     const std::string_view item = trimmed(text.substr(begin, comma - begin));
     begin = comma + 1;
+    if (const std::size_t dots = item.find(".."); dots != std::string_view::npos) {
+      for (const std::int64_t value : parse_spaced(option, item, dots, bounds))
+        add(value, item);
+      continue;
+    }
     const auto [first, last, step] = parse_range(option, item, bounds);
     for (std::int64_t value = first;; value += step) {
-      if (seen.insert(value).second) numbers.push_back(value);
-      if (numbers.size() > most_numbers) {
-        refuse(option, item, "makes more than " + std::to_string(most_numbers) + " numbers");
-      }
+      add(value, item);
       if (last - value < step) break;
     }
   }

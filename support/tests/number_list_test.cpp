@@ -31,6 +31,26 @@ TEST(NumberList, TakesRangesWithBothEnds) {
   EXPECT_EQ(parsed("1e3-3e3:1e3"), (Numbers{1000, 2000, 3000}));
 }
 
+// As gpucast (Python) reads them; the values are its own.
+TEST(NumberList, TakesRangesThatAreSpacedInTheLogarithm) {
+  EXPECT_EQ(parsed("216..1000:3"), (Numbers{216, 465, 1000}));
+  EXPECT_EQ(parsed("1..64:7,3"), (Numbers{1, 2, 4, 8, 16, 32, 64, 3}));
+  EXPECT_EQ(parsed("5..5:3"), (Numbers{5}));
+  EXPECT_EQ(parsed("512..1e6"), (Numbers{512, 963, 1810, 3404, 6400, 12034, 22627, 42546, 80000,
+                                         150424, 282843, 531830, 1000000}));
+  EXPECT_EQ(parsed("7..9223372036854775807:1"), (Numbers{7}));
+  EXPECT_EQ(parsed("9223372036854775806..9223372036854775807:2").back(), INT64_MAX);
+}
+
+TEST(NumberList, NamesOptionAndItemOfWhatIsNoRange) {
+  EXPECT_EQ(refusal("1000..216:3"), "--gpus: \"1000..216:3\" ends before it begins");
+  EXPECT_EQ(refusal("0..8:3", {0, 8}), "--gpus: \"0..8:3\" has no logarithm at its begin");
+  EXPECT_EQ(refusal("1..9:3", {1, 8}), "--gpus: \"9\" is more than 8");
+  EXPECT_EQ(refusal("1..8:0"), "--gpus: \"0\" is less than 1");
+  EXPECT_EQ(refusal("1..8:1e6"), "--gpus: \"1e6\" is more than 100000");
+  EXPECT_EQ(refusal("..8"), "--gpus: \"\" is no whole number");
+}
+
 TEST(NumberList, NamesEachNumberOnceInTheOrderGiven) {
   EXPECT_EQ(parsed("4,1-4,1"), (Numbers{4, 1, 2, 3}));
 }

@@ -143,6 +143,8 @@ CSV: dict[str, tuple[str, str]] = {
     "negative": ("n,gpus,seconds\n1000,1,1\n1000,1,-1\n", "s.csv:3: seconds"),
     "n = 0": ("n,gpus,seconds\n0,1,1\n", "s.csv:2: n"),
     "gpus = 0": ("n,gpus,seconds\n1,0,1\n", "s.csv:2: gpus"),
+    "a quote that never ends": ('n,gpus,seconds\n"' + "1,1,1\n" * 30_000, "s.csv:2: not valid CSV"),
+    "very many fields": ("n,gpus,seconds\n" + "1," * 100_000 + "\n", "has 100001 fields where"),
 }
 
 
@@ -242,6 +244,40 @@ def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
     assert "modèle é" in table.stdout
     checked = shell("validate", target, data, "--json", folder=tmp_path)
     assert len(answered(checked)["cells"]) == 6
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "report", "import", "plan"])
+def test_a_pickle_is_refused_and_runs_nothing(command: str, run: Run, tmp_path: Path) -> None:
+    ran, pickled = tmp_path / "ran", tmp_path / "data.jsonl"
+    pickled.write_bytes(f"cos\nsystem\n(S'touch {ran}'\ntR.".encode())
+    before = files_of(tmp_path)
+    options = {"predict": ("-n", 1000), "plan": ()}.get(command, ("-o", tmp_path / "out"))
+    assert_refused(run(command, pickled, *options), str(pickled))
+    assert files_of(tmp_path) == before
+
+
+def test_names_turn_no_terminals_text_around(run: Run, tmp_path: Path) -> None:
+    name = "\u202etaralc\u2066"
+    records = [machine(name=name)]
+    records += [
+        {**record, **dict.fromkeys(("machine", "path", "kernel"), name)} for record in good()[1:]
+    ]
+    records += [{"schema": "gpucast.record/1", "kind": "note", "text": f"by {name}"}]
+    data, model = tmp_path / "data.jsonl", tmp_path / f"{name}.json"
+    data.write_text(lines(*records), encoding="utf-8")
+    for command in (
+        ("fit", data, "-o", model),
+        ("data", "show", data),
+        ("data", "show", data, "--all"),
+        ("predict", model, "-n", 1000, "--next"),
+        ("validate", model, data),
+        ("report", model, "--data", data, "-o", tmp_path / f"{name}.html"),
+    ):
+        status, out, err = run(*command)
+        assert status == 0, err
+        assert not {*"\u202e\u2066"} & {*out, *err}, command
+        if command[0] != "validate":  # which names none
+            assert r"\u202etaralc\u2066" in out, command
 
 
 def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:

@@ -335,6 +335,27 @@ def test_numbers_for_people() -> None:
     ]  # fmt: skip
 
 
+def test_steps_are_listed_by_size_and_gpus_whatever_their_order_in_the_file(
+    run: Run, tmp_path: Path
+) -> None:
+    cells = [(4000, 2), (1000, 1), (64000, 1), (1000, 2), (4000, 1)]
+    path = tmp_path / "steps.jsonl"
+    records = [
+        {"kind": "step", "machine": "m", "path": "host", "program": program, "n": n, "gpus": gpus,
+         "seconds": [0.1]}
+        for n, gpus in cells for program in ("heat", "cold")
+    ]  # fmt: skip
+    lines = [{"kind": "machine", "id": "m"}, *records]
+    path.write_text(
+        "".join(json.dumps({"schema": "gpucast.record/1", **line}) + "\n" for line in lines)
+    )
+    status, out, err = run("data", "show", path, "--all")
+    assert status == 0, err
+    found = re.findall(r"(heat|cold) +(\d+) +(\d)", out)
+    assert [(int(n), int(gpus)) for _, n, gpus in found] == sorted(cells) * 2
+    assert [program for program, *_ in found] == ["heat"] * 5 + ["cold"] * 5
+
+
 def test_steps_of_several_instances_are_listed_by_their_share_of_a_gpu(
     run: Run, tmp_path: Path
 ) -> None:

@@ -158,7 +158,7 @@ def test_all_figures_and_findings_are_written_or_none(
     run: Run, step_files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     folder = tmp_path / "all"
-    command = ("figures", "--paper", *step_files, "--model", "none", "--formats", "svg", "-o")
+    command = ("figures", "paper", *step_files, "--model", "none", "--formats", "svg", "-o")
     status, out, err = run(*command, folder)
     assert (status, err) == (0, "")
     written = files_of(folder)

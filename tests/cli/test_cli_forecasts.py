@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,38 @@ def test_predict_answers_as_one_json_object(run: Run, folder: Path) -> None:
         assert 0 < best["probability"] <= 1
         assert best["gpus"] in best["within_2_percent"]
     assert all(line.startswith("gpucast: warning: ") for line in err.splitlines())
+
+
+@pytest.mark.parametrize("best", [False, True])
+def test_predict_writes_its_rows_as_csv(run: Run, folder: Path, tmp_path: Path, best: bool) -> None:
+    asked = ("predict", folder / "native.json", "-n", "1000,1e5", "--gpus", "1,2")
+    asked += ("--best",) if best else ()
+    target = tmp_path / "rows.csv"
+    status, out, err = run(*asked, "-o", target, "--json")
+    rows = only_json(out)["best" if best else "forecast"]
+    assert status == 0, err
+    with target.open(newline="") as stream:
+        written = list(csv.DictReader(stream))
+    assert len(written) == len(rows) == (2 if best else 4)
+    for line, row in zip(written, rows, strict=True):
+        assert line.keys() == row.keys()
+        for name, value in row.items():
+            if isinstance(value, list):
+                assert line[name] == ",".join(map(str, value))
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                assert float(line[name]) == value
+            else:
+                assert line[name] == ("" if value is None else str(value))
+    before = target.read_bytes()
+    assert_refused(run(*asked, "-o", target), "rows.csv", "--force")
+    assert target.read_bytes() == before
+    assert run(*asked, "-o", target, "--force")[0] == 0
+
+
+def test_predict_writes_csv_only(run: Run, folder: Path, tmp_path: Path) -> None:
+    asked = ("predict", folder / "native.json", "-n", 1000)
+    assert_refused(run(*asked, "-o", tmp_path / "rows.json"), "ends in .csv")
+    assert files_of(tmp_path) == {}
 
 
 def test_predict_takes_several_models(run: Run, folder: Path) -> None:
@@ -126,7 +159,7 @@ def test_no_number_of_gpus(run: Run, folder: Path, text: str) -> None:
 
 def test_predict_without_n_or_model_is_refused(run: Run, folder: Path) -> None:
     assert_refused(run("predict", folder / "native.json"), "-n")
-    assert_refused(run("predict", "-n", "1"), "models")
+    assert_refused(run("predict", "-n", "1"), "MODELS")
     assert_refused(run("predict", folder / "far.jsonl", "-n", "1"), "holds records, not a model")
     assert_refused(run("predict", folder / "none.json", "-n", "1"), "No such file")
 
@@ -152,7 +185,7 @@ def test_compare(run: Run, folder: Path) -> None:
 
 
 def test_compare_needs_two_models(run: Run, folder: Path) -> None:
-    assert_refused(run("compare", folder / "native.json", "-n", "1"), "remote")
+    assert_refused(run("compare", folder / "native.json", "-n", "1"), "REMOTE")
     assert_refused(
         run("compare", folder / "native.json", folder / "far.jsonl", "-n", "1"), "far.jsonl"
     )

@@ -47,6 +47,13 @@ def asked(shell: str, line: str) -> list[str]:
         ("gpucast fit --mach", ["--machine"]),
         ("gpucast data show --a", ["--all"]),
         ("gpucast predict model.json --interval ", ["now", "later", "machine"]),
+        ("gpucast measure --kernels ", ["claret", "tuned"]),
+        ("gpucast measure --schedule star-async,star", ["star-async,star-serial"]),
+        ("gpucast measure --paths n", ["native"]),
+        ("gpucast fit --schedule all", ["allgather"]),
+        ("gpucast fit --memory pi", ["pinned"]),
+        ("gpucast data show h200-x4-", ["h200-x4-mixed"]),
+        ("gpucast figures gflops h200-shm", ["h200-shm"]),
         ("gpucast fit steps.c", [""]),  # no word of ours, so bash goes on with files
     ],
 )

@@ -58,7 +58,7 @@ def test_lists_of_numbers_are_as_long_as_a_forecast_can_take() -> None:
     assert len(counts(f"1-{LARGEST_COUNT}")) == LARGEST_COUNT
     with pytest.raises(InputError, match="up to 100000 values"):
         sizes(f"1..1e9:{LARGEST_COUNT + 1}")
-    with pytest.raises(InputError, match="up to 100000 counts"):
+    with pytest.raises(InputError, match="up to 100000 values"):
         counts(f"1-{LARGEST_COUNT + 2}")
 
 

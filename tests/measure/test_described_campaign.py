@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ import gpucast as gc
 import mdapp
 from command_line import Run, only_json, start_measuring
 from described_programs import described, grid, visits
+from gpucast.cli.measure_tables import print_described
+from gpucast.measure.report import FitReport, Report
 from waiting import HANG, until
 
 
@@ -48,12 +51,43 @@ def test_visits_come_in_passes_over_all_cells_each_in_another_order(
     run: Run, tmp_path: Path
 ) -> None:
     program, path = described(tmp_path), tmp_path / "data.jsonl"
-    assert run("measure", "--program", program, "--visits", 3, "-o", path)[0] == 0
+    measure = ("measure", "--program", program)
+    assert run(*measure, "--visits", 3, "-o", path)[0] == 0
     steps = [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
     assert [s["visit"]["number"] for s in steps] == [1] * 6 + [2] * 6 + [3] * 6
     orders = [[(s["n"], s["gpus"]) for s in steps[i : i + 6]] for i in (0, 6, 12)]
     assert len({tuple(order) for order in orders}) == 3
     assert sorted(orders[0]) not in orders
+    # Both are visits, those made and those that were there.
+    status, out, _ = run(*measure, "--visits", 4, "-o", path, "--json")
+    answer = only_json(out)
+    assert (status, answer["measured"], answer["skipped"]) == (0, 6, 18)
+
+
+def test_the_next_command_fits_what_was_measured(run: Run, tmp_path: Path) -> None:
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    status, out, _ = run("measure", "--program", program, "--quiet", "-o", path)
+    assert status == 0
+    assert "error of fitted cells: median" in out
+    said, command = out.splitlines()[-1].split(" ", 1)
+    assert said == "next:"
+    assert command == f"gpucast fit {path} --program toy -o MODEL.json"
+    model = tmp_path / "model.json"
+    words = shlex.split(command.replace("MODEL.json", str(model)))[1:]
+    assert run(*words)[0] == 0
+    assert model.exists()
+
+
+def test_a_fit_of_no_use_is_said_to_be_none(capsys: pytest.CaptureFixture[str]) -> None:
+    fits = [
+        FitReport("host", program=name, model="work", cells=9,
+                  median_relative_error=error, p95_relative_error=1.2)
+        for name, error in (("good", 0.19), ("poor", 0.4), ("none", None))
+    ]  # fmt: skip
+    print_described(Report("data.jsonl", fits=fits))
+    remarks = [line for line in capsys.readouterr().out.splitlines() if "do not forecast" in line]
+    assert len(remarks) == 1
+    assert remarks[0].startswith("poor: the model is 40.0 % off at half of the cells")
 
 
 def test_sizes_have_variables_files_and_an_environment(run: Run, tmp_path: Path) -> None:

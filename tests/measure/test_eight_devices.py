@@ -135,7 +135,7 @@ def test_skeletons_go_up_to_eight_devices(tmp_path: Path) -> None:
 def test_a_campaign_on_eight_cpu_devices_is_resumed(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     grid = ("--paths", "host:8", "--n", "64,216", "--gpus", "1-8", "--kernels", "tuned",
-            "--cell-time", "0.02s", "--no-transfers", "-o", path)  # fmt: skip
+            "--max-time", "0.02s", "--no-transfers", "-o", path)  # fmt: skip
     process = start_measuring(*grid, held=True)
     assert until(lambda: path.exists() and '"kind":"step"' in path.read_text(), process)
     process.send_signal(signal.SIGINT)
@@ -171,7 +171,7 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
         eight = addresses(running).replace(",", "+")
         process = start_measuring(
             "--paths", f"remote={eight}", "--n", "64,216", "--gpus", "1-8", "--kernels", "claret",
-            "--memory", "pageable", "--cell-time", "0.02s", "--no-transfers", "--json", "--quiet",
+            "--memory", "pageable", "--max-time", "0.02s", "--no-transfers", "--json", "--quiet",
             "-o", path, GPUCAST_REMOTE_LIB=str(CLIENT), GPUCAST_REMOTE_SPIN_US="0",
         )  # fmt: skip
         out, err = process.communicate(timeout=HANG)

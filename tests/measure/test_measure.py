@@ -190,7 +190,7 @@ def with_a_suite_of(
 
 VISITED = ("--paths", "host", "--n", "64,216", "--gpus", "1", "--schedules",
            "star-serial,star-async", "--kernels", "tuned", "--no-transfers", "--quiet", "--json",
-           "--cell-time", "0.05s")  # fmt: skip
+           "--max-time", "0.05s")  # fmt: skip
 """Four cells, of some 0.1 s each."""
 
 
@@ -211,7 +211,7 @@ def test_visits_are_passes_over_all_cells(run: Run, tmp_path: Path) -> None:
         assert len(set(order[4 * visit : 4 * visit + 4])) == 4
 
     status, out, _ = run("measure", *VISITED, "--visits", "3", "-o", path)
-    assert (status, only_json(out)["measured"], only_json(out)["skipped"]) == (0, 0, 4)
+    assert (status, only_json(out)["measured"], only_json(out)["skipped"]) == (0, 0, 12)
 
 
 def test_more_visits_are_added_to_those_there_are(run: Run, tmp_path: Path) -> None:
@@ -235,10 +235,25 @@ def test_interrupted_in_the_middle_of_a_pass_it_ends_that_pass_first(
     there = visited(path)
     status, out, err = run("measure", *VISITED, "--visits", "3", "-o", path)
     assert status == 0, err
-    assert only_json(out)["measured"] == 6
+    answer = only_json(out)
+    assert (answer["measured"], answer["skipped"]) == (6, 6)  # visits, both
     order = visited(path)
     assert order[:6] == there
     assert set(order[4:8]) == set(order[8:]) == set(order[:4])
+
+
+def test_a_busy_machine_is_said_where_cpus_are_the_devices(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpucast.measure.pathrun.sharing", lambda: "shared machine: 3 others")
+    path = tmp_path / "data.jsonl"
+    one = ("measure", *SHORT, "--n", "64", "--gpus", "1", "--json", "--quiet", "-o", path)
+    status, out, err = run(*one)
+    assert (status, err) == (0, "gpucast: note: shared machine: 3 others\n")
+    assert only_json(out)["notes"] == ["shared machine: 3 others"]
+    assert [note.text for note in gc.load(path).notes] == ["shared machine: 3 others"]
+    # Nothing is left to measure, so that nobody disturbs it.
+    assert run(*one)[::2] == (0, "")
 
 
 def test_the_program_is_told_a_cells_time(run: Run, tmp_path: Path) -> None:
@@ -246,7 +261,7 @@ def test_the_program_is_told_a_cells_time(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     one = ("--paths", "host", "--n", "64", "--gpus", "1", "--schedules", "star-async",
            "--kernels", "claret", "--no-transfers", "--quiet")  # fmt: skip
-    status, _, err = run("measure", *one, "--cell-time", "0.1s", "-o", path)
+    status, _, err = run("measure", *one, "--max-time", "0.1s", "-o", path)
     assert status == 0, err
     commands = [r["command"] for r in mdapp.records_in(path.read_text()) if "command" in r]
     timed = [command for command in commands if "--max-time" in command]
@@ -294,7 +309,7 @@ def test_a_path_that_is_not_there_ends_with_a_note_and_the_others_go_on(
         ("native", "ended"),
         ("host", "complete"),
     ]
-    (note,) = gc.load(path).notes
+    (note,) = (each for each in gc.load(path).notes if not each.text.startswith("shared machine"))
     assert note.text == answer["notes"][0]
     assert note.text.startswith("path native ended: --engine cuda: ")
     assert "gpucast: path native ended: " in err
@@ -336,8 +351,8 @@ def test_a_full_disk_ends_it_in_one_line(run: Run) -> None:
         (("--memory", "mapped"), "memory: 'mapped' is none of pageable, pinned"),
         (("--launcher", "mpirun"), "launcher: 'mpirun' lacks {ranks}"),
         (("--n", "0"), "n: '0' is no number greater than 0"),
-        (("--cell-time", "0.1 sec"), "cell-time: '0.1 sec' is no time such as 90s, 5m, 1h"),
-        (("--cell-time", "-1s"), "cell-time: '-1s' is no time"),
+        (("--max-time", "0.1 sec"), "max-time: '0.1 sec' is no time such as 90s, 5m, 1h"),
+        (("--max-time", "-1s"), "max-time: '-1s' is no time"),
         (("--visits", "0"), "visits"),
         (("--visits", "many"), "visits"),
     ],
@@ -366,7 +381,7 @@ def test_processes_of_mpi_are_started_by_a_launcher(
     path = tmp_path / "data.jsonl"
     status, _, err = run(
         "measure", "--paths", "host", "--n", "97", "--gpus", "1,2", "--schedules", "mpi",
-        "--kernels", "tuned", "--no-transfers", "--cell-time", "0.05s", "--launcher",
+        "--kernels", "tuned", "--no-transfers", "--max-time", "0.05s", "--launcher",
         f"{before} --oversubscribe -np {{ranks}}", "--quiet", "-o", path,
     )  # fmt: skip
     assert status == 0, err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 
 import gpucast as gc
 from command_line import only_json, start_measuring
+from gpucast.measure.others import occupants
 from gpucast.measure.paths import Path as MeasuredPath
-from gpucast.measure.paths import occupants, parse_paths
+from gpucast.measure.paths import parse_paths
 from remote_servers import CLIENT, PROBE, Server, addresses, built, remote_environment, servers
 from waiting import HANG, until
 
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.slow
 KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
            for program in ("microbench", "mdapp")]  # fmt: skip
 GRID = ("--n", "64,216", "--kernels", "claret", "--schedules", "star-async", "--no-transfers",
-        "--cell-time", "0.05s")  # fmt: skip
+        "--max-time", "0.05s")  # fmt: skip
 
 over_servers = pytest.mark.skipif(
     not PROBE.exists() or not all(each.exists() for each in KERNELS), reason=f"no {PROBE}"
@@ -87,6 +89,43 @@ def test_a_server_that_vanishes_ends_its_path_and_no_other(
     data = gc.load(path)
     assert len(data.steps) == 4
     assert any(note.text.startswith("path far ended: ") for note in data.notes)
+
+
+@over_servers
+@pytest.mark.parametrize(
+    ("mode", "content", "address", "why"),
+    [
+        (0o600, "another secret than the one of all servers", None, "the secret is not the same"),
+        (0o644, "a secret that everybody on the host may read", None, "others may read the secret"),
+        (0o600, "one that is not asked for", "127.0.0.1:1", "127.0.0.1:1: Connection refused"),
+    ],
+)
+def test_why_a_server_cannot_be_used_is_said(
+    mode: int, content: str, address: str | None, why: str, two_servers: list[Server],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """In the words of ``gpucast remote check``."""
+    secret, path = tmp_path / "secret", tmp_path / "data.jsonl"
+    secret.write_text(content)
+    secret.chmod(mode)
+    servers_named = address or two_servers[0].address
+    process = start("--paths", f"far={servers_named}", *GRID, "--quiet", "-o", path,
+                    "--secret-file", secret)  # fmt: skip
+    _, err = process.communicate(timeout=HANG)
+    assert process.returncode == 1
+    (said,) = err.splitlines()
+    assert said.startswith("gpucast: path far ended: ")
+    assert why in said
+    assert [note.text for note in gc.load(path).notes] == [said.removeprefix("gpucast: ")]
+    checked = subprocess.run(
+        [sys.executable, "-m", "gpucast.cli", "remote", "check", servers_named,
+         "--secret-file", secret],
+        env={**os.environ, "GPUCAST_REMOTE_LIB": str(CLIENT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 2
+    (error,) = checked.stderr.splitlines()
+    assert error.removeprefix("gpucast: error: ").removeprefix(f"{servers_named}: ") in said
 
 
 @over_servers

@@ -144,6 +144,15 @@ def test_texts_that_are_no_plan_are_refused(
     assert_refused(run("plan", plan(folder, text)), "plan.yaml", said)
 
 
+def test_a_tag_names_no_function_that_runs(run: Run, folder: Path) -> None:
+    ran = folder / "ran"
+    for what in "object/apply:os.system", "object/new:os.system", "name:os.system":
+        tagged = f"!!python/{what} ['touch {ran}']"
+        for text in (f"{tagged}\n", GOOD.replace("native.json", tagged, 1)):
+            assert_refused(run("plan", plan(folder, text)), "plan.yaml")
+            assert not ran.exists()
+
+
 def test_aliases_that_grow_beyond_all_bounds_are_refused(run: Run, folder: Path) -> None:
     text = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
     for i in range(1, 9):

@@ -29,6 +29,10 @@ from remote_servers import (
 )
 
 needs_build = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
+HAS_UCX = SERVER.exists() and b"libucp.so" in SERVER.read_bytes()
+OVER_TCP = {"UCX_TLS": "tcp"}
+"""Whatever adapters the machine has."""
+
 GPUCAST = (sys.executable, "-m", "gpucast.cli")
 
 
@@ -93,9 +97,11 @@ def test_a_server_that_cannot_listen_ends_all() -> None:
     serving = start(
         "serve", "--gpus", "0,1", "--host", "0.0.0.0", "--port", 0, GPUCAST_REMOTE_SECRET_FILE=""
     )
-    _, errors = serving.communicate(timeout=60)
+    out, errors = serving.communicate(timeout=60)
     assert serving.returncode == 2
+    assert all(line.startswith("gpucast-gpu-server: error: ") for line in errors.splitlines())
     assert "--secret-file is needed" in errors
+    assert out == ""  # nothing has listened
 
 
 # ---- servers that are asked ----
@@ -114,7 +120,7 @@ def test_servers_say_what_they_lend() -> None:
         assert each["problem"] is None
         assert each["gpu"]
         assert each["version"]
-        assert each["clients"] == 1
+        assert each["clients"] == 0  # besides the one that asks
         assert each["transport"] == "tls"
         assert each["free_bytes"] == each["memory_bytes"] == 256 << 20
         assert each["round_trip_seconds"] > 0
@@ -170,7 +176,7 @@ def test_a_server_counts_its_clients() -> None:
             each.kill()
             each.wait()
     (found,) = json.loads(out)["servers"]
-    assert found["clients"] == 3
+    assert found["clients"] == 2
     assert found["up_bytes_per_second"] is None
 
 
@@ -181,9 +187,84 @@ def test_a_server_that_does_not_answer_is_wrong_input() -> None:
         out, errors = asking.communicate(timeout=60)
         assert asking.returncode == 2
         assert server.address in out
-        assert re.search(r"127\.0\.0\.1:1: Connection refused", errors)
-        assert re.search(r"error: no\.such\.host\.invalid:9: \S", errors)
-        assert len(errors.splitlines()) == 2
+        first, second, error = errors.splitlines()
+        assert first == "gpucast: warning: 127.0.0.1:1: Connection refused"
+        assert re.fullmatch(r"gpucast: warning: no\.such\.host\.invalid:9: \S.*", second)
+        assert error == "gpucast: error: servers: 2 of 3 cannot be used"
+
+
+@needs_build
+def test_an_address_that_is_none_is_said_to_be_none(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(CLIENT))
+    status, _, errors = run("remote", "check", "nonsense")
+    assert status == 2
+    assert errors.startswith("gpucast: error: nonsense: 'nonsense' is no address: host:port")
+
+
+@needs_build
+def test_calls_go_over_ucx_where_both_sides_name_it() -> None:
+    if not HAS_UCX:
+        pytest.skip("built without UCX")
+    for options, transport, words in (
+        ((), "ucx-tls", "UCX, TLS"),
+        (("--plain",), "ucx-plain", "UCX, plain"),
+    ):
+        serving = start("serve", "--gpus", "0", "--port", 0, "--ucx", *options, **OVER_TCP)
+        assert serving.stdout is not None
+        found = re.search(r"listening on (ucx:\S+)", serving.stdout.readline())
+        assert found is not None
+        running = start("run", "--gpus", found[1], *options, "--", PROBE, "check", **OVER_TCP)
+        out, errors = running.communicate(timeout=60)
+        assert running.returncode == 0, out + errors
+        asking = start("check", found[1], *options, "--json", **OVER_TCP)
+        answer = json.loads(re.sub(r"(?m)^\[.*\n", "", asking.communicate(timeout=60)[0]))
+        assert [each["transport"] for each in answer["servers"]] == [transport]
+        out, _ = start("check", found[1], *options, **OVER_TCP).communicate(timeout=60)
+        assert re.search(rf"{re.escape(found[1])} +{words} +fake GPU 0 ", out)
+        # The same server without it.
+        plainly = start("check", found[1].removeprefix("ucx:"), *options, "--json", **OVER_TCP)
+        answer = json.loads(plainly.communicate(timeout=60)[0])
+        assert [each["transport"] for each in answer["servers"]] == [transport.partition("-")[2]]
+        serving.send_signal(signal.SIGTERM)
+        serving.communicate(timeout=60)
+        assert serving.returncode == 0
+
+
+@needs_build
+def test_a_server_that_did_not_name_ucx_is_not_reached_over_it() -> None:
+    if not HAS_UCX:
+        pytest.skip("built without UCX")
+    with servers() as (server,):
+        asking = start("check", f"ucx:{server.address}", **OVER_TCP)
+        _, errors = asking.communicate(timeout=60)
+    assert asking.returncode == 2
+    assert "it is not reached over UCX: let it listen on ucx:HOST:PORT" in errors
+
+
+def test_a_server_listens_for_ucx_or_in_a_folder(run: Run, tmp_path: Path) -> None:
+    status, _, errors = run("remote", "serve", "--ucx", "--socket-folder", tmp_path)
+    assert status == 2
+    assert "--ucx and --socket-folder" in errors
+
+
+def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    status, _, errors = run("remote", "serve", "--gpus", "0", "--socket-folder", absent)
+    assert status == 2
+    assert f"--socket-folder: {absent} is no folder" in errors
+
+
+def test_all_gpus_of_a_machine_without_any_are_wrong_input(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    status, _, errors = run("remote", "serve", "--gpus", "all")
+    assert status == 2
+    assert errors == (
+        "gpucast: error: --gpus all: nvidia-smi lists no GPUs here; name them: --gpus 0,1\n"
+    )
 
 
 @needs_build

@@ -150,6 +150,37 @@ def test_a_small_program_says_what_is_wrong_with_its_input(tmp_path: Path) -> No
     assert not (tmp_path / "records.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("listen", "variables", "path"),
+    [
+        ("127.0.0.1:0", {}, "remote"),
+        ("127.0.0.1:0", {"GPUCAST_REMOTE_SYNC": "1"}, "remote-sync"),
+        ("unix:{}/gpu", {}, "remote-shm"),
+        ("unix:{}/gpu", {"GPUCAST_REMOTE_TRANSPORT": "socket"}, "remote"),
+    ],
+)
+def test_records_say_that_the_gpus_were_remote(
+    listen: str, variables: dict[str, str], path: str, tmp_path: Path
+) -> None:
+    measure = ("measure", "--n", 64, "--steps", 3, "--warm-up", 0, "--schedule", "star-async")
+    measure += ("--kernel", "claret", "--quiet", "-o")
+    labelled, usual = tmp_path / "labelled.jsonl", tmp_path / "usual.jsonl"
+    launches = tmp_path / "launches.jsonl"
+    asked = ("measure", "--what", "launches", "--budget", 0, *once(), "--quiet", "-o", launches)
+    server = servers(1, "--listen", listen.format(tmp_path), **kernels_of("mdapp"))
+    with server as (one,):
+        for words in ((*measure, usual), (*measure, labelled, "--path", "mine")):
+            finished = run_remote(one.address, MDAPP, *words, **variables)
+            assert finished.returncode == 0, finished.stderr
+    server = servers(1, "--listen", listen.format(tmp_path), **kernels_of("microbench"))
+    with server as (one,):
+        finished = run_remote(one.address, MICROBENCH, *asked, **variables)
+        assert finished.returncode == 0, finished.stderr
+    assert {step["path"] for step in records(usual, "step")} == {path}
+    assert {step["path"] for step in records(labelled, "step")} == {"mine"}
+    assert {each["path"] for each in records(launches, "launch")} == {path}
+
+
 STREAMS = [{"device": gpu, "flags": kind} for gpu, kind in ((0, 3), (0, 2), (1, 1))]
 HEAD = {"schema": "gpucast.calls/1", "steps": 3, "threads": 2, "devices": 2, "events": 2}
 ON_FIRST = {"thread": 0, "device": 0, "stream": 1}

@@ -12,18 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from browsers import ARGUMENTS, CHROMIUM, PHONE
+from browsers import PHONE, needs_browser
 from gpucast.model.fitted import Model
 from gpucast.report.content import content
 from gpucast.report.render import page as html
 from report_pages import HOSTILE, h200, h200_page, jumping, slower
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
-]
+pytestmark = [pytest.mark.slow, needs_browser]
 
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 NEAR = 0.005
@@ -61,14 +56,6 @@ class Opened:
 
     def gpus(self) -> int:
         return int(self.text("#verdict").split()[0])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -444,11 +431,26 @@ def test_hostile_names_are_text(tmp_path: Path, show: Any) -> None:
     path.write_text(html(content(models, data, title=HOSTILE)), encoding="utf-8")
     opened = show(path)
     opened.choose(n=20000, path="0")
+    opened.page.evaluate(
+        """for (const each of document.querySelectorAll('*'))
+             for (const event of ['mouseover', 'click', 'focus'])
+               each.dispatchEvent(new Event(event, {bubbles: true}))"""
+    )
     assert opened.page.evaluate("window.hacked") is None
     assert opened.complaints == []
     assert opened.page.title() == HOSTILE
     assert HOSTILE in opened.text("#verdict")
-    assert opened.page.locator("img").count() == 0
+    for element in (
+        "img",
+        "iframe",
+        "base",
+        "link[rel=stylesheet]",
+        "textarea",
+        "svg[onload]",
+        "[onfocus]",
+    ):
+        assert opened.page.locator(element).count() == 0
+    assert all(each.startswith(("file:", "data:")) for each in opened.requests)
 
 
 def _assert_interval(opened: Opened, low: float, high: float) -> None:

@@ -9,17 +9,13 @@ from typing import Any
 
 import pytest
 
-from browsers import ARGUMENTS, CHROMIUM, PHONE
+from browsers import PHONE, needs_browser
 from serving import served
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 pytest.importorskip("werkzeug", reason="needs the extra serve")
 pytest.importorskip("waitress", reason="needs the extra serve")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
-]
+pytestmark = [pytest.mark.slow, needs_browser]
 
 TABLE = "atoms,gpus,ns/day\n" + "".join(
     f"{n},{gpus},{172.8 / (0.05 + n * 1e-5 / gpus + 0.02 * gpus) * noise:.6g}\n"
@@ -29,14 +25,6 @@ TABLE = "atoms,gpus,ns/day\n" + "".join(
 )
 WAIT = 120_000
 """ms; a fit on a busy machine."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -17,3 +21,15 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One for all tests of a module."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()

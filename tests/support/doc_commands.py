@@ -278,7 +278,7 @@ def unknown_words(text: str) -> list[str]:
     if end:
         mine, others = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
     commands = _options(program)
-    first_two = " ".join(mine[:2]).replace(" --", " ")  # figures --paper is figures paper
+    first_two = " ".join(mine[:2])
     name = next((key for key in (first_two, *mine[:1]) if key in commands), "")
     known = commands[name] | commands[name.partition(" ")[0]] | commands[""]
     known |= commands.get(f"{name} record", set())  # gpucast trace -- PROGRAM is trace record

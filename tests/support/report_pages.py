@@ -16,8 +16,14 @@ from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 
 HOSTILE = (
     """</script><script>window.hacked=1</script><img src=x onerror="window.hacked=2">'&{{7*7}}"""
+    """</title></style></textarea><!--<script>window.hacked=3</script>]]>${window.hacked=4}"""
+    """<svg onload=window.hacked=5><iframe srcdoc='<script>parent.hacked=6</script>'></iframe>"""
+    """<base href=http://127.0.0.1:9/><link rel=stylesheet href=http://127.0.0.1:9/x>"""
+    """<meta http-equiv=refresh content=0;url=http://127.0.0.1:9/>' onfocus='window.hacked=7"""
+    """\" onmouseover=\"window.hacked=8&lt;script&gt;javascript:window.hacked=9"""
 )
-"""A name that a page must show and never run."""
+"""A name that a page must show and never run, nor ask a network for: it would leave each context in
+which a page could put it."""
 
 
 @cache

@@ -187,10 +187,10 @@ int measure_all(const About& about, Make make, const Options& options,
           "--warm-up: must not be negative");
   const auto cells = cells_of(options, about);
   const auto if_exists = options.output.if_exists();
-  const std::string path = options.output.label_or("native");
   auto machine = records::this_machine({.name = about.name, .version = support::version},
                                        command_line, options.output.machine());
   machine.gpus = devices::cuda::describe_all(gpus_here(cells));
+  const std::string path = options.output.label_or(name(devices::cuda::path()));
   machine.driver = devices::cuda::driver_version();
   machine.runtime = devices::cuda::runtime_version();
   records::RecordFile file(options.output.path(), if_exists);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string_view>
 
 #include "gpucast/devices/cuda/check.h"
 
@@ -31,13 +32,14 @@ std::string why(cudaError_t status) {
   return missing ? "this machine has no CUDA driver" : cudaGetErrorString(status);
 }
 
+bool are_remote() { return ::dlsym(RTLD_DEFAULT, "gpucast_remote_server") != nullptr; }
+
 }  // namespace
 
 int gpu_count(std::string& why_none) {
   // Whoever names remote GPUs does not mean this machine's.
   const char* const servers = std::getenv("GPUCAST_REMOTE");
-  if (servers != nullptr && *servers != '\0' &&
-      ::dlsym(RTLD_DEFAULT, "gpucast_remote_server") == nullptr) {
+  if (servers != nullptr && *servers != '\0' && !are_remote()) {
     why_none =
         "the CUDA runtime that runs here does not know remote GPUs: gpucast remote run "
         "starts programs with the one that does";
@@ -79,6 +81,14 @@ records::Gpu describe(int device) {
 std::string driver_version() { return version(cudaDriverGetVersion, "cudaDriverGetVersion"); }
 
 std::string runtime_version() { return version(cudaRuntimeGetVersion, "cudaRuntimeGetVersion"); }
+
+schema::Path path() {
+  if (!are_remote()) return schema::Path::native;
+  const char* const sync = std::getenv("GPUCAST_REMOTE_SYNC");
+  if (sync != nullptr && std::string_view(sync) == "1") return schema::Path::remote_sync;
+  return remote_transport() == schema::Transport::shm ? schema::Path::remote_shm
+                                                      : schema::Path::remote;
+}
 
 std::optional<schema::Transport> remote_transport() {
   using Ask = const char* (*)(int device);

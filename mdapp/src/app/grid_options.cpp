@@ -32,7 +32,7 @@ std::vector<int> counts(const char* option, const std::string& text, int most) {
 }
 
 void GridOptions::declare_n(support::Options command) {
-  of_grid_.push_back(command.add("-n,--n", n_, "particles: 216,512,1e5 or 1000-5000:1000"));
+  of_grid_.push_back(command.add("-n,--n", n_, "particles: 216,512,1e5 or 512..1e5:9 (9 values)"));
 }
 
 void GridOptions::declare_cells(support::Options command) {

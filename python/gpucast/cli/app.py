@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from gpucast.cli import placeholders
 from gpucast.errors import GpucastError, Terminated, from_os_error
 from gpucast.util import version as installed
 
@@ -60,7 +61,7 @@ GROUPS = {
     ),
     "Figures and pages": (
         Command(
-            "figures", "gpucast.cli.figures:app", "Draw measurements and models (--paper: all)."
+            "figures", "gpucast.cli.figures:app", "Draw measurements and models; paper: all of it."
         ),
         Command("report", "gpucast.cli.report:command", "One HTML page that answers, from models."),
         Command("serve", "gpucast.cli.serve:command", "The same in the browser, from your files."),
@@ -161,6 +162,13 @@ def build(requested: str | None) -> typer.Typer:
     return app
 
 
+def command_of(requested: str | None) -> Any:
+    """The same as what runs and prints help."""
+    command = typer.main.get_command(build(requested))
+    placeholders.put_in(command)
+    return command
+
+
 def complete(line: str) -> None:
     """Print what may follow on an unfinished command line, as the shell's script asks for it."""
     _, *words = line.split() or [""]
@@ -172,7 +180,7 @@ def _requested(arguments: Sequence[str]) -> str | None:
 
 
 def _invoke(arguments: list[str]) -> int:
-    command = typer.main.get_command(build(_requested(arguments)))
+    command = command_of(_requested(arguments))
     # Not command.main(): it has its own ideas of what a broken pipe or Ctrl-C means.
     try:
         # Sub-commands take it from the program.
@@ -223,9 +231,13 @@ def _global_options(
 
 
 def _usage_message(error: Exception) -> str:
-    said = getattr(error, "format_message", error.__str__)()
-    where = getattr(getattr(error, "ctx", None), "command_path", "gpucast")
-    return f"{said.rstrip('.')} (see {where} --help)"
+    said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    if said == "Missing command":
+        commands = getattr(getattr(context, "command", None), "commands", ())
+        said += f": {', '.join(commands)}"
+    where = getattr(context, "command_path", "gpucast")
+    return f"{said} (see {where} --help)"
 
 
 def _say(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, warn
+from gpucast.cli.output import print_json, say, warn
 from gpucast.util.tables import print_table
 from gpucast.util.units import change, duration, size
 
@@ -39,7 +39,7 @@ def _print(found: Contention) -> None:
     setting = found.setting
     how = [setting.engine, setting.method, "read by the receiver" if setting.reads else None]
     sizes = sorted({each.bytes for each in (*found.pairs, *found.sets)})
-    print(
+    say(
         f"{setting.machine}, {setting.path}, {', '.join(filter(None, how))}: "
         f"copies of {', '.join(map(size, sizes))}"
     )
@@ -67,9 +67,7 @@ def _print_matrix(found: Contention) -> None:
 def _print_shared(found: Contention) -> None:
     shared = found.shared
     count = len(found.pairs) + len(found.sets)
-    print(
-        f"\n{count - len(shared)} of {count} timed copies are not disturbed by those beside them."
-    )
+    say(f"\n{count - len(shared)} of {count} timed copies are not disturbed by those beside them.")
     if not shared:
         return
     print("These share a link or a memory:\n")

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from gpucast.cli import contention, data_shown, documents, options, output
+from gpucast.cli import completion, contention, data_shown, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
 from gpucast.cli.loading import load
+from gpucast.cli.output import say
 from gpucast.data import jsonl, summary
 from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
@@ -25,7 +26,14 @@ app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
 app.command("compare")(documents.command)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or a file.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A bundled dataset or a file.",
+        autocompletion=completion.dataset_names,
+    ),
+]
 
 
 @app.command("list")
@@ -55,7 +63,12 @@ def _reconstruction(name: str) -> Model:
 @app.command()
 def show(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Bundled datasets or files.")
+        list[str],
+        typer.Argument(
+            metavar="NAME",
+            help="Bundled datasets or files.",
+            autocompletion=completion.dataset_names,
+        ),
     ],
     series: Annotated[
         bool, typer.Option("--series", help="Print a row a series, however many.")
@@ -79,8 +92,8 @@ def show(
     if as_json:
         output.print_json(_shown(data))
         return
-    print(f"{data.name}: {data.title()}" if data.title() else data.name)
-    print(f"sha256 {data.digest}")
+    say(f"{data.name}: {data.title()}" if data.title() else data.name)
+    say(f"sha256 {data.digest}")
     data_shown.print_machines(data)
     if everything:
         data_shown.print_records(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from gpucast.cli.output import say
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
@@ -25,7 +26,8 @@ REACHED: dict[Transport, str] = {
     "tls": "over TLS",
     "plain": "in the clear (--plain)",
     "shm": "through shared memory",
-    "ucx": "over UCX",
+    "ucx-tls": "over UCX and TLS",
+    "ucx-plain": "over UCX in the clear (--plain)",
 }
 """How remote GPUs are, of a machine."""
 
@@ -39,28 +41,28 @@ def print_machines(data: Dataset) -> None:
         alike.setdefault(tuple(_facts(machine)), []).append(machine)
     for facts, machines in alike.items():
         plural = "s" if len(machines) > 1 else ""
-        print(f"\nmachine{plural} {', '.join(each.id for each in machines)}")
+        say(f"\nmachine{plural} {', '.join(each.id for each in machines)}")
         for name, value in facts:
-            print(f"  {name + ':':9}{value}")
+            say(f"  {name + ':':9}{value}")
         reached = [f"{each.id} {REACHED[each.transport]}" for each in machines if each.transport]
         if reached:
-            print(f"  reached: {', '.join(reached)}")
+            say(f"  reached: {', '.join(reached)}")
         started = sorted(each.started for each in machines if each.started)
         if started:
-            print(f"  started: {' ... '.join(dict.fromkeys((started[0], started[-1])))}")
+            say(f"  started: {' ... '.join(dict.fromkeys((started[0], started[-1])))}")
 
 
 def print_records(data: Dataset) -> None:
     """Every record, a table a kind."""
     for kind, records in _kinds(data).items():
-        print(f"\n{kind}: {len(records)} records")
+        say(f"\n{kind}: {len(records)} records")
         _print_columns([_record_row(record) for record in records])
 
 
 def print_series(data: Dataset) -> None:
     """A row a series, a table a kind."""
     for kind, records in _kinds(data).items():
-        print(f"\n{kind}: {len(records)} records")
+        say(f"\n{kind}: {len(records)} records")
         _print_columns(_series_rows(kind, records))
 
 
@@ -79,7 +81,7 @@ def print_screen(data: Dataset) -> None:
     for kind, found in rows.items():
         if found is not paths[kind]:
             of_series = "" if len(found) == len(kinds[kind]) else f" in {len(found)} series"
-            print(f"\n{kind}: {len(kinds[kind])} records{of_series}")
+            say(f"\n{kind}: {len(kinds[kind])} records{of_series}")
             _print_columns(_without_common(found))
     coarse = [row for kind, found in rows.items() if found is paths[kind] for row in found]
     if coarse:
@@ -93,13 +95,13 @@ def print_notes(data: Dataset, everything: bool) -> None:
     """What was noted, but titles; the first few, or everything."""
     notes = [note for note in data.notes if "title" not in (note.about or {})]
     if notes:
-        print(f"\nnotes: {len(notes)}")
+        say(f"\nnotes: {len(notes)}")
     shown = notes if everything else notes[:NOTES]
     for note in shown:
         where = "".join(f"{part}: " for part in (note.machine, note.path) if part)
-        print(f"  {where}{' '.join(note.text.split())}")
+        say(f"  {where}{' '.join(note.text.split())}")
     if len(shown) < len(notes):
-        print(f"  ... {len(notes) - len(shown)} more (--all)")
+        say(f"  ... {len(notes) - len(shown)} more (--all)")
 
 
 def span(limits: Sequence[float] | None) -> str | None:
@@ -111,7 +113,21 @@ def span(limits: Sequence[float] | None) -> str | None:
 
 
 def _kinds(data: Dataset) -> dict[str, Sequence[Measurement]]:
-    return {kind: found for kind, name in summary.KINDS.items() if (found := getattr(data, name))}
+    """The records of each kind; steps, which are measured in random order, by n and GPU count
+    within their series."""
+    kinds = {kind: found for kind, name in summary.KINDS.items() if (found := getattr(data, name))}
+    if "step" in kinds:
+        series: dict[str, int] = {}
+        kinds["step"] = sorted(
+            kinds["step"],
+            key=lambda step: (
+                series.setdefault(str(summary.series(step)), len(series)),
+                step.n,
+                step.gpus,
+                -(step.instances or 1),
+            ),
+        )
+    return kinds
 
 
 def _facts(machine: Machine) -> list[tuple[str, str]]:
@@ -200,7 +216,7 @@ def _without_common(rows: Rows) -> Rows:
     }
     said = [f"{name} {value}" for name, value in common.items() if value not in (None, "-")]
     if said:
-        print(f"all: {', '.join(said)}")
+        say(f"all: {', '.join(said)}")
     return [{k: v for k, v in row.items() if k not in common} for row in rows]
 
 

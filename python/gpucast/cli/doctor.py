@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json
+from gpucast.cli.output import print_json, say
 from gpucast.util.tables import print_table
 
 IN_WAY = 2
@@ -34,6 +34,6 @@ def command(json: options.Json = False) -> None:
         if advice:
             print()
         for each in advice:
-            print(f"{each.what}: {each.advice}")
+            say(f"{each.what}: {each.advice}")
     if any(each.what.startswith("server") and each.state == "attention" for each in found):
         raise typer.Exit(IN_WAY)

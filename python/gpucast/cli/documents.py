@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, warn
+from gpucast.cli.output import print_json, say, warn
 from gpucast.util import JsonObject
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, size
@@ -57,7 +57,7 @@ def command(
         print("nothing that these documents table was measured")
     for index, name in enumerate(dict.fromkeys(each.document for each in found)):
         rows = [each for each in found if each.document == name]
-        print(f"{'' if index == 0 else chr(10)}{name}\n")
+        say(f"{'' if index == 0 else chr(10)}{name}\n")
         _print_rows(rows if everything else _some(rows))
     _print_others(dataset)
 

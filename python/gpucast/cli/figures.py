@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer.core import TyperGroup
 
-from gpucast.cli import figure_files, options, step_figures
-from gpucast.cli.output import print_json, warn
+from gpucast.cli import completion, figure_files, options, step_figures
+from gpucast.cli.output import print_json, say, warn
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
@@ -24,32 +23,17 @@ if TYPE_CHECKING:
     from gpucast.plots.transfers import Panels
 
 
-class _Group(TyperGroup):
-    """``gpucast figures --paper ...`` is ``gpucast figures paper ...``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] == "--paper":
-            args = ["paper", *args[1:]]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(rich_markup_mode=None, cls=_Group)
+app = typer.Typer(rich_markup_mode=None)
 
 Subject = Literal["time", "bandwidth", "contention", "launches", "overlap"]
 
 
-@app.callback()
-def callback(
-    _paper: Annotated[
-        bool, typer.Option("--paper", help="All at once: the same as the command paper.")
-    ] = False,
-) -> None:
-    """Draw measurements and models; --paper: all of the paper's and the documents' figures."""
-
-
 Inputs = Annotated[
     list[str],
-    typer.Argument(help="Bundled datasets, files of records, and model files, in any order."),
+    typer.Argument(
+        help="Bundled datasets, files of records, and model files, in any order.",
+        autocompletion=completion.dataset_names,
+    ),
 ]
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Folder, or a file ending in .png, .pdf or .svg.")
@@ -127,7 +111,7 @@ def _write(
         print_json({"figures": [str(path) for path in contents]})
         return
     for path in contents:
-        print(f"wrote {path}")
+        say(f"wrote {path}")
 
 
 def _figures(
@@ -282,7 +266,7 @@ def findings(
     print_table(findings_text.HEADERS, findings_text.rows(found), "llll")
     for each in found if everything else ():
         if each.rows:
-            print(f"\n{each.statement}\n")
+            say(f"\n{each.statement}\n")
             print_table(each.headers, each.rows)
 
 

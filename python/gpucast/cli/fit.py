@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpucast.cli import options, predict_sharing, remarks, updating
-from gpucast.cli.output import print_json
+from gpucast.cli.output import print_json, say
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.tables import print_table
 from gpucast.util.units import interval, p_value, percent, quantity
@@ -93,7 +93,7 @@ def command(
         _print_scaling(fitted)
     predict_sharing.show_fitted(fitted)
     if output is not None:
-        print(f"\nModel written to {output}")
+        say(f"\nModel written to {output}")
 
 
 def _print_scaling(model: Forecaster) -> None:
@@ -103,7 +103,7 @@ def _print_scaling(model: Forecaster) -> None:
     data, counts, quality = model.data, model.observations, model.quality
     assert counts is not None
     assert quality is not None
-    print(
+    say(
         f"{', '.join(filter(None, (data.name, data.program, data.case)))}, path {data.path}: "
         f"{counts.step_samples} step times in {counts.step_cells} cells\n"
     )
@@ -119,7 +119,7 @@ def _print_scaling(model: Forecaster) -> None:
         [[term, SCALING_TERMS[term][0]] for term in SCALING_TERMS if term in shown.split(" + ")],
         "ll",
     )
-    print(f"\n{_errors(quality)}")
+    say(f"\n{_errors(quality)}")
 
 
 def _errors(quality: Quality) -> str:
@@ -142,7 +142,7 @@ def _errors(quality: Quality) -> str:
 def _print_fit(model: Model) -> None:
     data, counts = model.data, model.observations
     if counts is not None:
-        print(
+        say(
             f"{data.name}, path {data.path}{_kind_of(data)}: "
             f"{counts.step_samples} step samples in {counts.step_cells} cells, "
             f"{counts.samples - counts.step_samples} other samples"
@@ -150,7 +150,7 @@ def _print_fit(model: Model) -> None:
     terms = model.terms
     if model.mixture is not None:
         _print_forms(model)
-    print(f"Model {terms.gpu} + {terms.cpu} + {terms.com}{model.integer_in_words()}\n")
+    say(f"Model {terms.gpu} + {terms.cpu} + {terms.com}{model.integer_in_words()}\n")
     print_table(
         ["parameter", "value", "std. error", "95 % interval", "meaning"],
         [
@@ -192,14 +192,14 @@ def _kind_of(data: FittedSteps) -> str:
 def _print_structure(model: Model) -> None:
     for each in model.combinations:
         known = f" ({interval(each.ci95, 's')})" if each.ci95 is not None else ""
-        print(f"known together: {each.expression} = {quantity(each.value, 's')}{known}")
+        say(f"known together: {each.expression} = {quantity(each.value, 's')}{known}")
     for route, points in model.breakpoints.items():
         if points:
-            print(f"breakpoints of {route}: {breakpoints(points)} bytes")
+            say(f"breakpoints of {route}: {breakpoints(points)} bytes")
     if model.k_profile:
         least = min(each.cost for each in model.k_profile)
         near = sorted(model.k_profile, key=lambda each: (each.cost, each.k))
-        print(
+        say(
             "k against the cost of the fit above the best: "
             + ", ".join(f"{each.k}: {each.cost - least:.3g}" for each in near[:SHOWN_INTEGERS])
             + (", ..." if len(near) > SHOWN_INTEGERS else "")
@@ -214,9 +214,9 @@ def _print_quality(model: Model, quality: Quality) -> None:
         else ""
     )
     if model.mixture is not None:
-        print(f"\nparameters: {known}\n{_errors(quality)}")
+        say(f"\nparameters: {known}\n{_errors(quality)}")
         return
-    print(f"\n{_errors(quality)}; {known}\n")
+    say(f"\n{_errors(quality)}; {known}\n")
     print_table(
         ["model", "held-out error", ""],
         [
@@ -275,7 +275,7 @@ def _fit_transfers(
     _print_transfers(fits)
     _print_launches(costs)
     for direct, _, cross in compared:
-        print(_describe_crossover(direct.machine, cross))
+        say(_describe_crossover(direct.machine, cross))
 
 
 def _print_transfers(fits: list[TransferFit]) -> None:

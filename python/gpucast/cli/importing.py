@@ -23,7 +23,7 @@ def command(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers "
             "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs "
             "of LAMMPS, GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, "

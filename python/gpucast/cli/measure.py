@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
-from gpucast.cli import measure_program, options
+from gpucast.cli import completion, measure_program, options
 from gpucast.cli.measure_tables import print_own
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.cli.terminated import terminated_as_interrupted
 from gpucast.cli.until import questions
+from gpucast.data import vocabulary
 from gpucast.errors import InputError
 from gpucast.util.gpu_shares import GpuShare, parted
 
@@ -39,6 +40,8 @@ def command(
         typer.Option(
             "--path",
             "--paths",
+            metavar="LIST",
+            autocompletion=completion.lists(lambda: ("host", "native")),
             help="host (CPU threads as devices, host:8 eight of them), native, "
             "LABEL=HOST:PORT+HOST:PORT (remote GPUs), LABEL=sync:HOST:PORT (each call waited "
             "for). Default: host, and native where there are GPUs.",
@@ -79,12 +82,36 @@ def command(
         ),
     ] = None,
     schedules: Annotated[
-        str | None, typer.Option("--schedule", "--schedules", help="star-serial, star-async, ...")
+        str | None,
+        typer.Option(
+            "--schedule",
+            "--schedules",
+            metavar="LIST",
+            help="star-serial, star-async, ...; default: all that run here but mpi.",
+            autocompletion=completion.lists(lambda: get_args(vocabulary.Schedule)),
+            show_default=False,
+        ),
     ] = None,
     kernels: Annotated[
-        str | None, typer.Option("--kernel", "--kernels", help="claret, tuned")
+        str | None,
+        typer.Option(
+            "--kernel",
+            "--kernels",
+            metavar="LIST",
+            help="claret, tuned; default: both.",
+            autocompletion=completion.lists(completion.kernels),
+            show_default=False,
+        ),
     ] = None,
-    memory: Annotated[str | None, typer.Option(help="Of star-serial: pageable, pinned")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Of star-serial: pageable, pinned; default: both.",
+            autocompletion=completion.lists(completion.memories),
+            show_default=False,
+        ),
+    ] = None,
     transfers: Annotated[
         bool, typer.Option("--transfers/--no-transfers", help="Transfers and launches, too.")
     ] = True,
@@ -99,10 +126,13 @@ def command(
             show_default=False,
         ),
     ] = None,
-    cell_time: Annotated[
+    max_time: Annotated[
         str | None,
         typer.Option(
-            help="Of timed steps of a cell at most, each visit: 0.1s.", show_default=False
+            "--max-time",
+            "--cell-time",
+            help="Of timed steps of a cell at most, each visit: 0.1s.",
+            show_default=False,
         ),
     ] = None,
     machine: Annotated[
@@ -165,7 +195,7 @@ def command(
     if program is not None:
         of_own = {
             "paths": paths, "schedules": schedules, "kernels": kernels, "memory": memory,
-            "cell-time": cell_time, "launcher": launcher, "secret-file": secret_file,
+            "max-time": max_time, "launcher": launcher, "secret-file": secret_file,
             "no-transfers": None if transfers else True,
         }  # fmt: skip
         _refuse(of_own, "is of gpucast's own programs; the description says it of another")
@@ -209,7 +239,7 @@ def command(
         budget=None if budget is None else duration(budget, "budget"),
         transfers=transfers,
         visits=visits,
-        cell_seconds=None if cell_time is None else duration(cell_time, "cell-time"),
+        cell_seconds=None if max_time is None else duration(max_time, "max-time"),
         machine=_label(machine),
         launcher=_launcher(launcher),
         secret_file=secret_file,

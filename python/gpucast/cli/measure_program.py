@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gpucast.cli.measure_tables import print_described
-from gpucast.cli.output import print_json, warn
+from gpucast.cli.output import print_json, say, warn
 from gpucast.cli.terminated import terminated_as_interrupted
 from gpucast.errors import InputError
 from gpucast.util.gpu_shares import share_text
@@ -147,9 +147,9 @@ def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: st
             print_json(plan.to_dict())
             return
         _show_visits(plan.visits)
-        print(_total(plan, request.program.device))
+        say(_total(plan, request.program.device))
         if plan.chosen and plan.visits:
-            print(_which(plan, request))
+            say(_which(plan, request))
         return
     from gpucast.measure.described.slurm.dry_run import jobs_of
     from gpucast.measure.described.slurm.options import parse
@@ -159,11 +159,11 @@ def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: st
         print_json({**plan.to_dict(), "jobs": [job.to_dict() for job in jobs]})
         return
     for job in jobs:
-        print(f"sbatch {shlex.join(job.options)}  # {len(job.visits)} visits, one after the other")
+        say(f"sbatch {shlex.join(job.options)}  # {len(job.visits)} visits, one after the other")
         _show_visits(job.visits, "    ")
-    print(f"{len(jobs)} jobs; {_total(plan, request.program.device)}")
+    say(f"{len(jobs)} jobs; {_total(plan, request.program.device)}")
     if plan.chosen and plan.visits:
-        print(f"Only some of these are made: batches of those that tell most, {_until(request)}.")
+        say(f"Only some of these are made: batches of those that tell most, {_until(request)}.")
 
 
 def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
@@ -175,7 +175,7 @@ def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
         )
         share = share_text(visit.gpus, visit.instances)
         what = f"n={number(visit.n)} gpus={share} visit {visit.number}"
-        print(f"{indent}{what}: {words}{cost}")
+        say(f"{indent}{what}: {words}{cost}")
 
 
 def _total(plan: Plan, device: Device) -> str:

@@ -6,9 +6,13 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gpucast.cli.output import say
 from gpucast.util.devices import GPU
 from gpucast.util.tables import print_table
 from gpucast.util.units import percent
+
+FAR_OFF = 0.2
+"""Median relative error of a fit from which on its forecasts are of no use."""
 
 if TYPE_CHECKING:
     from gpucast.measure.report import AnswerReport, FitReport, Report
@@ -35,9 +39,11 @@ def _print_next(report: Report) -> None:
             "schedule": fit.schedule,
             "kernel": fit.kernel,
             "memory": fit.memory,
+            "program": fit.program,
+            "case": fit.case,
         }
         words = [word for name, value in chosen.items() if value for word in (f"--{name}", value)]
-        print(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
+        say(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
         return
 
 
@@ -47,6 +53,7 @@ def print_described(report: Report) -> None:
     _print_paths(report, hours, [f"{path.gpu_hours:.3g}" for path in report.paths])
     _print_answers(report)
     _print_fits(report.fits, ["program", "case"], [[fit.program, fit.case] for fit in report.fits])
+    _print_next(report)
 
 
 def _print_paths(report: Report, more: str, values: Sequence[object]) -> None:
@@ -62,12 +69,12 @@ def _print_paths(report: Report, more: str, values: Sequence[object]) -> None:
 
 
 def _print_fits(
-    fits: Sequence[FitReport], header: Sequence[str], which: Sequence[Sequence[object]]
+    fits: Sequence[FitReport], header: Sequence[str], which: Sequence[Sequence[str | None]]
 ) -> None:
     """``which``: of each fit, what tells its steps from others."""
     print()
     print_table(
-        [*header, "cells", "model", "error: median", "95 %"],
+        [*header, "cells", "model", "error of fitted cells: median", "95 %"],
         [
             [
                 *(*of_steps, fit.cells, fit.model or fit.why_not),
@@ -78,6 +85,14 @@ def _print_fits(
         ],
         "l" * len(header) + "rlrr",
     )
+    for of_steps, fit in zip(which, fits, strict=True):
+        off = fit.median_relative_error
+        if off is not None and off >= FAR_OFF:
+            say(
+                f"{' '.join(filter(None, of_steps))}: the model is {percent(off)} off at half of "
+                "the cells that it was fitted to: do not forecast with it; measure on an idle "
+                "machine, in more visits"
+            )
 
 
 def _print_answers(report: Report) -> None:
@@ -88,7 +103,7 @@ def _print_answers(report: Report) -> None:
     several = len({(each.path, each.series) for each in report.answers}) > 1
     for each in report.answers:
         which = f"{each.path} {each.series}: " if several else ""
-        print(f"{which}{each.answer.question}? {each.answer.text}; {_verdict(each)}")
+        say(f"{which}{each.answer.question}? {each.answer.text}; {_verdict(each)}")
 
 
 def _verdict(found: AnswerReport) -> str:

@@ -6,33 +6,61 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
+from gpucast.cli import completion
+from gpucast.data import vocabulary
 from gpucast.data.selection import StepSelection
 
 Data = Annotated[
     list[str],
     typer.Argument(
-        help="Bundled datasets (gpucast data list), files of records, or what import takes."
+        help="Bundled datasets (gpucast data list), files of records, or what import takes.",
+        autocompletion=completion.dataset_names,
     ),
 ]
 PathName = Annotated[
-    str | None, typer.Option("--path", help="Path, where there are several.", show_default=False)
+    str | None,
+    typer.Option(
+        "--path",
+        help="Path, where there are several.",
+        show_default=False,
+        autocompletion=completion.one(lambda: get_args(vocabulary.Path)),
+    ),
 ]
 Machine = Annotated[str | None, typer.Option(help="Machine id, where there are several.")]
 Memory = Annotated[
-    str | None, typer.Option(help="Host memory of transfers and steps, where there are several.")
+    str | None,
+    typer.Option(
+        help="Host memory of transfers and steps, where there are several.",
+        autocompletion=completion.one(lambda: get_args(vocabulary.Memory)),
+    ),
 ]
 Method = Annotated[
     str | None,
-    typer.Option(help="How transfers were timed, where both: call (blocking) or gated (queued)."),
+    typer.Option(
+        help="How transfers were timed, where both: call (blocking) or gated (queued).",
+        autocompletion=completion.one(lambda: get_args(vocabulary.TransferMethod)),
+    ),
 ]
 SELECTION = {
     "path": PathName,
-    "schedule": Annotated[str | None, typer.Option(help="Schedule, where there are several.")],
-    "kernel": Annotated[str | None, typer.Option(help="Kernel, where there are several.")],
+    "schedule": Annotated[
+        str | None,
+        typer.Option(
+            help="Schedule, where there are several.",
+            autocompletion=completion.one(lambda: get_args(vocabulary.Schedule)),
+        ),
+    ],
+    "kernel": Annotated[
+        str | None,
+        typer.Option(
+            help="Kernel, where there are several.",
+            autocompletion=completion.one(completion.kernels),
+        ),
+    ],
     "machine": Machine,
     "memory": Memory,
     "block": Annotated[int | None, typer.Option(min=1, help="Threads a block, where several.")],

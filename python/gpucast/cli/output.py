@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 
-from gpucast.util.tables import one_line, print_table
+from gpucast.util.tables import one_line, print_table, shown
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 
@@ -14,6 +14,11 @@ EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 def print_json(value: object) -> None:
     """Print one JSON object. NaN and infinities are refused: they are no JSON."""
     print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def say(text: str) -> None:
+    """Print lines in which names of data, programs or machines stand."""
+    print("\n".join(map(shown, text.split("\n"))))
 
 
 def print_marked(

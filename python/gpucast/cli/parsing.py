@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from gpucast.errors import InputError
 from gpucast.util.units import parse_duration as duration
@@ -16,49 +17,21 @@ LARGEST_COUNT = 100_000
 def sizes(text: str, field: str = "n") -> list[float]:
     """``1000,1e5`` or ``512..1e6:9`` (nine values, evenly spaced in the logarithm), or both.
 
-    Values between whole numbers are rounded to such.
+    Values between whole numbers are rounded to such. ``1000-5000:1000`` goes in steps.
 
     Raises:
         InputError: something that is no number greater than 0.
     """
-    result: list[float] = []
-    for part in _parts(text, field):
-        if ".." not in part:
-            result.append(_positive(part, field))
-            continue
-        ends, _, count = part.partition(":")
-        low, _, high = ends.partition("..")
-        first, last = _positive(low, field), _positive(high, field)
-        number = int(_whole(count or "13", field))
-        if last < first or number > LARGEST_COUNT:
-            raise InputError(
-                f"{part!r} is no range FIRST..LAST:COUNT of up to {LARGEST_COUNT} values",
-                field=field,
-            )
-        steps = max(1, number - 1)
-        spaced = [first * (last / first) ** (i / steps) for i in range(number)]
-        whole = first.is_integer() and last.is_integer()
-        result.extend(float(round(value)) if whole else value for value in spaced)
-    return list(dict.fromkeys(result))
+    return _listed(text, field, _positive)
 
 
 def counts(text: str, field: str = "gpus") -> list[float]:
-    """``1-4,8``: single counts and ranges.
+    """``1-4,8``: single counts and ranges; ``1-8:2`` goes in steps, ``1..64:7`` is as of sizes.
 
     Raises:
         InputError: something that is no whole number of at least 1.
     """
-    result: list[float] = []
-    for part in _parts(text, field):
-        low, dash, high = part.partition("-")
-        first = _whole(low, field)
-        last = _whole(high, field) if dash else first
-        if last < first or last - first > LARGEST_COUNT:
-            raise InputError(
-                f"{part!r} is no range FIRST-LAST of up to {LARGEST_COUNT} counts", field=field
-            )
-        result.extend(float(value) for value in range(int(first), int(last) + 1))
-    return list(dict.fromkeys(result))
+    return _listed(text, field, _whole)
 
 
 def words(text: str | None, known: Sequence[str], field: str) -> tuple[str, ...] | None:
@@ -74,6 +47,52 @@ def words(text: str | None, known: Sequence[str], field: str) -> tuple[str, ...]
         if word not in known:
             raise InputError(f"{word!r} is none of {', '.join(known)}", field=field)
     return given
+
+
+def _listed(text: str, field: str, number: Callable[[str, str], float]) -> list[float]:
+    result: list[float] = []
+    for part in _parts(text, field):
+        if ".." in part:
+            result += _spaced(part, field, number)
+        elif dash := _dash(part):
+            result += _stepped(part, dash, field, number)
+        else:
+            result.append(number(part, field))
+    return list(dict.fromkeys(result))
+
+
+def _spaced(part: str, field: str, number: Callable[[str, str], float]) -> list[float]:
+    """FIRST..LAST:COUNT, evenly in the logarithm."""
+    ends, _, count = part.partition(":")
+    low, _, high = ends.partition("..")
+    first, last = number(low, field), number(high, field)
+    values = int(_whole(count or "13", field))
+    if last < first or values > LARGEST_COUNT:
+        raise InputError(
+            f"{part!r} is no range FIRST..LAST:COUNT of up to {LARGEST_COUNT} values", field=field
+        )
+    steps = max(1, values - 1)
+    spaced = [first * (last / first) ** (i / steps) for i in range(values)]
+    whole = first.is_integer() and last.is_integer()
+    return [float(round(value)) if whole else value for value in spaced]
+
+
+def _stepped(part: str, dash: int, field: str, number: Callable[[str, str], float]) -> list[float]:
+    """FIRST-LAST:STEP, with LAST where the steps reach it."""
+    ends, _, wide = part[dash + 1 :].partition(":")
+    first, last = number(part[:dash], field), number(ends, field)
+    step = number(wide or "1", field)
+    if last < first or (last - first) / step > LARGEST_COUNT:
+        raise InputError(
+            f"{part!r} is no range FIRST-LAST:STEP of up to {LARGEST_COUNT} values", field=field
+        )
+    return [first + i * step for i in range(int((last - first) / step) + 1)]
+
+
+def _dash(part: str) -> int:
+    """Where a range's sign stands, not that of a number or an exponent; 0 where there is none."""
+    found = re.search(r"(?<=[^eE])-", part)
+    return found.start() if found else 0
 
 
 def _parts(text: str, field: str) -> list[str]:

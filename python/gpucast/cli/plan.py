@@ -19,7 +19,7 @@ def command(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL.json]...",
+            metavar="MODEL.json",
             help="Models, each named for its machine (native.json: native); may stand in the plan.",
         ),
     ] = None,

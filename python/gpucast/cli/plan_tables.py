@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpucast.cli.output import EXTRAPOLATED
+from gpucast.cli.output import EXTRAPOLATED, say
 from gpucast.util import JsonObject
 from gpucast.util.gpu_shares import share_text
 from gpucast.util.tables import print_table
@@ -32,12 +32,12 @@ def show(content: JsonObject) -> None:
     for part in parts:
         part(content)
     if _extrapolates(content):
-        print(f"\n{EXTRAPOLATED}")
+        say(f"\n{EXTRAPOLATED}")
 
 
 def _choices(content: JsonObject) -> None:
     intervals, currency = _INTERVALS[content["interval"]], content["currency"]
-    print(f"What each job should get ({intervals}; prices in {currency})\n")
+    say(f"What each job should get ({intervals}; prices in {currency})\n")
     rows = []
     # Where all speeds are known, that is what people compare.
     rates = all(job["fastest"]["ns_per_day"] is not None for job in content["jobs"])
@@ -80,13 +80,11 @@ def _deadlines(content: JsonObject) -> None:
         if job["deadline"] is not None:
             limit = long_duration(job["deadline"])
         if job["meets_deadline"]:
-            print(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
+            say(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
         else:
             sure = percent(content["probability"], 0)
             best = percent(job["advised"]["probability_in_time"], 0)
-            print(
-                f"{name}: nothing is done in {limit} with {sure}; shown is the likeliest, {best}."
-            )
+            say(f"{name}: nothing is done in {limit} with {sure}; shown is the likeliest, {best}.")
 
 
 def _others(content: JsonObject) -> None:
@@ -102,7 +100,7 @@ def _others(content: JsonObject) -> None:
     ]
     if not rows:
         return
-    print(f"\nBeside {content['baseline']}: the fastest of each, and the cheapest of each\n")
+    say(f"\nBeside {content['baseline']}: the fastest of each, and the cheapest of each\n")
     print_table(
         ["job", "on", "time", "90 %", "P faster", "cost", "90 %", "P cheaper"], rows, "llrlrrlr"
     )
@@ -111,7 +109,7 @@ def _others(content: JsonObject) -> None:
 def _fronts(content: JsonObject) -> None:
     print("\nWhat less time costs (nothing else is both faster and cheaper)\n")
     if len(content["jobs"]) > MOST_FRONTS:
-        print(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
+        say(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
         return
     rates, peak = _any(content, "ns_per_day"), _any(content, "peak_efficiency")
     rows = [
@@ -144,7 +142,7 @@ def _capacity(content: JsonObject) -> None:
     if capacity is None:
         return
     sure = percent(content["probability"], 0)
-    print(f"\nHow many copies fit into {long_duration(capacity['window'])}, each job alone\n")
+    say(f"\nHow many copies fit into {long_duration(capacity['window'])}, each job alone\n")
     print_table(
         ["job", "copies", f"with {sure}", "GPUs a copy"],
         [
@@ -167,22 +165,22 @@ def _capacity(content: JsonObject) -> None:
 def _mix(content: JsonObject) -> None:
     mix, capacity = content["mix"], content["capacity"]
     if mix["copies"] > 1:
-        print(f"\nAll {mix['copies']} simulations together on all GPUs\n")
+        say(f"\nAll {mix['copies']} simulations together on all GPUs\n")
     else:
         print("\nThat simulation on the GPUs there are\n")
     if capacity is not None:
         bound = "" if mix["done"] == mix["copies"] else f" (no schedule: {mix['most_possible']})"
-        print(
+        say(
             f"Within {long_duration(capacity['window'])}: {mix['done']} of {mix['copies']} "
             f"({percent(mix['share'], 0)}){bound}"
             + (f", P = {percent(mix['probability'], 0)}" if mix["probability"] is not None else "")
         )
     if mix["done"]:
-        print(
+        say(
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
             f"{_money(mix['cost'])} {content['currency']}; {_late(mix['late'])}."
         )
-    print(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
+    say(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
 
 
 def _some(front: list[JsonObject]) -> list[JsonObject]:
@@ -226,7 +224,7 @@ def _break_even(content: JsonObject) -> None:
 
 
 def _sizes(what: str, found: JsonObject) -> None:
-    print(f"\nFrom which n on {what}?\n")
+    say(f"\nFrom which n on {what}?\n")
     print_table(
         ["on", "N", "n", "90 % interval", "P reached", ""],
         [

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpucast.cli import options, predict_sharing, remarks
-from gpucast.cli.output import print_json, print_marked
+from gpucast.cli.output import print_json, print_marked, say
 from gpucast.cli.parsing import LARGEST_COUNT, counts, sizes
 from gpucast.errors import InputError
-from gpucast.util import JsonObject
+from gpucast.util import JsonObject, files
 from gpucast.util.gpu_shares import parted
 from gpucast.util.units import duration, number, percent, ranges
 
@@ -58,6 +59,17 @@ def command(
             "--next", help="What to measure next, so that this answer becomes surer soonest."
         ),
     ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE.csv",
+            help="Also write the rows as CSV; times in seconds.",
+            show_default=False,
+        ),
+    ] = None,
+    force: options.Force = False,
     explain: options.Explain = False,
     json: options.Json = False,
 ) -> None:
@@ -67,6 +79,8 @@ def command(
     from gpucast.model.forecaster import outer
     from gpucast.model.intervals import Interval
 
+    if output is not None:
+        _check(output, force=force)
     of = Interval(interval)
     wanted = sizes(n)
     instances, whole = parted(gpus) if gpus is not None else ([], "")
@@ -95,6 +109,8 @@ def command(
         if next_cells:
             asked = (wanted, gpu_counts) if best_only else (found.n, found.gpus)
             answers[-1].next = _next(model, *asked, best_only=best_only)
+    if output is not None:
+        files.write_text(output, _as_csv(answers, best_only=best_only), force=force)
     if json:
         print_json(
             {
@@ -124,6 +140,30 @@ def command(
             _print_next(answers)
     for each in answers:
         remarks.of_forecasts(each.model, each.caveats, explain=explain)
+
+
+def _check(output: Path, *, force: bool) -> None:
+    if output.suffix != ".csv":
+        raise InputError("a file that ends in .csv is written; of JSON: --json >FILE", file=output)
+    files.check_output(output, force=force)
+
+
+def _as_csv(answers: Sequence[Answer], *, best_only: bool) -> str:
+    """What the table shows, in the columns of the JSON answer."""
+    from gpucast.data.formats import csv_writer
+
+    rows: list[Mapping[str, object]] = [
+        row
+        for each in answers
+        for row in (each.together or (each.best if best_only else each.forecast))
+    ]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return csv_writer.write(columns, ([_cell(row.get(name)) for name in columns] for row in rows))
+
+
+def _cell(value: object) -> object:
+    """Of several counts, a list as the options take it."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def _next(
@@ -162,7 +202,7 @@ def _print_next(answers: Sequence[Answer]) -> None:
     print()
     for each in answers:
         said = "nothing to propose" if each.next is None else in_words(*each.next)
-        print(f"{each.model.name}: {said}")
+        say(f"{each.model.name}: {said}")
 
 
 def _rows(model: Forecaster, found: Forecasts) -> list[JsonObject]:

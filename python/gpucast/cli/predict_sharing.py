@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpucast.cli import options
-from gpucast.cli.output import print_marked
+from gpucast.cli.output import print_marked, say
 from gpucast.util import JsonObject
 from gpucast.util.gpu_shares import share_text
 from gpucast.util.units import duration, number, percent
@@ -108,7 +108,7 @@ def show_fitted(model: Forecaster) -> None:
             float(values[0]) for values in (found.speedup, found.speedup_low, found.speedup_high)
         )
         way = "under the Multi-Process Service" if each.mps else "in turn"
-        print(
+        say(
             f"\ninstances on one GPU, {way} ({len(each.n)} cells): at n = "
             f"{number(float(f'{each.reference:.3g}'))} one needs it for "
             f"{percent(busy_share(each, each.reference), 0)} of a step; four together are "

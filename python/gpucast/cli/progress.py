@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gpucast.util.tables import one_line
 from gpucast.util.units import duration
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Lines:
 
     def say(self, text: str) -> None:
         """A line, quiet or not."""
-        _print(f"gpucast: {' '.join(text.split())}")
+        _print(f"gpucast: {one_line(text)}")
 
 
 class Bar:
@@ -93,7 +94,7 @@ class Bar:
 
     def say(self, text: str) -> None:
         """A line above the bar."""
-        self._bar.console.print(f"gpucast: {' '.join(text.split())}", highlight=False, markup=False)
+        self._bar.console.print(f"gpucast: {one_line(text)}", highlight=False, markup=False)
 
 
 def _print(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpucast.cli.output import say
 from gpucast.model.content import Quantity, Reconstruction
 from gpucast.model.fitted import Model
 from gpucast.util import JsonObject
@@ -20,7 +21,7 @@ def listed(models: list[Model]) -> list[JsonObject]:
 def print_listed(models: list[Model]) -> None:
     """A section of its own below the datasets."""
     if models:
-        print(
+        say(
             f"\n{HEADING}\n"
             "(gpucast predict NAME -n 1000,1e5; report NAME -o PAGE.html; data show NAME)\n"
         )
@@ -39,7 +40,7 @@ def shown(model: Model) -> JsonObject:
 
 def print_shown(model: Model) -> None:
     """Label first, then every quantity with its source or why it was assumed."""
-    print("{name}: {title}\n{label}\n{path}\n".format(**_said(model)))
+    say("{name}: {title}\n{label}\n{path}\n".format(**_said(model)))
     print_table(
         ("parameter", "value", "95 % of the draws"),
         [
@@ -50,10 +51,10 @@ def print_shown(model: Model) -> None:
     )
     print("\nmade of:")
     for each in of(model).quantities:
-        print(f"\n  {each.name} = {_value(each)}: {each.meaning}")
-        print(f"    source:  {each.source}" if each.source else f"    assumed: {each.assumed}")
+        say(f"\n  {each.name} = {_value(each)}: {each.meaning}")
+        say(f"    source:  {each.source}" if each.source else f"    assumed: {each.assumed}")
         if each.range is not None:
-            print(f"    bounds:  {each.range}")
+            say(f"    bounds:  {each.range}")
 
 
 def of(model: Model) -> Reconstruction:

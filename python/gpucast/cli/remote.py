@@ -115,7 +115,11 @@ def serve(
 
     if ucx and socket_folder is not None:
         raise InputError("--ucx and --socket-folder: a server listens for one of them")
-
+    if socket_folder is not None and not socket_folder.is_dir():
+        raise InputError(
+            f"{socket_folder} is no folder; make one that is yours alone (mkdir -m 700)",
+            field="--socket-folder",
+        )
     if fake:
         numbers = [0] if gpus == "all" else _numbers(gpus)
     else:
@@ -241,20 +245,28 @@ def _tell(
     else:
         _show([each for each in found if each.problem is None], bandwidth=bandwidth)
     lost: list[Status] = [each for each in found if each.problem is not None]
+    if len(lost) == 1:
+        raise InputError(lost[0].problem or "", file=lost[0].address)
     if lost:
-        for each in lost[:-1]:
+        for each in lost:
             warn(f"{each.address}: {each.problem}")
-        raise InputError(lost[-1].problem or "", file=lost[-1].address)
+        raise InputError(f"{len(lost)} of {len(found)} cannot be used", field="servers")
 
 
-TRANSPORTS = {"tls": "TLS", "plain": "plain", "shm": "shared memory"}
+TRANSPORTS = {
+    "tls": "TLS",
+    "plain": "plain",
+    "shm": "shared memory",
+    "ucx-tls": "UCX, TLS",
+    "ucx-plain": "UCX, plain",
+}
 """What carries calls, in words of people."""
 
 
 def _show(found: Sequence[Status], *, bandwidth: bool) -> None:
     if not found:
         return
-    headings = ["server", "transport", "GPU", "free", "of", "clients", "round trip"]
+    headings = ["server", "transport", "GPU", "free", "of", "other clients", "round trip"]
     rows: list[list[object]] = [
         [
             each.address,

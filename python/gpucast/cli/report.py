@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options, remarks
-from gpucast.cli.output import print_json, warn
+from gpucast.cli.output import print_json, say, warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util.units import number, percent
 
@@ -75,9 +75,9 @@ def command(
     if json:
         print_json({"report": str(output), "bytes": len(written.encode("utf-8")), "content": said})
         return
-    print(f"wrote {output}")
+    say(f"wrote {output}")
     row = next(row for row in said["table"] if row["n"] == said["n"]["start"])
     best = row["choices"][row["best"]]
     sure = percent(best["probability"], 0)
     words = "" if sure is None else f", probability {sure}"
-    print(f"n = {number(row['n'])}: {best['gpus']} GPU(s), {best['label']}{words}")
+    say(f"n = {number(row['n'])}: {best['gpus']} GPU(s), {best['label']}{words}")

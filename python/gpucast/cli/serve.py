@@ -21,7 +21,7 @@ def command(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE...]",
+            metavar="FILE",
             help="Loaded at first: bundled datasets, files of records, or what import takes.",
             show_default=False,
         ),

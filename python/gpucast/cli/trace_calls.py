@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
+from gpucast.cli.output import say
 
 
 def calls(
@@ -35,5 +36,5 @@ def calls(
     for text in program.warnings:
         warn(text)
     write_calls(program, output, force=force)
-    print(f"{program.steps} steps, {len(program)} calls")
-    print(f"written: {output}")
+    say(f"{program.steps} steps, {len(program)} calls")
+    say(f"written: {output}")

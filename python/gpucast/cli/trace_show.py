@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
+from gpucast.cli.output import say
 from gpucast.cli.trace_calls import calls
 from gpucast.errors import InputError
 
@@ -71,7 +72,7 @@ def show(
         note(line)
     trace_text.print_summary(read_trace, summaries)
     if output is not None:
-        print(f"\nwritten: {output}")
+        say(f"\nwritten: {output}")
 
 
 def export(
@@ -99,7 +100,7 @@ def export(
         steps = None
     compressed = output.suffix == ".gz"
     write_bytes(output, perfetto.content(read_trace, steps, compressed=compressed), force=force)
-    print(f"written: {output}")
+    say(f"written: {output}")
 
 
 def import_file(
@@ -129,8 +130,8 @@ def import_file(
     write(found, output, force=force)
     calls = sum(len(each.calls) for each in found.processes)
     work = sum(len(each.work) for each in found.processes)
-    print(f"{len(found.processes)} processes, {calls:,} calls, {work:,} pieces of GPU work")
-    print(f"written: {output}; next: gpucast trace show {output}")
+    say(f"{len(found.processes)} processes, {calls:,} calls, {work:,} pieces of GPU work")
+    say(f"written: {output}; next: gpucast trace show {output}")
 
 
 SUBCOMMANDS = (("show", show), ("export", export), ("import", import_file), ("calls", calls))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gpucast.cli.output import say
 from gpucast.traces.summary import GpuTime, OtherKind, Summary, WorkTime
 from gpucast.traces.trace import Trace
 from gpucast.traces.wait_summary import Wait
@@ -87,12 +88,12 @@ def print_summary(trace: Trace, summaries: list[Summary]) -> None:
     machine = trace.run.machine
     gpus = ", ".join(dict.fromkeys(machine.gpus))
     where = ", ".join(filter(None, (machine.name, gpus)))
-    print(f"{command}{f' on {where}' if where else ''} (recorded by {trace.run.source})")
+    say(f"{command}{f' on {where}' if where else ''} (recorded by {trace.run.source})")
     _print_step(main)
     untraced = trace.run.seconds_untraced
     if untraced:
         cost = percent(main.steps.seconds / untraced - 1)
-        print(f"      without recording {duration(untraced)}: recording costs {cost}")
+        say(f"      without recording {duration(untraced)}: recording costs {cost}")
     print()
     _print_times(main)
     print()
@@ -107,19 +108,19 @@ def print_summary(trace: Trace, summaries: list[Summary]) -> None:
 def _print_step(main: Summary) -> None:
     steps = main.steps
     left = steps.found - steps.kept - steps.light
-    print(
+    say(
         f"step: {duration(steps.seconds)}, median of {steps.kept} "
         f"(90 % of them {duration(steps.low)} to {duration(steps.high)})"
         + (f"; {left} more left out: warm-up, outliers" if left else "")
     )
-    print(f"      {steps.how}; {percent(steps.gpu_share, 0)} of the GPUs' time in the trace")
+    say(f"      {steps.how}; {percent(steps.gpu_share, 0)} of the GPUs' time in the trace")
     if steps.light_seconds is not None:
-        print(
+        say(
             f"      {duration(steps.light_seconds)} natively: median of {steps.light} without "
             "records of GPU work, less what noting their calls takes"
         )
     for each in steps.others:
-        print(f"      {_other_kind(each, steps.calls)}: {duration(each.seconds)}")
+        say(f"      {_other_kind(each, steps.calls)}: {duration(each.seconds)}")
     if left and not steps.kept:
         print("      no step is typical: the numbers are of all")
 
@@ -218,7 +219,7 @@ def _print_rest(rows: Sequence[WorkTime | Wait]) -> None:
     """What a table of the first rows leaves out, in a line."""
     rest = rows[MOST_ROWS:]
     if rest:
-        print(f"and {len(rest)} more: {duration(sum(each.seconds for each in rest))} a step")
+        say(f"and {len(rest)} more: {duration(sum(each.seconds for each in rest))} a step")
 
 
 def _print_processes(summaries: list[Summary]) -> None:

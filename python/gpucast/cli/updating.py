@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpucast.cli.output import print_json, warn
+from gpucast.cli.output import print_json, say, warn
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
@@ -70,12 +70,12 @@ def run(
     assert factors is not None  # just made
     _print(before, after, factors)
     if output is not None:
-        print(f"\nModel written to {output}")
+        say(f"\nModel written to {output}")
 
 
 def _print(before: Forecaster, after: Forecaster, factors: MachineFactors) -> None:
     """The factors found, and the cells before and after."""
-    print(f"{before.name}: {factors.words}\n")
+    say(f"{before.name}: {factors.words}\n")
     spread = np.sqrt(np.diag(factors.covariance))
     rows = [
         (name, f"{np.exp(mean):.3f}", f"{np.exp(mean - sd):.3f} ... {np.exp(mean + sd):.3f}")

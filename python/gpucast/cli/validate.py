@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options, remarks
-from gpucast.cli.output import print_json, print_marked
+from gpucast.cli.output import print_json, print_marked, say
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.units import change, duration, number, percent
 
@@ -47,13 +47,13 @@ def command(
         [cell["extrapolated"] for cell in cells],
         "rrrrrl",
     )
-    print(
+    say(
         f"\nerror: median {percent(result['median_relative_error'])}, 95th percentile "
         f"{percent(result['p95_relative_error'])}, maximum {percent(result['max_relative_error'])}"
         f"; {percent(result['coverage'], 0)} of cells in their {options.INTERVALS[interval]}"
     )
     if result["best_total"]:
-        print(
+        say(
             f"best GPU count right for {result['best_hits']} of {result['best_total']} n; regret "
             f"{percent(result['mean_regret'])} on average, at most {percent(result['max_regret'])}"
         )

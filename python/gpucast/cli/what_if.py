@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from gpucast.cli import options, remarks
-from gpucast.cli.output import print_json
+from gpucast.cli.output import print_json, say
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 from gpucast.util.units import quantity
@@ -21,7 +21,7 @@ def command(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL|TRACE...",
+            metavar="MODEL|TRACE",
             help="Model file of the path whose steps are known, or a native trace; with -o, traces "
             "of several sizes and GPU counts.",
         ),
@@ -175,5 +175,5 @@ def command(
     about = result.data.what_if
     assert about is not None  # what_if sets it
     source = "skeletons" if about.launch == "skeletons" else "transfers"
-    print(f"\nCommunication: {result.terms.com}, from {source} of path {about.path}")
-    print(f"Model written to {output}")
+    say(f"\nCommunication: {result.terms.com}, from {source} of path {about.path}")
+    say(f"Model written to {output}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from gpucast.cli import remarks
 from gpucast.cli.figure_files import check_figure
-from gpucast.cli.output import print_json
+from gpucast.cli.output import print_json, say
 from gpucast.errors import InputError
 from gpucast.replay.causes import Cause
 from gpucast.replay.forecast import TraceForecast
@@ -96,7 +96,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
         return
     show(found)
     if map_to is not None:
-        print(f"\n{over.sentence}.\nwritten: {map_to}")
+        say(f"\n{over.sentence}.\nwritten: {map_to}")
 
 
 class _How(TypedDict):
@@ -159,11 +159,11 @@ def write_model(
     )
     known = found.model.simulated
     assert known is not None  # path_model sets it
-    print(
+    say(
         f"\nForm: {found.model.form}; T_com is known to {percent(known.com, 0)}, common to all "
         f"cells, and a measurement differs by {percent(known.visit, 1)} besides"
     )
-    print(f"Model written to {output}")
+    say(f"Model written to {output}")
 
 
 def map_content(over: NetworkMap) -> dict[str, object]:
@@ -204,7 +204,7 @@ def content(found: TraceForecast) -> dict[str, object]:
 def _say_refused(refused: tuple[str, ...], path: str) -> None:
     if refused:
         said = in_words(refused, path)
-        print(f"{said[0].upper()}{said[1:]}.")
+        say(f"{said[0].upper()}{said[1:]}.")
 
 
 def longer_by_much(found: TraceForecast) -> bool:
@@ -232,14 +232,14 @@ def show(found: TraceForecast) -> None:
     """The answer for people."""
     _say_refused(found.refused, found.path)
     print(f"A step on {found.path}: {duration(found.seconds)}", end="")
-    print(f" (90 %: {duration(found.low)} ... {duration(found.high)}), {found.ratio:.3g} times")
-    print(
+    say(f" (90 %: {duration(found.low)} ... {duration(found.high)}), {found.ratio:.3g} times")
+    say(
         f"as long as natively: {duration(found.native)} recorded, {duration(found.replayed)} "
         f"simulated ({found.steps} steps of {found.calls:.4g} calls)."
     )
     if found.causes:
         longer = found.extra > 0
-        print(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
+        say(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
         head = ["calls", "a step", "costs", "of the extra"]
         rows = [
             [

@@ -21,9 +21,9 @@ RecordKind = Literal[
 """What a record holds."""
 Path = Literal["host", "native", "remote", "remote-sync", "remote-shm"]
 """How GPUs are reached; records may name a path of the user's own instead."""
-Transport = Literal["tls", "plain", "shm", "ucx"]
-"""What carries calls to remote GPUs. tls: encrypted; plain: in the clear; shm: memory that client
-and server share; ucx: UCX, with TLS or without.
+Transport = Literal["tls", "plain", "shm", "ucx-tls", "ucx-plain"]
+"""What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: memory
+that client and server share; ucx-tls, ucx-plain: UCX, encrypted or in the clear.
 """
 Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
 """How a step of the mini-app moves data."""

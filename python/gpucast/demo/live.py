@@ -34,7 +34,7 @@ def this_machine() -> None:
     command("fit", str(data), "-o", "live.json", "--force", only="error of")
     print("Are larger systems as forecast? And how many threads should they get?")
     command(
-        *(*here, "--n", "5832,8000", "--no-transfers", "--cell-time", "0.5s"),
+        *(*here, "--n", "5832,8000", "--no-transfers", "--max-time", "0.5s"),
         *("-o", str(unseen)),
         only="host",
         last=1,

@@ -13,8 +13,9 @@ from gpucast.design.cells import MPI, Cell, Timing, grid
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
 from gpucast.measure.identity import identified
+from gpucast.measure.others import occupants
 from gpucast.measure.pathrun import PathRun
-from gpucast.measure.paths import HOST, NATIVE, Path, occupants
+from gpucast.measure.paths import HOST, NATIVE, Path
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.store import Store
 from gpucast.measure.work import PathReport, Request, Watcher, Work

@@ -198,7 +198,8 @@ def _servers() -> Iterator[Finding]:
         return
     for each in told:
         if each.problem is None:
-            yield Finding(f"server {each.address}", "good", f"{each.gpu}, {each.clients} clients")
+            clients = f"{each.clients} other client{'' if each.clients == 1 else 's'}"
+            yield Finding(f"server {each.address}", "good", f"{each.gpu}, {clients}")
         else:
             yield Finding(
                 f"server {each.address}", "attention", each.problem,

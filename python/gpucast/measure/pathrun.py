@@ -15,6 +15,7 @@ from gpucast.design.cells import Cell, series_of
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit_own
 from gpucast.measure import programs
+from gpucast.measure.others import sharing
 from gpucast.measure.programs import ProgramError
 from gpucast.measure.report import AnswerReport
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
@@ -53,6 +54,7 @@ class PathRun:
         )
         self._fit_seconds = 0.0
         self._unfitted: set[StepSelection] = set()
+        self._shared: str | None = None  # who else was at work, not said yet
         self._lost = False  # the last cell failed: perhaps its device is lost
         self._reasons: set[tuple[StepSelection, str]] = set()
         self.report = PathReport(self._path, self._machine, device=device(self._path))
@@ -78,9 +80,17 @@ class PathRun:
 
     def note(self, text: str, **about: object) -> None:
         """Into the file, and for people."""
+        self._keep_note(text, **about)
+        self._watcher.say(text)
+
+    def _remark(self, text: str) -> None:
+        """A note of what is nothing that went wrong."""
+        self._keep_note(text)
+        self._watcher.say(f"note: {text}")
+
+    def _keep_note(self, text: str, **about: object) -> None:
         self._store.note(self._machine, self._path, text, **about)
         self.report.notes.append(text)
-        self._watcher.say(text)
 
     def _skip_measured(self) -> None:
         found = {}
@@ -92,7 +102,7 @@ class PathRun:
         for cell in self._work.cells:
             if cell in found:
                 self._costs.learn(cell, float(np.median(found[cell].seconds)))
-                self.report.skipped += self._visits[cell] >= self._most
+                self.report.skipped += self._visits[cell]
                 self._unfitted.add(cell.series)
 
     def _measure_transfers(self) -> None:
@@ -110,6 +120,7 @@ class PathRun:
 
     def _measure_steps(self) -> None:
         work = self._work
+        self._shared = sharing() if work.path.kind == "host" else None
         rounds = self._rounds()
         self._fit_new()
         with programs.Stepper(
@@ -175,6 +186,10 @@ class PathRun:
             self.report.measured += 1
             if self._work.chooses and self._visits[cell] < self._most:
                 self._left.append(cell)
+            # With the first cell: a path of which nothing is measured now is disturbed by nobody.
+            if self._shared is not None:
+                self._remark(self._shared)
+                self._shared = None
             self._watcher.finished(self._path, str(cell), *self._progress(), step)
 
     def _failed(self, cell: Cell, text: str) -> None:

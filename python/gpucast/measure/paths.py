@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
@@ -101,21 +99,3 @@ def _threads(text: str) -> int:
     if not 1 <= count <= MOST_THREADS:
         raise InputError(f"host:{text}: devices must be from 1 to {MOST_THREADS}", field="paths")
     return count
-
-
-def occupants() -> list[str]:
-    """Who computes on this machine's GPUs now, as far as the driver tells."""
-    query = ["nvidia-smi", "--query-compute-apps=pid,process_name,used_memory"]
-    try:
-        listing = subprocess.run(
-            [*query, "--format=csv,noheader"], capture_output=True, text=True, timeout=30,
-            check=True,
-        ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return []  # nobody who could tell
-    found = map(_OCCUPANT.fullmatch, listing.splitlines())
-    return [each.expand(r"\2 (process \1, \3)") for each in found if each is not None]
-
-
-_OCCUPANT = re.compile(r"\s*(\d+)\s*,\s*(.*?)\s*,\s*([^,]*?)\s*")
-"""Process, name (which may hold commas) and memory."""

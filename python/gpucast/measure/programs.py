@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from gpucast import installed
+from gpucast import installed, remote
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.design.cells import MPI, Cell, Timing
@@ -94,7 +94,7 @@ class Program:
         return self._process.stdout.read()
 
     def finish(self) -> tuple[int, str]:
-        """Let it come to its end: exit status, and the error it told (or what it said last)."""
+        """Let it come to its end: exit status, and why it ended early (or what it said last)."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -120,7 +120,8 @@ class Program:
         lines = self._errors.read().decode(errors="replace").splitlines()
         told = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
         spoken = [line for line in lines if line.strip()]
-        return (told or spoken or [""])[-1]
+        # Programs only know that a device is not available; the client of remote GPUs knows why.
+        return remote.client_said(lines) or (told or spoken or [""])[-1]
 
 
 def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:

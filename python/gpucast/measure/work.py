@@ -49,7 +49,7 @@ class PathReport:
         status: complete; sure (of what was asked); unsure (no cells would make it surer); budget
             (used up); ended (before its end, see notes); failed (some cells).
         transfers: records of transfers, launches and host memory written now.
-        measured, skipped, failed: cells; skipped are those that the file had.
+        measured, skipped: visits made now, and those that the file had; failed: cells.
         gpu_hours: of a described program's runs; None where nobody counted them; ``device``:
             what its GPU counts count.
         notes: what the file's notes of this start say.

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpucast import installed
@@ -18,6 +18,9 @@ from gpucast.errors import GpucastError, InputError
 
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
+
+_CLIENT_SAYS = "gpucast remote: "
+"""How the client's own lines on stderr begin."""
 
 
 def client_folder() -> Path:
@@ -71,6 +74,15 @@ def environment(
     return {**before, **{key: str(each) for key, each in wanted.items() if each is not None}}
 
 
+def client_said(lines: Iterable[str]) -> str | None:
+    """Why a program's client could not use a server, among the lines that the program printed.
+
+    None where it says nothing of that: calls that it does not support end no program.
+    """
+    said = (each.removeprefix(_CLIENT_SAYS) for each in lines if each.startswith(_CLIENT_SAYS))
+    return next((each for each in said if not each.startswith("not supported ")), None)
+
+
 def replace_by(program: Sequence[str], variables: Mapping[str, str]) -> None:
     """Become the program; comes back only with an error."""
     try:
@@ -80,15 +92,19 @@ def replace_by(program: Sequence[str], variables: Mapping[str, str]) -> None:
 
 
 def gpus_here() -> int:
-    """How many GPUs the NVIDIA driver of this machine shows."""
+    """How many GPUs the NVIDIA driver of this machine shows.
+
+    Raises:
+        InputError: none.
+    """
     try:
         listing = subprocess.run(
             ["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=True
         ).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise GpucastError(
-            "--gpus all: nvidia-smi lists no GPUs here; name them: --gpus 0,1"
-        ) from error
+    except (OSError, subprocess.CalledProcessError):
+        listing = ""
+    if not listing.strip():
+        raise InputError("nvidia-smi lists no GPUs here; name them: --gpus 0,1", field="--gpus all")
     return len(listing.splitlines())
 
 

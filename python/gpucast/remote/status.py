@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gpucast.remote import CLIENT, client_folder, environment
+from gpucast.remote import CLIENT, client_folder, client_said, environment
 
 TRIALS = 200
 SMALL, LARGE = 64, 32 << 20
@@ -38,8 +38,8 @@ class Status:
         version: of gpucast at the server.
         gpu: name of the GPU.
         memory_bytes, free_bytes: of the GPU, as far as this client may use it.
-        clients: that the server has now, this question included.
-        transport: what carries the calls: tls, plain, or shm (shared memory).
+        clients: that the server has now, besides the one that asks.
+        transport: what carries the calls: tls, plain, shm (shared memory), ucx-tls or ucx-plain.
         round_trip_seconds: median of a blocking copy of 64 bytes from the GPU.
         up_bytes_per_second, down_bytes_per_second: of a copy of 32 MiB from pinned memory; None
             where it was not measured.
@@ -99,8 +99,9 @@ def _ask(address: str, library: Path, variables: dict[str, str], bandwidth: bool
     if told.returncode == 0 and told.stdout:
         return Status(address, **json.loads(told.stdout))
     lines = told.stderr.strip().splitlines() or ["it gave no answer"]
-    said = next((each for each in lines if each.startswith("gpucast remote: ")), lines[-1])
-    return Status(address, said.removeprefix("gpucast remote: ").removeprefix(f"{address}: "))
+    # The client takes addresses from the variable; whose they are is said with the problem.
+    said = (client_said(lines) or lines[-1]).removeprefix("GPUCAST_REMOTE: ")
+    return Status(address, said.removeprefix(f"{address}: "))
 
 
 class _Runtime:
@@ -151,7 +152,7 @@ def ask(library: str, *, bandwidth: bool) -> dict[str, object]:
         "gpu": properties.value.decode("utf-8", "replace"),
         "memory_bytes": total.value,
         "free_bytes": free.value,
-        "clients": clients.value,
+        "clients": clients.value - 1,
         "transport": runtime.text("gpucast_remote_transport", 0),
         "round_trip_seconds": statistics.median(trips),
     }

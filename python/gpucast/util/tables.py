@@ -56,12 +56,16 @@ def one_line(cell: object) -> str:
     if cell is None:
         return "-"
     text = str(cell)
-    if text.isprintable():
-        return text
-    # What would turn a terminal's text around, or change its colours, is shown as what it is.
+    return text if text.isprintable() else shown(" ".join(text.split()))
+
+
+def shown(line: str) -> str:
+    """A line in which what would turn a terminal's text around, or change its colours, is shown as
+    what it is."""
+    if line.isprintable():
+        return line
     return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode()
-        for each in " ".join(text.split())
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
     )
 
 

@@ -2,6 +2,9 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "client/entry.h"
 #include "client/launches.h"
 
@@ -19,11 +22,10 @@ const LoadedKernel& loaded(const void* host) {
 }
 
 cudaFuncAttributes attributes_of(const void* host) {
-  Values values;
-  require(runtime().current().call(FunctionAttributes{.kernel = loaded(host).id}, values));
-  values.values.resize(CU_FUNC_ATTRIBUTE_MAX);
+  std::vector<std::int32_t> values;
+  require(runtime().current().modules.attributes(function_of(host), values));
   const auto a = [&](CUfunction_attribute which) {
-    return values.values[static_cast<std::size_t>(which)];
+    return values[static_cast<std::size_t>(which)];
   };
   const auto size = [&](CUfunction_attribute which) { return static_cast<std::size_t>(a(which)); };
   cudaFuncAttributes result{};
@@ -117,8 +119,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* result, const void* host) 
 }
 cudaError_t cudaFuncSetAttribute(const void* host, cudaFuncAttribute attribute, int value) {
   return entry<"cudaFuncSetAttribute">([&] {
-    require(runtime().current().call(
-        FunctionSetAttribute{.kernel = loaded(host).id, .attribute = attribute, .value = value}));
+    require(runtime().current().modules.set_attribute(function_of(host), attribute, value));
   });
 }
 // A preference, which a device may ignore.

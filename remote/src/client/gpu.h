@@ -42,8 +42,9 @@ class Gpu {
   // What carries its calls, in the words of records.
   const char* transport() const {
     if (shares_memory()) return "shm";
-    if (is_over_ucx()) return "ucx";
-    return settings_.credentials.security == Security::tls ? "tls" : "plain";
+    const bool secure = settings_.credentials.security == Security::tls;
+    if (is_over_ucx()) return secure ? "ucx-tls" : "ucx-plain";
+    return secure ? "tls" : "plain";
   }
   Id new_id() { return new_ids(1); }
   // The first of so many in a row.

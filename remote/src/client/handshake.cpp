@@ -70,7 +70,7 @@ void enter_by_tls(Connection& connection, const SecretKeys& secret, const Hello&
   try {
     shake_hands(connection, tls, deadline);
   } catch (const TlsError& error) {
-    throw TlsError(error.what() + std::string("; the secret is ") + secret.file);
+    throw TlsError(error.what() + std::string("; the secret was read from ") + secret.file);
   }
   std::array<std::byte, Admission::size> bytes{};
   read_all(connection, tls, bytes, deadline);
@@ -88,10 +88,10 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
   write_all(connection, packed(answer), {}, deadline);
   const auto welcome = hear<Welcome>(connection, deadline);
   if (welcome.entry == Entry::wrong_secret)
-    throw ConnectionLost("the secret is not the server's; it is " + secret.file);
+    throw ConnectionLost("the secret is not the server's; it was read from " + secret.file);
   require_entry(welcome.entry);
   if (!same(welcome.mac, prove(secret.plain, Side::server, hello, challenge.nonce, answer.nonce))) {
-    throw ConnectionLost("the server does not know the secret " + secret.file);
+    throw ConnectionLost("the server does not know the secret that was read from " + secret.file);
   }
   session.id = welcome.session;
 }

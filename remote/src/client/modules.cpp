@@ -1,5 +1,7 @@
 #include "client/modules.h"
 
+#include <cuda.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -45,6 +47,31 @@ const LoadedKernel& Modules::kernel(const Function& function) {
   const auto [entry, added] = kernels_.try_emplace(&function);
   if (added) entry->second.status = status == 0 ? status_no_kernel : status;
   return entry->second;
+}
+
+Status Modules::attributes(const Function& function, std::vector<std::int32_t>& result) {
+  const LoadedKernel& known_as = kernel(function);
+  if (known_as.status != 0) return known_as.status;
+  const std::lock_guard lock(attributes_mutex_);
+  auto found = attributes_.find(&function);
+  if (found == attributes_.end()) {
+    Values told;
+    const Status status = gpu_.call(FunctionAttributes{.kernel = known_as.id}, told);
+    if (status != 0) return status;
+    told.values.resize(CU_FUNC_ATTRIBUTE_MAX);  // a driver of the server's may know fewer
+    found = attributes_.emplace(&function, std::move(told.values)).first;
+  }
+  result = found->second;
+  return 0;
+}
+
+Status Modules::set_attribute(const Function& function, int attribute, int value) {
+  const LoadedKernel& known_as = kernel(function);
+  if (known_as.status != 0) return known_as.status;
+  const std::lock_guard lock(attributes_mutex_);
+  attributes_.erase(&function);
+  return gpu_.call(
+      FunctionSetAttribute{.kernel = known_as.id, .attribute = attribute, .value = value});
 }
 
 Status Modules::load(const FatBinary& binary) {
@@ -200,6 +227,11 @@ std::vector<Address> Modules::unload(const FatBinary& binary) {
     for (const Function& each : binary.functions)
       kernels_.erase(&each);
   }
+  {
+    const std::lock_guard lock(attributes_mutex_);
+    for (const Function& each : binary.functions)
+      attributes_.erase(&each);
+  }
   // One that was not loaded left its image there.
   gpu_.send(ModuleUnload{.module = binary.id});
   return variables;
@@ -210,8 +242,12 @@ void Modules::forget_all() {
   modules_.clear();
   loaded_.clear();
   globals_.clear();
-  const std::unique_lock lock(kernels_mutex_);
-  kernels_.clear();
+  {
+    const std::unique_lock lock(kernels_mutex_);
+    kernels_.clear();
+  }
+  const std::lock_guard lock(attributes_mutex_);
+  attributes_.clear();
 }
 
 }  // namespace gpucast::remote::client

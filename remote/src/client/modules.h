@@ -1,6 +1,7 @@
 // The program's GPU code on one GPU: loaded when the first of its kernels or variables is used.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -30,6 +31,10 @@ class Modules {
   explicit Modules(Gpu& gpu) : gpu_(gpu) {}
 
   const LoadedKernel& kernel(const Function& function);
+  // What a kernel is like, CUfunction_attribute by CUfunction_attribute: the server is asked once,
+  // and anew after one was set.
+  Status attributes(const Function& function, std::vector<std::int32_t>& result);
+  Status set_attribute(const Function& function, int attribute, int value);
   Status global(const Variable& variable, Global& result);
   // The addresses of its variables, which are nobody's any more.
   std::vector<Address> unload(const FatBinary& binary);
@@ -59,6 +64,10 @@ class Modules {
   std::unordered_map<const FatBinary*, Status> modules_;  // loaded as modules
   std::unordered_map<const FatBinary*, Status> loaded_;   // their kernels, too
   std::unordered_map<const Variable*, Global> globals_;
+  // Held while the server is asked, too: an older answer must not follow a newer one. Never taken
+  // before loading_.
+  std::mutex attributes_mutex_;
+  std::unordered_map<const Function*, std::vector<std::int32_t>> attributes_;
 };
 
 }  // namespace gpucast::remote::client

@@ -65,8 +65,10 @@ class Listener {
   Listener(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
            std::ostream& log)
       : options_(options), begin_(begin), log_(log) {
+    std::string listening;
     for (const Endpoint& endpoint : options.listen)
-      ready << "gpucast-gpu-server: listening on " << listen(endpoint) << '\n' << std::flush;
+      listening += "gpucast-gpu-server: listening on " + listen(endpoint) + '\n';
+    ready << listening << std::flush;
   }
   ~Listener() {
     for (const std::string& path : paths_)

@@ -32,7 +32,7 @@ class CudaEngine : public Engine {
  public:
   explicit CudaEngine(int count) : count_(count) {}
 
-  schema::Path path() const override { return schema::Path::native; }
+  schema::Path path() const override { return gpus::path(); }
 
   std::vector<DeviceInfo> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }

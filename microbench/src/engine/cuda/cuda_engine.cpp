@@ -59,7 +59,7 @@ class CudaEngine : public Engine {
     }
   }
 
-  schema::Path path() const override { return schema::Path::native; }
+  schema::Path path() const override { return gpus::path(); }
   int count() const override { return count_; }
   std::vector<records::Gpu> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }

@@ -1,14 +1,12 @@
-"""Which GPUs a run may see, and who else is at work on this machine."""
+"""Which GPUs a run may see."""
 
 from __future__ import annotations
 
 import math
 import os
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 
 from gpucast.measure.nvidia_smi import asked
 
@@ -71,16 +69,3 @@ def bound(gpus: list[str] | None, count: int) -> dict[str, str]:
 def first_visible() -> str:
     """The first GPU that this process was given; the first of all where nobody gave it any."""
     return os.environ.get(VISIBLE, "").partition(",")[0].strip() or "0"
-
-
-def others_at_work() -> int:
-    """How many tasks beside ours have a processor or wait for one; 0 where nobody can tell."""
-    seen = []
-    try:
-        for _ in range(5):
-            with open("/proc/loadavg", encoding="ascii") as stream:
-                seen.append(int(stream.read().split()[3].partition("/")[0]) - 1)
-            time.sleep(0.01)
-    except (OSError, ValueError, IndexError):
-        return 0
-    return max(0, int(median(seen)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -15,13 +14,12 @@ from gpucast.data.records import Machine, Step
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure import paths
+from gpucast.measure import others
 from gpucast.measure.described import allocation
 from gpucast.measure.described.binding import (
     bound,
     gpus_here,
     lacks_driver,
-    others_at_work,
     step_of_allocation,
 )
 from gpucast.measure.described.budget import Budget
@@ -83,10 +81,11 @@ class DescribedCampaign:
             assert step.visit is not None  # of those that are known
             self._costs.learn(cell, step.visit.seconds, float(np.median(step.seconds)))
         most = self._request.most
-        self._report.skipped = sum(self._visited.counts[run.cell] >= most for run in runs)
-        if self._traces is not None and self._report.skipped:
+        self._report.skipped = sum(self._visited.counts[run.cell] for run in runs)
+        complete = sum(self._visited.counts[run.cell] >= most for run in runs)
+        if self._traces is not None and complete:
             self._watcher.say(
-                f"{self._report.skipped} cells have all their visits, and no more is recorded of "
+                f"{complete} cells have all their visits, and no more is recorded of "
                 f"them: --visits {most + 1} makes another, which is split"
             )
         self._say_who_else()
@@ -167,12 +166,10 @@ class DescribedCampaign:
                 f"note: path {self._path}, but no nvidia-smi here; where gpus counts processor "
                 "cores, the description needs path: host"
             )
-        for occupant in paths.occupants() if self._path != "host" else ():
+        for occupant in others.occupants() if self._path != "host" else ():
             self._note(f"a GPU is in use by another program: {occupant}", remark=True)
-        others = others_at_work()
-        if others:
-            said = f"{others} other tasks at work on {os.cpu_count()} cores when measuring began"
-            self._note(f"shared machine: {said}", remark=True)
+        if shared := others.sharing():
+            self._note(shared, remark=True)
 
     def _prepare_logs(self) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)

@@ -12,9 +12,9 @@ enum class RecordKind { machine, transfer, launch, step, overlap, skeleton, host
 // How GPUs are reached; records may name a path of the user's own instead.
 enum class Path { host, native, remote, remote_sync, remote_shm };
 
-// What carries calls to remote GPUs. tls: encrypted; plain: in the clear; shm: memory that client
-// and server share; ucx: UCX, with TLS or without.
-enum class Transport { tls, plain, shm, ucx };
+// What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: memory
+// that client and server share; ucx-tls, ucx-plain: UCX, encrypted or in the clear.
+enum class Transport { tls, plain, shm, ucx_tls, ucx_plain };
 
 // How a step of the mini-app moves data.
 enum class Schedule { star_serial, star_async, allgather, mpi };
@@ -61,7 +61,8 @@ template <>
 inline constexpr auto words<Path> = in_order<Path>(
     "host", "native", "remote", "remote-sync", "remote-shm");
 template <>
-inline constexpr auto words<Transport> = in_order<Transport>("tls", "plain", "shm", "ucx");
+inline constexpr auto words<Transport> = in_order<Transport>(
+    "tls", "plain", "shm", "ucx-tls", "ucx-plain");
 template <>
 inline constexpr auto words<Schedule> = in_order<Schedule>(
     "star-serial", "star-async", "allgather", "mpi");

@@ -26,6 +26,11 @@ std::string why_no_nvml();
 std::string driver_version();
 std::string runtime_version();
 
+// How the GPUs are reached, which is the path of records that name none: native, or remote over the
+// client of remote GPUs: remote-sync where each call is waited for, remote-shm where shared memory
+// carries all calls.
+schema::Path path();
+
 // What carries calls to the GPUs where they are remote, as the runtime of remote GPUs says it;
 // nothing where they are local, or reached in several ways.
 std::optional<schema::Transport> remote_transport();

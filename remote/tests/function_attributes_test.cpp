@@ -1,0 +1,124 @@
+// What a kernel is like: the server is asked once for it, until something may have changed it.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tests/client.h"
+#include "tests/saxpy.h"
+
+namespace gpucast::remote {
+namespace {
+
+constexpr int some_bytes = 60'000;
+
+const void* saxpy() { return reinterpret_cast<const void*>(&host_saxpy); }
+
+// Of a kernel that is there; what else it says is the fake driver's.
+std::optional<int> dynamic_bytes() {
+  cudaFuncAttributes attributes{};
+  if (cudaFuncGetAttributes(&attributes, saxpy()) != cudaSuccess) return std::nullopt;
+  if (attributes.maxThreadsPerBlock != 1024 || attributes.numRegs != 32) return std::nullopt;
+  return attributes.maxDynamicSharedSizeBytes;
+}
+
+bool set_dynamic_bytes(int bytes) {
+  return cudaFuncSetAttribute(saxpy(), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) ==
+         cudaSuccess;
+}
+
+class FunctionAttributesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
+    ::setenv("GPUCAST_REMOTE_COUNTERS", file_.c_str(), 1);
+    servers_.serve();
+    servers_.serve();
+  }
+  void TearDown() override { ::unlink(file_.c_str()); }
+
+  // By a process that does this with a kernel that is loaded: how often the question for its
+  // attributes went to a server.
+  template <class Work>
+  std::uint64_t round_trips(const Work& work) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      std::optional<Saxpy> kernel(std::in_place);
+      bool right = Saxpy::launch(0, 0, nullptr, nullptr, nullptr) == cudaSuccess;
+      right = right && cudaDeviceSynchronize() == cudaSuccess;
+      right = right && work(kernel);
+      std::exit(right ? 0 : 1);
+    }
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    std::ifstream lines(file_);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("\"cudaFuncGetAttributes\"") == std::string::npos) continue;
+      const std::string before = "\"round_trips\":";
+      return std::stoull(line.substr(line.find(before) + before.size()));
+    }
+    return 0;
+  }
+
+  std::string file_ = testing::TempDir() + "attributes-" + std::to_string(::getpid()) + ".jsonl";
+  Servers servers_;
+};
+
+TEST_F(FunctionAttributesTest, AreAskedForOnce) {
+  EXPECT_EQ(round_trips([](auto&) {
+              bool right = true;
+              for (int k = 0; k < 100; ++k)
+                right = right && dynamic_bytes() == 0;
+              return right;
+            }),
+            1U);
+}
+
+TEST_F(FunctionAttributesTest, AreThoseThatWereSet) {
+  EXPECT_EQ(round_trips([](auto&) {
+              return dynamic_bytes() == 0 && set_dynamic_bytes(some_bytes) &&
+                     dynamic_bytes() == some_bytes && dynamic_bytes() == some_bytes &&
+                     !set_dynamic_bytes(1 << 30) && dynamic_bytes() == some_bytes;
+            }),
+            3U);
+}
+
+TEST_F(FunctionAttributesTest, AreEachGpusOwn) {
+  EXPECT_EQ(round_trips([](auto&) {
+              bool right = set_dynamic_bytes(some_bytes) && dynamic_bytes() == some_bytes;
+              right = right && cudaSetDevice(1) == cudaSuccess && dynamic_bytes() == 0;
+              return right && cudaSetDevice(0) == cudaSuccess && dynamic_bytes() == some_bytes;
+            }),
+            // The other GPU's loads the kernel, too: modules known, loaded, kernels.
+            2U + 3U);
+}
+
+TEST_F(FunctionAttributesTest, AreAskedForAnewWhereTheCodeIsLoadedAnew) {
+  EXPECT_EQ(round_trips([](auto& kernel) {
+              if (dynamic_bytes() != 0) return false;
+              kernel.reset();
+              kernel.emplace();
+              return dynamic_bytes() == 0;
+            }),
+            2U + 3U);
+}
+
+TEST_F(FunctionAttributesTest, AreAskedForAnewAfterAReset) {
+  EXPECT_EQ(round_trips([](auto&) {
+              return dynamic_bytes() == 0 && cudaDeviceReset() == cudaSuccess &&
+                     dynamic_bytes() == 0;
+            }),
+            2U + 3U);
+}
+
+}  // namespace
+}  // namespace gpucast::remote

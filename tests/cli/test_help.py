@@ -1,0 +1,56 @@
+"""What ``--help`` shows of every command: words of people, none of Python's types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from command_line import Run, assert_refused
+from gpucast.cli.app import COMMANDS, build
+
+CHOICE = re.compile(r"<[a-z-]+(\|[a-z-]+)+>")
+"""Words of which one is chosen."""
+
+
+def below(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of a command, and of those below it."""
+    yield words
+    for name, each in getattr(command, "commands", {}).items():
+        yield from below(each, (*words, name))
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    found = [()]
+    for each in COMMANDS:
+        group = typer.main.get_command(build(each.name))
+        found += below(group.commands[each.name], (each.name,))  # type: ignore[attr-defined]
+    return found
+
+
+@pytest.mark.parametrize("command", all_commands(), ids=" ".join)
+def test_placeholders_are_words(command: tuple[str, ...], run: Run) -> None:
+    status, out, _ = run(*command, "--help")
+    assert status == 0
+    placeholders = re.findall(r"<[a-z].*?>", CHOICE.sub("", out))
+    # Of regular expressions in the text.
+    assert [each for each in placeholders if each not in ("<n>", "<gpus>", "<time>")] == []
+
+
+def test_a_group_alone_names_its_commands(run: Run) -> None:
+    for group, commands in (
+        ("remote", "serve, run, check, status"),
+        ("data", "contention, compare, list, show, export"),
+    ):
+        assert_refused(run(group), f"Missing command: {commands} (see gpucast {group} --help)")
+
+
+def test_a_placeholder_says_what_is_wanted(run: Run) -> None:
+    _, out, _ = run("remote", "serve", "--help")
+    for words in ("--gpus LIST", "--port N", "--max-memory SIZE", "--socket-folder FOLDER"):
+        assert words in out
+    _, out, _ = run("fit", "--help")
+    assert re.search(r"^  DATA \.\.\.  Bundled datasets", out, re.MULTILINE)
