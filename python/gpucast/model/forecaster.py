@@ -233,6 +233,14 @@ class Forecaster(ABC):
         """Half-widths of 90 % intervals are so many times a spread."""
         return self.noise.t90
 
+    def log_width(self, spread: Array) -> Array:
+        """Half-width of the 90 % interval of the logarithm of an expected time.
+
+        Args:
+            spread: standard deviation of it, as far as the model's draws know it.
+        """
+        return interval_width(self.t90 * np.hypot(spread, self.between_cells))
+
     def common_variance(self, parts: Array, interval: Interval) -> Array:
         """Variance of ln T that an interval has beyond what the fit knows; see
         ``gpucast.model.intervals``.

@@ -11,7 +11,7 @@ from gpucast import _core
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
-from gpucast.model.intervals import Interval
+from gpucast.model.intervals import SURE, Interval
 from gpucast.util import units
 from gpucast.util.yaml_lines import Lines
 from gpucast.util.yaml_models import seconds, whole
@@ -164,7 +164,7 @@ class Request(_Strict):
     """
 
     currency: Name = "USD"
-    probability: Share = 0.9
+    probability: Share = SURE
     interval: Interval = Interval.later
     window: Duration | None = None
     baseline: Name | None = None

@@ -20,7 +20,7 @@ from gpucast.forecast.refutation import refuted
 from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster, outer, sizes_to_show, spaced
-from gpucast.model.intervals import Interval, interval_named
+from gpucast.model.intervals import SURE, Interval, at_most, interval_named
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades
@@ -71,10 +71,10 @@ def content(
 
     Returns:
         ``title``, ``interval``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
-        ``n`` {values, start}, ``gpus``, ``most`` (GPUs that
-        the first answer may take), ``measured_gpus``, ``models`` (a dict each: label, curves,
-        shares, cells, parameters, ...), ``extra`` (each further model over the first), ``table``
-        (the answer for round n), ``warnings``.
+        ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take), ``sure``
+        (probability of being in time that counts as sure), ``measured_gpus``, ``models`` (a dict
+        each: label, curves, shares, cells, parameters, ...), ``extra`` (each further model over the
+        first), ``table`` (the answer for round n), ``warnings``.
 
     Raises:
         InputError: no or too many models, a count that none can forecast, or data that hold no
@@ -103,6 +103,7 @@ def content(
         "n": {"values": _plain(n), "start": plain(start)},
         "gpus": _plain(counts),
         "most": most,
+        "sure": SURE,
         "measured_gpus": _measured_gpus(models),
         "models": found,
         "extra": [
@@ -217,10 +218,15 @@ def _model(
     of_fit = data is not None and about.what_if is None and data.digest == about.digest
     held = refuted(cells, data.name) if data is not None else None
     about_cells = [] if held is None else [held]
-    # What is to be known of answers within what was fitted, and of all that the page answers.
-    fitted = n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])]
-    inside = about_cells + caveats(model, *outer(fitted, counts[counts <= model.domain.gpus[1]]))
-    said = about_cells + caveats(model, *outer(n, counts[counts <= most]))
+    # What is to be known of answers within what was fitted, beyond its sizes, its GPU counts, both.
+    of_sizes = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
+    of_counts = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
+    said = {
+        f"n {sizes}, gpus {gpus}": about_cells + caveats(model, *outer(some, few))
+        for sizes, some in of_sizes.items()
+        for gpus, few in of_counts.items()
+    }
+    every = said["n beyond, gpus beyond"]
     return {
         "name": model.name,
         "updated": None if model.machine_factors is None else model.machine_factors.words,
@@ -239,9 +245,11 @@ def _model(
                 "gpus": each.gpus,
                 "n": _plain(each.found.n),
                 "seconds": _digits(each.found.seconds, 6),
-                # Factors to the upper ends of both intervals, and shares of two terms.
+                # Factors to the upper ends of both intervals and to what is not exceeded with the
+                # probability that a plan asks for, and shares of two terms.
                 "single": _digits(each.found.high / each.found.seconds, 5),
                 "mean": _digits(each.found.mean_high / each.found.seconds, 5),
+                "sure": _digits(at_most(model.log_width(each.found.spread), SURE), 5),
                 "gpu": _digits(each.found.t_gpu / each.found.seconds, 4),
                 "com": _digits(each.found.t_com / each.found.seconds, 4),
             }
@@ -250,9 +258,9 @@ def _model(
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts, interval),
         "cells": cells,
-        "caveat": next(iter(said), None),
-        "caveats": said,
-        "caveat_at": {"inside": next(iter(inside), None), "beyond": next(iter(said), None)},
+        "caveat": next(iter(every), None),
+        "caveats": every,
+        "caveat_at": {place: next(iter(texts), None) for place, texts in said.items()},
         "refuted": held,
         "of_fit": of_fit,
         # Intervals that measurements refute cannot say what to measure.
@@ -392,9 +400,19 @@ def _choices(
             "low": float(found.low[at]),
             "high": float(found.high[at]),
             "extrapolated": bool(found.extrapolated[at]),
+            "place": _place(model, float(found.n[at]), float(found.gpus[at])),
         }
         for at, row in enumerate(best)
     ]
+
+
+def _place(model: Forecaster, n: float, gpus: float) -> str:
+    """Where a cell lies, as ``caveat_at`` names it."""
+    ends = {"n": (n, model.domain.n), "gpus": (gpus, model.domain.gpus)}
+    return ", ".join(
+        f"{name} {'inside' if least <= value <= most else 'beyond'}"
+        for name, (value, (least, most)) in ends.items()
+    )
 
 
 def _plain(values: Array) -> list[float]:
