@@ -6,7 +6,7 @@ from gpucast.cli.output import EXTRAPOLATED
 from gpucast.util import JsonObject
 from gpucast.util.gpu_shares import share_text
 from gpucast.util.tables import print_table
-from gpucast.util.units import change, duration, long_duration, number, percent
+from gpucast.util.units import change, duration, long_duration, long_interval, number, percent
 
 MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
@@ -53,7 +53,7 @@ def _choices(content: JsonObject) -> None:
                     _where(option),
                     _rate(option["ns_per_day"]) if rates else duration(option["step_seconds"]),
                     long_duration(option["seconds"]),
-                    f"{long_duration(option['low'])} ... {long_duration(option['high'])}",
+                    long_interval(option["low"], option["high"]),
                     _money(option["cost"]),
                     percent(option.get("probability"), 0),
                     percent(option["probability_in_time"], 0),
@@ -114,6 +114,7 @@ def _fronts(content: JsonObject) -> None:
         print(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
         return
     rates, peak = _any(content, "ns_per_day"), _any(content, "peak_efficiency")
+    timed = _any(content, "probability_in_time")
     rows = [
         [
             _short(job["name"]) if i == 0 else "",
@@ -123,6 +124,7 @@ def _fronts(content: JsonObject) -> None:
             _where(option),
             percent(option["efficiency"], 0),
             *((percent(option["peak_efficiency"], 0),) if peak else ()),
+            *((percent(option["probability_in_time"], 0),) if timed else ()),
             "*" if option["extrapolated"] else "",
         ]
         for job in content["jobs"]
@@ -132,10 +134,11 @@ def _fronts(content: JsonObject) -> None:
         [
             *("job", "time", *(("ns/day",) if rates else ()), "cost", "GPUs", "efficiency"),
             *(("of peak",) if peak else ()),
+            *(("P in time",) if timed else ()),
             "",
         ],
         rows,
-        f"lr{'r' * rates}rlr{'r' * peak}l",
+        f"lr{'r' * rates}rlr{'r' * (peak + timed)}l",
     )
 
 
@@ -170,18 +173,23 @@ def _mix(content: JsonObject) -> None:
         print(f"\nAll {mix['copies']} simulations together on all GPUs\n")
     else:
         print("\nThat simulation on the GPUs there are\n")
+    copies, done = mix["copies"], mix["done"]
     if capacity is not None:
-        bound = "" if mix["done"] == mix["copies"] else f" (no schedule: {mix['most_possible']})"
+        sure = mix["probability"]
         print(
-            f"Within {long_duration(capacity['window'])}: {mix['done']} of {mix['copies']} "
-            f"({percent(mix['share'], 0)}){bound}"
-            + (f", P = {percent(mix['probability'], 0)}" if mix["probability"] is not None else "")
+            f"Within {long_duration(capacity['window'])}: {done} of {copies} "
+            f"({percent(mix['share'], 0)})"
+            + (f", P = {percent(sure, 0)}" if sure is not None else "")
+            + (f"; no schedule does more than {mix['most_possible']}" if done < copies else "")
+            + "."
         )
-    if mix["done"]:
+    if done:
+        of_them = f", for the {done} that are done" if done < copies else ""
         print(
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
-            f"{_money(mix['cost'])} {content['currency']}; {_late(mix['late'])}."
+            f"{_money(mix['cost'])} {content['currency']}{of_them}."
         )
+        _late(content)
     print(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
 
 
@@ -197,12 +205,17 @@ def _some(front: list[JsonObject]) -> list[JsonObject]:
     return [front[at] for at in sorted(kept | {0, len(front) - 1})]
 
 
-def _late(count: int) -> str:
-    if count == 1:
-        return "1 ends after its deadline"
-    return (
-        f"{count or 'none'} end{'' if count else 's'} after {'their' if count else 'its'} deadline"
-    )
+def _late(content: JsonObject) -> None:
+    """How many of the simulations done keep their deadlines; nothing where there are none."""
+    if all(job["meets_deadline"] is None for job in content["jobs"]):
+        return
+    late, done = content["mix"]["late"], content["mix"]["done"]
+    sure = percent(content["probability"], 0)
+    if done == 1:
+        print(f"It is {'not ' if late else ''}in time with {sure}.")
+    else:
+        many = "all" if not late else "none" if late == done else str(done - late)
+        print(f"In time with {sure}: {many} of them.")
 
 
 def _any(content: JsonObject, key: str) -> bool:
