@@ -36,8 +36,9 @@ def native(seconds: Seconds = NATIVE.seconds, **other: Any) -> list[dict[str, An
     return steps(seconds, np.random.default_rng(5), repeats=3, sigma=1e-4, **other)
 
 
-def links(truth: Any, path: str) -> list[dict[str, Any]]:
-    return microbenchmarks(truth, np.random.default_rng(6), sigma=1e-3, path=path)
+def links(truth: Any, path: str, repeats: int = 5) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(6)
+    return microbenchmarks(truth, rng, repeats=repeats, sigma=1e-3, path=path)
 
 
 def found(data: Dataset, **how: Any) -> dict[str, findings.Finding]:
@@ -170,6 +171,13 @@ def test_a_remote_path_is_dearer_in_every_quantity() -> None:
     }
     for name, ratio in expected.items():
         assert by_name[name] == pytest.approx(ratio, rel=0.05)
+    # Five samples have no 95 % interval of their median; nine have.
+    assert dearer.intervals == [None] * 5
+    dearer = found(made(*links(NATIVE, "native", 9), *links(VIRTUALIZED, "remote", 9)))["dearer"]
+    for number, ends in zip(dearer.numbers, dearer.intervals, strict=True):
+        assert number is not None
+        assert ends is not None
+        assert 0.95 * number < ends[0] < number < ends[1] < 1.05 * number
 
 
 def test_a_remote_path_that_is_cheaper_refutes() -> None:

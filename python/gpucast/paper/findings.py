@@ -21,6 +21,7 @@ from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster
 from gpucast.transfers.launches import launch_costs
 from gpucast.util import JsonObject
+from gpucast.util.order_statistics import Median, median_of
 from gpucast.util.units import duration, throughput
 
 SMALL_N = 1000
@@ -72,6 +73,8 @@ class Finding:
         headers, rows: the figures, a row a group (or quantity), its last cell the answer.
         holds: of each row, whether it agrees; None where too little was measured to say.
         numbers: of each row, the one that decides; None where there is none.
+        intervals: of each row, the ends between which its number is known to lie (95 %); None
+            where nobody knows.
         why: of each row, why it is open, or what speaks against it; None where it is true.
         missing: why there are no rows at all.
     """
@@ -83,6 +86,7 @@ class Finding:
     rows: list[list[str]] = field(default_factory=list)
     holds: list[bool | None] = field(default_factory=list)
     numbers: list[float | None] = field(default_factory=list)
+    intervals: list[tuple[float, float] | None] = field(default_factory=list)
     why: list[str | None] = field(default_factory=list)
 
     def add(
@@ -92,11 +96,13 @@ class Finding:
         cells: Sequence[str],
         why: str | None = None,
         against: str | None = None,
+        interval: tuple[float, float] | None = None,
     ) -> None:
         """A row. ``why`` is kept where it is open, ``against`` where it is false."""
         said = {True: None, False: against, None: why}[holds]
         self.holds.append(holds)
         self.numbers.append(number)
+        self.intervals.append(interval)
         self.why.append(said)
         self.rows.append([*cells, _WORDS[holds] + (f": {said}" if said else "")])
 
@@ -407,12 +413,23 @@ def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) 
         least, most = sizes[0], sizes[-1]
         half = max(size for size in sizes if size <= most / 2)
         _row(finding, f"L_{route}, {memory}", path, here[least], there[least], duration)
-        slopes = [(each[most] - each[half]) / (most - half) for each in (here, there)]
-        if min(slopes) > 0:
+        slopes = [_slope(each[half], each[most], most - half) for each in (here, there)]
+        if min(each.value for each in slopes) > 0:
             _row(finding, f"1/B_{route}, {memory}", path, slopes[0], slopes[1], _inverse)
 
 
-def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, float]]:
+def _slope(half: Median, most: Median, size: int) -> Median:
+    """Seconds a byte between two sizes that differ by ``size`` bytes; of its interval the ends that
+    those of both leave open."""
+
+    def between(one: float | None, other: float | None) -> float | None:
+        return None if one is None or other is None else (other - one) / size
+
+    value = (most.value - half.value) / size
+    return Median(value, between(half.high, most.low), between(half.low, most.high))
+
+
+def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, Median]]:
     """Median seconds by size, of blocking copies alone; by path, memory and route."""
     samples: dict[tuple[str, str, str], dict[int, list[float]]] = {}
     for each in data.transfers:
@@ -422,13 +439,13 @@ def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, flo
             sizes = samples.setdefault((each.path, each.memory, each.route), {})
             sizes.setdefault(each.bytes, []).extend(each.seconds)
     return {
-        key: {size: float(np.median(seconds)) for size, seconds in sizes.items()}
+        key: {size: median_of(seconds) for size, seconds in sizes.items()}
         for key, sizes in samples.items()
     }
 
 
 def _compare_launches(finding: Finding, data: Dataset, native: str, path: str) -> None:
-    costs = {(each.path, each.method): each.t_kernel.value for each in launch_costs(data)}
+    costs = {(each.path, each.method): each.t_kernel for each in launch_costs(data)}
     words = {"submit": "t_kernel, submitted", "sync": "t_kernel, until it has run"}
     for method, what in words.items():
         if (native, method) in costs and (path, method) in costs:
@@ -439,15 +456,19 @@ def _row(
     finding: Finding,
     what: str,
     path: str,
-    native: float,
-    remote: float,
+    native: Median,
+    remote: Median,
     text: Callable[[float], str],
 ) -> None:
-    times = remote / native
+    times = remote.value / native.value
+    known = None
+    if native.low and native.high and remote.low and remote.high and native.low > 0:
+        known = (remote.low / native.high, remote.high / native.low)
     finding.add(
         times > LARGER,
         times,
-        [what, path, text(native), text(remote), f"{times:.2f}"],
+        [what, path, text(native.value), text(remote.value), f"{times:.2f}"],
+        interval=known,
         against=f"{times:.2f} times is not above {LARGER:g}",
     )
 
