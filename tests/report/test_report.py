@@ -27,6 +27,7 @@ from gpucast.report.advice import for_question, in_words, next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
 from gpucast.util.typed_json import from_json
+from other_programs import cutoff, fitted, records
 from report_pages import HOSTILE, h200, jumping, slower
 
 # ---- curves ----
@@ -164,10 +165,29 @@ def test_what_predict_says_of_more_gpus_than_measured_the_page_says_too() -> Non
     assert said["n inside, gpus beyond"] == text == said["n beyond, gpus beyond"]
     assert said["n beyond, gpus inside"].startswith("beyond n = 314432: ")
     assert text in shown["models"][0]["caveats"]
-    assert {each["place"] for row in shown["table"] for each in row["choices"]} == {
-        "n inside, gpus inside",
-        "n beyond, gpus inside",
-    }
+    for row in shown["table"]:
+        (choice,) = row["choices"]
+        word = {True: "inside", False: "beyond"}
+        n, gpus = word[216 <= row["n"] <= 314432], word[choice["gpus"] <= 4]
+        assert choice["place"] == f"n {n}, gpus {gpus}"
+
+
+def test_the_first_answer_is_of_what_was_asked_about() -> None:
+    """The largest size, and as many GPUs as were named, if more were than measured."""
+    said = content([h200("native")], sizes=[24_000, 3e6], gpus=range(1, 17))
+    assert (said["n"]["start"], said["most"]) == (3_000_000, 16)
+    shown = next(row for row in said["table"] if row["n"] == 3_000_000)["choices"][0]
+    found = h200("native").best_counts([3e6], range(1, 17))[0]
+    assert shown["gpus"] == found["gpus"] > 4
+
+
+def test_a_time_of_the_page_is_the_forecast_whatever_chose_its_count() -> None:
+    """Of a measured cell tables had the measured time, and the answer the forecast."""
+    model = fitted(records(lambda n, gpus: cutoff(n, gpus) * (1.05 if gpus == 2 else 1)))
+    for row in content([model])["table"]:
+        (choice,) = row["choices"]
+        found = model.forecasts([row["n"]], [choice["gpus"]])
+        assert choice["seconds"] == pytest.approx(found.seconds[0])
 
 
 def test_what_is_surely_in_time_is_what_a_plan_would_say() -> None:

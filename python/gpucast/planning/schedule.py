@@ -120,7 +120,8 @@ def place(
     """Place copies (job numbers, in order), none before the GPUs free first are free.
 
     Each takes the option of least GPU-seconds that ends by its deadline and the target; else one
-    that ends by the target; else it is left out if ``strict``, or takes what ends first.
+    that is expected to end by its deadline; else one that ends by the target; else it is left out
+    if ``strict``, or takes what ends first.
 
     ``slow``: seconds that a copy takes where it is judged whether it ends in time, (J, O).
     """
@@ -139,9 +140,12 @@ def place(
         start = np.concatenate([each.starts() for each in free])
         end = start + seconds[job]
         waited = start if table.is_rate[job] else 0.0
-        in_time = end - waited <= table.limit[job] * (1 + _TINY)
+        limit = table.limit[job] * (1 + _TINY) + waited
+        in_time, likely = end <= limit, start + table.seconds[job] <= limit
         fits = end <= latest
         option = _least(area[job], fits & in_time)
+        if option is None:
+            option = _least(area[job], fits & likely)
         if option is None:
             option = _least(area[job], fits)
         if option is None and not strict:

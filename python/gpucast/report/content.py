@@ -85,7 +85,8 @@ def content(
     of = interval_named(interval)
     counts = _counts(models, gpus)
     n = _sizes(models, data, sizes)
-    labels, most = _labels(models), _most(models, counts)
+    labels = _labels(models)
+    most = _most(models, counts) if gpus is None else int(counts[-1])
     found = [
         _model(model, label, n, counts, data, most, of)
         for model, label in zip(models, labels, strict=True)
@@ -93,8 +94,9 @@ def content(
     if data is not None and not any(each["cells"] for each in found):
         wanted = "; ".join(each["about"] for each in found)
         raise InputError(f"there are no steps of {wanted}", file=data.name)
-    inside = [sizes_to_show(model)[1] for model in models]
-    start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
+    # What was asked about is answered first; else the largest n that was fitted.
+    first = min(sizes_to_show(model)[1] for model in models) if sizes is None else max(sizes)
+    start = float(n[np.argmin(np.abs(np.log(n / first)))])
     return {
         "title": title or _title(models, found),
         "interval": str(of),
@@ -110,7 +112,7 @@ def content(
             _extra(models[0], other, n, counts, at, of)
             for at, other in enumerate(models[1:], start=1)
         ],
-        "table": _table(models, labels, n, counts, of),
+        "table": _table(models, labels, n, counts[counts <= most], of),
         "data": None if data is None else {"name": data.name, "digest": data.digest},
         "warnings": [] if data is None else list(data.warnings),
     }
@@ -368,19 +370,18 @@ def _table(
     interval: Interval,
 ) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
-    tried = counts[counts <= _most(models, counts)]
     ends = [sizes_to_show(model) for model in models]
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
     shown |= set(decades(float(n[0]), float(n[-1])))
     asked = sorted(each for each in shown if n[0] <= each <= n[-1])
     choices = [
-        _choices(model, label, asked, tried, interval)
+        _choices(model, label, asked, counts, interval)
         for model, label in zip(models, labels, strict=True)
     ]
     rows = []
     for size, *of_models in zip(asked, *choices, strict=True):
-        best = min(range(len(of_models)), key=lambda i: of_models[i]["seconds"])
+        best = min(range(len(of_models)), key=lambda i: of_models[i]["trusted"])
         rows.append({"n": plain(size), "best": best, "choices": of_models})
     return rows
 
@@ -396,7 +397,11 @@ def _choices(
         {
             "label": label,
             "measured": bool(np.isfinite(known[at])),
-            **{key: row[key] for key in ("gpus", "seconds", "probability")},
+            **{key: row[key] for key in ("gpus", "probability")},
+            # Chosen by what was measured where a forecast is not to be believed, and shown as all
+            # forecasts of the page are.
+            "trusted": row["seconds"],
+            "seconds": float(found.seconds[at]),
             "low": float(found.low[at]),
             "high": float(found.high[at]),
             "extrapolated": bool(found.extrapolated[at]),
