@@ -192,6 +192,26 @@ def test_a_schedule_keeps_the_probability_that_a_plan_asks_for() -> None:
     assert late.content["mix"]["makespan"] < 3000 * sure * 0.99
 
 
+def test_the_fewest_gpus_that_are_enough_are_found() -> None:
+    """Ten runs of one GPU each, within the time of two and a half: four in a row on no GPU, so that
+    five GPUs do two each, and four do not."""
+    step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
+    jobs = [job(steps=1000, count=10)]
+    plan = {"jobs": jobs, "window": 2500 * step}
+
+    def found(gpus: object) -> dict[str, Any]:
+        box = machine(gpus=gpus, gpu_counts=[1])
+        return gc.plan({**plan, "machines": [box]}, only_native()).content
+
+    for asked, enough, done in (("2-9", 5, 10), ("5-5", 5, 10), ("6-9", 6, 10), ("1-4", None, 8)):
+        content = found(asked)
+        assert content["purchase"]["gpus"] == enough
+        assert content["mix"]["done"] == done
+        assert content["machines"][0]["gpus"] == (enough or 4)
+    assert found(4)["purchase"] is None
+    assert found(4)["mix"]["done"] == 8
+
+
 def test_a_speed_counts_from_the_start_of_a_job_and_a_deadline_from_that_of_the_window() -> None:
     step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
     one = {"machines": [machine(gpus=1)]}

@@ -34,7 +34,7 @@ OPTION = {
 KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
-        *("iso_efficiency", "break_even", "replicates", "caveats", "interval"),
+        *("iso_efficiency", "break_even", "replicates", "caveats", "interval", "purchase"),
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),

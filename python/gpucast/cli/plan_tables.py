@@ -27,12 +27,28 @@ def show(content: JsonObject) -> None:
     """Print all of it."""
     parts = []
     if content["jobs"]:
-        parts += [_choices, _others, _fronts, _capacity, _mix]
+        parts += [_purchase, _choices, _others, _fronts, _capacity, _mix]
     parts += [_iso_efficiency, _break_even]
     for part in parts:
         part(content)
     if _extrapolates(content):
         print(f"\n{EXTRAPOLATED}")
+
+
+def _purchase(content: JsonObject) -> None:
+    found = content["purchase"]
+    if found is None:
+        return
+    copies, sure = content["mix"]["copies"], percent(content["probability"], 0)
+    gpus = found["gpus"] or found["most"]
+    many = f"{gpus} GPU is" if gpus == 1 else f"{gpus} GPUs are"
+    all_of_them = "the simulation" if copies == 1 else f"all {copies} simulations"
+    print(
+        f"{_short(found['machine'])}: {'' if found['gpus'] else 'not even '}{many} enough for "
+        f"{all_of_them} to be in time with {sure}"
+        + (f", of {found['least']} to {found['most']}." if found["gpus"] else ".")
+    )
+    print(f"What follows is with {gpus}.\n")
 
 
 def _choices(content: JsonObject) -> None:

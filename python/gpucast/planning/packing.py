@@ -95,6 +95,11 @@ class Mix:
         )
 
     @property
+    def is_in_time(self) -> bool:
+        """Whether all simulations are done, and by their deadlines."""
+        return not self._placed.left_out and not self._placed.late
+
+    @property
     def tasks(self) -> NDArray[np.intp]:
         """Job and option of each simulation placed, (tasks, 2)."""
         tasks = [(task.job, task.option) for task in self._placed.tasks]
