@@ -8,6 +8,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
@@ -319,22 +320,26 @@ class Forecaster(ABC):
     def refuted(self, n: Array) -> Array:
         """By how much measurements of sizes refute the model: root mean square of the logarithms of
         measured over forecast times, of a size with a cell outside its 90 % interval; else 0."""
-        result = np.zeros(np.shape(n))
         cells = self.timed
-        if cells is None:
-            return result
-        asked = np.isin(cells.n, n)
+        if cells is None or not np.isin(n, cells.n).any():
+            return np.zeros(np.shape(n))
+        off = [self._refuted.get(size, 0.0) for size in np.ravel(n).tolist()]
+        return np.reshape(np.array(off, dtype=np.float64), np.shape(n))
+
+    @cached_property
+    def _refuted(self) -> dict[float, float]:
+        """``refuted`` by the sizes that are."""
+        cells = self.timed
+        assert cells is not None
         sizes, counts, seconds = (
-            np.array(column, dtype=np.float64)[asked]
-            for column in (cells.n, cells.gpus, cells.seconds)
+            np.array(column, dtype=np.float64) for column in (cells.n, cells.gpus, cells.seconds)
         )
-        if not sizes.size:
-            return result
         found = self.forecasts(sizes, counts)
-        off = np.log(seconds / found.seconds)
-        for size in np.unique(sizes[missed(found, seconds)]):
-            result[n == size] = np.sqrt(np.mean(np.square(off[sizes == size])))
-        return result
+        square = np.square(np.log(seconds / found.seconds))
+        return {
+            size: float(np.sqrt(np.mean(square[sizes == size])))
+            for size in np.unique(sizes[missed(found, seconds)]).tolist()
+        }
 
     def trusted(self, n: Array, gpus: Array) -> Array:
         """Step times (s) of pairs of any n > 0 and any N > 0 (flat): of sizes where measurements
