@@ -2,9 +2,9 @@
 # The commands of researcher.md; gpucast on PATH, an empty folder as the current one.
 set -u
 gpucast data list
-gpucast figures --paper h200-x4 -o figs || echo "figures --paper failed, $?"
-gpucast figures --paper h200-x4 --model none -o points
-taskset -c 0 gpucast figures --paper h200-x4 -o one-core
+gpucast figures paper h200-x4 -o figs || echo "figures paper failed, $?"
+gpucast figures paper h200-x4 --model none -o points
+taskset -c 0 gpucast figures paper h200-x4 -o one-core
 gpucast figures gflops h200-x4 --path native -o gf
 gpucast fit h200-x4 --path native --schedule star-serial --kernel claret --memory pageable -o native.json
 cat > api.py <<'P'

@@ -208,6 +208,36 @@ TEST(Scaling, KnowsLessOfMoreGpusWhereOnlyOneCountWasTimed) {
   EXPECT_GT(std::log(found.high[1] / found.low[1]), .4);
 }
 
+// A program that uses one GPU whatever it is given, timed on one and two: nothing says that four
+// would be faster. Prior odds still have most programs share out their work.
+TEST(Scaling, MayStayAsSlowAsWhereASecondGpuSavedNothing) {
+  const auto alone = [](double n, double) { return 3e-4 + 3.1e-8 * n; };
+  Cells cells = cells_of({1e5, 4e5, 16e5}, {1, 2}, alone);
+  for (Index i = 0; i < cells.size(); ++i)
+    cells.log_seconds[i] += i % 2 ? .01 : 0;
+  const AveragedForecast found = fit_scaling(cells, 1).forecast(cells_of({16e5}, {4}, alone), 1);
+  EXPECT_GT(found.high[0], alone(16e5, 4));
+  EXPECT_LT(found.low[0], .7 * alone(16e5, 4));
+  const Mixture known = fit_scaling(cells_of({1e5, 4e5, 16e5}, {1, 2, 4}, alone), 1);
+  EXPECT_LT(errors(known, cells_of({16e5}, {8, 16}, alone)).maxCoeff(), .05);
+}
+
+TEST(Scaling, HasWorkOnceAndSharesOfItOnlyWhereItIsSharedOut) {
+  const auto alone = [](double n, double) { return 3e-4 + 3.1e-8 * n; };
+  const Mixture mixture = fit_scaling(cells_of({1e5, 4e5, 16e5}, {1, 2}, alone), 1);
+  bool whole = false;
+  for (const Component& each : mixture.components()) {
+    const std::set<std::size_t> terms(each.form.terms.begin(), each.form.terms.end());
+    EXPECT_EQ(terms.contains(place("work")) + terms.contains(place("whole")), 1)
+        << each.form.name();
+    if (!terms.contains(place("whole"))) continue;
+    whole = true;
+    for (const auto share : {"imbalance", "uneven", "jitter", "shared"})
+      EXPECT_FALSE(terms.contains(place(share))) << each.form.name();
+  }
+  EXPECT_TRUE(whole);
+}
+
 // One cell of an otherwise exact table took twice as long: its own forecast follows it, the others'
 // do not.
 TEST(Scaling, LetsAnUnlikeCellDeviateAlone) {

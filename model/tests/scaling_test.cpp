@@ -22,27 +22,18 @@ std::size_t place(std::string_view name) { return term_named(name).value_or(term
 // faces cut; a node's domain is its GPU's.
 TEST(ScalingTerms, HaveTheirShapes) {
   const Scale step{.n = 64, .gpus = 8, .nodes = 8};
-  const std::map<std::string_view, double> expected{{"work", 8},
-                                                    {"dedicated", 64.0 / 7},
-                                                    {"start", 1},
-                                                    {"filling", 1},
-                                                    {"shared", 1.0 / 8},
-                                                    {"imbalance", 24},
-                                                    {"uneven", 4},
-                                                    {"halo", 2},
-                                                    {"shell", 4},
-                                                    {"edges", 1},
-                                                    {"neighbours", .5},
-                                                    {"several", 1},
-                                                    {"reduction", 3},
-                                                    {"ring", 7},
-                                                    {"transpose", std::sqrt(8.0) - 1},
-                                                    {"host", 64},
-                                                    {"crossing", 1},
-                                                    {"network", 2},
-                                                    {"jitter", 8 * (std::pow(8.0, .25) - 1)},
-                                                    {"stages", 12},
-                                                    {"gather", 56}};
+  const std::map<std::string_view, double> expected{
+      {"work", 8},       {"dedicated", 64.0 / 7},
+      {"whole", 64},     {"start", 1},
+      {"filling", 1},    {"shared", 1.0 / 8},
+      {"imbalance", 24}, {"uneven", 4},
+      {"halo", 2},       {"shell", 4},
+      {"edges", 1},      {"neighbours", .5},
+      {"several", 1},    {"reduction", 3},
+      {"ring", 7},       {"transpose", std::sqrt(8.0) - 1},
+      {"host", 64},      {"crossing", 1},
+      {"network", 2},    {"jitter", 8 * (std::pow(8.0, .25) - 1)},
+      {"stages", 12},    {"gather", 56}};
   for (const Term& term : terms) {
     ASSERT_TRUE(expected.contains(term.info.name)) << term.info.name << " has no value here";
     EXPECT_NEAR(term.shape(step), expected.at(term.info.name), 1e-12) << term.info.name;

@@ -164,7 +164,7 @@ def test_all_figures_and_findings_are_written_or_none(
     written = files_of(folder)
     documents = ("p2p-copy", "dscuda-transfer", "copies", "contention", "host-memory")
     assert set(written) == {
-        *(f"{name}.svg" for name in ("gflops", "steps", "shares", "paths", "dearer")),
+        *(f"{name}.svg" for name in ("gflops", "steps", "shares", "paths", "remote-costs")),
         *(f"document-{name}.svg" for name in documents),
         "findings.md",
         "findings.json",

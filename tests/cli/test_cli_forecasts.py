@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +157,29 @@ def test_no_number_of_particles(run: Run, folder: Path, text: str) -> None:
 def test_no_number_of_gpus(run: Run, folder: Path, text: str) -> None:
     finished = run("predict", folder / "native.json", "-n", "1", f"--gpus={text}")
     assert_refused(finished, "gpus: ")
+
+
+def test_predict_shows_what_it_answers_by_where_measurements_refute_the_model(
+    run: Run, folder: Path
+) -> None:
+    """The time of the best count stands in the table, and is said to be measured."""
+    content = json.loads((folder / "native.json").read_text())
+    cells = content["cells"]
+    at = [i for i, n in enumerate(cells["n"]) if n == cells["n"][0]]
+    for i in at:
+        cells["seconds"][i] = 1.0 if cells["gpus"][i] == 1 else 1.25
+    (folder / "refuted.json").write_text(json.dumps(content))
+    size = f"{cells['n'][0]:.12g}"
+    counts = ",".join(str(cells["gpus"][i]) for i in at)
+    out = run("predict", folder / "refuted.json", "-n", size, "--gpus", counts)[1]
+    table, best = out.split("\n\n")
+    head, _, *rows = table.splitlines()
+    assert re.split(r"  +", head.strip())[5] == "measured"
+    assert [re.split(r"  +", row.strip())[5] for row in rows[: len(at)]] == [
+        "1 s" if cells["gpus"][i] == 1 else "1.25 s" for i in at
+    ]
+    assert re.search(r" 1 +1 s \(measured\) ", best)
+    assert "(measured)" not in run("predict", folder / "native.json", "-n", size, "--best")[1]
 
 
 def test_predict_without_n_or_model_is_refused(run: Run, folder: Path) -> None:

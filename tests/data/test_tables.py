@@ -59,7 +59,9 @@ def test_a_header_may_stand_below_a_title(above: str) -> None:
 def test_errors_below_a_title_name_the_line_of_the_file() -> None:
     text = "Our cluster\n\natoms,gpus,ms/step\n24000,2,half\n"
     assert "t.csv:4: ms/step: 'half' is no number" in error_of(text)
-    assert "t.csv:3: column 'n' is missing" in error_of("Our cluster\n\nfoo,bar\n1,2\n")
+    assert "t.csv:3: columns 'n', 'gpus' and 'seconds' are missing" in error_of(
+        "Our cluster\n\nfoo,bar\n1,2\n"
+    )
 
 
 ACROSS = "24000,0.5,0.25,0.2\n96000,2,1,\n"
@@ -246,7 +248,7 @@ def test_columns_named_by_hand_are_taken_with_their_unit() -> None:
     assert (step.n, step.seconds) == (24000, [pytest.approx(TIMESTEP * 86400 / 310e-9)])
 
 
-@pytest.mark.parametrize("column", ["ns/Tag", "ms/Schritt"])
+@pytest.mark.parametrize("column", ["ns/jour", "ms/pas"])
 def test_a_unit_in_another_language_is_asked_for(column: str) -> None:
     text = f"n;gpus;{column}\n24;2;310\n"
     with pytest.raises(InputError, match=f"unit of '{column}' is not known here"):
@@ -276,6 +278,32 @@ def test_what_is_said_wrongly_is_named(said: str, message: str) -> None:
     assert error_of("atoms,gpus,t\n1,1,1\n", said).startswith(message)
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["Atome;GPUs;ms/Schritt", "Anzahl Atome;Anzahl GPUs;Zeit (ms)", "Teilchen;GPUs;ms pro Schritt"],
+)
+def test_a_header_in_german_is_read(header: str) -> None:
+    (step,) = steps(f"{header}\n24.000;2;0,310\n")
+    assert (step.n, step.gpus, step.seconds) == (24000, 2, [pytest.approx(310e-6)])
+    assert step.unit in ("atoms", "particles")
+
+
+def test_rates_in_german_need_the_time_of_a_step_as_in_english() -> None:
+    with pytest.raises(InputError, match="'ns/Tag' needs the simulated time of a step"):
+        gc.read(pandas.DataFrame({"Größe": [1000], "GPUs": [1], "ns/Tag": [86.4]}))
+
+
+def test_python_is_told_how_to_name_columns_in_python() -> None:
+    frame = pandas.DataFrame({"foo": [1000], "GPUs": [1], "s": [1.0]})
+    with pytest.raises(InputError) as caught:
+        gc.fit(frame)
+    assert str(caught.value) == (
+        "DataFrame: column 'n' is missing (usual names: n, atoms, particles, cells, size); if it "
+        "has another, read it with gc.read(frame, columns={'n': 'COLUMN'})"
+    )
+    assert gc.read(frame, columns={"n": "foo"}).steps[0].n == 1000
+
+
 # ------------------------------------------------------------------ refusals ----
 
 
@@ -286,6 +314,12 @@ def test_what_is_said_wrongly_is_named(said: str, message: str) -> None:
             "atoms,gpus\n1,1\n",
             "t.csv:1: column 'seconds' is missing (usual names: seconds, ms/step, ns/day, "
             "steps/s); if it has another, import with --columns seconds=COLUMN:UNIT",
+        ),
+        (
+            "who,gpus\n1,1\n",
+            "t.csv:1: columns 'n' and 'seconds' are missing (usual names: n, atoms, particles, "
+            "cells, size; seconds, ms/step, ns/day, steps/s); if they have others, import with "
+            "--columns n=COLUMN,seconds=COLUMN:UNIT",
         ),
         (
             "n,ranks,s\n1,1,1\n",

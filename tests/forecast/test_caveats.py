@@ -34,10 +34,41 @@ def test_forecasts_of_more_gpus_say_how_well_those_measured_could_be_forecast() 
     assert said(model, [96_000], [1, 4]) == []
 
 
+def test_an_error_of_a_nearer_forecast_is_not_passed_off_as_that_of_a_farther_one() -> None:
+    """1, 2 and 4 GPUs were timed: 8 lie as far beyond 4 as 4 beyond 2, 16 do not."""
+    model = with_quality(held_out_gpus_error=0.03, held_out_n_error=0.04)
+    text = "beyond 4 GPUs: forecasts without N = 4 missed it by 3 %"
+    assert said(model, [96_000], [8]) == [text]
+    assert said(model, [96_000], [16]) == [f"{text}; N = 16 lies further out"]
+    text = "beyond n = 1067000: forecasts without that n missed it by 4 %"
+    assert said(model, [2e6], [4]) == [text]
+    assert said(model, [3e6], [4]) == [f"{text}; n = 3000000 lies further out"]
+
+
+def test_what_could_not_be_tried_is_said_among_the_rest() -> None:
+    model = fitted(records(counts=[1, 2]))
+    assert model.quality is not None
+    model = replace(model, quality=replace(model.quality, held_out_n_error=0.3))
+    assert said(model, [1e6], [1, 2]) == []
+    assert said(model, [1e6], [3, 4]) == [
+        "beyond 2 GPUs: forecasts could not be tried for want of GPU counts"
+    ]
+    assert said(model, [2e6], [4])[0].startswith("beyond 2 GPUs")
+    sizes = fitted(records(sizes=[24_000, 96_000], counts=[1, 2, 4, 8]))
+    assert said(sizes, [1e6], [8]) == [
+        "beyond n = 96000: forecasts could not be tried for want of sizes"
+    ]
+    few = fitted(records(sizes=[96_000], counts=[1, 2, 4]))
+    assert said(few, [96_000], [8]) == [
+        "beyond 4 GPUs: forecasts could not be tried for want of cells"
+    ]
+
+
 def test_forecasts_of_larger_sizes_say_so_too_and_the_worse_is_first() -> None:
     model = with_quality(held_out_gpus_error=0.02, held_out_n_error=0.3)
     assert said(model, [5e6], [8]) == [
-        "beyond n = 1067000: forecasts without that n missed it by 30 %",
+        "beyond n = 1067000: forecasts without that n missed it by 30 %; n = 5000000 lies further "
+        "out",
         "beyond 4 GPUs: forecasts without N = 4 missed it by 2 %",
     ]
 
@@ -71,7 +102,8 @@ def test_beside_an_answer_stands_the_worst_alone_and_how_many_more_there_are() -
     model = with_quality(held_out_gpus_error=0.02, held_out_n_error=0.3)
     text = in_line(model.name, said(model, [5e6], [8]))
     assert text == (
-        "md: beyond n = 1067000: forecasts without that n missed it by 30 % (and 1 more: --explain)"
+        "md: beyond n = 1067000: forecasts without that n missed it by 30 %; n = 5000000 lies "
+        "further out (and 1 more: --explain)"
     )
 
 

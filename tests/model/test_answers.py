@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 import gpucast as gc
 from gpucast.errors import InputError
@@ -165,6 +166,38 @@ def test_a_model_of_our_own_programs_does_not_contradict_its_cells_either(own: M
     assert (best["gpus"], best["seconds"]) == (1, 1.0)
     assert best["probability"] == 1
     assert best["within_2_percent"] == [1]
+    assert best["measured"]
+    assert not free["measured"]
+
+
+def test_where_one_cell_of_a_size_refutes_the_model_all_its_measured_cells_are_believed(
+    own: Model,
+) -> None:
+    """Else a time that was measured is compared with one that measurements speak against."""
+    n, other = 64_000.0, 8_000.0
+    one, two, four = own.forecasts([n, n, n], [1, 2, 4]).seconds
+    inside = own.forecasts([other], [2]).seconds[0] * 1.0001
+    cells = TimedCells(n=[n, n, other], gpus=[1, 2, 2], seconds=[one * 1.001, 2 * two, inside])
+    model = replace(own, cells=cells)
+    size, count = np.full(3, n), np.array([1.0, 2, 4])
+    off = np.sqrt((np.log(1.001) ** 2 + np.log(2) ** 2) / 2)
+    assert model.refuted(np.array([n, other, 1e3])) == pytest.approx([off, 0, 0])
+    assert model.trusted(size, count) == pytest.approx([one * 1.001, 2 * two, four])
+    assert model.trusted(np.array([other]), np.array([2.0])) == pytest.approx(inside / 1.0001)
+
+
+def test_what_measurements_refute_is_no_surer_of_counts_that_nobody_timed(own: Model) -> None:
+    """One and two GPUs took as long; of four the model is as far off as it was of two, so that the
+    share of normal deviations above the gain is left to the others."""
+    n = 64_000.0
+    one, two, four = own.forecasts([n, n, n], [1, 2, 4]).seconds
+    cells = TimedCells(n=[n, n], gpus=[1, 2], seconds=[one, one])
+    model = replace(own, cells=cells)
+    assert own.best_counts([n], [1, 2, 4])[0]["probability"] > 0.99
+    best = model.best_counts([n], [1, 2, 4])[0]
+    assert best["gpus"] == 4
+    gain = np.log(one / four) / (np.log(one / two) / np.sqrt(2))
+    assert best["probability"] == pytest.approx(ndtr(gain), abs=0.06)
 
 
 def test_the_cells_of_a_fit_are_the_medians_of_its_steps_and_are_kept(

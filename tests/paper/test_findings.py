@@ -36,8 +36,9 @@ def native(seconds: Seconds = NATIVE.seconds, **other: Any) -> list[dict[str, An
     return steps(seconds, np.random.default_rng(5), repeats=3, sigma=1e-4, **other)
 
 
-def links(truth: Any, path: str) -> list[dict[str, Any]]:
-    return microbenchmarks(truth, np.random.default_rng(6), sigma=1e-3, path=path)
+def links(truth: Any, path: str, repeats: int = 5) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(6)
+    return microbenchmarks(truth, rng, repeats=repeats, sigma=1e-3, path=path)
 
 
 def found(data: Dataset, **how: Any) -> dict[str, findings.Finding]:
@@ -92,6 +93,35 @@ def test_a_finding_may_hold_of_some_groups() -> None:
     assert small.reason is None
 
 
+def test_what_speaks_against_a_finding_is_named_with_its_counts_and_values() -> None:
+    """Three GPUs are slower than two, though four are faster: 1, 1.5, 1.4, 1.6 times as fast."""
+    rates = np.array([np.nan, 1.0, 1.5, 1.4, 1.6])
+    data = made(*native(lambda n, gpus: 1e-5 * n / rates[gpus.astype(int)]))
+    large = found(data)["large"]
+    assert large.why == ["N = 3 has 1.400, N = 2 1.500"]
+    assert large.rows[0][-1] == "false: N = 3 has 1.400, N = 2 1.500"
+    assert (large.verdict, large.reason) == ("false", "N = 3 has 1.400, N = 2 1.500")
+    small = found(data)["small"]
+    assert small.why == ["N = 2 has 1.500, N = 1 1.000"]
+    still = found(made(*native(lambda n, gpus: 1e-5 * n + 0 * gpus)))["large"]
+    assert still.why == ["N = 4 has 1.000, N = 1 1.000"]
+    cubic = found(made(*native(lambda n, gpus: 1e-14 * n**3 + 0 * gpus)))["growth"]
+    assert cubic.why == ["at the largest n the exponent is 3.00"]
+    shares = found(made(*timed(lambda gpus: 0.5 / gpus)))["share"]
+    assert shares.why == ["N = 2 has 25 %, N = 1 50 %"]
+
+
+def test_groups_that_are_open_are_not_counted_as_true() -> None:
+    data = made(
+        *native(lambda n, gpus: 1e-6 * n + 1e-10 * n**2 + 0 * gpus),
+        *native(lambda n, gpus: 1e-6 * n + 0 * gpus, kernel="tuned"),
+    )
+    growth = found(data)["growth"]
+    assert growth.holds == [True, None]
+    assert growth.verdict == "true in 1 of 2, 1 open"
+    assert growth.rows[1][-1] == "open: n is too small to see it grow quadratically"
+
+
 def test_linear_then_quadratic_is_open_where_n_is_too_small() -> None:
     def growth(seconds: Seconds) -> findings.Finding:
         return found(made(*native(seconds)))["growth"]
@@ -141,6 +171,13 @@ def test_a_remote_path_is_dearer_in_every_quantity() -> None:
     }
     for name, ratio in expected.items():
         assert by_name[name] == pytest.approx(ratio, rel=0.05)
+    # Five samples have no 95 % interval of their median; nine have.
+    assert dearer.intervals == [None] * 5
+    dearer = found(made(*links(NATIVE, "native", 9), *links(VIRTUALIZED, "remote", 9)))["dearer"]
+    for number, ends in zip(dearer.numbers, dearer.intervals, strict=True):
+        assert number is not None
+        assert ends is not None
+        assert 0.95 * number < ends[0] < number < ends[1] < 1.05 * number
 
 
 def test_a_remote_path_that_is_cheaper_refutes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -213,9 +214,35 @@ def test_sizes_that_all_paths_have_are_drawn_and_the_largest() -> None:
     assert figures.sizes_of(own) == [1100, 4000, 16000, 90000]
 
 
+def test_captions_and_legends_speak_of_what_is_drawn(series: list[Series]) -> None:
+    points = [replace(each, model=None) for each in series]
+    assert "band" in figures.reading(series)
+    assert figures.reading(points) == (
+        "Points: medians measured (bars: 95 % intervals or rounding)."
+    )
+    assert "model" not in figures.reading_of_shares(points)
+    for drawn, style_of in ((series, "-"), (points, "None")):
+        (legend,) = figures.step_times(drawn, [1, 2], "title").legends
+        assert {line.get_linestyle() for line in legend.get_lines()} == {style_of}
+
+
+def test_marks_that_lie_on_one_another_are_all_seen(series: list[Series]) -> None:
+    """The first is drawn first, and largest."""
+    (legend,) = figures.step_times(series, [1, 2, 4], "title").legends
+    sizes = [line.get_markersize() for line in legend.get_lines()]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 3
+
+
 def test_ratios_are_marked_where_they_are() -> None:
-    rows = [("L_h2d", "remote", 2.0), ("t_kernel", "remote", 0.5), ("L_h2d", "far", 3.0)]
-    (axes,) = transfers.dearer(rows, "title", "caption").axes
+    rows = [
+        ("L_h2d", "remote", 2.0, (1.8, 2.3)),
+        ("t_kernel", "remote", 0.5, None),
+        ("L_h2d", "far", 3.0, None),
+    ]
+    (axes,) = transfers.remote_costs(rows, "title", "caption").axes
+    ((ends,),) = [each.get_segments() for each in axes.collections]
+    assert ends.tolist() == [[1.8, 0], [2.3, 0]]
     marks = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in axes.lines}
     assert marks["remote"] == [[2.0, 0], [0.5, 1]]
     assert marks["far"] == [[3.0, 0]]

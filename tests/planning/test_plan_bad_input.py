@@ -45,6 +45,18 @@ def test_the_plan_that_is_spoilt_below_is_good(run: Run, folder: Path) -> None:
     assert "melt" in out
 
 
+def test_how_many_gpus_to_buy_needs_something_to_be_in_time_for(run: Run, folder: Path) -> None:
+    text = GOOD.replace("gpus: 4", "gpus: 1-4").replace("window: 24h\n", "")
+    status, out, _ = run("plan", plan(folder, text))
+    assert status == 0
+    assert out.startswith(
+        "native: 1 GPU is enough for the simulation to be in time with 90 %, of 1 to 4.\n"
+        "What follows is with 1.\n"
+    )
+    free = text.replace("    deadline: 2h\n", "")
+    assert_refused(run("plan", plan(folder, free)), "4: machines[0].gpus: a range asks how many")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -52,6 +64,9 @@ def test_the_plan_that_is_spoilt_below_is_good(run: Run, folder: Path) -> None:
         ("gpus: 4", "gpus: 0", "5: machines[0].gpus: must be at least 1, got 0"),
         ("gpus: 4", "gpus: 1.5", "5: machines[0].gpus: must be an integer, got 1.5"),
         ("gpus: 4", "gpus: yes", '5: machines[0].gpus: must be an integer, got "yes"'),
+        ("gpus: 4", "gpus: 8-4", "5: machines[0].gpus: the first number must not be above the"),
+        ("gpus: 4", "gpus: 0-4", "machines[0].gpus_least: must be at least 1, got 0"),
+        ("gpus: 4", "gpus: 4..8", '5: machines[0].gpus: must be an integer, got "4..8"'),
         ("gpus: 4", "gpu: 4", "5: machines[0].gpu: unknown key; did you mean gpus?"),
         ("    gpus: 4\n", "", "3: machines[0].gpus: missing"),
         ("2.5", "-2.5", "6: machines[0].price_per_gpu_hour: must be at least 0, got -2.5"),

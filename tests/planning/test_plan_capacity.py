@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpucast as gc
+from gpucast.model.intervals import Interval, at_most
 from gpucast.planning import bounds, schedule
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.schedule import Schedule
@@ -43,6 +44,7 @@ class Case:
                 limit=np.repeat([[each] for each in self.limits], seconds.shape[1], axis=1),
                 is_rate=np.zeros(len(self.limits), dtype=bool),
                 allowed=np.ones(seconds.shape, dtype=bool),
+                quantile=lambda _: seconds,
             ),
         )
 
@@ -102,14 +104,14 @@ def check_schedule(case: Case, found: Schedule) -> None:
 def test_bounds_hold_the_best_schedule_between_them(case: Case) -> None:
     counts = np.array(case.counts)
     least = bounds.shortest_possible(case.table, counts, case.gpus)
-    found = schedule.best(case.table, counts, case.gpus, None, least)
+    found = schedule.best(case.table, counts, case.gpus, None, least, 0.9)
     check_schedule(case, found)
     assert not found.left_out
     best = min(max(ends) for ends in case.outcomes())
     assert least <= best * (1 + 1e-9)
     relaxed = [math.inf] * len(case.limits)
     free = Case(case.seconds, case.gpus, case.counts, relaxed)
-    ours = schedule.best(free.table, counts, case.gpus, None, least).makespan
+    ours = schedule.best(free.table, counts, case.gpus, None, least, 0.9).makespan
     assert best * (1 - 1e-9) <= ours <= 2 * best
 
 
@@ -117,7 +119,7 @@ def test_bounds_hold_the_best_schedule_between_them(case: Case) -> None:
 @given(cases(), st.integers(1, 40))
 def test_no_more_copies_are_done_than_an_exhaustive_search_does(case: Case, window: int) -> None:
     counts = np.array(case.counts)
-    found = schedule.best(case.table, counts, case.gpus, float(window), 0.0)
+    found = schedule.best(case.table, counts, case.gpus, float(window), 0.0, 0.9)
     check_schedule(case, found)
     assert found.makespan <= window
     most = max(sum(end <= window for end in ends) for ends in case.outcomes())
@@ -157,7 +159,8 @@ def test_a_mix_that_fits_is_done_and_its_probability_is_that_of_its_longest_chai
     step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
     alone: dict[str, Any] = {"machines": [machine(gpus=1)], "jobs": [job(steps=1000, count=3)]}
     sure = gc.plan({**alone, "window": 3600 * step}, only_native()).content["mix"]
-    even = gc.plan({**alone, "window": 3001 * step}, only_native()).content["mix"]
+    chance = {**alone, "probability": 0.5, "window": 3001 * step}
+    even = gc.plan(chance, only_native()).content["mix"]
     none = gc.plan({**alone, "window": 2500 * step}, only_native()).content["mix"]
     assert (sure["done"], sure["share"], sure["most_possible"]) == (3, 1.0, 3)
     assert sure["makespan"] == pytest.approx(3000 * step)
@@ -169,6 +172,44 @@ def test_a_mix_that_fits_is_done_and_its_probability_is_that_of_its_longest_chai
     assert [task["start"] for task in sure["schedule"]] == pytest.approx(
         [0, 1000 * step, 2000 * step]
     )
+
+
+def test_a_schedule_keeps_the_probability_that_a_plan_asks_for() -> None:
+    """Three copies one after another are done in time with 90 % where the time that each takes at
+    most with 90 % says so, and not before; all three are wrong together."""
+    model = only_native()["native"]
+    found = model.forecasts([8000], [1], Interval.later)
+    sure = float(at_most(model.log_width(found.spread), 0.9)[0] * found.seconds[0])
+    alone: dict[str, Any] = {"machines": [machine(gpus=1)], "jobs": [job(steps=1000, count=3)]}
+    for window, done in ((3000 * sure * 0.99, 2), (3000 * sure * 1.01, 3)):
+        mix = gc.plan({**alone, "window": window}, only_native()).content["mix"]
+        assert mix["done"] == done
+        assert mix["probability"] > 0.85
+        assert mix["makespan"] == pytest.approx(done * 1000 * float(found.seconds[0]))
+    job_in_time = job(steps=1000, count=3, deadline=3000 * sure * 0.99)
+    late = gc.plan({"machines": alone["machines"], "jobs": [job_in_time]}, only_native())
+    assert late.content["mix"]["late"] == 1
+    assert late.content["mix"]["makespan"] < 3000 * sure * 0.99
+
+
+def test_the_fewest_gpus_that_are_enough_are_found() -> None:
+    """Ten runs of one GPU each, within the time of two and a half: four in a row on no GPU, so that
+    five GPUs do two each, and four do not."""
+    step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
+    jobs = [job(steps=1000, count=10)]
+    plan = {"jobs": jobs, "window": 2500 * step}
+
+    def found(gpus: object) -> dict[str, Any]:
+        box = machine(gpus=gpus, gpu_counts=[1])
+        return gc.plan({**plan, "machines": [box]}, only_native()).content
+
+    for asked, enough, done in (("2-9", 5, 10), ("5-5", 5, 10), ("6-9", 6, 10), ("1-4", None, 8)):
+        content = found(asked)
+        assert content["purchase"]["gpus"] == enough
+        assert content["mix"]["done"] == done
+        assert content["machines"][0]["gpus"] == (enough or 4)
+    assert found(4)["purchase"] is None
+    assert found(4)["mix"]["done"] == 8
 
 
 def test_a_speed_counts_from_the_start_of_a_job_and_a_deadline_from_that_of_the_window() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -33,7 +34,7 @@ OPTION = {
 KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
-        *("iso_efficiency", "break_even", "replicates", "caveats", "interval"),
+        *("iso_efficiency", "break_even", "replicates", "caveats", "interval", "purchase"),
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
@@ -152,5 +153,42 @@ def test_a_deadline_that_nothing_meets_is_said_so(run: Run, folder: Path) -> Non
     status, out, _ = run(*arguments(folder, "late.yaml"))
     assert status == 0
     assert "a: nothing is done in 1 s with 90 %; shown is the likeliest, 0 %." in out
-    assert "Within 2 s: 0 of 1" in out
+    assert "Within 2 s: 0 of 1 (0 %); no schedule does more than 0." in out
     assert "schedule found" not in out
+    assert "In time with" not in out
+
+
+def test_of_a_campaign_that_is_not_done_the_tables_say_whose_time_and_cost_they_have(
+    run: Run, folder: Path
+) -> None:
+    """Three of four fit, one after another on the only GPU; by 2.5 times its length, two are."""
+    step = float(loaded(folder)["native"].forecasts([8000], [1]).seconds[0])
+    length = 1_000_000 * step
+    plan = {
+        "machines": [{"name": "native", "gpus": 1, "price_per_gpu_hour": 2.0}],
+        "jobs": [
+            {"name": "a", "n": 8000, "steps": 1_000_000, "count": 4, "deadline": 2.5 * length}
+        ],
+        "window": 3.5 * length,
+    }
+    (folder / "campaign.yaml").write_text(yaml.safe_dump(plan))
+    out = run("plan", folder / "campaign.yaml", folder / "native.json")[1]
+    assert "Within " in out
+    assert ": 3 of 4 (75 %), P = 100 %; no schedule does more than 3." in out
+    cost = re.search(r"and costs ([\d.]+) USD, for the 3 that are done\.\n(.*)\n", out)
+    assert cost is not None
+    assert float(cost[1]) == pytest.approx(3 * length * 2 / 3600, abs=0.006)
+    assert cost[2] == "In time with 90 %: 2 of them."
+
+
+def test_what_less_time_costs_says_how_sure_a_deadline_is(run: Run, folder: Path) -> None:
+    content = gc.plan(folder / "plan.yaml", loaded(folder)).content
+    out = run(*arguments(folder))[1]
+    front = out[out.index("What less time costs") : out.index("How many copies")]
+    head, _, *rows = front.splitlines()[2:]
+    assert "P in time" in head
+    options = [each for found in content["jobs"] for each in found["front"]]
+    shown = [row[: head.index("P in time") + len("P in time")].split()[-2:] for row in rows]
+    for option, words in zip(options, shown, strict=False):
+        share = option["probability_in_time"]
+        assert words[-1] == "-" if share is None else words == [f"{100 * share:.0f}", "%"]

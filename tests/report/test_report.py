@@ -27,6 +27,7 @@ from gpucast.report.advice import for_question, in_words, next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
 from gpucast.util.typed_json import from_json
+from other_programs import cutoff, fitted, records
 from report_pages import HOSTILE, h200, jumping, slower
 
 # ---- curves ----
@@ -135,7 +136,7 @@ def test_data_that_refute_a_forecast_come_first_of_what_is_to_be_known() -> None
     covered = sum(cell["covered"] for cell in shown["cells"])
     assert shown["refuted"].startswith(f"{covered} of {len(shown['cells'])} cells measured")
     assert shown["caveats"][0] == shown["refuted"]
-    assert shown["caveat_at"] == dict.fromkeys(("inside", "beyond"), shown["refuted"])
+    assert set(shown["caveat_at"].values()) == {shown["refuted"]}
     assert shown["next"] is None  # its intervals cannot say what to measure
     assert page(content([model], slower(data, 1.5))).count(shown["refuted"]) >= 2
     fitted = content([model], data)["models"][0]
@@ -148,8 +149,60 @@ def test_what_is_said_of_sizes_beyond_those_fitted_is_said_there_only() -> None:
     assert model.quality is not None
     model = replace(model, quality=replace(model.quality, held_out_n_error=0.3, converged=True))
     said = content([model])["models"][0]["caveat_at"]
-    assert said["beyond"].startswith("beyond n = 314432: ")
-    assert "beyond n = " not in (said["inside"] or "")
+    assert said["n beyond, gpus inside"].startswith("beyond n = 314432: ")
+    assert "beyond n = " not in (said["n inside, gpus inside"] or "")
+
+
+def test_what_predict_says_of_more_gpus_than_measured_the_page_says_too() -> None:
+    model = h200("native")
+    assert model.quality is not None
+    model = replace(
+        model, quality=replace(model.quality, held_out_gpus_error=0.3, held_out_n_error=0.2)
+    )
+    shown = content([model], gpus=[1, 4, 8])
+    said = shown["models"][0]["caveat_at"]
+    text = "beyond 4 GPUs: forecasts without N = 4 missed it by 30 %; N = 8 lies further out"
+    assert said["n inside, gpus beyond"] == text == said["n beyond, gpus beyond"]
+    assert said["n beyond, gpus inside"].startswith("beyond n = 314432: ")
+    assert text in shown["models"][0]["caveats"]
+    for row in shown["table"]:
+        (choice,) = row["choices"]
+        word = {True: "inside", False: "beyond"}
+        n, gpus = word[216 <= row["n"] <= 314432], word[choice["gpus"] <= 4]
+        assert choice["place"] == f"n {n}, gpus {gpus}"
+
+
+def test_the_first_answer_is_of_what_was_asked_about() -> None:
+    """The largest size, and as many GPUs as were named, if more were than measured."""
+    said = content([h200("native")], sizes=[24_000, 3e6], gpus=range(1, 17))
+    assert (said["n"]["start"], said["most"]) == (3_000_000, 16)
+    shown = next(row for row in said["table"] if row["n"] == 3_000_000)["choices"][0]
+    found = h200("native").best_counts([3e6], range(1, 17))[0]
+    assert shown["gpus"] == found["gpus"] > 4
+
+
+def test_a_time_of_the_page_is_the_forecast_whatever_chose_its_count() -> None:
+    """Of a measured cell tables had the measured time, and the answer the forecast."""
+    model = fitted(records(lambda n, gpus: cutoff(n, gpus) * (1.05 if gpus == 2 else 1)))
+    for row in content([model])["table"]:
+        (choice,) = row["choices"]
+        found = model.forecasts([row["n"]], [choice["gpus"]])
+        assert choice["seconds"] == pytest.approx(found.seconds[0])
+
+
+def test_what_is_surely_in_time_is_what_a_plan_would_say() -> None:
+    """The page's factor is the one by which a plan lengthens a time to be in time with 90 %."""
+    model = h200("native")
+    shown = content([model], sizes=[110592, 314432], gpus=[1, 4], interval="later")
+    curve = next(each for each in shown["models"][0]["curves"] if each["gpus"] == 4)
+    at = curve["n"].index(314432)
+    steps = 1_000_000
+    limit = curve["seconds"][at] * curve["sure"][at] * steps
+    for share, in_time in ((0.995, False), (1.005, True)):
+        job = {"name": "run", "n": 314432, "steps": steps, "deadline": limit * share}
+        machine = {"name": "box", "gpus": 4, "gpu_counts": [4], "price_per_gpu_hour": 1.0}
+        found = gpucast.plan({"machines": [machine], "jobs": [job]}, {"box": model})
+        assert found.content["jobs"][0]["meets_deadline"] is in_time
 
 
 def test_extra_time_is_that_of_compare() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -176,6 +177,20 @@ def test_deadline_and_prices_choose_the_cheapest_in_time(report: Path, show: Any
     assert shown is not None
     assert float(shown[1]) == pytest.approx(cost, rel=2 * NEAR)
     assert "meets the deadline" in opened.text("#verdict-detail")
+    # Between what is forecast and what 90 % of the runs take, another count is named that is sure.
+    page = json.loads(opened.page.locator("#content").text_content())
+    curves = {each["gpus"]: each for each in page["models"][0]["curves"]}
+    time, sure = (
+        {gpus: each[key][each["n"].index(n)] for gpus, each in curves.items()}
+        for key in ("seconds", "sure")
+    )
+    assert time[4] * sure[4] < time[3]
+    opened.choose(path="0", deadline=time[3] * steps * 1.0001)
+    assert opened.text("#verdict").startswith("3 GPUs")
+    detail = opened.text("#verdict-detail")
+    assert "probably meets the deadline. In time with 90 %: 4 GPUs, native, " in detail
+    opened.choose(deadline=time[4] * steps * 1.0001)
+    assert "No count asked about is in time with 90 %." in opened.text("#verdict-detail")
     opened.choose(deadline=1)
     assert opened.text("#verdict-question").startswith("Nothing asked about meets the deadline")
     assert "misses the deadline" in opened.text("#verdict-detail")

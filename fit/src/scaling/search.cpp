@@ -40,8 +40,8 @@ class Search {
 
   std::vector<Plausible> run(std::size_t most) {
     std::vector<Form> forms;
-    for (const std::size_t lead : {Priors::work_term, Priors::dedicated_term}) {
-      if (std::ranges::find(offered_, lead) == offered_.end()) continue;
+    for (const std::size_t lead : offered_) {
+      if (!Priors::leads(lead)) continue;
       for (std::size_t growth = 0; growth < growths_; ++growth)
         forms.push_back({{lead}, growth, 0});
     }
@@ -69,7 +69,7 @@ class Search {
     };
     if (form.terms.size() < most_terms) {
       for (const std::size_t term : offered_) {
-        if (is_work(term) || std::ranges::find(form.terms, term) != form.terms.end()) continue;
+        if (!joins(term, form)) continue;
         Form varied = form;
         varied.terms.insert(std::ranges::upper_bound(varied.terms, term), term);
         // What overlaps is asked anew where the term is part of it.
@@ -90,9 +90,13 @@ class Search {
     }
   }
 
-  // A form has the work once, as it is shared out.
-  static bool is_work(std::size_t term) {
-    return term == Priors::work_term || term == Priors::dedicated_term;
+  // A form has the work once; where every GPU does all of it, there are no shares of it either.
+  static bool joins(std::size_t term, const Form& form) {
+    const auto has = [&](std::size_t each) {
+      return std::ranges::find(form.terms, each) != form.terms.end();
+    };
+    const bool of_shares = model::scaling::terms[term].info.place == model::scaling::Place::work;
+    return !Priors::leads(term) && !has(term) && !(of_shares && has(Priors::whole_term));
   }
 
   void try_all(std::vector<Form> forms) {

@@ -290,7 +290,7 @@ def paper(
     """All figures of paper and documents; findings."""
     from gpucast.paper import findings as found_by_paper
     from gpucast.paper import findings_text
-    from gpucast.plots.transfers import dearer
+    from gpucast.plots.transfers import remote_costs
 
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
@@ -304,11 +304,11 @@ def paper(
         judged = found_by_paper.findings(subject.data, subject.models, native)
         remote = findings_text.remote_ratios(judged)
         if remote:
-            found["dearer"] = partial(
-                dearer,
+            found["remote-costs"] = partial(
+                remote_costs,
                 remote,
                 "L, 1/B and t_kernel when remote",
-                f"Medians. {step_figures.whose(subject.data)}",
+                f"Medians (lines: by their 95 % intervals). {step_figures.whose(subject.data)}",
             )
         texts = findings_text.files(judged, subject.data)
         others = {output / name: text.encode() for name, text in texts.items()}

@@ -6,7 +6,7 @@ from gpucast.cli.output import EXTRAPOLATED, say
 from gpucast.util import JsonObject
 from gpucast.util.gpu_shares import share_text
 from gpucast.util.tables import print_table
-from gpucast.util.units import change, duration, long_duration, number, percent
+from gpucast.util.units import change, duration, long_duration, long_interval, number, percent
 
 MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
@@ -27,12 +27,28 @@ def show(content: JsonObject) -> None:
     """Print all of it."""
     parts = []
     if content["jobs"]:
-        parts += [_choices, _others, _fronts, _capacity, _mix]
+        parts += [_purchase, _choices, _others, _fronts, _capacity, _mix]
     parts += [_iso_efficiency, _break_even]
     for part in parts:
         part(content)
     if _extrapolates(content):
         say(f"\n{EXTRAPOLATED}")
+
+
+def _purchase(content: JsonObject) -> None:
+    found = content["purchase"]
+    if found is None:
+        return
+    copies, sure = content["mix"]["copies"], percent(content["probability"], 0)
+    gpus = found["gpus"] or found["most"]
+    many = f"{gpus} GPU is" if gpus == 1 else f"{gpus} GPUs are"
+    all_of_them = "the simulation" if copies == 1 else f"all {copies} simulations"
+    say(
+        f"{_short(found['machine'])}: {'' if found['gpus'] else 'not even '}{many} enough for "
+        f"{all_of_them} to be in time with {sure}"
+        + (f", of {found['least']} to {found['most']}." if found["gpus"] else ".")
+    )
+    say(f"What follows is with {gpus}.\n")
 
 
 def _choices(content: JsonObject) -> None:
@@ -53,7 +69,7 @@ def _choices(content: JsonObject) -> None:
                     _where(option),
                     _rate(option["ns_per_day"]) if rates else duration(option["step_seconds"]),
                     long_duration(option["seconds"]),
-                    f"{long_duration(option['low'])} ... {long_duration(option['high'])}",
+                    long_interval(option["low"], option["high"]),
                     _money(option["cost"]),
                     percent(option.get("probability"), 0),
                     percent(option["probability_in_time"], 0),
@@ -68,7 +84,7 @@ def _choices(content: JsonObject) -> None:
         rows,
         "lllrrlrrrl",
     )
-    print("\nP: of being the fastest or the cheapest of all; options that are alike share it.")
+    say("\nP: of being the fastest or the cheapest of all; options that are alike share it.")
     _deadlines(content)
 
 
@@ -107,11 +123,12 @@ def _others(content: JsonObject) -> None:
 
 
 def _fronts(content: JsonObject) -> None:
-    print("\nWhat less time costs (nothing else is both faster and cheaper)\n")
+    say("\nWhat less time costs (nothing else is both faster and cheaper)\n")
     if len(content["jobs"]) > MOST_FRONTS:
         say(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
         return
     rates, peak = _any(content, "ns_per_day"), _any(content, "peak_efficiency")
+    timed = _any(content, "probability_in_time")
     rows = [
         [
             _short(job["name"]) if i == 0 else "",
@@ -121,6 +138,7 @@ def _fronts(content: JsonObject) -> None:
             _where(option),
             percent(option["efficiency"], 0),
             *((percent(option["peak_efficiency"], 0),) if peak else ()),
+            *((percent(option["probability_in_time"], 0),) if timed else ()),
             "*" if option["extrapolated"] else "",
         ]
         for job in content["jobs"]
@@ -130,10 +148,11 @@ def _fronts(content: JsonObject) -> None:
         [
             *("job", "time", *(("ns/day",) if rates else ()), "cost", "GPUs", "efficiency"),
             *(("of peak",) if peak else ()),
+            *(("P in time",) if timed else ()),
             "",
         ],
         rows,
-        f"lr{'r' * rates}rlr{'r' * peak}l",
+        f"lr{'r' * rates}rlr{'r' * (peak + timed)}l",
     )
 
 
@@ -167,19 +186,24 @@ def _mix(content: JsonObject) -> None:
     if mix["copies"] > 1:
         say(f"\nAll {mix['copies']} simulations together on all GPUs\n")
     else:
-        print("\nThat simulation on the GPUs there are\n")
+        say("\nThat simulation on the GPUs there are\n")
+    copies, done = mix["copies"], mix["done"]
     if capacity is not None:
-        bound = "" if mix["done"] == mix["copies"] else f" (no schedule: {mix['most_possible']})"
+        sure = mix["probability"]
         say(
-            f"Within {long_duration(capacity['window'])}: {mix['done']} of {mix['copies']} "
-            f"({percent(mix['share'], 0)}){bound}"
-            + (f", P = {percent(mix['probability'], 0)}" if mix["probability"] is not None else "")
+            f"Within {long_duration(capacity['window'])}: {done} of {copies} "
+            f"({percent(mix['share'], 0)})"
+            + (f", P = {percent(sure, 0)}" if sure is not None else "")
+            + (f"; no schedule does more than {mix['most_possible']}" if done < copies else "")
+            + "."
         )
-    if mix["done"]:
+    if done:
+        of_them = f", for the {done} that are done" if done < copies else ""
         say(
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
-            f"{_money(mix['cost'])} {content['currency']}; {_late(mix['late'])}."
+            f"{_money(mix['cost'])} {content['currency']}{of_them}."
         )
+        _late(content)
     say(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
 
 
@@ -195,12 +219,17 @@ def _some(front: list[JsonObject]) -> list[JsonObject]:
     return [front[at] for at in sorted(kept | {0, len(front) - 1})]
 
 
-def _late(count: int) -> str:
-    if count == 1:
-        return "1 ends after its deadline"
-    return (
-        f"{count or 'none'} end{'' if count else 's'} after {'their' if count else 'its'} deadline"
-    )
+def _late(content: JsonObject) -> None:
+    """How many of the simulations done keep their deadlines; nothing where there are none."""
+    if all(job["meets_deadline"] is None for job in content["jobs"]):
+        return
+    late, done = content["mix"]["late"], content["mix"]["done"]
+    sure = percent(content["probability"], 0)
+    if done == 1:
+        say(f"It is {'not ' if late else ''}in time with {sure}.")
+    else:
+        many = "all" if not late else "none" if late == done else str(done - late)
+        say(f"In time with {sure}: {many} of them.")
 
 
 def _any(content: JsonObject, key: str) -> bool:

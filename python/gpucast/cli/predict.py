@@ -233,7 +233,7 @@ def _print(answers: Sequence[Answer], *, best_only: bool, interval: str) -> None
 
 
 def _print_parts(answers: Sequence[Answer], interval: str) -> None:
-    """A line a forecast with its parts and Gflops."""
+    """A line a forecast with its parts and Gflops, and what was measured."""
     from gpucast.model.fitted import own
 
     rows = [
@@ -241,19 +241,25 @@ def _print_parts(answers: Sequence[Answer], interval: str) -> None:
         for each in answers
         for row in each.forecast
     ]
+    timed = any(row["measured"] is not None for _, row in rows)
     print_marked(
-        ["model", "n", "GPUs", "step time", interval, "GPU", "CPU", "com", "Gflops"],
+        [
+            *("model", "n", "GPUs", "step time", interval),
+            *(("measured",) if timed else ()),
+            *("GPU", "CPU", "com", "Gflops"),
+        ],
         [
             [
                 *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
                 f"{duration(row['low'])} ... {duration(row['high'])}",
+                *((_or_none(row["measured"]),) if timed else ()),
                 *(percent(row[key] / row["seconds"], 0) for key in ("t_gpu", "t_cpu", "t_com")),
                 f"{workload.gflops(row['n'], row['seconds']):.4g}",
             ]
             for workload, row in rows
         ],
         [row["extrapolated"] for _, row in rows],
-        "lrrrlrrrr",
+        f"lrrrl{'r' * timed}rrrr",
     )
 
 
@@ -296,7 +302,7 @@ def _print_best(answers: Sequence[Answer]) -> None:
         ],
         [
             [
-                *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
+                *(row["model"], number(row["n"]), row["gpus"], _best_time(row)),
                 *((_rate(each.model, row["seconds"], key),) if speed else ()),
                 percent(row["probability"], 0),
                 _counts(row["within_2_percent"]),
@@ -329,6 +335,11 @@ def _rate(model: Forecaster, seconds: float, key: str) -> str:
 
     rate = 1 / seconds if key != "ns_per_day" else float(ns_per_day(model.timestep, seconds))
     return f"{rate:.4g}"
+
+
+def _best_time(row: Best) -> str:
+    """Of two times that a table of forecasts has of a cell, forecast and measured, which it is."""
+    return f"{duration(row['seconds'])}{' (measured)' if row['measured'] else ''}"
 
 
 def _or_none(seconds: float | None) -> str | None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gpucast.plots.step_series import Series
 
 NO_MODEL = "none"
-READING_OF_SHARES = "Framed bars: phases that the program timed; others: model; pale: extrapolated."
 NAMES = ("gflops", "steps", "shares", "paths")
 NOTHING = {
     "gflops": "what a step of this program computes is not known, so it has no Gflops; "
@@ -170,7 +169,7 @@ def draws(
             raise InputError(f"{len(values)} lines; at most {most} can be told apart", field=field_)
     drawn_n = chosen_n or steps.sizes_of(series)
     drawn_gpus = chosen_gpus or steps.counts_of(series)
-    caption = subject.caption(steps.READING)
+    caption = subject.caption(steps.reading(series))
     found: dict[str, Draw] = {}
     if all(each.has_work for each in series):
         title = _titled("Gflops against the number of GPUs", kind)
@@ -188,7 +187,7 @@ def draws(
                 series,
                 [size],
                 _titled(f"Shares of T_gpu, T_cpu and T_com, n = {size:,}", kind),
-                subject.caption(READING_OF_SHARES),
+                subject.caption(steps.reading_of_shares(series)),
             )
     if len(series) > 1:
         title = _titled(f"Extra time of a step beside {series[0].label}", kind)

@@ -20,6 +20,7 @@ from gpucast.data.dataset import Dataset, PathLike, merged
 from gpucast.data.formats import UNNAMED, Imported, Options, PathFormat, tables
 from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
+from gpucast.data.formats.tables.grid import FRAME
 from gpucast.data.records import Entry, Machine, Record
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "PathLike | pandas.DataFrame"
 """What ``read`` takes."""
-
-FRAME = "DataFrame"
-"""The name of what has none."""
 
 
 @dataclass(frozen=True)

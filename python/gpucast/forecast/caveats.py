@@ -22,6 +22,9 @@ LEFT_OUT = 0.1
 _UNKNOWN = 0.5
 """Where nobody knows the error, it ranks as one of so much."""
 
+_FEWEST_VALUES = 3
+"""Of GPU counts or sizes: two to learn growth from, and one to forecast."""
+
 _DOUBTED = 1.0
 """That steps of cells may not be one another's."""
 
@@ -110,20 +113,51 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
     if model.observations is None or not n.size:
         return
     quality, (least, most), (smallest, largest) = model.quality, model.domain.gpus, model.domain.n
-    if gpus.max() > most:
+    cells = model.timed
+    counts, sizes = (None, None) if cells is None else (cells.gpus, cells.n)
+    asked = float(gpus.max())
+    if asked > most and not _lone(model):
         error = None if quality is None else quality.held_out_gpus_error
         if error is not None:
             text = f"forecasts without N = {most} missed it by {_share(error)}"
-            yield error, f"beyond {_gpus(most)}: {text}"
-        elif least == most and not _lone(model):
+            further = _further(f"N = {number(asked)}", asked, counts)
+            yield error, f"beyond {_gpus(most)}: {text}{further}"
+        elif least == most:
             yield _UNKNOWN, f"beyond {_gpus(most)}: no other count was measured"
-    if n.max() > largest or (smallest == largest and n.min() < largest):
+        elif wanting := _wanting(model, "GPU counts", counts):
+            yield _UNKNOWN, f"beyond {_gpus(most)}: {wanting}"
+    asked = float(n.max())
+    if asked > largest or (smallest == largest and n.min() < largest):
         error = None if quality is None else quality.held_out_n_error
         if error is not None:
             text = f"forecasts without that n missed it by {_share(error)}"
-            yield error, f"beyond n = {number(largest)}: {text}"
+            further = _further(f"n = {number(asked)}", asked, sizes)
+            yield error, f"beyond n = {number(largest)}: {text}{further}"
         elif smallest == largest:
             yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
+        elif wanting := _wanting(model, "sizes", sizes):
+            yield _UNKNOWN, f"beyond n = {number(largest)}: {wanting}"
+
+
+def _further(name: str, asked: float, measured: Sequence[float] | None) -> str:
+    """That an error is of a nearer forecast, where what is asked about lies further beyond what was
+    measured than the largest of that beyond the others."""
+    values = sorted(set(measured or ()))
+    near = len(values) > 1 and asked / values[-1] <= values[-1] / values[-2]
+    return "" if near else f"; {name} lies further out"
+
+
+def _wanting(model: Forecaster, what: str, measured: Sequence[float] | None) -> str | None:
+    """Why nobody knows how well the model forecasts beyond its cells; None where it was not asked
+    for, as of a form that the user named."""
+    if measured is None:
+        return None
+    if len(set(measured)) < _FEWEST_VALUES:
+        return f"forecasts could not be tried for want of {what}"
+    weighed = isinstance(model, ScalingModel) or (
+        isinstance(model, Model) and model.mixture is not None
+    )
+    return "forecasts could not be tried for want of cells" if weighed else None
 
 
 def _lone(model: Forecaster) -> bool:

@@ -8,6 +8,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
@@ -108,7 +109,7 @@ class Best(TypedDict):
     ``seconds``: of a step with it; as measured where the model misses that.
     ``probability``: share of bootstrap replicates in which it is the fastest; None without any.
     ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether n with this count
-    is outside what was fitted.
+    is outside what was fitted. ``measured``: whether ``seconds`` are.
     """
 
     model: str
@@ -118,6 +119,7 @@ class Best(TypedDict):
     probability: float | None
     within_2_percent: list[int]
     extrapolated: bool
+    measured: bool
 
 
 class Forecaster(ABC):
@@ -232,6 +234,14 @@ class Forecaster(ABC):
         """Half-widths of 90 % intervals are so many times a spread."""
         return self.noise.t90
 
+    def log_width(self, spread: Array) -> Array:
+        """Half-width of the 90 % interval of the logarithm of an expected time.
+
+        Args:
+            spread: standard deviation of it, as far as the model's draws know it.
+        """
+        return interval_width(self.t90 * np.hypot(spread, self.between_cells))
+
     def common_variance(self, parts: Array, interval: Interval) -> Array:
         """Variance of ln T that an interval has beyond what the fit knows; see
         ``gpucast.model.intervals``.
@@ -307,24 +317,40 @@ class Forecaster(ABC):
         times = [known.get((float(size), float(count)), np.nan) for size, count in pairs]
         return np.array(times, dtype=np.float64).reshape(np.shape(n))
 
-    def misses(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
-        """Whether pairs of n and gpus (flat) were measured outside the 90 % interval of their
-        forecast."""
-        known = self.measured(n, gpus)
-        at = np.flatnonzero(~np.isnan(known))
-        result = np.zeros(known.shape, dtype=np.bool_)
-        if at.size:
-            result[at] = missed(self.forecasts(n[at], gpus[at]), known[at])
-        return result
+    def refuted(self, n: Array) -> Array:
+        """By how much measurements of sizes refute the model: root mean square of the logarithms of
+        measured over forecast times, of a size with a cell outside its 90 % interval; else 0."""
+        cells = self.timed
+        if cells is None or not np.isin(n, cells.n).any():
+            return np.zeros(np.shape(n))
+        off = [self._refuted.get(size, 0.0) for size in np.ravel(n).tolist()]
+        return np.reshape(np.array(off, dtype=np.float64), np.shape(n))
+
+    @cached_property
+    def _refuted(self) -> dict[float, float]:
+        """``refuted`` by the sizes that are."""
+        cells = self.timed
+        assert cells is not None
+        sizes, counts, seconds = (
+            np.array(column, dtype=np.float64) for column in (cells.n, cells.gpus, cells.seconds)
+        )
+        found = self.forecasts(sizes, counts)
+        square = np.square(np.log(seconds / found.seconds))
+        return {
+            size: float(np.sqrt(np.mean(square[sizes == size])))
+            for size in np.unique(sizes[missed(found, seconds)]).tolist()
+        }
 
     def trusted(self, n: Array, gpus: Array) -> Array:
-        """Step times (s) of pairs of any n > 0 and any N > 0 (flat): those measured where the
-        model misses them."""
-        return np.where(self.misses(n, gpus), self.measured(n, gpus), self.seconds(n, gpus))
+        """Step times (s) of pairs of any n > 0 and any N > 0 (flat): of sizes where measurements
+        refute the model those measured, where there are any."""
+        known = self.measured(n, gpus)
+        return np.where((self.refuted(n) > 0) & ~np.isnan(known), known, self.seconds(n, gpus))
 
     def believed(self, found: Forecasts, known: Array) -> Array:
         """``trusted`` of forecasts that are there already, beside the times measured."""
-        return np.where(missed(found, known), known, found.seconds)
+        of_cells = (self.refuted(found.n) > 0) & ~np.isnan(known)
+        return np.where(of_cells, known, found.seconds)
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
         """Whether a cell lies outside the n or the GPU counts that were fitted."""
@@ -366,7 +392,8 @@ class Forecaster(ABC):
         self, n: Sequence[float], gpus: Sequence[float], interval: Interval = Interval.now
     ) -> list[Best]:
         """The fastest GPU count for each n, by the times that are ``believed``: a model that misses
-        what was measured does not choose by it. ``interval``: what probabilities are of."""
+        what was measured does not choose by it, and is no surer of other counts of that size than
+        by how much it was off. ``interval``: what probabilities are of."""
         counts = checked_counts(sorted(set(gpus)))
         sizes = checked_sizes(n)
         if not counts.size:
@@ -375,12 +402,16 @@ class Forecaster(ABC):
         share = self.best_shares(sizes, counts, interval)
         if self.draw_count:
             # Where what was measured is within what the model says, so are its probabilities.
+            off = self.refuted(sizes)
             other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
-            for at in np.flatnonzero(other).tolist():
+            for at in np.flatnonzero(other | (off > 0)).tolist():
                 factors = seconds[at] / forecast[at]
-                share[at] = self.shares_about(sizes[at], counts, factors, interval)
+                measured = self.measured(np.full(counts.size, sizes[at]), counts)
+                apart = np.where(np.isnan(measured), off[at], 0.0)
+                share[at] = self.shares_about(sizes[at], counts, factors, interval, apart)
         fastest = np.argmin(seconds, axis=1)
         outside = self.extrapolates(sizes, counts[fastest])
+        measured = seconds[np.arange(sizes.size), fastest] == self.measured(sizes, counts[fastest])
         result: list[Best] = []
         for row, size in enumerate(sizes):
             at = int(fastest[row])
@@ -395,6 +426,7 @@ class Forecaster(ABC):
                     "probability": round(float(share[row, at]), 9) if self.draw_count else None,
                     "within_2_percent": [int(count) for count in close],
                     "extrapolated": bool(outside[row]),
+                    "measured": bool(measured[row]),
                 }
             )
         return result
@@ -410,11 +442,21 @@ class Forecaster(ABC):
         return found.seconds.reshape(shape), believed.reshape(shape)
 
     def shares_about(
-        self, n: float, gpus: Array, factors: Array, interval: Interval = Interval.now
+        self,
+        n: float,
+        gpus: Array,
+        factors: Array,
+        interval: Interval = Interval.now,
+        apart: Array | None = None,
     ) -> Array:
         """Probability that each count is the fastest where their times are so many times as long
-        as the model says."""
+        as the model says.
+
+        ``apart``: standard deviation of the logarithm of each beyond the model's, for each alone.
+        """
         times = self.draws(*outer([n], gpus), self.draw_count, interval) * factors
+        if apart is not None:
+            times = times * deviations(times.shape[0], apart)
         fastest = np.bincount(np.argmin(times, axis=1), minlength=gpus.size)
         return np.asarray(fastest / self.draw_count, dtype=np.float64)
 
@@ -466,6 +508,12 @@ class Forecaster(ABC):
 def missed(found: Forecasts, known: Array) -> NDArray[np.bool_]:
     """Whether measured times are outside the 90 % interval of their forecasts; not where NaN."""
     return np.asarray((known < found.low) | (known > found.high), dtype=np.bool_)
+
+
+def deviations(count: int, spread: Array) -> Array:
+    """Draws of factors whose logarithms have these standard deviations, (count, *spread.shape)."""
+    draws = np.random.default_rng(0).standard_normal((count, *spread.shape))
+    return np.asarray(np.exp(np.clip(draws * spread, -_WIDEST, _WIDEST)), dtype=np.float64)
 
 
 def interval_width(log_width: Array) -> Array:

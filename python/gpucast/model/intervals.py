@@ -32,6 +32,10 @@ MACHINES_DEGREES = 2
 Z90 = 1.6448536269514722
 """Half-width of a normal distribution's 90 % interval."""
 
+SURE = 0.9
+"""Probability of being in time that a job must have, where nobody says."""
+
+_LARGEST_EXPONENT = 300.0
 _TOLERANCE = 1e-12
 _MOST_STEPS = 50
 
@@ -49,6 +53,18 @@ class Interval(StrEnum):
     now = "now"
     later = "later"
     machine = "machine"
+
+
+def at_most(log_width: Array, probability: float) -> Array:
+    """How many times as long as its forecast a time is at most, with a probability.
+
+    Args:
+        log_width: half-width of the 90 % interval of its logarithm.
+    """
+    from scipy.special import ndtri
+
+    exponent = np.minimum(log_width * (ndtri(probability) / Z90), _LARGEST_EXPONENT)
+    return np.asarray(np.exp(exponent), dtype=np.float64)
 
 
 @dataclass(frozen=True)

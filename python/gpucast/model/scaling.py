@@ -322,6 +322,10 @@ class ScalingModel(FittedScaling, Forecaster):
         times = self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
         return np.asarray(self._factor(n, gpus) * times, dtype=np.float64)
 
+    def refuted(self, n: Array) -> Array:
+        # The mixture follows its cells, and one that is unlike all others deviates alone.
+        return np.zeros(np.shape(n))
+
     def trusted(self, n: Array, gpus: Array) -> Array:
         known = self._known(n, gpus)
         return np.where(np.isnan(known), self.seconds(n, gpus), known)
@@ -434,11 +438,16 @@ class ScalingModel(FittedScaling, Forecaster):
         return np.array([self.shares_about(size, gpus, np.ones(gpus.size)) for size in n])
 
     def shares_about(
-        self, n: float, gpus: Array, factors: Array, interval: Interval = Interval.now
+        self,
+        n: float,
+        gpus: Array,
+        factors: Array,
+        interval: Interval = Interval.now,
+        apart: Array | None = None,
     ) -> Array:
         # A factor on all times leaves the fastest count as it is: of any interval it is the same.
         if gpus.size <= _MOST_COUNTS_DRAWN:
-            return super().shares_about(n, gpus, factors)
+            return super().shares_about(n, gpus, factors, apart=apart)
         logs = self._logs(n, gpus)
         axis = nodes_of(gpus, COUNTS_DRAWN)
         at = outer([n], np.exp(axis))

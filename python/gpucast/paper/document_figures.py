@@ -105,6 +105,11 @@ def _published(transfers: Iterable[Transfer], label: str, at: int) -> _Curve:
     return _Curve(label, points, at)
 
 
+def _rounding(data: Dataset) -> str:
+    """The largest half-width of what rounding leaves open of printed times."""
+    return f"{100 * max(each.uncertainty or 0.0 for each in data.transfers):.0f} %"
+
+
 def _own_curve(own: Dataset | None, route: str, memory: str | None, at: int) -> list[_Curve]:
     """The machine's blocking copies of a route, most sizes first; none where there are none."""
     if own is None:
@@ -163,7 +168,8 @@ def copies_between_gpus(own: Dataset | None) -> Figure:
         2, len(data.machines),
         "Copies between two GPUs, peer-to-peer and staged through the host",
         _caption("HPC Systems Inc. (Speed of peer access with GPUDirect)", own,
-                 "Bands: rounding of the printed times.", "Staged: pinned memory."),
+                 f"Printed times are rounded by {_rounding(data)} at most.",
+                 "Staged: pinned memory."),
         sharex=True, sharey="row", height=2.0,
     )  # fmt: skip
     mine = [*_own_curve(own, "peer", None, 2), *_own_curve(own, "staged", "pinned", 3)]
@@ -204,9 +210,11 @@ def copies_over_networks(own: Dataset | None) -> Figure:
     """DS-CUDA's table: bandwidth of copies to and from a remote GPU against size."""
     data = load("dscuda")
     figure, (row,) = style.panels(
-        1, 2, "Copies to and from a remote GPU through DS-CUDA",
+        1, 2,
+        "Copies to and from a remote GPU through DS-CUDA"
+        + ("" if own is None else ", beside native ones"),
         _caption("user guide of DS-CUDA 1.0.9 (2012), GeForce GTX 280", own,
-                 "Bands: rounding of the printed rates.",
+                 f"Printed rates are rounded by {_rounding(data)} at most.",
                  "They are native, of pageable and pinned memory."),
         sharey=True, height=2.7,
     )  # fmt: skip
@@ -308,7 +316,7 @@ def copies_at_once(own: Dataset | None) -> Figure:
         1, 1, "Copies between pairs of GPUs, both ways at once",
         _caption("Cirrascale GB5470, eight GPUs behind two PCIe switches; pairs 0-4 and 1-5 share "
                  "links, pair 2-3 does not", own,
-                 how_own="They are of sets of the same shape."),
+                 how_own="They are of one pair of its GPUs, and of two pairs at once."),
         width=5.0, height=2.6,
     )  # fmt: skip
     experiments: dict[str, list[Transfer]] = {}

@@ -21,6 +21,7 @@ from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster
 from gpucast.transfers.launches import launch_costs
 from gpucast.util import JsonObject
+from gpucast.util.order_statistics import Median, median_of
 from gpucast.util.units import duration, throughput
 
 SMALL_N = 1000
@@ -72,7 +73,9 @@ class Finding:
         headers, rows: the figures, a row a group (or quantity), its last cell the answer.
         holds: of each row, whether it agrees; None where too little was measured to say.
         numbers: of each row, the one that decides; None where there is none.
-        why: of each row, why it is open; None where it is not.
+        intervals: of each row, the ends between which its number is known to lie (95 %); None
+            where nobody knows.
+        why: of each row, why it is open, or what speaks against it; None where it is true.
         missing: why there are no rows at all.
     """
 
@@ -83,16 +86,25 @@ class Finding:
     rows: list[list[str]] = field(default_factory=list)
     holds: list[bool | None] = field(default_factory=list)
     numbers: list[float | None] = field(default_factory=list)
+    intervals: list[tuple[float, float] | None] = field(default_factory=list)
     why: list[str | None] = field(default_factory=list)
 
     def add(
-        self, holds: bool | None, number: float | None, cells: Sequence[str], why: str | None = None
+        self,
+        holds: bool | None,
+        number: float | None,
+        cells: Sequence[str],
+        why: str | None = None,
+        against: str | None = None,
+        interval: tuple[float, float] | None = None,
     ) -> None:
-        """A row. ``why`` is kept where it is open."""
+        """A row. ``why`` is kept where it is open, ``against`` where it is false."""
+        said = {True: None, False: against, None: why}[holds]
         self.holds.append(holds)
         self.numbers.append(number)
-        self.why.append(why if holds is None else None)
-        self.rows.append([*cells, _WORDS[holds]])
+        self.intervals.append(interval)
+        self.why.append(said)
+        self.rows.append([*cells, _WORDS[holds] + (f": {said}" if said else "")])
 
     @property
     def brief(self) -> str:
@@ -102,17 +114,18 @@ class Finding:
     @property
     def verdict(self) -> str:
         """In words."""
-        known = [each for each in self.holds if each is not None]
-        if not known:
+        if all(each is None for each in self.holds):
             return "cannot be told"
-        if all(known) or not any(known):
-            return _WORDS[all(known)]
-        return f"true in {sum(known)} of {len(known)}"
+        true, is_open = self.holds.count(True), self.holds.count(None)
+        if not is_open and true in (0, len(self.holds)):
+            return _WORDS[bool(true)]
+        said = f"true in {true} of {len(self.holds)}"
+        return f"{said}, {is_open} open" if is_open else said
 
     @property
     def reason(self) -> str | None:
-        """Why it cannot be told, where that is so of every row."""
-        if any(each is not None for each in self.holds):
+        """Why it cannot be told, or what speaks against it, where that is so of every row."""
+        if len(set(self.holds)) > 1 or True in self.holds:
             return None
         return "; ".join(dict.fromkeys(each for each in self.why if each)) or self.missing
 
@@ -178,6 +191,22 @@ def _grows(values: Sequence[float], noise: float) -> bool:
     return values[-1] - values[0] > noise and all(b - a >= -noise for a, b in pairwise(values))
 
 
+def _against(values: Mapping[int, float], noise: float, text: str) -> str:
+    """The GPU counts that speak most against values that grow with N (``_grows``).
+
+    Args:
+        noise: less than 0 where they are to fall.
+        text: how a value is written.
+    """
+    sign = np.sign(noise)
+    counts = sorted(values)
+    few, more = min(pairwise(counts), key=lambda pair: sign * (values[pair[1]] - values[pair[0]]))
+    if sign * (values[more] - values[few]) >= -abs(noise):
+        few, more = counts[0], counts[-1]
+    said = (text.format(values[count]) for count in (more, few))
+    return f"N = {more} has {next(said)}, N = {few} {next(said)}"
+
+
 def _near_small_n(sizes: Iterable[float]) -> float:
     return min(sizes, key=lambda n: abs(np.log(n / SMALL_N)))
 
@@ -212,12 +241,15 @@ def _gflops(
         rates = [first / times[count] for count in sorted(times)]
         cells = [f"{first / times[c]:.3f}" if c in times else "-" for c in counts]
         trend = rates if rising else rates[::-1]
-        holds = _grows(trend, RATE_NOISE * trend[0]) if len(times) > 1 else None
+        several = len(times) > 1
+        noise = RATE_NOISE * trend[0]
+        by_count = dict(zip(sorted(times), rates, strict=True))
         finding.add(
-            holds,
-            rates[-1] if len(times) > 1 else None,
+            _grows(trend, noise) if several else None,
+            rates[-1] if several else None,
             [names[group], f"{n:,}", *cells],
             f"n = {n} was measured on one number of GPUs only",
+            _against(by_count, noise if rising else -noise, "{:.3f}") if several else None,
         )
     return finding
 
@@ -250,18 +282,24 @@ def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
         quadratic = _onset(slopes)
         steepest = max(slope for _, slope in slopes)
         too_small = bool(linear) and steepest < QUADRATIC[0]
+        last = slopes[-1][1]
         finding.add(
             None if too_small else bool(linear) and quadratic is not None and linear[0] < quadratic,
-            slopes[-1][1],
+            last,
             [
                 names[group],
                 str(fewest),
                 f"{slopes[0][1]:.2f}",
                 f"{linear[0]:,.0f} to {linear[-1]:,.0f}" if linear else "nowhere",
                 f"{quadratic:,.0f}" if quadratic else "nowhere",
-                f"{slopes[-1][1]:.2f}",
+                f"{last:.2f}",
             ],
             "n is too small to see it grow quadratically",
+            f"at the largest n the exponent is {last:.2f}"
+            if quadratic is None
+            else "it is linear nowhere"
+            if not linear
+            else "it is linear beyond where it is quadratic",
         )
     return finding
 
@@ -309,6 +347,7 @@ def communication_share(data: Dataset, studies: Studies, names: Names) -> Findin
             values[-1] - values[0] if enough else None,
             [names[group], *(_shares_text(timed.get(c), fitted.get(c)) for c in counts)],
             "its phases were not timed, and no model is given",
+            _against(shares, SHARE_NOISE, "{:.0%}").replace("%", " %") if enough else None,
         )
     return finding
 
@@ -374,12 +413,23 @@ def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) 
         least, most = sizes[0], sizes[-1]
         half = max(size for size in sizes if size <= most / 2)
         _row(finding, f"L_{route}, {memory}", path, here[least], there[least], duration)
-        slopes = [(each[most] - each[half]) / (most - half) for each in (here, there)]
-        if min(slopes) > 0:
+        slopes = [_slope(each[half], each[most], most - half) for each in (here, there)]
+        if min(each.value for each in slopes) > 0:
             _row(finding, f"1/B_{route}, {memory}", path, slopes[0], slopes[1], _inverse)
 
 
-def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, float]]:
+def _slope(half: Median, most: Median, size: int) -> Median:
+    """Seconds a byte between two sizes that differ by ``size`` bytes; of its interval the ends that
+    those of both leave open."""
+
+    def between(one: float | None, other: float | None) -> float | None:
+        return None if one is None or other is None else (other - one) / size
+
+    value = (most.value - half.value) / size
+    return Median(value, between(half.high, most.low), between(half.low, most.high))
+
+
+def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, Median]]:
     """Median seconds by size, of blocking copies alone; by path, memory and route."""
     samples: dict[tuple[str, str, str], dict[int, list[float]]] = {}
     for each in data.transfers:
@@ -389,13 +439,13 @@ def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, flo
             sizes = samples.setdefault((each.path, each.memory, each.route), {})
             sizes.setdefault(each.bytes, []).extend(each.seconds)
     return {
-        key: {size: float(np.median(seconds)) for size, seconds in sizes.items()}
+        key: {size: median_of(seconds) for size, seconds in sizes.items()}
         for key, sizes in samples.items()
     }
 
 
 def _compare_launches(finding: Finding, data: Dataset, native: str, path: str) -> None:
-    costs = {(each.path, each.method): each.t_kernel.value for each in launch_costs(data)}
+    costs = {(each.path, each.method): each.t_kernel for each in launch_costs(data)}
     words = {"submit": "t_kernel, submitted", "sync": "t_kernel, until it has run"}
     for method, what in words.items():
         if (native, method) in costs and (path, method) in costs:
@@ -406,12 +456,21 @@ def _row(
     finding: Finding,
     what: str,
     path: str,
-    native: float,
-    remote: float,
+    native: Median,
+    remote: Median,
     text: Callable[[float], str],
 ) -> None:
-    times = remote / native
-    finding.add(times > LARGER, times, [what, path, text(native), text(remote), f"{times:.2f}"])
+    times = remote.value / native.value
+    known = None
+    if native.low and native.high and remote.low and remote.high and native.low > 0:
+        known = (remote.low / native.high, remote.high / native.low)
+    finding.add(
+        times > LARGER,
+        times,
+        [what, path, text(native.value), text(remote.value), f"{times:.2f}"],
+        interval=known,
+        against=f"{times:.2f} times is not above {LARGER:g}",
+    )
 
 
 def _inverse(seconds_a_byte: float) -> str:
@@ -442,10 +501,16 @@ def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
         small, large = _near_small_n(n for n, _ in extra), max(n for n, _ in extra)
         by_count = {gpus: value for (n, gpus), value in extra.items() if n == small}
         most = max(by_count)
-        holds = None
+        holds, against = None, None
         if len(by_count) > 1 and large > small and (large, most) in extra:
             grows = _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
             holds = grows and by_count[most] - extra[large, most] > EXTRA_NOISE
+            against = (
+                f"n = {large:,} has {100 * extra[large, most]:+.0f} %, "
+                f"n = {small:,} {100 * by_count[most]:+.0f} %"
+                if grows
+                else _against(by_count, EXTRA_NOISE, "{:+.0%}").replace("%", " %")
+            )
         far = f"{100 * extra[large, most]:+.0f} %" if (large, most) in extra else "-"
         finding.add(
             holds,
@@ -458,5 +523,6 @@ def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
                 far,
             ],
             "too few cells were measured over both paths",
+            against,
         )
     return finding

@@ -44,13 +44,16 @@ def files(found: Sequence[Finding], data: Dataset) -> dict[str, str]:
     return {"findings.md": "\n\n".join(parts) + "\n", "findings.json": text + "\n"}
 
 
-def remote_ratios(found: Sequence[Finding]) -> list[tuple[str, str, float]]:
-    """Quantity, path, and remote over native, of the finding about L, 1/B and t_kernel."""
+def remote_ratios(
+    found: Sequence[Finding],
+) -> list[tuple[str, str, float, tuple[float, float] | None]]:
+    """Quantity, path, remote over native and its interval, of the finding about L, 1/B and
+    t_kernel."""
     return [
-        (row[0], row[1], number)
+        (row[0], row[1], number, interval)
         for each in found
         if each.headers[0] == "quantity"
-        for row, number in zip(each.rows, each.numbers, strict=True)
+        for row, number, interval in zip(each.rows, each.numbers, each.intervals, strict=True)
         if number is not None
     ]
 

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from gpucast.model.forecaster import Array, interval_width
+from gpucast.model.forecaster import Array
+from gpucast.model.intervals import Z90, at_most
 from gpucast.planning.replicates import MOST_EVALUATIONS, StepTimes, nodes_of, step_times
 from gpucast.planning.request import Request
 from gpucast.planning.sharing import all_instances, extrapolates, instances_of, with_shares
 
 HOUR = 3600.0
-Z90 = 1.6448536269514722
-"""Half-width of a normal distribution's 90 % interval."""
 
 MOST_REPLICATES = 400
 FEWEST_REPLICATES = 100
@@ -86,10 +85,8 @@ class OptionTable:
 
     def quantile(self, probability: float) -> Array:
         """Seconds that a simulation takes at most with a probability, (J, O)."""
-        from scipy.special import ndtri
-
-        factor = np.exp(np.minimum(self.width * (ndtri(probability) / Z90), 300.0))
-        return np.asarray(self.setup + self.steps * self.step * factor, dtype=np.float64)
+        longer = at_most(self.width, probability)
+        return np.asarray(self.setup + self.steps * self.step * longer, dtype=np.float64)
 
 
 def make(request: Request) -> OptionTable:
@@ -121,7 +118,7 @@ def make(request: Request) -> OptionTable:
             found = with_shares(found, one, model, sizes, nodes, instances)
             outside = np.hstack([extrapolates(model, sizes, instances), outside])
         times.append(found)
-        width.append(interval_width(model.t90 * np.hypot(found.spread, model.between_cells)))
+        width.append(model.log_width(found.spread))
         efficiency.append(found.one[:, np.newaxis] / (options * found.seconds))
         extrapolated.append(outside)
     step = np.hstack([each.seconds for each in times])[size]

@@ -90,7 +90,14 @@ class Mix:
         self._gpus = [machine.gpus for machine in request.machines]
         self._counts = np.array([job.count for job in request.jobs], dtype=np.int64)
         self._least = bounds.shortest_possible(table, self._counts, self._gpus)
-        self._placed = schedule.best(table, self._counts, self._gpus, request.window, self._least)
+        self._placed = schedule.best(
+            table, self._counts, self._gpus, request.window, self._least, request.probability
+        )
+
+    @property
+    def is_in_time(self) -> bool:
+        """Whether all simulations are done, and by their deadlines."""
+        return not self._placed.left_out and not self._placed.late
 
     @property
     def tasks(self) -> NDArray[np.intp]:

@@ -18,6 +18,7 @@ from gpucast.planning.isoefficiency import break_even_sizes, iso_efficiency_size
 from gpucast.planning.jobs import jobs_of
 from gpucast.planning.option_table import OptionTable, make
 from gpucast.planning.packing import Mix, copies_of
+from gpucast.planning.purchase import decided
 from gpucast.planning.ranking import compare
 from gpucast.planning.reading import of_values, read
 from gpucast.planning.request import Machine, Request
@@ -81,6 +82,8 @@ def plan(
 
 def plan_request(request: Request) -> Plan:
     """Plan what was read already."""
+    _refuse_too_many(request)
+    request, purchase = decided(request)
     content: JsonObject = {
         "schema": SCHEMA,
         "currency": request.currency,
@@ -88,6 +91,7 @@ def plan_request(request: Request) -> Plan:
         "interval": str(request.interval),
         "baseline": request.machines[request.base].name,
         "machines": [_machine(machine) for machine in request.machines],
+        "purchase": purchase,
         "jobs": [],
         "capacity": None,
         "mix": None,
@@ -122,7 +126,6 @@ def _machine(machine: Machine) -> JsonObject:
 def _plan_jobs(request: Request, content: JsonObject) -> None:
     table = make(request)
     _refuse_impossible(request, table)
-    _refuse_too_many(request)
     choices = choose(table, request.probability)
     mix = Mix(request, table)
     comparison = compare(table, mix.tasks)

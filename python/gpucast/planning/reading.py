@@ -65,6 +65,7 @@ def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
             if count > machine.gpus:
                 message = f"there are only {machine.gpus} GPUs, not {count}"
                 yield ("machines", i, "gpu_counts", j), message
+    yield from _of_purchase(request)
     if request.baseline is not None and request.baseline not in names:
         yield ("baseline",), f"no machine {request.baseline!r}{near(request.baseline, names)}"
     if request.sizes is not None and request.sizes[0] >= request.sizes[1]:
@@ -74,6 +75,23 @@ def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
     for i, job in enumerate(request.jobs):
         for key, message in _of_job(job, names):
             yield ("jobs", i, *key), message
+
+
+def _of_purchase(request: Request) -> Iterable[tuple[Location, str]]:
+    """What is wrong with ranges of GPUs."""
+    ranges = [i for i, each in enumerate(request.machines) if each.gpus_least is not None]
+    timed = request.window is not None or any(
+        job.deadline is not None or job.ns_per_day is not None for job in request.jobs
+    )
+    for i in ranges:
+        machine = request.machines[i]
+        if (machine.gpus_least or 0) > machine.gpus:
+            yield ("machines", i, "gpus"), "the first number must not be above the second"
+        if not request.jobs or not timed:
+            message = "a range asks how many to buy: that needs jobs, and a window or deadlines"
+            yield ("machines", i, "gpus"), message
+    for i in ranges[1:]:
+        yield ("machines", i, "gpus"), "one machine may have a range, not several"
 
 
 def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Array, Forecaster, outer
+from gpucast.model.forecaster import Array, Forecaster, deviations, outer
 from gpucast.model.intervals import Interval
 
 MOST_EVALUATIONS = 500_000
@@ -163,6 +163,10 @@ def step_times(
     size, count = outer(nodes, gpus)
     ratios = model.draws(size, count, replicates, interval) / model.seconds(size, count)
     ratios = np.ascontiguousarray(ratios).reshape(replicates, nodes.size, gpus.size)
+    # What measurements of a size refute is no surer of its other counts than it was of theirs.
+    apart = np.where(np.isnan(model.measured(size, count)), model.refuted(size), 0.0)
+    if apart.any():
+        ratios = ratios * deviations(replicates, apart.reshape(nodes.size, gpus.size))
     spread = np.sqrt(np.mean(np.log(ratios) ** 2, axis=0))
     left, share = _between(n, nodes)
     if nodes.size < n.size:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    model_validator,
+)
 
 from gpucast import _core
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
-from gpucast.model.intervals import Interval
+from gpucast.model.intervals import SURE, Interval
 from gpucast.util import units
 from gpucast.util.yaml_lines import Lines
 from gpucast.util.yaml_models import seconds, whole
@@ -45,7 +54,8 @@ class Machine(_Strict):
 
     Attributes:
         model: model file, relative to the plan's folder.
-        gpus: how many GPUs there are.
+        gpus: how many GPUs there are; ``8-32``: as many of these as are to be bought.
+        gpus_least: the fewest that may be bought; None: they are there.
         gpu_counts: counts that one job may get; any up to ``gpus`` where not given.
         gpus_per_host: GPUs of one host, all where not given. A job pays for whole hosts.
         price_per_gpu_hour, price_per_host_hour, price_per_job_hour: in the plan's currency, for
@@ -60,6 +70,7 @@ class Machine(_Strict):
     name: Name
     model: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
     gpus: Gpus
+    gpus_least: Gpus | None = None
     gpu_counts: Annotated[list[Gpus], Field(min_length=1)] | None = None
     gpus_per_host: Gpus | None = None
     price_per_gpu_hour: Amount
@@ -69,6 +80,15 @@ class Machine(_Strict):
     peak_flops: Positive | None = None
     flops_per_pair: Positive | None = None
     _model: Forecaster | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _range(cls, values: Any) -> Any:
+        gpus = values.get("gpus") if isinstance(values, dict) else None
+        found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", str(gpus))
+        if found is None:
+            return values
+        return {**values, "gpus_least": int(found[1]), "gpus": int(found[2])}
 
     @property
     def workload(self) -> _core.Workload:
@@ -85,7 +105,9 @@ class Machine(_Strict):
     @property
     def counts(self) -> list[int]:
         """GPU counts that a job may get, ascending."""
-        return sorted(set(self.gpu_counts or range(1, self.gpus + 1)))
+        if self.gpu_counts is None:
+            return list(range(1, self.gpus + 1))
+        return sorted(set(self.gpu_counts))
 
     def price_per_hour(self, gpus: float) -> float:
         """What a job on so many GPUs costs an hour; on 1/k of one, its share of GPU and host."""
@@ -164,7 +186,7 @@ class Request(_Strict):
     """
 
     currency: Name = "USD"
-    probability: Share = 0.9
+    probability: Share = SURE
     interval: Interval = Interval.later
     window: Duration | None = None
     baseline: Name | None = None

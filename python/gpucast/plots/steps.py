@@ -44,10 +44,30 @@ EVERY_COUNT = 512
 PALE = 0.5
 PATHS_WIDTH = 5.6
 """Inches: labels of paths are long."""
-READING = (
-    "Points: medians measured (bars: 95 % intervals or rounding). Lines: model, 90 % band; "
-    "dashed: extrapolated."
-)
+_POINTS_READ = "Points: medians measured (bars: 95 % intervals or rounding)."
+_LINES_READ = "Lines: model, 90 % band; dashed: extrapolated."
+
+
+def reading(series: Sequence[Series]) -> str:
+    """How to read points and lines, of those that a figure of these series has."""
+    points = any(each.steps for each in series)
+    lines = any(each.model is not None for each in series)
+    parts = (_POINTS_READ if points else "", _LINES_READ if lines else "")
+    return " ".join(filter(None, parts))
+
+
+def reading_of_shares(series: Sequence[Series]) -> str:
+    """How to read bars of shares, and why two beside one another differ."""
+    timed = any(each.phases for each in series)
+    modelled = any(each.model_of_parts is not None for each in series)
+    if not timed:
+        return "Bars: model; pale: extrapolated."
+    if not modelled:
+        return "Framed bars: phases that the program timed."
+    return (
+        "Left, framed: phases that the program timed, of their sum. Right: model, which shares out "
+        "the whole step by how it grows with n and N, so that they differ; pale: extrapolated."
+    )
 
 
 def sizes_of(series: Sequence[Series]) -> list[float]:
@@ -157,7 +177,7 @@ def gflops(
         upper.set_title(each.label)
     rows[0][0].set_ylabel(f"Gflops ({series[0].workload.operations:.0f} flops a pair)")
     rows[1][0].set_ylabel("over the fewest GPUs'")
-    _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)])
+    _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)], series)
     return figure
 
 
@@ -184,7 +204,7 @@ def step_times(
         axes.set_title(each.label)
     _slopes(grid_[0], (1, 2) if all(each.has_work for each in series) else (1,))
     grid_[0].set_ylabel("time of a step")
-    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
+    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
     return figure
 
 
@@ -196,7 +216,7 @@ def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "")
         _step_time(axes, each, 1, _range(series), at)
     _step_time_axes(axes, series)
     axes.set_ylabel("time of a step")
-    _key(figure, [(each.label, at) for at, each in enumerate(series)])
+    _key(figure, [(each.label, at) for at, each in enumerate(series)], series)
     return figure
 
 
@@ -247,10 +267,8 @@ def _slopes(axes: Axes, exponents: Sequence[int]) -> None:
 def shares(
     series: Sequence[Series], sizes: Sequence[float], title: str, caption: str = ""
 ) -> Figure:
-    """Stacked shares of T_gpu, T_cpu and T_com against N, a panel a path and n (figure 4).
-
-    Left bars, framed: of the phases that the program timed; right bars: by the model, pale where it
-    extrapolates.
+    """Stacked shares of T_gpu, T_cpu and T_com against N, a panel a path and n (figure 4); see
+    ``reading_of_shares``.
 
     Raises:
         InputError: there is neither a model nor a timed phase of so many particles.
@@ -286,11 +304,8 @@ def _shares(axes: Axes, series: Series, n: float, *, several: bool) -> bool:
     style.gpus_axis(axes, counts)
     axes.set_ylim(0, 100)
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
-    parts = (("phases timed", bool(timed)), ("model", found is not None))
-    what = " | ".join(words for words, there in parts if there)
-    size = f", n = {n:,}" if several else ""
-    axes.set_title(f"{series.label}{size}: {what}" if what else f"{series.label}{size}")
-    return bool(what)
+    axes.set_title(f"{series.label}, n = {n:,}" if several else series.label)
+    return bool(timed) or found is not None
 
 
 def _stack(
@@ -345,7 +360,7 @@ def extra_time(
         _extra_axes(axes, _size_label(series))
         axes.set_title(f"{other.label} beside {first.label}")
     grid_[0].set_ylabel("extra time of a step")
-    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
+    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
     return figure
 
 
@@ -447,6 +462,7 @@ def _points(axes: Axes, own: Mapping[T, Point], at: int, scale: Callable[[float]
         middle,
         yerr=[np.maximum(middle - ends[:, 0], 0), np.maximum(ends[:, 1] - middle, 0)],
         fmt=style.marker(at),
+        ms=_mark_size(at),
         mfc="white",
         mew=0.8,
         lw=0,
@@ -455,13 +471,23 @@ def _points(axes: Axes, own: Mapping[T, Point], at: int, scale: Callable[[float]
     )
 
 
-def _key(figure: Figure, entries: Sequence[tuple[str, int]]) -> None:
+def _mark_size(at: int) -> float:
+    """Points; marks that lie on one another are all seen, as those drawn later are smaller."""
+    return max(2.0, 6.0 - 1.2 * at)
+
+
+def _key(figure: Figure, entries: Sequence[tuple[str, int]], series: Sequence[Series]) -> None:
+    """Lines and marks, as far as the figure of these series has them."""
+    lines = any(each.model is not None for each in series)
+    points = any(each.points for each in series)
     handles = [
         Line2D(
             [],
             [],
+            ls="-" if lines else "none",
             color=style.COLOURS[at],
-            marker=style.marker(at),
+            marker=style.marker(at) if points else "",
+            ms=_mark_size(at),
             mfc="white",
             mew=0.8,
             label=label,

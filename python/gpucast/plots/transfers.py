@@ -33,7 +33,7 @@ ALIKE = 1.1
 LEAST_OF_BANDWIDTH = 1024
 """Bytes."""
 
-DEARER_WIDTH = 4.6
+COSTS_WIDTH = 4.6
 """Inches: its labels are long."""
 
 _METHODS = {name: at for at, name in enumerate(get_args(LaunchMethod))}
@@ -346,31 +346,41 @@ def overlaps(data: Dataset, title: str) -> Figure:
 
 
 @style.styled
-def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> Figure:
+def remote_costs(
+    rows: Sequence[tuple[str, str, float, tuple[float, float] | None]], title: str, caption: str
+) -> Figure:
     """How many times as large L, 1/B and t_kernel are on a remote path, a mark a path.
 
     Args:
-        rows: quantity, path, and remote over native.
+        rows: quantity, path, remote over native, and the ends of what is known of it.
     """
-    quantities = list(dict.fromkeys(what for what, _, _ in rows))
-    paths = list(dict.fromkeys(path for _, path, _ in rows))
+    quantities = list(dict.fromkeys(what for what, *_ in rows))
+    paths = list(dict.fromkeys(path for _, path, *_ in rows))
     height = 0.2 * len(quantities) + 0.9
-    figure, ((axes,),) = style.panels(1, 1, title, caption, width=DEARER_WIDTH, height=height)
+    figure, ((axes,),) = style.panels(1, 1, title, caption, width=COSTS_WIDTH, height=height)
     for at, path in enumerate(paths):
-        own = [(ratio, quantities.index(what)) for what, where, ratio in rows if where == path]
+        own = [
+            (quantities.index(what), ratio, ends)
+            for what, where, ratio, ends in rows
+            if where == path
+        ]
         axes.plot(
-            *zip(*own, strict=True),
+            [ratio for _, ratio, _ in own],
+            [place for place, *_ in own],
             style.marker(at),
             mfc="none",
             ms=5,
             color=style.COLOURS[at],
             label=path,
         )
+        for place, _, ends in own:
+            if ends is not None:
+                axes.hlines(place, *ends, color=style.COLOURS[at], lw=0.9)
     axes.axvline(1, color="black", lw=0.8)
     axes.set_xscale("log")
     style.si_axis(axes.xaxis)
     style.plain_minor_ticks(axes)
-    least, most = min(r for *_, r in rows), max(r for *_, r in rows)
+    least, most = min(row[2] for row in rows), max(row[2] for row in rows)
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
     if len(ticks) >= 2:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

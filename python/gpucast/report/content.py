@@ -20,7 +20,7 @@ from gpucast.forecast.refutation import refuted
 from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster, outer, sizes_to_show, spaced
-from gpucast.model.intervals import Interval, interval_named
+from gpucast.model.intervals import SURE, Interval, at_most, interval_named
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades
@@ -71,10 +71,10 @@ def content(
 
     Returns:
         ``title``, ``interval``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
-        ``n`` {values, start}, ``gpus``, ``most`` (GPUs that
-        the first answer may take), ``measured_gpus``, ``models`` (a dict each: label, curves,
-        shares, cells, parameters, ...), ``extra`` (each further model over the first), ``table``
-        (the answer for round n), ``warnings``.
+        ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take), ``sure``
+        (probability of being in time that counts as sure), ``measured_gpus``, ``models`` (a dict
+        each: label, curves, shares, cells, parameters, ...), ``extra`` (each further model over the
+        first), ``table`` (the answer for round n), ``warnings``.
 
     Raises:
         InputError: no or too many models, a count that none can forecast, or data that hold no
@@ -85,7 +85,8 @@ def content(
     of = interval_named(interval)
     counts = _counts(models, gpus)
     n = _sizes(models, data, sizes)
-    labels, most = _labels(models), _most(models, counts)
+    labels = _labels(models)
+    most = _most(models, counts) if gpus is None else int(counts[-1])
     found = [
         _model(model, label, n, counts, data, most, of)
         for model, label in zip(models, labels, strict=True)
@@ -93,8 +94,9 @@ def content(
     if data is not None and not any(each["cells"] for each in found):
         wanted = "; ".join(each["about"] for each in found)
         raise InputError(f"there are no steps of {wanted}", file=data.name)
-    inside = [sizes_to_show(model)[1] for model in models]
-    start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
+    # What was asked about is answered first; else the largest n that was fitted.
+    first = min(sizes_to_show(model)[1] for model in models) if sizes is None else max(sizes)
+    start = float(n[np.argmin(np.abs(np.log(n / first)))])
     return {
         "title": title or _title(models, found),
         "interval": str(of),
@@ -103,13 +105,14 @@ def content(
         "n": {"values": _plain(n), "start": plain(start)},
         "gpus": _plain(counts),
         "most": most,
+        "sure": SURE,
         "measured_gpus": _measured_gpus(models),
         "models": found,
         "extra": [
             _extra(models[0], other, n, counts, at, of)
             for at, other in enumerate(models[1:], start=1)
         ],
-        "table": _table(models, labels, n, counts, of),
+        "table": _table(models, labels, n, counts[counts <= most], of),
         "data": None if data is None else {"name": data.name, "digest": data.digest},
         "warnings": [] if data is None else list(data.warnings),
     }
@@ -217,10 +220,15 @@ def _model(
     of_fit = data is not None and about.what_if is None and data.digest == about.digest
     held = refuted(cells, data.name) if data is not None else None
     about_cells = [] if held is None else [held]
-    # What is to be known of answers within what was fitted, and of all that the page answers.
-    fitted = n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])]
-    inside = about_cells + caveats(model, *outer(fitted, counts[counts <= model.domain.gpus[1]]))
-    said = about_cells + caveats(model, *outer(n, counts[counts <= most]))
+    # What is to be known of answers within what was fitted, beyond its sizes, its GPU counts, both.
+    of_sizes = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
+    of_counts = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
+    said = {
+        f"n {sizes}, gpus {gpus}": about_cells + caveats(model, *outer(some, few))
+        for sizes, some in of_sizes.items()
+        for gpus, few in of_counts.items()
+    }
+    every = said["n beyond, gpus beyond"]
     return {
         "name": model.name,
         "updated": None if model.machine_factors is None else model.machine_factors.words,
@@ -239,9 +247,11 @@ def _model(
                 "gpus": each.gpus,
                 "n": _plain(each.found.n),
                 "seconds": _digits(each.found.seconds, 6),
-                # Factors to the upper ends of both intervals, and shares of two terms.
+                # Factors to the upper ends of both intervals and to what is not exceeded with the
+                # probability that a plan asks for, and shares of two terms.
                 "single": _digits(each.found.high / each.found.seconds, 5),
                 "mean": _digits(each.found.mean_high / each.found.seconds, 5),
+                "sure": _digits(at_most(model.log_width(each.found.spread), SURE), 5),
                 "gpu": _digits(each.found.t_gpu / each.found.seconds, 4),
                 "com": _digits(each.found.t_com / each.found.seconds, 4),
             }
@@ -250,9 +260,9 @@ def _model(
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts, interval),
         "cells": cells,
-        "caveat": next(iter(said), None),
-        "caveats": said,
-        "caveat_at": {"inside": next(iter(inside), None), "beyond": next(iter(said), None)},
+        "caveat": next(iter(every), None),
+        "caveats": every,
+        "caveat_at": {place: next(iter(texts), None) for place, texts in said.items()},
         "refuted": held,
         "of_fit": of_fit,
         # Intervals that measurements refute cannot say what to measure.
@@ -360,19 +370,18 @@ def _table(
     interval: Interval,
 ) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
-    tried = counts[counts <= _most(models, counts)]
     ends = [sizes_to_show(model) for model in models]
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
     shown |= set(decades(float(n[0]), float(n[-1])))
     asked = sorted(each for each in shown if n[0] <= each <= n[-1])
     choices = [
-        _choices(model, label, asked, tried, interval)
+        _choices(model, label, asked, counts, interval)
         for model, label in zip(models, labels, strict=True)
     ]
     rows = []
     for size, *of_models in zip(asked, *choices, strict=True):
-        best = min(range(len(of_models)), key=lambda i: of_models[i]["seconds"])
+        best = min(range(len(of_models)), key=lambda i: of_models[i]["trusted"])
         rows.append({"n": plain(size), "best": best, "choices": of_models})
     return rows
 
@@ -388,13 +397,27 @@ def _choices(
         {
             "label": label,
             "measured": bool(np.isfinite(known[at])),
-            **{key: row[key] for key in ("gpus", "seconds", "probability")},
+            **{key: row[key] for key in ("gpus", "probability")},
+            # Chosen by what was measured where a forecast is not to be believed, and shown as all
+            # forecasts of the page are.
+            "trusted": row["seconds"],
+            "seconds": float(found.seconds[at]),
             "low": float(found.low[at]),
             "high": float(found.high[at]),
             "extrapolated": bool(found.extrapolated[at]),
+            "place": _place(model, float(found.n[at]), float(found.gpus[at])),
         }
         for at, row in enumerate(best)
     ]
+
+
+def _place(model: Forecaster, n: float, gpus: float) -> str:
+    """Where a cell lies, as ``caveat_at`` names it."""
+    ends = {"n": (n, model.domain.n), "gpus": (gpus, model.domain.gpus)}
+    return ", ".join(
+        f"{name} {'inside' if least <= value <= most else 'beyond'}"
+        for name, (value, (least, most)) in ends.items()
+    )
 
 
 def _plain(values: Array) -> list[float]:

@@ -33,7 +33,7 @@ _LOADING = "static/loading.js"
 _PIECE = re.compile(r"_[1-9]\d*$")
 
 # What the page's scripts need; the rest of the content is text in the page already.
-_PAGE_KEYS = ("n", "gpus", "most", "models", "extra", "unit", "steps")
+_PAGE_KEYS = ("n", "gpus", "most", "sure", "models", "extra", "unit", "steps")
 _MODEL_KEYS = (
     *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
     *("parts", "timestep", "timed"),

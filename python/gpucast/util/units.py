@@ -56,10 +56,19 @@ def parse_timestep(text: str, field: str | None = None) -> float:
 
 def long_duration(seconds: float) -> str:
     """A time of seconds to days, three digits: ``42.1 s``, ``3.25 h``."""
-    for unit in ("d", "h", "m"):
-        if seconds >= 2 * _TIMES[unit]:
-            return f"{_three_digits(seconds / _TIMES[unit])} {unit}"
-    return f"{_three_digits(seconds)} s"
+    unit = _long_unit(seconds)
+    return f"{_three_digits(seconds / _TIMES[unit])} {unit}"
+
+
+def long_interval(low: float, high: float) -> str:
+    """Two times of seconds to days in the unit of the longer one: ``1.75 d ... 2.64 d``."""
+    unit = _long_unit(high)
+    ends = (f"{_three_digits(seconds / _TIMES[unit])} {unit}" for seconds in (low, high))
+    return " ... ".join(ends)
+
+
+def _long_unit(seconds: float) -> str:
+    return next((unit for unit in ("d", "h", "m") if seconds >= 2 * _TIMES[unit]), "s")
 
 
 def _three_digits(value: float) -> str:

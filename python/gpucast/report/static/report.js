@@ -50,10 +50,11 @@
     const com = linear("com");
     const single = linear("single");
     const mean = linear("mean");
+    const sure = linear("sure");
     return {
       seconds,
       low: seconds / single, high: seconds * single,
-      meanLow: seconds / mean, meanHigh: seconds * mean,
+      meanLow: seconds / mean, meanHigh: seconds * mean, sure: seconds * sure,
       parts: [gpu * seconds, Math.max(0, 1 - gpu - com) * seconds, com * seconds],
       extrapolated: extrapolated(model, curve.gpus, n),
     };
@@ -92,6 +93,7 @@
       return {
         model, at, gpus, ...found, hours, trusted: measured(model, gpus, q.n) ?? found.seconds,
         run: [found.seconds, found.meanLow, found.meanHigh].map((each) => each * q.steps),
+        surely: found.sure * q.steps,
         measured: onPage[model].get(`${q.n}:${gpus}`) ?? null,
         cost: price === null ? null : hours * price,
         rank: priced ? hours * price : hours,
@@ -107,7 +109,11 @@
     const fastest = d3.least(rows, (row) => row.trusted);
     const inTime = q.deadline === null ? rows : rows.filter((row) => row.run[0] <= q.deadline);
     const cheapest = d3.least(inTime, (row) => row.rank) ?? null;
-    return { rows, fastest, cheapest, chosen: q.deadline !== null && cheapest ? cheapest : fastest };
+    // As a plan's "in time": the cheapest of those that are so with the probability asked for.
+    const surely = q.deadline === null ? []
+      : rows.filter((row) => row.surely <= q.deadline);
+    const surest = d3.least(surely, (row) => row.rank) ?? null;
+    return { rows, fastest, cheapest, surest, chosen: q.deadline !== null && cheapest ? cheapest : fastest };
   }
 
   // ---- the answer -----------------------------------------------------------------------------
@@ -128,9 +134,16 @@
 
   function inTime(row, deadline) {
     if (deadline === null) return "";
-    if (row.run[2] <= deadline) return "meets the deadline";
+    if (row.surely <= deadline) return `meets the deadline with ${percent(C.sure)}`;
     if (row.run[0] <= deadline) return "probably meets the deadline";
     return row.run[1] <= deadline ? "probably misses the deadline" : "misses the deadline";
+  }
+
+  // Where an answer lies, as the caveats of the page name it.
+  function place({ model, gpus }, n) {
+    const { n: sizes, gpus: counts } = C.models[model].domain;
+    const word = (value, [least, most]) => (value < least || value > most ? "beyond" : "inside");
+    return `n ${word(n, sizes)}, gpus ${word(gpus, counts)}`;
   }
 
   function showVerdict(q, found) {
@@ -161,6 +174,11 @@
     if (timestep) said.push(`${digits((timestep * 86400e9) / row.seconds)} ns a day.`);
     said.push(`${steps}: ${long(row.run[0])} (${long(row.run[1])} to ${long(row.run[2])})`
       + `, ${costs(row)}${q.deadline === null ? "" : `; ${inTime(row, q.deadline)}`}.`);
+    if (q.deadline !== null && row !== found.surest) {
+      const sure = percent(C.sure);
+      said.push(found.surest === null ? `No count asked about is in time with ${sure}.`
+        : `In time with ${sure}: ${who(found.surest)}, ${long(found.surest.run[0])}, ${costs(found.surest)}.`);
+    }
     byId("verdict-detail").textContent = said.join(" ");
     byId("verdict-flag").hidden = !row.extrapolated;
     flag("verdict-refused", q.refused.length ? `Not as the fields say: ${q.refused.join("; ")}.` : "");
@@ -169,7 +187,7 @@
     for (const each of document.querySelectorAll(".caveat")) {
       const model = Number(each.dataset.model);
       const own = model === row.model ? row : found.rows.find((other) => other.model === model);
-      each.hidden = !own || each.dataset.place !== (own.extrapolated ? "beyond" : "inside");
+      each.hidden = !own || each.dataset.place !== place(own, q.n);
     }
   }
 

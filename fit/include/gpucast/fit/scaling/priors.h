@@ -47,9 +47,14 @@ struct Priors {
 
   LogNormal share_of(std::size_t term) const {
     using namespace model::scaling;
-    if (term == work_term || term == dedicated_term) return work_share;
+    if (leads(term)) return work_share;
     if (term == host_term || term == shared_term) return host_share;
     return terms[term].info.place == Place::work ? imbalance_share : share;
+  }
+
+  // Whether a term is the program's work: a form has one of these.
+  static constexpr bool leads(std::size_t term) {
+    return term == work_term || term == dedicated_term || term == whole_term;
   }
 
   // Log odds of a form for measurements of this extent.
@@ -57,6 +62,7 @@ struct Priors {
 
   static constexpr std::size_t work_term = model::scaling::term_named("work").value();
   static constexpr std::size_t dedicated_term = model::scaling::term_named("dedicated").value();
+  static constexpr std::size_t whole_term = model::scaling::term_named("whole").value();
   static constexpr std::size_t shared_term = model::scaling::term_named("shared").value();
   static constexpr std::size_t host_term = model::scaling::term_named("host").value();
 };

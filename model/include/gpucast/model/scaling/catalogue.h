@@ -27,6 +27,7 @@
 #include "gpucast/model/scaling/terms/start.h"
 #include "gpucast/model/scaling/terms/transpose.h"
 #include "gpucast/model/scaling/terms/uneven.h"
+#include "gpucast/model/scaling/terms/whole.h"
 #include "gpucast/model/scaling/terms/work.h"
 
 namespace gpucast::model::scaling {
@@ -47,6 +48,7 @@ constexpr std::array<Term, sizeof...(Terms)> catalogue_of() {
 inline constexpr auto terms = catalogue_of<
     Work,
     Dedicated,
+    Whole,
     Start,
     Filling,
     Shared,

@@ -47,6 +47,9 @@ class Grid:
     times: str | None = None
 
 
+FRAME = "DataFrame"
+"""The name for messages of a data frame, which has no file."""
+
 IsHeader = Callable[[list[str]], bool]
 
 MOST_ABOVE = 20

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpucast.data.formats import Imported, Options
 from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
-from gpucast.data.formats.tables.grid import Grid
+from gpucast.data.formats.tables.grid import FRAME, Grid
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
@@ -97,14 +97,19 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         ),
         TIME: (TIME in roles, "seconds, ms/step, ns/day, steps/s", "seconds=COLUMN:UNIT"),
     }
-    for role, (there, usual, example) in wanted.items():
-        if not there:
-            raise InputError(
-                f"column {role!r} is missing (usual names: {usual}); if it has another, import "
-                f"with --columns {example}",
-                file=grid.file,
-                line=grid.line,
-            )
+    missing = {role: each for role, (there, *each) in wanted.items() if not there}
+    if missing:
+        one = len(missing) == 1
+        *first, last = map(repr, missing)
+        names = " and ".join(filter(None, (", ".join(first), last)))
+        usual = "; ".join(each for each, _ in missing.values())
+        raise InputError(
+            f"column{'' if one else 's'} {names} {'is' if one else 'are'} missing (usual names: "
+            f"{usual}); if {'it has another' if one else 'they have others'}, "
+            f"{_by_hand(grid, [example for _, example in missing.values()])}",
+            file=grid.file,
+            line=grid.line,
+        )
     time = roles[TIME]
     needed = time.unit is not None and time.unit.needs_timestep
     if needed and options.timestep is None and "timestep" not in roles:
@@ -113,6 +118,15 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
             file=grid.file,
             line=grid.line,
         )
+
+
+def _by_hand(grid: Grid, examples: Sequence[str]) -> str:
+    """How to name columns: on the command line, or in Python, where a data frame comes from."""
+    if grid.file != FRAME:
+        return f"import with --columns {','.join(examples)}"
+    pairs = (example.split(" ")[0].split("=") for example in examples)
+    named = ", ".join(f"{role!r}: {column!r}" for role, column in pairs)
+    return f"read it with gc.read(frame, columns={{{named}}})"
 
 
 def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:

@@ -37,6 +37,19 @@ COUNTED = {
 """What sizes count, by the words that name it in one or in many."""
 
 
+_GERMAN = {
+    "atome": "atoms", "teilchen": "particles", "zellen": "cells", "moleküle": "molecules",
+    "gitterpunkte": "grid_points", "elemente": "elements", "freiheitsgrade": "dofs",
+    "zeilen": "rows", "grösse": "size", "systemgrösse": "system_size",
+    "problemgrösse": "problem_size", "anzahl": "number_of", "knoten": "nodes",
+    "rechner": "machine", "programm": "program", "lauf": "run", "bemerkung": "remark",
+    "bemerkungen": "remarks", "schritt": "step", "schritte": "steps", "zeitschritt": "timestep",
+    "zeit": "time", "schrittzeit": "step_time", "sekunde": "second", "sekunden": "seconds",
+    "minuten": "minutes", "stunde": "hour", "stunden": "hours", "tag": "day", "tage": "days",
+}  # fmt: skip
+"""Words of columns as spreadsheets in German have them; ``ß`` is compared as ``ss``."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """A unit of step times or of their inverse.
@@ -56,10 +69,12 @@ class Unit:
 
 
 def normalized(text: str) -> str:
-    """A column's name as it is compared: lower case, words joined by ``_``, ``per`` as ``/``."""
+    """A column's name as it is compared: in English, lower case, words joined by ``_``, ``per`` and
+    ``pro`` as ``/``."""
     text = text.strip().casefold().replace("µ", "u").replace("μ", "u")
+    text = re.sub(r"[a-zäöü]+", lambda word: _GERMAN.get(word[0], word[0]), text)
     text = re.sub(r"[\s_-]+", "_", text)
-    return re.sub(r"_?(?:_per_|/)_?", "/", text).strip("_")
+    return re.sub(r"_?(?:_per_|_pro_|/)_?", "/", text).strip("_")
 
 
 def parse_unit(text: str) -> Unit | None:
