@@ -61,7 +61,6 @@ html_theme_options = {"navigation_with_keys": True}
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_line_continuation_character = "\\"
-pygments_style = "friendly"
 
 
 def _plain_defaults(*event: object) -> tuple[str | None, str | None]:
