@@ -152,8 +152,9 @@ with open("pyproject.toml", "rb") as file:
 extras = content["project"]["optional-dependencies"]
 groups = content["dependency-groups"] | {
     "build": content["build-system"]["requires"],
-    "runtime": content["project"]["dependencies"] + extras["figures"] + extras["report"],
-    "others": extras["parquet"] + extras["serve"],
+    "runtime": content["project"]["dependencies"]
+    + [each for name in ("figures", "report", "serve") for each in extras[name]],
+    "others": extras["parquet"],
 }
 print("\n".join(line for name in sys.argv[1:] for line in groups[name]))
 END
