@@ -23,7 +23,8 @@ requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extra
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 16
 
-demo: build ## native or remote on four H200, published measurements, this machine: into out/demo
+demo: $(stamps)/venv ## another program, native or remote on four H200, this machine: into out/demo
+	@scripts/build.sh --demo
 	@.venv/bin/python -m gpucast.demo -o out/demo
 
 test: setup $(stamps)/dev ## quick checks: format, lint, types, C++ tests, most Python tests

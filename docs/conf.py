@@ -23,12 +23,15 @@ extensions = [
     "headers",
     "mathml",
     "record_format",
+    "units",
 ]
 exclude_patterns = ["examples"]
 
 # ---- pages
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 4
+
+smartquotes_action = "qe"  # options keep their two hyphens
 
 # ---- Python
 autodoc_member_order = "bysource"
@@ -60,8 +63,8 @@ html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
+pygments_dark_style = "a11y-high-contrast-dark"
 copybutton_line_continuation_character = "\\"
-pygments_style = "friendly"
 
 
 def _plain_defaults(*event: object) -> tuple[str | None, str | None]:

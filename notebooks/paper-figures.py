@@ -153,7 +153,7 @@ assert all((np.diff(each) > 0).all() for each in com_shares.values())
 Markdown(
     "**The share of T_com grows with N at n = 1000 on all of them**: "
     + "; ".join(f"{name} {each[0]:.0%} to {each[-1]:.0%}" for name, each in com_shares.items())
-    + "."
+    + ", by the models; the H200's timed phases, the framed bars of the figure, say more."
 )
 
 # %% [markdown]

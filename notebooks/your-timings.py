@@ -118,7 +118,7 @@ shown.set_index(["n", "gpus"])
 # %% [markdown]
 # ## 5. The best count
 #
-# `probability` is the share of bootstrap refits in which that count is the fastest; counts
+# `probability` is the share of what the data allow in which that count is the fastest; counts
 # within 2 % of the best are named, for you may prefer the smaller.
 
 # %%

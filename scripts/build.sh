@@ -3,6 +3,8 @@
 #
 #   scripts/build.sh            warnings are no errors: a newer compiler must not stop a user
 #   scripts/build.sh --werror   they are: `make test`
+#   scripts/build.sh --demo     before `make setup`, what `make demo` needs: without kernels for GPUs,
+#                               remote GPUs, the recorder of traces and the schedule mpi
 #
 # The build folder (build/wheel) is kept, so that only changed sources compile. Once asked for,
 # errors stay so in it: compiling all again whenever that changes would help nobody.
@@ -27,22 +29,38 @@ fingerprint() {
 }
 
 main() {
-  local before site strictly=
+  local before built part site strictly= what= parts=AUTO
   local -a options=()
-  if [[ "${1:-}" == --werror ]]; then
-    strictly=" warnings are errors"
-    options=(--config-settings=cmake.define.GPUCAST_WERROR=ON)
-  fi
+  case "${1:-}" in
+    --werror)
+      strictly=" warnings are errors"
+      options=(--config-settings=cmake.define.GPUCAST_WERROR=ON)
+      ;;
+    --demo)
+      if [[ ! -e $venv/.stamps/cuda ]]; then
+        what=" demo" parts=OFF
+      fi
+      ;;
+  esac
+  # Stated each time, as the build folder remembers what it was told before.
+  for part in CUDA REMOTE TRACE MPI; do
+    options+=("--config-settings=cmake.define.GPUCAST_$part=$parts")
+  done
   before=$(fingerprint)
-  # What was built strictly will do for both.
-  if [[ -f "$stamp" && "$(<"$stamp")" == "$before"*"$strictly" ]]; then
+  # What was built strictly will do for both, and all parts for the demo.
+  built=$(cat "$stamp" 2>/dev/null || true)
+  if [[ "$built" == "$before"*"$strictly" && ("$what" || "$built" != *" demo") ]]; then
     return
   fi
-  say "build: gpucast into $venv (a minute or so the first time)"
+  if [[ -n "$what" ]]; then
+    say "build: what the demo needs into $venv (two minutes or so; make build brings GPUs and all else)"
+  else
+    say "build: gpucast into $venv (a few minutes the first time)"
+  fi
   rm -f "$stamp"
   # pip copies nothing here and fetches nothing: sources are compiled in place.
   quietly build.log "$venv/bin/python" -m pip --disable-pip-version-check install \
-    --no-input --no-deps --no-build-isolation ${options[@]+"${options[@]}"} . || {
+    --no-input --no-deps --no-build-isolation "${options[@]}" . || {
     cat "$logs/build.log" >&2
     fail "the build failed; its output stands above and in $logs/build.log"
   }
@@ -51,7 +69,7 @@ main() {
   if [[ -f "$site/$stub" ]]; then
     cp "$site/$stub" "python/$stub"
   fi
-  printf '%s\n' "$before$strictly" >"$stamp"
+  printf '%s\n' "$before$what$strictly" >"$stamp"
 }
 
 main "$@"

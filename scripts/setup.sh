@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Brings what the project needs onto a fresh Debian 12 or Ubuntu 24.04.
 #
-#   scripts/setup.sh system   compiler, CMake, libraries (apt; root or sudo)
-#   scripts/setup.sh venv     .venv with what the package needs to build and run
-#   scripts/setup.sh cuda     in .venv: a CUDA compiler and CUPTI's headers where the machine has none;
+#   scripts/setup.sh system   compiler, CMake, libraries of the demo's build (apt; root or sudo)
+#   scripts/setup.sh venv     .venv with what that build and its commands need
+#   scripts/setup.sh cuda     apt and .venv: what the other parts are built with and the other commands
+#                             need; a CUDA compiler and CUPTI's headers where the machine has none;
 #                             nanoarrow's sources
 #   scripts/setup.sh dev      .venv: formatters, linters, test tools; a browser for tests
 #   scripts/setup.sh docs     .venv and apt: what the documentation site is built with
@@ -20,9 +21,10 @@ source "$(dirname "$0")/common.sh"
 # libmetis-dev: CMake's description of Ceres 2.2 asks for it, Debian 12's 2.1 does not.
 readonly system_packages=(
   g++ cmake ninja-build binutils
-  libceres-dev libmetis-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libasio-dev
-  libssl-dev libgtest-dev libopenmpi-dev openmpi-bin
+  libceres-dev libmetis-dev libeigen3-dev nlohmann-json3-dev libcli11-dev
 )
+# Remote GPUs, C++ tests, the schedule mpi.
+readonly other_packages=(libasio-dev libssl-dev libgtest-dev libopenmpi-dev openmpi-bin)
 readonly docs_packages=(doxygen fonts-lmodern)
 
 # Wanted by tests alone, which are skipped without them.
@@ -68,11 +70,20 @@ setup_system() {
     return
   fi
   command -v dpkg-query >/dev/null ||
-    fail "no Debian packages on this system: install the like of ${system_packages[*]} with Python 3.11+, then run make GPUCAST_SYSTEM=skip"
+    fail "no Debian packages on this system: install the like of ${system_packages[*]} (for all parts also ${other_packages[*]}) with Python 3.11+, then run make GPUCAST_SYSTEM=skip"
 
   local listed
   listed=$(missing_of "${system_packages[@]}" && missing_python) || exit 1
   install_system_packages "$listed"
+}
+
+setup_others() {
+  if [[ "${GPUCAST_SYSTEM:-}" != skip ]]; then
+    install_system_packages "$(missing_of "${other_packages[@]}")"
+  fi &
+  local apt=$! # apt and pip wait for different things
+  install_groups pip-others.log others
+  wait "$apt"
 }
 
 # install_system_packages LINES: packages that are missing, one a line.
@@ -130,7 +141,7 @@ pip_install() {
 }
 
 # requirements GROUP...: what pyproject.toml states, one a line. Groups are `build` (the back end),
-# `runtime` and its dependency groups; older pips cannot install the first two without building.
+# `runtime`, `others` and its dependency groups; older pips cannot install the first without building.
 requirements() {
   "$venv/bin/python" - "$@" <<'END'
 import sys
@@ -142,7 +153,8 @@ extras = content["project"]["optional-dependencies"]
 groups = content["dependency-groups"] | {
     "build": content["build-system"]["requires"],
     "runtime": content["project"]["dependencies"]
-    + [each for name in ("figures", "parquet", "report", "serve") for each in extras[name]],
+    + [each for name in ("figures", "report", "serve") for each in extras[name]],
+    "others": extras["parquet"],
 }
 print("\n".join(line for name in sys.argv[1:] for line in groups[name]))
 END
@@ -179,7 +191,7 @@ install_browser() {
 
 setup_dev() {
   say "set-up: formatters, linters and test tools into $venv"
-  install_browser & # apt and pip wait for different things
+  install_browser &
   local apt=$!
   install_groups pip-dev.log dev
   wait "$apt"
@@ -230,6 +242,7 @@ add_missing_links() {
 
 setup_cuda() {
   local nvcc
+  setup_others
   if nvcc=$(scripts/nvcc.sh --machine); then
     say "set-up: CUDA compiler of this machine: $nvcc"
   else

@@ -71,15 +71,17 @@ build_one() {
   log=wheel-$version.log raw=$folder/raw-$version
   collect_licenses "$environment"
   say "wheel for Python $version: compiles everything (log: $logs/$log)"
-  local -a options=()
-  [[ "$version" == 3.11 ]] || options=(-Cwheel.py-api=cp312)
+  local -a options=(
+    "build-dir=$folder/build-$version"
+    cmake.define.GPUCAST_PORTABLE=ON "cmake.define.GPUCAST_LICENSES=$PWD/$folder/licenses"
+    cmake.define.GPUCAST_{CUDA,REMOTE,TRACE}=ON cmake.define.GPUCAST_{UCX,MPI}=OFF
+  )
+  [[ "$version" == 3.11 ]] || options+=(wheel.py-api=cp312)
   rm -rf "$raw"
+  # Debian 12's pip does not know these options' short name.
   PATH=$environment/bin:$PATH quietly "$log" "$environment/bin/python" -m pip \
     --disable-pip-version-check wheel --no-deps --no-build-isolation -v -w "$raw" . \
-    "${options[@]}" -Cbuild-dir="$folder/build-$version" \
-    -Ccmake.define.GPUCAST_PORTABLE=ON -Ccmake.define.GPUCAST_LICENSES="$PWD/$folder/licenses" \
-    -Ccmake.define.GPUCAST_CUDA=ON -Ccmake.define.GPUCAST_REMOTE=ON -Ccmake.define.GPUCAST_UCX=OFF \
-    -Ccmake.define.GPUCAST_TRACE=ON -Ccmake.define.GPUCAST_MPI=OFF ||
+    "${options[@]/#/--config-settings=}" ||
     fail "no wheel for Python $version ($(reason "$log")); see $logs/$log"
   # The runtime is whichever the machine has; a remote-GPU client takes its place.
   PATH=$environment/bin:$PATH quietly "repair-$version.log" auditwheel repair \

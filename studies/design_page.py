@@ -1,12 +1,14 @@
 """The results page of ``studies.design_against_grid``.
 
-    .venv/bin/python studies/design_page.py docs/results/design.md
+    .venv/bin/python studies/design_page.py docs/results/design.csv
 
-draws the page's picture anew, from its table: two digits of each number.
+draws the page's picture anew, from the table beside it: a row for each group.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,6 +51,7 @@ HEADER = [
     *("data", "steps", "cells", "visited", "visits differ", "grid", "design", "random"),
     *("ratio", "no worse"),
 ]
+"""Of what is printed; underscores for spaces in the CSV file."""
 
 
 def row(found: Found) -> list[str]:
@@ -71,22 +74,41 @@ def _whole(value: float, limit: int) -> str:
 
 
 def write(found: Sequence[Found], page: Path) -> None:
-    """The page, and its picture beside it in ``images``."""
-    picture = page.parent / "images" / "design.png"
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    content = text(found)
-    draw(content, picture)
-    page.write_text(content, encoding="utf-8")
+    """The page, its table of groups beside it, and its picture in ``images``."""
+    groups = page.with_suffix(".csv")
+    share = min(each.share for each in found)
+    rows = groups_csv([each for each in found if each.share == share])
+    groups.write_text(rows, encoding="utf-8")
+    draw(groups)
+    page.write_text(text(found), encoding="utf-8")
+
+
+def groups_csv(found: Sequence[Found]) -> str:
+    """A row a group: shares of 1, empty where there is none."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([name.replace(" ", "_") for name in HEADER])
+    for each in found:
+        figures = (each.noise, *map(each.median, _NAMES), each.ratio(), each.by_chance())
+        visited = (each.visited["grid"], each.visited["design"])
+        rows.writerow(
+            [
+                each.data,
+                each.steps,
+                *("" if x is None else f"{x:.4g}" for x in (*visited, *figures)),
+            ]
+        )
+    return text.getvalue()
 
 
 def text(found: Sequence[Found]) -> str:
     """The page."""
     shares = sorted({each.share for each in found})
-    shown = [each for each in found if each.share == shares[0]]
     large = _large(found, shares[0])
     ratio, error = mean_ratio(large)
     random, random_error = mean_ratio(large, "random")
     fine = sum(each.by_chance() >= WORSE for each in large)
+    tables = dict.fromkeys(each.data for each in large)
     lines = [
         "# The design against the grid",
         "",
@@ -128,12 +150,19 @@ def text(found: Sequence[Found]) -> str:
         "seconds; for programs whose tables do not say it, as much for start and end as for the "
         "median cell's steps.",
         "",
-        "## By group",
+        "## By table",
         "",
-        *_table(HEADER, [row(each) for each in shown]),
+        *_table(
+            ["data", "groups", "ratio", "no worse", "grid", "design", "random"],
+            [_of_table([each for each in large if each.data == data]) for data in tables],
+        ),
         "",
-        "Groups of which the design visits fewer than six cells are in this table alone: a third "
-        "of so small a grid is fewer visits than a model has quantities to find.",
+        "Ratios are means as above, errors the medians over groups. [design.csv](design.csv) "
+        "holds a row for each group: its cells, the cells that the design visits, by how much "
+        "visits of a cell differ, median errors, the ratio, and the share of bootstrap samples in "
+        "which the design is no worse; errors and shares are of 1. Groups of which the design "
+        "visits fewer than six cells are there alone: a third of so small a grid is fewer visits "
+        "than a model has quantities to find.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -166,32 +195,36 @@ def _in_short(found: Sequence[Found], way: str) -> list[str]:
     ]
 
 
-def marks_in(page: str) -> list[tuple[float, float, bool]]:
-    """Of each group of a page's table that is large enough, median errors in per cent of the grid
-    and of the design, and whether the design is worse."""
-    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("|")]
-    rows = [dict(zip(HEADER, line, strict=True)) for line in lines[lines.index(HEADER) + 2 :]]
+def _of_table(found: Sequence[Found]) -> list[str]:
+    ratio, error = mean_ratio(found)
     return [
-        (_number(row["grid"]), _number(row["design"]), _number(row["no worse"]) < 100 * WORSE)
-        for row in rows
-        if _number(row["visited"]) >= FEWEST
+        found[0].data,
+        f"{len(found)}",
+        f"{ratio:.2f} ± {error:.2f}" if len(found) > 1 else f"{ratio:.2f}",
+        f"{sum(each.by_chance() >= WORSE for each in found)}",
+        *(_percent(float(np.median([each.median(way) for each in found]))) for way in _NAMES),
     ]
 
 
-def _number(text: str) -> float:
-    return float(text.removesuffix(" %"))
+def marks_in(groups: str) -> list[tuple[float, float, bool]]:
+    """Of each group of a table (CSV) that is large enough, median errors in per cent of the grid
+    and of the design, and whether the design is worse."""
+    return [
+        (100 * float(row["grid"]), 100 * float(row["design"]), float(row["no_worse"]) < WORSE)
+        for row in csv.DictReader(io.StringIO(groups))
+        if float(row["visited"]) >= FEWEST
+    ]
 
 
-def draw(page: str, path: Path) -> None:
-    """Design over grid, a mark a group of the page's table."""
+def draw(groups: Path) -> None:
+    """Design over grid, a mark a group of the table, into ``images`` beside it."""
     import matplotlib as mpl
 
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5.2, 4.4), layout="constrained")
-    share = page.partition("forecasts from ")[2].partition(" of the grid")[0]
-    marks = marks_in(page)
+    marks = marks_in(groups.read_text(encoding="utf-8"))
     for worse, marker in ((False, "o"), (True, "x")):
         axes.loglog(
             [grid for grid, _, is_worse in marks if is_worse == worse],
@@ -205,10 +238,12 @@ def draw(page: str, path: Path) -> None:
         xlim=ends,
         ylim=ends,
         xlabel="whole grid: median error of held-out cells (%)",
-        ylabel=f"design, {share} of its GPU time (%)",
+        ylabel="design: median error of held-out cells (%)",
     )
     axes.legend(frameon=False)
-    figure.savefig(path, dpi=130)
+    picture = groups.parent / "images" / f"{groups.stem}.png"
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, dpi=130)
     plt.close(figure)
 
 
@@ -222,5 +257,4 @@ def _percent(value: float) -> str:
 
 
 if __name__ == "__main__":
-    of = Path(sys.argv[1])
-    draw(of.read_text(encoding="utf-8"), of.parent / "images" / "design.png")
+    draw(Path(sys.argv[1]))

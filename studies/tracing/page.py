@@ -56,7 +56,7 @@ def page(
         *_made_again(rows),
         "## By program",
         table(
-            ["path, " + _HEADS[0], *_HEADS[1:]],
+            ["path, program", *_HEADS[1:]],
             [_sums(" ".join(key), of) for key, of in rows.groupby(["path", "program"])],
         ),
         "## Every cell",

@@ -219,6 +219,41 @@ def test_the_site_builds_without_a_warning_and_is_whole(tmp_path: Path) -> None:
     formulas = reference(site, "model-terms.html")
     assert formulas.count("<math ") > 60
     assert "$$" not in formulas
+    assert not faint_code(site)
+    # A line may end neither between a number and its unit nor within an option.
+    design = (site / "results" / "design.html").read_text(encoding="utf-8")
+    assert "33\u00a0%" in design
+    assert "33 %" not in design
+    assert "--path" in re.sub(r"<code.*?</code>", "", (site / "machine-2015.html").read_text())
+
+
+def faint_code(site: Path) -> list[str]:
+    """Colours of code that have less than WCAG's contrast of 4.5 with what is behind them."""
+    style = (site / "_static" / "pygments.css").read_text(encoding="utf-8")
+    paper, faint = "", []
+    for rule, behind, colour in re.findall(
+        r"\.highlight ?(\S*) \{(?: background: (#\w+);)? color: (#\w+)[; ]", style
+    ):
+        paper = behind or paper  # light first, then dark, each with its own
+        if rule == ".w" or "linenos" in rule:  # white space; numbers of lines, which no page shows
+            continue
+        brighter, darker = sorted(map(_luminance, (colour, paper)), reverse=True)
+        if (brighter + 0.05) / (darker + 0.05) < 4.5:
+            faint.append(f"{rule} {colour} on {paper}")
+    assert paper
+    return faint
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of a colour in hexadecimal digits, as WCAG 2 defines it."""
+    digits = colour.removeprefix("#")
+    if len(digits) == 3:
+        digits = "".join(2 * each for each in digits)
+    linear = [
+        each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4
+        for each in (int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4))
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def reference(site: Path, page: str) -> str:

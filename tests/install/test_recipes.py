@@ -17,6 +17,9 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = subprocess.run(
     [ROOT / "scripts" / "version.sh"], capture_output=True, text=True, check=True
 ).stdout.strip()
+UCX = "1.13"
+"""The least that it was tested with (docs/remote.md)."""
+
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 
 
@@ -28,9 +31,12 @@ def least(requirements: list[str]) -> dict[str, str]:
 
 @pytest.fixture
 def needed() -> dict[str, str]:
-    """What forecasts, figures and reports need."""
+    """What forecasts, figures, reports and the page in the browser need."""
     extras = PROJECT["project"]["optional-dependencies"]
-    return least([*PROJECT["project"]["dependencies"], *extras["figures"], *extras["report"]])
+    names = ("figures", "report", "serve")
+    return least(
+        [*PROJECT["project"]["dependencies"], *(e for name in names for e in extras[name])]
+    )
 
 
 def test_the_package_has_the_version_of_cmakelists() -> None:
@@ -46,10 +52,11 @@ def test_the_conda_recipe_needs_what_the_package_needs(needed: dict[str, str]) -
     recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text())
     stated = least(recipe["requirements"]["run"])
     assert stated.pop("python") == PROJECT["project"]["requires-python"].removeprefix(">=")
+    assert stated.pop("ucx") == UCX
     assert {CONDA_NAMES.get(name, name): version for name, version in stated.items()} == needed
     assert set(least(recipe["requirements"]["host"])) == set(
         least(PROJECT["build-system"]["requires"])
-    )
+    ) | {"ucx"}
 
 
 def test_the_spack_recipe_needs_what_the_package_needs(needed: dict[str, str]) -> None:
@@ -61,6 +68,7 @@ def test_the_spack_recipe_needs_what_the_package_needs(needed: dict[str, str]) -
         and isinstance(call.func, ast.Name)
         and call.func.id == "depends_on"
     ]
+    assert f"ucx@{UCX}:" in specs
     stated = dict(re.findall(r"^py-([a-z0-9-]+)@([0-9.]+):$", "\n".join(specs), re.MULTILINE))
     for name, version in least(PROJECT["build-system"]["requires"]).items():
         assert stated.pop(name) == version
@@ -71,3 +79,13 @@ def test_the_container_installs_the_wheel_that_the_script_builds() -> None:
     containerfile = (ROOT / "packaging" / "container" / "Containerfile").read_text()
     assert "dist/gpucast-*-cp312-abi3-manylinux*_x86_64.whl" in containerfile
     assert "wheel.py-api=cp312" in (ROOT / "scripts" / "wheels.sh").read_text()
+
+
+@pytest.mark.parametrize("recipe", ["conda/recipe.yaml", "spack/packages/gpucast/package.py"])
+def test_the_recipes_set_options_that_there_are(recipe: str) -> None:
+    named = set(
+        re.findall(r"cmake\.define\.(GPUCAST_\w+)", (ROOT / "packaging" / recipe).read_text())
+    )
+    stated = "\n".join(path.read_text() for path in ROOT.glob("**/CMakeLists.txt") if path.exists())
+    assert named
+    assert {name for name in named if not re.search(rf"\(\s*{name}\b", stated)} == set()

@@ -38,22 +38,23 @@ def test_ratios_are_averaged_as_factors() -> None:
 
 
 def test_the_page_counts_groups_that_are_large_enough() -> None:
-    page = design_page.text([found(1), found(3), replace(found(9), visited=found(9, 4).visited)])
+    small = replace(found(9), visited=found(9, 4).visited)
+    page = design_page.text([found(1), found(3), small])
     assert "Over 2 groups" in page
     assert "in 1 of the groups it is no worse" in page
     assert f"**{3**0.5:.2f} times**" in page
-    assert page.count("| table | steps |") == 3
+    assert "| table | 2 |" in page
+    assert design_page.groups_csv([found(1), found(3), small]).count("table,steps,") == 3
 
 
 def test_the_picture_shows_what_the_table_says() -> None:
     small = replace(found(9), visited=found(9, 5.75).visited)
-    page = design_page.text([found(1), found(3), small])
-    marks = design_page.marks_in(page)
+    marks = design_page.marks_in(design_page.groups_csv([found(1), found(3), small]))
     medians = [100 * found(factor).median("design") for factor in (1, 3)]
     assert [design for _, design, _ in marks] == pytest.approx(medians, rel=0.05)
     assert [worse for _, _, worse in marks] == [False, True]
     published = Path(__file__).parents[2] / "docs" / "results" / "design.md"
-    marks = design_page.marks_in(published.read_text())
+    marks = design_page.marks_in(published.with_suffix(".csv").read_text())
     assert f"Over {len(marks)} groups" in published.read_text()
 
 
@@ -94,10 +95,11 @@ def test_a_page_can_be_made_in_pieces(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "goes on").touch()
     assert run(monkeypatch, *options) == 0
     assert made == ["a", "b", "c"]
-    first = page.read_text()
-    assert [first.count(f"| {name} | steps |") for name in "abc"] == [1, 1, 1]
+    groups_csv = page.with_suffix(".csv")
+    first = page.read_text(), groups_csv.read_text()
+    assert [first[1].count(f"\n{name},steps,") for name in "abc"] == [1, 1, 1]
     assert run(monkeypatch, *options) == 0
-    assert (made, page.read_text()) == (["a", "b", "c"], first)
+    assert (made, page.read_text(), groups_csv.read_text()) == (["a", "b", "c"], *first)
 
 
 def test_results_of_other_sources_are_made_anew(tmp_path: Path) -> None:

@@ -15,12 +15,15 @@ class Gpucast(PythonPackage, CudaPackage):
 
     license("Apache-2.0")
 
-    # A clone's own sources (spack dev-build, or `spack develop --path . gpucast@main`).
+    # A clone's own sources (spack dev-build, or `spack develop --path . gpucast@main`), which state
+    # their version themselves.
     version("main")
 
     variant("mpi", default=True, description="The schedule mpi of gpucast-mdapp")
     variant("remote", default=True, description="Remote GPUs", when="+cuda")
+    variant("ucx", default=False, description="Remote GPUs over UCX", when="+remote")
     variant("figures", default=True, description="gpucast figures and report")
+    variant("serve", default=True, description="gpucast serve", when="+figures")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -40,6 +43,7 @@ class Gpucast(PythonPackage, CudaPackage):
     depends_on("cuda@13", when="+remote")
     depends_on("asio@1.22:", type="build", when="+remote")
     depends_on("openssl@3: ~shared", type="build", when="+remote")
+    depends_on("ucx@1.13:", when="+ucx")  # opened at run time: the link's type brings its run path
 
     # As pyproject.toml.
     with default_args(type="run"):
@@ -54,12 +58,15 @@ class Gpucast(PythonPackage, CudaPackage):
         depends_on("py-typer@0.12:")
         depends_on("py-jinja2@3.1:", when="+figures")
         depends_on("py-matplotlib@3.8:", when="+figures")
+        depends_on("py-waitress@3.0.1:", when="+serve")
+        depends_on("py-werkzeug@3.1:", when="+serve")
 
     def config_settings(self, spec, prefix):
         settings = {
             "cmake.define.GPUCAST_MPI": "ON" if spec.satisfies("+mpi") else "OFF",
             "cmake.define.GPUCAST_CUDA": "ON" if spec.satisfies("+cuda") else "OFF",
             "cmake.define.GPUCAST_REMOTE": "ON" if spec.satisfies("+remote") else "OFF",
+            "cmake.define.GPUCAST_UCX": "ON" if spec.satisfies("+ucx") else "OFF",
         }
         if spec.satisfies("+cuda") and "none" not in spec.variants["cuda_arch"].value:
             settings["cmake.define.CMAKE_CUDA_ARCHITECTURES"] = ";".join(
