@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -113,6 +113,7 @@ def test_thousands_of_counts_are_judged_by_few_forecasts(monkeypatch: pytest.Mon
 
 
 @settings(deadline=None)
+@example(powers=[1, 1, -3], size=1426)
 @given(
     st.lists(st.floats(min_value=-3, max_value=3), min_size=3, max_size=3),
     st.integers(min_value=2, max_value=5000),

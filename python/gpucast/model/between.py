@@ -13,7 +13,8 @@ TOLERANCE = 1e-3
 """What is interpolated is off by no more (in the values' own unit)."""
 
 # So far a point in the middle may lie from the line between its neighbours. What is interpolated on
-# either side of it is off by a quarter of that where the curve bends evenly, and by more where not.
+# either side of it is off by a quarter of that where the curve bends evenly, and by twice that at
+# most where it bends one way.
 _BENT = TOLERANCE / 2
 
 _FIRST = 33
@@ -38,7 +39,10 @@ def between(of: Callable[[Array], Array], points: Array, exact: NDArray[np.bool_
         low, high = low[wide], high[wide]
         if not low.size:
             break
-        middle = (low + high) // 2
+        # In the middle of the points' own unit: far from it, a curve that bends near one end alone
+        # would look straight.
+        centre = np.searchsorted(points, (points[low] + points[high]) / 2)
+        middle = np.clip(centre, low + 1, high - 1)
         share = (points[middle] - points[low]) / (points[high] - points[low])
         line = values[low] + share * (values[high] - values[low])
         values[middle] = of(points[middle])
