@@ -539,6 +539,16 @@ def test_a_workbook_is_read_below_its_header(tmp_path: Path) -> None:
         gc.read(file)
 
 
+def test_formulas_that_no_spreadsheet_has_computed_are_no_times(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["n", "gpus", "seconds"])
+    book.active.append([1000, 1, "=1/100"])
+    book.save(tmp_path / "steps.xlsx")
+    with pytest.raises(InputError, match="no row has a time; cells of formulas have values once"):
+        gc.read(tmp_path / "steps.xlsx")
+
+
 def test_of_several_sheets_with_tables_one_is_to_be_named(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     file = tmp_path / "steps.xlsx"

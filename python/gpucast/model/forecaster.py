@@ -107,7 +107,8 @@ class Best(TypedDict):
     """The fastest GPU count for an n.
 
     ``seconds``: of a step with it; as measured where the model misses that.
-    ``probability``: share of bootstrap replicates in which it is the fastest; None without any.
+    ``probability``: share of the models that may as well be right (draws from the mixture, or
+    bootstrap replicates) in which it is the fastest; None without any.
     ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether n with this count
     is outside what was fitted. ``measured``: whether ``seconds`` are.
     """

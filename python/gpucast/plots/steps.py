@@ -176,7 +176,7 @@ def gflops(
             style.grid(axes)
         upper.set_title(each.label)
     rows[0][0].set_ylabel(f"Gflops ({series[0].workload.operations:.0f} flops a pair)")
-    rows[1][0].set_ylabel("over the fewest GPUs'")
+    rows[1][0].set_ylabel("Gflops over fewest GPUs'")
     _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)], series)
     return figure
 

@@ -370,7 +370,8 @@
 
   function drawTime(q, row) {
     const rows = timeRows[row.model].filter((each) => drawn.includes(each.gpus));
-    const cells = C.models[row.model].cells.filter((cell) => drawn.includes(cell.gpus));
+    const cells = C.models[row.model].cells.filter((cell) =>
+      drawn.includes(cell.gpus) && cell.n >= leastN && cell.n <= mostN);
     const [low, high] = d3.extent([...rows.map((each) => each.seconds), ...cells.map((c) => c.measured)]);
     const made = overN("chart-time", rows, "seconds", row, {
       height: (width) => Math.min(460, Math.max(300, width * 0.55)),

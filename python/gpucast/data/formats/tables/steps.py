@@ -56,7 +56,7 @@ def read(grid: Grid, options: Options) -> Imported:
         lambda row: _seconds(row, time, columns, options),
     )
     if not entries:
-        raise InputError("no row has a time", file=grid.file, field=time.name)
+        raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
     entries = _on_one_machine(entries)
     return Imported(entries, notes=[*said, *notes_of(columns, skipped, _USUAL)])
@@ -75,6 +75,12 @@ def _on_one_machine(entries: list[Entry]) -> list[Entry]:
         return entries
     update = {"machine": max(named)[1]}
     return [entry.model_copy(update=update) for entry in entries]
+
+
+def _uncomputed(grid: Grid) -> str:
+    if not grid.file.endswith((".xlsx", ".xlsm")):
+        return ""
+    return "; cells of formulas have values once a spreadsheet has opened and saved the workbook"
 
 
 def _require(columns: Columns, options: Options, grid: Grid) -> None:
