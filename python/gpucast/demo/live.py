@@ -7,7 +7,6 @@ from pathlib import Path
 
 from gpucast.data.loading import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.measure import doctor
 from gpucast.model.files import load_model
 from gpucast.plots import steps
 from gpucast.plots.step_series import series_of
@@ -23,9 +22,6 @@ def this_machine() -> None:
     threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
     counts = "1" if threads == 1 else f"1-{threads}"
     heading(f"3  This machine, now: {counts} CPU threads that act as GPUs, measured for 12 seconds")
-    cpus = doctor.processors()
-    if cpus.state != "good":
-        print(f"CPUs: {cpus.found}: {cpus.advice}; forecasts of them are worth less.")
     data, unseen = Path("live.jsonl"), Path("live-unseen.jsonl")
     for file in (data, unseen):
         file.unlink(missing_ok=True)  # gpucast measure would go on with it
