@@ -27,7 +27,9 @@ class Marked : public testing::TestWithParam<bool> {
     if (GetParam()) ::setenv("GPUCAST_FAKE_FAIL", "cuStreamWriteValue32:0:801", 1);
     driver_ = std::make_unique<Driver>(GPUCAST_TEST_LIBCUDA);
     driver_->cuInit(0);
-    marks_ = std::make_unique<GpuMarks>(*driver_);
+    // They and their memory are the process's for as long as it runs, as in a server.
+    static auto& all = *new std::vector<std::unique_ptr<GpuMarks>>;
+    marks_ = all.emplace_back(std::make_unique<GpuMarks>(*driver_)).get();
     check(driver_->cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0));
   }
   // Until the promise is kept, the stream does nothing.
@@ -37,7 +39,7 @@ class Marked : public testing::TestWithParam<bool> {
   }
 
   std::unique_ptr<Driver> driver_;
-  std::unique_ptr<GpuMarks> marks_;
+  GpuMarks* marks_ = nullptr;
   CUstream stream_ = nullptr;
 };
 INSTANTIATE_TEST_SUITE_P(By, Marked, testing::Bool(),
