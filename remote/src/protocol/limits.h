@@ -46,6 +46,8 @@ constexpr int usual_bulk_connections(unsigned cores) {
 inline constexpr std::size_t least_piece = std::size_t{64} << 10;
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t piece_ring_bytes = 8 * piece_bytes;  // of a connection, each way
+// Pieces in a ring: the driver takes some thousand calls ahead of the GPU, and then none.
+inline constexpr std::size_t most_in_ring = 32;
 
 // Bytes of the pieces (the last may be shorter) of a copy over so many bulk connections. Four carry
 // copies of up to 1 MiB, and all of them longer ones: the threads of more have less to do each, and

@@ -9,6 +9,10 @@ namespace gpucast::remote::server {
 namespace {
 
 constexpr std::chrono::microseconds moment(100);
+constexpr std::chrono::microseconds longest_moment(1000);
+
+// Rings have room again long before they are full, of short pieces too.
+constexpr std::size_t most_unmarked = most_in_ring / 2;
 
 }  // namespace
 
@@ -74,12 +78,21 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult statu
   Pieces coming;
   Pieces whole;
   std::uint64_t bytes_whole = 0;
-  bool reads = false;               // the GPU, since it was last marked
+  bool reads = false;  // the GPU, since it was last marked
+  std::shared_ptr<const GpuMark> read;
+  auto tended = Clock::now();
+  const auto tend_now = [&] {
+    tend();
+    tended = Clock::now();
+  };
   std::uint64_t left = call.bytes;  // that the GPU is not told of
   for (std::uint64_t missing = call.bytes; left > 0;) {
     if (state_.broken) throw ConnectionLost("a bulk connection broke");
     const std::uint64_t seen = state_.arrivals;
     take_new(coming, call, missing);
+    // What else the client asked for may have taken the memory away meanwhile.
+    if (status == CUDA_SUCCESS)
+      status = status_of([&] { state_.gpu->require_held(call.to, call.bytes); });
     for (auto& each : coming) {
       const std::uint32_t come = each->come.load(std::memory_order_acquire);
       const std::uint32_t bytes = come - each->queued;
@@ -96,8 +109,7 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult statu
       whole.push_back(std::move(each));
     }
     std::erase(coming, nullptr);
-    if (left == 0 || bytes_whole >= piece_bytes) {
-      std::shared_ptr<const GpuMark> read;
+    if (left == 0 || bytes_whole >= piece_bytes || whole.size() >= most_unmarked) {
       if (std::exchange(reads, false)) {
         const CUresult marked = status_of([&] { read = state_.marks->queue(stream); });
         if (status == CUDA_SUCCESS) status = marked;
@@ -105,14 +117,16 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult statu
       release(whole, read);
       bytes_whole = 0;
     }
-    if (left == 0 || state_.arrivals != seen) continue;
-    tend();
+    if (left == 0) continue;
+    const bool more = state_.arrivals != seen;
+    if (!more || Clock::now() - tended > moment) tend_now();
     const auto over = [&] { return state_.broken || state_.arrivals != seen; };
-    if (look_for(state_.spin, tend, over)) continue;
+    if (more || look_for(state_.spin, tend_now, over)) continue;
     std::unique_lock lock(state_.mutex);
-    while (!state_.changed.wait_for(lock, moment, over)) {
+    for (auto pause = moment; !state_.changed.wait_for(lock, pause, over);
+         pause = std::min(2 * pause, longest_moment)) {
       lock.unlock();
-      tend();
+      tend_now();
       lock.lock();
     }
   }
@@ -133,8 +147,7 @@ bool Bulk::from_device(BulkCopy& copy) {
                 .status = copy.status};
     if (copy.status != CUDA_SUCCESS) {
       piece.bytes = 0;
-      connection.queue_failure(piece);
-      return true;
+      return connection.queue_failure(piece);
     }
     lock.unlock();
     bool has_room = true;

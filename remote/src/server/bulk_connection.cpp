@@ -10,13 +10,12 @@
 namespace gpucast::remote::server {
 namespace {
 
-// Events and pieces of a ring are counted, too, so that short pieces take no more of them.
-constexpr std::size_t most_in_ring = piece_ring_bytes / least_piece;
-
 // So much of a piece has to have come for the GPU to be told of it before the rest has. Of copies
 // in long pieces others keep the GPU busy meanwhile.
 constexpr std::size_t worth_a_copy(std::size_t piece) {
-  return piece < piece_bytes ? std::min(piece, least_piece) : piece;
+  constexpr std::size_t parts = 4;
+  return piece < piece_bytes ? std::clamp(piece / parts, std::min(piece, least_piece), piece)
+                             : piece;
 }
 
 }  // namespace
@@ -146,6 +145,12 @@ bool BulkConnection::queue(const Piece& piece, Address from, CUstream stream) {
   return true;
 }
 
+bool BulkConnection::queue_failure(const Piece& piece) {
+  if (sends_.size() >= most_in_ring) return false;
+  put({.piece = piece});
+  return true;
+}
+
 void BulkConnection::put(Send send) {
   sends_.push_back(std::move(send));
   ++waiting_;
@@ -174,10 +179,10 @@ void BulkConnection::send() {
     Writer writer(head);
     writer(next.piece);
     write_all(*connection_, head, data);
-    if (!next.copied) continue;
+    const bool is_in_ring = next.copied != nullptr;
     next.copied = nullptr;
     lock.lock();
-    outgoing_space_.give_back_oldest();
+    if (is_in_ring) outgoing_space_.give_back_oldest();
     state_.changed.notify_all();
   }
 }

@@ -63,7 +63,8 @@ class BulkConnection {
     connection_->shut_down();
     wake();
   }
-  void queue_failure(const Piece& piece) { put({.piece = piece}); }
+  // A piece without data that tells why; false, and nothing, while too much is unsent.
+  bool queue_failure(const Piece& piece);
 
   // By the session, and not under the lock. Queues a copy of device memory and its sending; false,
   // and nothing, while there is no room. DriverError.

@@ -19,6 +19,7 @@ class DeferredD2h {
   explicit DeferredD2h(Bulk& bulk) : bulk_(bulk) {}
 
   bool empty() const { return copies_.empty(); }
+  std::size_t size() const { return copies_.size(); }
   // With a status that is not success, the client is only told so. `queued` is told the status in
   // the end.
   void add(const CopyFrom& call, CUstream stream, CUresult status,

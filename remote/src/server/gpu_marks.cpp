@@ -10,7 +10,6 @@ namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t apart = 64;  // bytes: a cache line each
-constexpr std::size_t at_once = 256;
 
 }  // namespace
 
@@ -18,21 +17,27 @@ GpuMark::~GpuMark() {
   if (is_set()) marks_.give_back(word_);
 }
 
-GpuMarks::GpuMarks(const Driver& driver) : driver_(driver) {
-  check(driver.cuEventCreate(&never_recorded_, CU_EVENT_DISABLE_TIMING));
+bool GpuMark::is_set() const {
+  if (event_) return marks_.driver_.cuEventQuery(event_->get()) == CUDA_SUCCESS;
+  return word_.load(std::memory_order_acquire) != 0;
 }
 
-GpuMarks::~GpuMarks() { driver_.cuEventDestroy(never_recorded_); }
+// The words lie in pinned memory that is never freed: the process ends with the client.
+GpuMarks::GpuMarks(const Driver& driver)
+    : driver_(driver), probe_(driver, CU_EVENT_DISABLE_TIMING) {
+  check(driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0));
+  void* memory = nullptr;
+  check(driver.cuMemHostAlloc(&memory, most * apart, 0));
+  free_.reserve(most);
+  for (std::size_t k = 0; k < most; ++k)
+    free_.push_back(new (static_cast<std::byte*>(memory) + k * apart) GpuMark::Word(0));
+}
 
-// Of pinned memory that is never freed: the process ends with the client.
+GpuMarks::~GpuMarks() { driver_.cuStreamDestroy(stream_); }
+
 GpuMark::Word& GpuMarks::take() {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) {
-    void* memory = nullptr;
-    check(driver_.cuMemHostAlloc(&memory, at_once * apart, 0));
-    for (std::size_t k = 0; k < at_once; ++k)
-      free_.push_back(new (static_cast<std::byte*>(memory) + k * apart) GpuMark::Word(0));
-  }
+  if (free_.empty()) throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   GpuMark::Word* const word = free_.back();
   free_.pop_back();
   word->store(0, std::memory_order_relaxed);
@@ -46,18 +51,25 @@ void GpuMarks::give_back(GpuMark::Word& word) {
 
 std::shared_ptr<const GpuMark> GpuMarks::queue(CUstream stream) {
   GpuMark::Word& word = take();
-  CUresult status = driver_.cuStreamWriteValue32(stream, reinterpret_cast<CUdeviceptr>(&word), 1,
-                                                 CU_STREAM_WRITE_VALUE_DEFAULT);
-  // Not every system has these, and all can call a function, which takes longer.
-  if (status == CUDA_ERROR_NOT_SUPPORTED) {
-    const auto set = [](void* at) {
-      static_cast<GpuMark::Word*>(at)->store(1, std::memory_order_release);
-    };
-    status = driver_.cuLaunchHostFunc(stream, set, &word);
-  }
+  std::unique_ptr<Event> event;
+  const CUresult status = status_of([&] {
+    const CUresult written = driver_.cuStreamWriteValue32(
+        stream, reinterpret_cast<CUdeviceptr>(&word), 1, CU_STREAM_WRITE_VALUE_DEFAULT);
+    if (written != CUDA_ERROR_NOT_SUPPORTED) return check(written);
+    event = std::make_unique<Event>(driver_, CU_EVENT_DISABLE_TIMING);
+    check(driver_.cuEventRecord(event->get(), stream));
+  });
   if (status != CUDA_SUCCESS) give_back(word);
   check(status);
-  return std::make_shared<const GpuMark>(*this, word);
+  return std::make_shared<const GpuMark>(*this, word, std::move(event));
+}
+
+// A GPU that has failed takes no more work, or never comes to it.
+CUresult GpuMarks::health() const {
+  if (const CUresult status = driver_.cuEventRecord(probe_.get(), stream_); status != CUDA_SUCCESS)
+    return status;
+  const CUresult status = driver_.cuEventQuery(probe_.get());
+  return status == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : status;
 }
 
 CUresult GpuMarks::wait(const GpuMark& mark, std::chrono::microseconds spin,
@@ -68,8 +80,7 @@ CUresult GpuMarks::wait(const GpuMark& mark, std::chrono::microseconds spin,
   constexpr std::chrono::microseconds longest_nap(1000);
   for (auto nap = first_nap; !mark.is_set(); nap = std::min(nap * 5 / 4, longest_nap)) {
     if (ended()) return CUDA_ERROR_NOT_READY;
-    const CUresult status = driver_.cuEventQuery(never_recorded_);
-    if (status != CUDA_SUCCESS) return status;
+    if (const CUresult status = health(); status != CUDA_SUCCESS) return status;
     std::this_thread::sleep_for(nap);
   }
   return CUDA_SUCCESS;

@@ -141,7 +141,7 @@ bool Session::send_notices() {
 
 bool Session::has_room() const {
   return replies_.unsent() < most_unsent && waits_.size() < most_pending &&
-         notices_.size() < most_pending &&
+         deferred_.size() < most_pending && notices_.size() < most_pending &&
          (!gpu_ || waits_.empty() || gpu_->streams().has_room_for_waits());
 }
 
