@@ -1,6 +1,7 @@
 #include "fake/queues.h"
 
 #include <exception>
+#include <future>
 #include <utility>
 
 namespace gpucast::fake {
@@ -83,7 +84,15 @@ CUresult Queues::failure() const {
 void Queues::start(const Work& work) {
   ready_.push_back(work);
   if (idle_ < ready_.size()) {
-    threads_.emplace_back([this] { this->work(); });
+    // It runs before this returns: LeakSanitizer, where a process ends then, cannot follow a thread
+    // that is still being made.
+    std::promise<void> running;
+    const std::future<void> is_running = running.get_future();
+    threads_.emplace_back([this, running = std::move(running)]() mutable {
+      running.set_value();
+      this->work();
+    });
+    is_running.wait();
   } else {
     wanted_.notify_one();
   }
