@@ -78,9 +78,14 @@ CUresult GpuMarks::wait(const GpuMark& mark, std::chrono::microseconds spin,
     return mark.is_set() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   constexpr std::chrono::microseconds first_nap(20);
   constexpr std::chrono::microseconds longest_nap(1000);
+  constexpr std::chrono::milliseconds between_questions(20);  // a kernel may take hours
+  auto asked = Clock::now();
   for (auto nap = first_nap; !mark.is_set(); nap = std::min(nap * 5 / 4, longest_nap)) {
     if (ended()) return CUDA_ERROR_NOT_READY;
-    if (const CUresult status = health(); status != CUDA_SUCCESS) return status;
+    if (Clock::now() - asked > between_questions) {
+      if (const CUresult status = health(); status != CUDA_SUCCESS) return status;
+      asked = Clock::now();
+    }
     std::this_thread::sleep_for(nap);
   }
   return CUDA_SUCCESS;
