@@ -120,7 +120,8 @@ def test_the_data_s_only_path_is_taken_and_several_others_are_listed(model: Mode
     remote = steps(NATIVE.seconds, rng, n=[2000], gpus=[1], path="remote")
     other = steps(NATIVE.seconds, rng, n=[2000], gpus=[1], path="other")
     assert len(gc.validate(model, dataset([machine(), *remote]))["cells"]) == 1
-    with pytest.raises(gc.InputError, match="several: remote, other; choose one with --path"):
+    listed = r"several: remote, other; choose one with --path \(gpucast compare"
+    with pytest.raises(gc.InputError, match=listed):
         gc.validate(model, dataset([machine(), *remote, *other]))
 
 

@@ -172,6 +172,7 @@ def only(records: Sequence[Entry], field: str, name: str) -> Any:
         option = f"--{field} or --no-{field}" if isinstance(values[0], bool) else f"--{field}"
         raise InputError(
             f"there are several: {listed(field, values)}; choose one with {option}"
+            + (" (gpucast compare shows models of each side by side)" if field == "path" else "")
             + _example(records),
             file=name,
             field=field,
