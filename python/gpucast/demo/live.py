@@ -36,7 +36,7 @@ def this_machine() -> None:
         last=1,
     )
     command("validate", "live.json", str(unseen), only="error: ")
-    command("predict", "live.json", "-n", "1000,8000,100000", "--gpus", counts, "--best")
+    command("predict", "live.json", "-n", "8000,100000", "--gpus", counts, "--best")
     series = series_of(load(str(data), str(unseen)), [load_model("live.json")])
     title = "gpucast-mdapp on this machine's CPU threads"
     figure = steps.step_times(series, range(1, threads + 1), title, span=(256, 20000))

@@ -30,7 +30,7 @@ def how_many_gpus() -> None:
     command("fit", "water.jsonl", "-o", "water.json", "--force", only="error of")
     command("validate", "water.json", LATER, only="error: ")
     counts = "1,2,4,8,16,32,64,128"
-    command("predict", "water.json", "-n", "1e5,1e6,1e7,1e8", "--gpus", counts, "--best")
+    command("predict", "water.json", "-n", "1e5,1e7,1e8", "--gpus", counts, "--best")
     print(f"10 million atoms for 10 ns within 10 days, at 2.50 an hour and GPU ({PLAN}):")
     command("plan", PLAN, "water.json", first=7)
     _draw()
