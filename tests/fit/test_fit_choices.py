@@ -124,15 +124,20 @@ def test_auto_takes_the_schedule_of_the_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "other"), [("path", "remote"), ("schedule", "mpi"), ("kernel", "tuned")]
+    ("field", "other", "beside"),
+    [
+        ("path", "remote", " (gpucast compare shows models of each side by side)"),
+        ("schedule", "mpi", ""),
+        ("kernel", "tuned", ""),
+    ],
 )
-def test_several_possibilities_are_listed(field: str, other: str) -> None:
+def test_several_possibilities_are_listed(field: str, other: str, beside: str) -> None:
     first = getattr(steps_alone().steps[0], field)
     data = dataset([machine(), *some_steps(), *some_steps(**{field: other})])
     with pytest.raises(gc.InputError) as caught:
         gc.fit(data)
     assert str(caught.value) == (
-        f"made: {field}: there are several: {first}, {other}; choose one with --{field}"
+        f"made: {field}: there are several: {first}, {other}; choose one with --{field}{beside}"
     )
     found = gc.fit(data, replicates=0, **{field: other})  # type: ignore[arg-type]
     assert found.content["data"][field] == other

@@ -407,8 +407,10 @@ class Forecaster(ABC):
             other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
             for at in np.flatnonzero(other | (off > 0)).tolist():
                 factors = seconds[at] / forecast[at]
-                measured = self.measured(np.full(counts.size, sizes[at]), counts)
-                apart = np.where(np.isnan(measured), off[at], 0.0)
+                apart = None
+                if off[at] > 0:
+                    known = self.measured(np.full(counts.size, sizes[at]), counts)
+                    apart = np.where(np.isnan(known), off[at], 0.0)
                 share[at] = self.shares_about(sizes[at], counts, factors, interval, apart)
         fastest = np.argmin(seconds, axis=1)
         outside = self.extrapolates(sizes, counts[fastest])

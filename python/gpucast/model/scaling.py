@@ -446,6 +446,7 @@ class ScalingModel(FittedScaling, Forecaster):
         apart: Array | None = None,
     ) -> Array:
         # A factor on all times leaves the fastest count as it is: of any interval it is the same.
+        # Nothing refutes these models, so that no count lies ``apart``.
         if gpus.size <= _MOST_COUNTS_DRAWN:
             return super().shares_about(n, gpus, factors, apart=apart)
         logs = self._logs(n, gpus)
