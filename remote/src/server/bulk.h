@@ -31,14 +31,13 @@ class Bulk {
 
   // From any thread.
   void add(std::unique_ptr<Connection> connection);
-  // From the session's thread, before anything is copied.
-  // `spin`: so long it looks for the pieces of a copy before it sleeps.
-  // DriverError.
+  // From the session's thread, before anything is copied. DriverError.
+  // `spin`: so long it looks for the pieces of a copy, and senders for the GPU, before they sleep.
   void serve(const Gpu& gpu, std::chrono::microseconds spin);
 
   // Returns once all pieces are queued on the stream; with a status that is not success they are
-  // only taken off the connections. `tend` is called meanwhile, whenever nothing has come. Throws
-  // ConnectionLost if the connections broke, and ProtocolError.
+  // only taken off the connections. `tend` is called meanwhile, now and then and whenever nothing
+  // has come. ConnectionLost if the connections broke, and ProtocolError.
   using Tend = std::function<void()>;
   CUresult to_device(const CopyToBulk& call, CUstream stream, CUresult status, const Tend& tend);
   // Queues the pieces that there is room for; true once that is all of them, or the client is told

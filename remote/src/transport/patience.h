@@ -28,8 +28,7 @@ bool look_for(std::chrono::microseconds longest, Done done) {
   return look_for(longest, [] {}, done);
 }
 
-// So long the rest of a piece is looked for, whose beginning has come, and the next piece of a copy
-// that is not whole: the other end is writing it.
+// So long the rest of a piece is looked for, whose beginning has come: the other end is writing it.
 inline constexpr std::chrono::microseconds within_a_copy(50);
 
 }  // namespace gpucast::remote
