@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "gpucast/devices/error.h"
@@ -58,6 +59,25 @@ TEST(Worker, AfterAFailureDoesOnlyWhatOthersWaitFor) {
   EXPECT_THROW(worker.wait(), DeviceError);
   EXPECT_EQ(left_out, 0);
   EXPECT_EQ(done_anyway, 1);
+}
+
+// More threads than cores, so that looking ends in sleep now and then: a wake-up that is lost
+// is a test that does not end.
+TEST(Worker, EveryWaitEndsWhereManyWaitAtOnce) {
+  constexpr int rounds = 3000;
+  std::vector<int> done(8);
+  std::vector<std::jthread> waiting;
+  for (int& its : done) {
+    waiting.emplace_back([&its] {
+      Worker worker("a device");
+      for (int k = 0; k < rounds; ++k) {
+        worker.queue([&its] { ++its; });
+        worker.wait();
+      }
+    });
+  }
+  waiting.clear();
+  EXPECT_EQ(done, std::vector<int>(8, rounds));
 }
 
 TEST(Worker, ManyStartAndEnd) {

@@ -13,14 +13,6 @@ namespace {
 // Each look gives the core away, so that on a busy machine nobody is held up.
 constexpr int looks = 200;
 
-void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-  for (int k = 0; k < looks; ++k) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    std::this_thread::yield();
-  }
-  value.wait(old, std::memory_order_acquire);
-}
-
 }  // namespace
 
 Worker::Worker(std::string name) : name_(std::move(name)), thread_([this] { run(); }) {}
@@ -35,9 +27,9 @@ void Worker::queue(std::function<void()> operation, When when) {
   {
     const std::lock_guard lock(mutex_);
     entries_.push_back({std::move(operation), when});
+    queued_.fetch_add(1, std::memory_order_release);
   }
-  queued_.fetch_add(1, std::memory_order_release);
-  queued_.notify_one();
+  more_queued_.notify_one();
 }
 
 void Worker::wait() {
@@ -49,7 +41,7 @@ void Worker::wait_quietly() noexcept {
   const std::uint32_t all = queued_.load(std::memory_order_acquire);
   for (std::uint32_t done = done_.load(std::memory_order_acquire); done != all;
        done = done_.load(std::memory_order_acquire)) {
-    wait_while(done_, done);
+    wait_while(done_, done, more_done_);
   }
 }
 
@@ -58,13 +50,26 @@ void Worker::run() {
     const std::uint32_t done = done_.load(std::memory_order_relaxed);
     if (queued_.load(std::memory_order_acquire) == done) {
       if (stop_.load(std::memory_order_acquire)) return;
-      wait_while(queued_, done);
+      wait_while(queued_, done, more_queued_);
       continue;
     }
     do_next();
-    done_.store(done + 1, std::memory_order_release);
-    done_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      done_.store(done + 1, std::memory_order_release);
+    }
+    more_done_.notify_all();
   }
+}
+
+void Worker::wait_while(const std::atomic<std::uint32_t>& count, std::uint32_t old,
+                        std::condition_variable& changed) {
+  for (int k = 0; k < looks; ++k) {
+    if (count.load(std::memory_order_acquire) != old) return;
+    std::this_thread::yield();
+  }
+  std::unique_lock lock(mutex_);
+  changed.wait(lock, [&] { return count.load(std::memory_order_acquire) != old; });
 }
 
 void Worker::do_next() {

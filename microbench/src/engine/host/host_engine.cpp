@@ -46,7 +46,7 @@ class GatedTimer {
 
  private:
   void open() {
-    open_.store(true, std::memory_order_release);
+    open_.store(true);  // in order with the look of notify_all for who waits, as in Worker
     open_.notify_all();
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -40,15 +41,19 @@ class Worker {
 
   void run();
   void do_next();
+  void wait_while(const std::atomic<std::uint32_t>& count, std::uint32_t old,
+                  std::condition_variable& changed);
 
   std::string name_;
   std::mutex mutex_;
   std::deque<Entry> entries_;
   std::string failure_;  // written by the thread, read after waiting for it
-  // 32 bits, which the kernel can wait on; they may wrap.
+  // Counts may wrap. They change under the mutex, so that nobody who has seen the old one and goes
+  // to sleep misses the new one; looking takes no mutex.
   std::atomic<std::uint32_t> queued_{0};
   std::atomic<std::uint32_t> done_{0};
   std::atomic<bool> stop_{false};
+  std::condition_variable more_queued_, more_done_;
   std::thread thread_;  // last: it uses the rest
 };
 
