@@ -126,7 +126,7 @@ def test_interrupted_it_ends_its_program_and_keeps_what_is_there(
     assert children
     process.send_signal(number)
     status, out, err = ended(process)
-    assert status == 128 + number
+    assert status == 128 + number, err
     assert out == ""
     said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
     assert err.splitlines()[-1] == f"gpucast: {said[number]}"

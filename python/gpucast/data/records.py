@@ -414,6 +414,16 @@ RECORD: TypeAdapter[Record] = TypeAdapter(
 """Checks any one record; ``gpucast.data.jsonl`` turns what it finds into one-line errors."""
 
 
+def build() -> None:
+    """Build now what checks and writes records, not when it is first used.
+
+    For work that Ctrl-C may end: an exception that comes while it is built does not get out of it.
+    """
+    for model in get_args(Record):
+        model.model_rebuild()
+    RECORD.rebuild()
+
+
 def json_schema() -> dict[str, object]:
     """The records' JSON Schema (draft 2020-12), for programs in other languages."""
     schema = RECORD.json_schema(by_alias=True)
