@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpucast.fitting.sample_variance import moderated, sample_variances
+from gpucast.fitting.sample_variance import moderated, sample_variances, undisturbed
 
 
 def records(sd: np.ndarray, count: int, seed: int) -> list[list[float]]:
@@ -40,6 +40,40 @@ def test_a_few_disturbed_samples_leave_variances_alone() -> None:
     disturbed = [[*each[:-1], 3 * each[-1]] for each in quiet]
     ratio = sample_variances(disturbed, 1e-12) / sample_variances(quiet, 1e-12)
     assert ((ratio > 0.7) & (ratio < 2)).all()
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 20])
+def test_normally_distributed_samples_are_nearly_all_kept(count: int) -> None:
+    """As are records of one sample and of two, however far apart."""
+    of = 500
+    samples = [[1.0], [1.0, 9.0], *records(np.full(of, 0.03), count, count)]
+    kept = undisturbed(samples)
+    assert kept[:2] == samples[:2]
+    assert sum(len(each) for each in kept[2:]) >= of * count * 0.998
+
+
+@pytest.mark.parametrize("count", [3, 6, 20])
+@pytest.mark.parametrize("factor", [1 / 3, 1.5, 12])
+def test_a_disturbed_sample_of_every_record_is_left_out(count: int, factor: float) -> None:
+    samples = [[factor * each[0], *each[1:]] for each in records(np.full(12, 0.01), count, 4)]
+    assert undisturbed(samples) == [each[1:] for each in samples]
+
+
+def test_records_that_are_noisy_as_a_whole_are_left_whole() -> None:
+    samples = records(np.where(np.arange(12) < 8, 0.003, 0.1), 12, 5)
+    assert undisturbed(samples)[8:] == samples[8:]
+
+
+def test_samples_that_are_rounded_alike_are_left_as_they_are() -> None:
+    samples = [[2.0, 2.0, 2.0], [1.0, 1.0, 1.1], [3.0, 3.0, 3.0, 3.0]]
+    assert undisturbed(samples) == samples
+
+
+@given(st.lists(st.lists(st.floats(1e-6, 1e2), min_size=1, max_size=8), min_size=1, max_size=8))
+def test_at_least_half_of_a_record_is_kept(samples: list[list[float]]) -> None:
+    kept = undisturbed(samples)
+    assert all(2 * len(k) >= len(s) for k, s in zip(kept, samples, strict=True))
+    assert all(set(k) <= set(s) for k, s in zip(kept, samples, strict=True))
 
 
 @given(st.lists(st.floats(1e-6, 1e2), min_size=4, max_size=30), st.floats(0.5, 20))

@@ -61,6 +61,28 @@ def errors(model: gc.Forecaster, truth: Truth, cells: list[tuple[float, int]]) -
     return np.abs(found.seconds / [truth(*cell) for cell in cells] - 1)
 
 
+def test_slow_first_steps_leave_forecasts_and_their_intervals_as_they_are() -> None:
+    """A first step five times as long in each cell; what it adds to a run is said."""
+    random = np.random.default_rng(4)
+    quiet, slow = [], []
+    for n in SIZES:
+        for gpus in COUNTS:
+            seconds = fluid(n, gpus) * random.normal(1, 0.01, 20)
+            quiet += [(n, gpus, each) for each in seconds[1:]]
+            slow += [(n, gpus, 5 * seconds[0]), *quiet[-19:]]
+    columns = ["n", "gpus", "seconds"]
+    expected, found = (gc.fit(pd.DataFrame(rows, columns=columns)) for rows in (quiet, slow))
+    cells = ([5e5, 5e5], [2, 8])
+    for name in ("seconds", "low", "high"):
+        assert getattr(found.forecasts(*cells), name) == pytest.approx(
+            getattr(expected.forecasts(*cells), name), rel=1e-9
+        )
+    assert expected.warnings == []
+    (said,) = found.warnings
+    assert said.startswith("12 of 240 samples are far off the others of their cells")
+    assert said.endswith("left out; with them steps take 20 % longer on average")
+
+
 def covered(model: gc.Forecaster, truth: Truth, cells: list[tuple[float, int]]) -> np.ndarray:
     found = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
     measured = np.array([truth(*cell) for cell in cells])

@@ -36,6 +36,13 @@ _LEAST_FREEDOM = 1.0
 # Fewer records say nothing of how variances scatter.
 _FEWEST = 4
 
+# Samples that lie farther than so many standard deviations from their record's median are
+# disturbed: of 10^6 normally distributed ones none does.
+_FAR = 6.0
+
+# Of two samples none can be said to be the disturbed one.
+_FEWEST_TO_TELL = 3
+
 
 def sample_variances(samples: Sequence[Sequence[float]], least: float) -> Array:
     """Variance of the logarithm of a sample, of each record; undisturbed ones.
@@ -45,12 +52,45 @@ def sample_variances(samples: Sequence[Sequence[float]], least: float) -> Array:
         least: no variance is smaller; of records of one sample it is all that is known.
     """
     found = np.array([max(least, _robust(np.log(each))) for each in samples])
-    counts = np.array([len(each) for each in samples], dtype=np.float64)
+    counts = np.array([len(each) for each in samples])
     several = counts > 1
     if several.sum() >= _FEWEST:
-        freedom = np.maximum(_LEAST_FREEDOM, _EFFICIENCY * (counts[several] - 1))
-        found[several] = moderated(found[several], freedom)
+        found[several] = moderated(found[several], _freedom(counts[several]))
     return found
+
+
+def undisturbed(samples: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The samples of each record without those that lie far off its others.
+
+    A run's first steps, which allocate and compile, and steps beside which the machine had other
+    work take several times as long. What is far is told by how records scatter typically and by
+    how this one does, whichever is more, so that a record that is noisy as a whole is left whole.
+
+    Args:
+        samples: of each record, in any unit; above 0.
+    """
+    from scipy.special import chdtri
+
+    logs = [np.log(each) for each in samples]
+    told = [each for each in logs if each.size >= _FEWEST_TO_TELL]
+    if not told:
+        return [list(each) for each in samples]
+    freedom = _freedom(np.array([each.size for each in told]))
+    variances = np.array([_robust(each) for each in told])
+    # Half of the variances lie below the median of chi^2, and half of the cells are undisturbed.
+    typical = np.median(variances * freedom / chdtri(freedom, 0.5))
+    result = []
+    for values, log in zip(samples, logs, strict=True):
+        far = _FAR * np.sqrt(max(typical, _robust(log)))
+        near = np.abs(log - np.median(log)) <= far
+        tells = log.size >= _FEWEST_TO_TELL and far > 0
+        result.append([v for v, keep in zip(values, near, strict=True) if keep or not tells])
+    return result
+
+
+def _freedom(counts: NDArray[np.int64]) -> Array:
+    """Degrees of freedom that a robust variance of so many samples has."""
+    return np.asarray(np.maximum(_LEAST_FREEDOM, _EFFICIENCY * (counts - 1.0)))
 
 
 def _robust(values: Array) -> float:

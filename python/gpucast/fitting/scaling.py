@@ -18,6 +18,7 @@ from gpucast.data.selection import distinct
 from gpucast.fitting.lone_form import name_with
 from gpucast.fitting.parts import parts_of
 from gpucast.fitting.problem import Problem
+from gpucast.fitting.sample_variance import undisturbed
 from gpucast.model import lone_count
 from gpucast.model.content import (
     Domain,
@@ -37,6 +38,9 @@ Array = NDArray[np.float64]
 
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
 _T90 = 1.8595480375
+
+# By so much longer on average are steps with the samples left out, where that is said.
+_FELT = 0.005
 
 # A coefficient whose logarithm is known no better than this is not told from other values.
 _KNOWN = 0.5
@@ -62,7 +66,9 @@ MOST_CELLS = 400
 @dataclass(frozen=True)
 class Cells:
     """Measured cells as arrays of one length: see ``MeasuredCells``; ``within``: standard deviation
-    of a single sample of log time about its cell, None where no cell has several."""
+    of a single sample of log time about its cell, None where no cell has several; ``disturbed``:
+    samples that have no say, and ``longer``: by what share of themselves steps are longer on
+    average with them, over all cells."""
 
     n: Array
     gpus: Array
@@ -71,6 +77,8 @@ class Cells:
     variance: Array
     repetitions: NDArray[np.int64]
     within: float | None
+    disturbed: int = 0
+    longer: float = 0.0
 
     def where(self, keep: NDArray[np.bool_]) -> Cells:
         """Some of the cells."""
@@ -94,6 +102,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     """
     notes = list(problem.notes)
     cells = cells_of(problem.steps)
+    left_out = _left_out(cells)
     if cells.n.size > MOST_CELLS:
         notes.append(
             f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, even over GPU counts and sizes"
@@ -103,6 +112,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
     warnings = [
         *problem.warnings,
+        *left_out,
         *_thin(cells, traced=traced),
         *_unlike(found, cells),
         *ahead.warnings(),
@@ -182,15 +192,17 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
 
 def cells_of(steps: list[Step]) -> Cells:
     """The cells that steps were measured in: medians, and how well they are known."""
-    samples: dict[tuple[float, int], list[float]] = defaultdict(list)
+    everything: dict[tuple[float, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[float, int], float] = defaultdict(float)
     nodes: dict[tuple[float, int], int] = {}
     for step in steps:
         key = (step.n, step.gpus)
-        samples[key].extend(step.seconds)
+        everything[key].extend(step.seconds)
         rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
         nodes[key] = max(nodes.get(key, 0), step.nodes or 0)
-    keys = sorted(samples)
+    keys = sorted(everything)
+    kept = undisturbed([everything[key] for key in keys])
+    samples = dict(zip(keys, kept, strict=True))
     within = _within(samples)
     repetitions = np.array([len(samples[key]) for key in keys])
     of_median = np.array([_core.median_variance(int(count)) for count in repetitions])
@@ -204,7 +216,27 @@ def cells_of(steps: list[Step]) -> Cells:
         variance=variance,
         repetitions=repetitions,
         within=within,
+        disturbed=sum(len(each) for each in everything.values()) - int(repetitions.sum()),
+        longer=float(
+            np.mean([np.mean(everything[key]) / np.mean(samples[key]) for key in keys]) - 1
+        ),
     )
+
+
+def _left_out(cells: Cells) -> list[str]:
+    """What samples far off the others of their cells would add to a run."""
+    if not cells.disturbed:
+        return []
+    samples = cells.disturbed + int(cells.repetitions.sum())
+    with_them = (
+        f"; with them steps take {100 * cells.longer:.2g} % longer on average"
+        if cells.longer >= _FELT
+        else ""
+    )
+    return [
+        f"{cells.disturbed} of {samples} samples are far off the others of their cells, as first "
+        f"steps of a run and those of a busy machine are: left out{with_them}"
+    ]
 
 
 def _thin(cells: Cells, *, traced: bool) -> list[str]:
