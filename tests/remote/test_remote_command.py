@@ -284,10 +284,34 @@ def test_a_wrong_secret_is_told(tmp_path: Path) -> None:
 
 def test_servers_have_to_be_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPUCAST_REMOTE", raising=False)
-    for words in ((), ("a:1,,b:2",)):
+    for words, told in (
+        ((), "servers: name servers"),
+        (("a:1,,b:2",), "servers: 'a:1,,b:2' has an empty address"),
+        (("",), "servers: it is empty"),
+    ):
         status, _, errors = run("remote", "check", *words)
         assert status == 2
-        assert "servers: name servers" in errors
+        assert told in errors
+    monkeypatch.setenv("GPUCAST_REMOTE", "")
+    status, _, errors = run("remote", "check")
+    assert (status, errors) == (
+        2,
+        "gpucast: error: GPUCAST_REMOTE: it is empty: name servers, host:port,...\n",
+    )
+
+
+@pytest.mark.parametrize("gpus", ["", " ", ",", "a:1,"])
+def test_a_program_is_not_started_without_servers(
+    gpus: str, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    started = tmp_path / "started"
+    status, _, errors = run("remote", "run", f"--gpus={gpus}", "--", "touch", started)
+    assert status == 2
+    assert errors.startswith("gpucast: error: --gpus: ")
+    assert len(errors.splitlines()) == 1
+    assert not started.exists()
 
 
 @needs_build

@@ -233,13 +233,17 @@ def status(
 def _tell(
     servers: str | None, secret_file: Path | None, *, plain: bool, json: bool, bandwidth: bool
 ) -> None:
+    from gpucast.remote.addresses import addresses
     from gpucast.remote.status import as_object, statuses
 
-    named = servers or os.environ.get("GPUCAST_REMOTE", "")
-    addresses = [each.strip() for each in named.split(",")]
-    if not all(addresses):
+    variable = os.environ.get("GPUCAST_REMOTE")
+    if servers is None and variable is None:
         raise InputError("name servers: host:port,... (or GPUCAST_REMOTE)", field="servers")
-    found = statuses(addresses, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
+    if servers is None:
+        named = addresses(variable or "", field="GPUCAST_REMOTE")
+    else:
+        named = addresses(servers, field="servers")
+    found = statuses(named, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
     if json:
         print_json({"servers": [as_object(each) for each in found]})
     else:

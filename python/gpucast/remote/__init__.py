@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gpucast import installed
 from gpucast.errors import GpucastError, InputError
+from gpucast.remote.addresses import addresses
 
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
@@ -58,12 +59,16 @@ def environment(
 
     ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
     where the address is unix:/path and both sides can), socket, shared-memory, or ucx.
+
+    Raises:
+        InputError: no server is named, or one without an address.
+        GpucastError: gpucast was built without remote GPUs.
     """
     before = os.environ if base is None else base
     libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
     wanted = {
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),
-        "GPUCAST_REMOTE": gpus,
+        "GPUCAST_REMOTE": ",".join(addresses(gpus, field="--gpus")),
         "GPUCAST_REMOTE_PLAIN": "1" if plain else None,
         "GPUCAST_REMOTE_TRANSPORT": transport,
         "GPUCAST_REMOTE_SYNC": "1" if sync else None,
