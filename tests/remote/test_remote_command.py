@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Run
+from gpucast.data import rehearsal
 from gpucast.errors import GpucastError
 from gpucast.remote import client_folder, environment
 from remote_servers import (
@@ -29,6 +30,9 @@ from remote_servers import (
 )
 
 needs_build = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
+needs_server = pytest.mark.skipif(
+    not SERVER.exists() or not FAKE.exists(), reason=f"no {SERVER} or no {FAKE}"
+)
 HAS_UCX = SERVER.exists() and b"libucp.so" in SERVER.read_bytes()
 OVER_TCP = {"UCX_TLS": "tcp"}
 """Whatever adapters the machine has."""
@@ -328,6 +332,14 @@ def test_a_rehearsal_needs_no_gpu_and_no_kernels() -> None:
     _, errors = serving.communicate(timeout=60)
     assert serving.returncode == 0
     assert "no GPU computes here" in errors
+
+
+@needs_server
+def test_a_rehearsed_gpu_is_known_by_its_name() -> None:
+    with servers() as (server,):
+        out, errors = start("check", server.address, "--json").communicate(timeout=60)
+    (found,) = json.loads(out)["servers"]
+    assert str(found["gpu"]).startswith(rehearsal.FAKE_GPU), errors
 
 
 @needs_build
