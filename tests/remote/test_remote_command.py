@@ -385,6 +385,41 @@ def test_the_environment_keeps_what_was_there(
     assert result["OTHER"] == "x"
 
 
+def test_a_program_in_another_folder_finds_secret_and_sockets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    found = environment(
+        "unix:run/gpu0, unix:/run/gpu1,unix:9700", secret_file=Path("own"), counters="calls.jsonl"
+    )
+    assert (
+        found["GPUCAST_REMOTE"] == f"unix:{tmp_path}/run/gpu0,unix:/run/gpu1,unix:{tmp_path}/9700"
+    )
+    assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{tmp_path}/own"
+    assert found["GPUCAST_REMOTE_COUNTERS"] == f"{tmp_path}/calls.jsonl"
+    exported = {"GPUCAST_REMOTE_SECRET_FILE": "theirs"}
+    found = environment("unix:,[::1]:1,ucx:a:1", counters="-", base=exported)
+    assert found["GPUCAST_REMOTE"] == "unix:,[::1]:1,ucx:a:1"
+    assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{tmp_path}/theirs"
+    assert found["GPUCAST_REMOTE_COUNTERS"] == "-"
+
+
+@needs_server
+def test_a_server_at_a_socket_is_named_as_the_user_did(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with servers(1, "--listen", f"unix:{tmp_path}/gpu0"):
+        asking = start("check", "unix:gpu0,unix:gpu1", "--json")
+        out, errors = asking.communicate(timeout=60)
+    first, second = json.loads(out)["servers"]
+    assert (first["address"], first["problem"]) == ("unix:gpu0", None)
+    assert errors == f"gpucast: error: unix:gpu1: {second['problem']}\n"
+    assert second["problem"] == "No such file or directory"
+
+
 def test_a_program_waits_in_every_call_if_the_environment_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -15,13 +15,16 @@ from pathlib import Path
 
 from gpucast import installed
 from gpucast.errors import GpucastError, InputError
-from gpucast.remote.addresses import addresses
+from gpucast.remote.addresses import absolute, addresses
 
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
 
 _CLIENT_SAYS = "gpucast remote: "
 """How the client's own lines on stderr begin."""
+
+_ENDS_NO_PROGRAM = ("not supported ", "the program's GPU code ", "GPUCAST_REMOTE_COUNTERS: ")
+"""How those go on that are of no server."""
 
 
 def client_folder() -> Path:
@@ -59,6 +62,8 @@ def environment(
 
     ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
     where the address is unix:/path and both sides can), socket, shared-memory, or ucx.
+    ``counters``: a file, or ``-`` for stderr. Files and sockets are named with their whole paths:
+    the program may run in another folder.
 
     Raises:
         InputError: no server is named, or one without an address.
@@ -66,15 +71,20 @@ def environment(
     """
     before = os.environ if base is None else base
     libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
+    # Also a secret that the user's own variables name.
+    secret = secret_file or before.get("GPUCAST_REMOTE_SECRET_FILE")
+    servers = [absolute(each) for each in addresses(gpus, field="--gpus")]
     wanted = {
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),
-        "GPUCAST_REMOTE": ",".join(addresses(gpus, field="--gpus")),
+        "GPUCAST_REMOTE": ",".join(servers),
         "GPUCAST_REMOTE_PLAIN": "1" if plain else None,
         "GPUCAST_REMOTE_TRANSPORT": transport,
         "GPUCAST_REMOTE_SYNC": "1" if sync else None,
-        "GPUCAST_REMOTE_SECRET_FILE": secret_file,
+        "GPUCAST_REMOTE_SECRET_FILE": os.path.abspath(secret) if secret else None,
         "GPUCAST_REMOTE_CHANNELS": channels,
-        "GPUCAST_REMOTE_COUNTERS": counters,
+        "GPUCAST_REMOTE_COUNTERS": (
+            os.path.abspath(counters) if counters and counters != "-" else counters
+        ),
     }
     return {**before, **{key: str(each) for key, each in wanted.items() if each is not None}}
 
@@ -82,10 +92,10 @@ def environment(
 def client_said(lines: Iterable[str]) -> str | None:
     """Why a program's client could not use a server, among the lines that the program printed.
 
-    None where it says nothing of that: calls that it does not support end no program.
+    None where it says nothing of that.
     """
     said = (each.removeprefix(_CLIENT_SAYS) for each in lines if each.startswith(_CLIENT_SAYS))
-    return next((each for each in said if not each.startswith("not supported ")), None)
+    return next((each for each in said if not each.startswith(_ENDS_NO_PROGRAM)), None)
 
 
 def replace_by(program: Sequence[str], variables: Mapping[str, str]) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from gpucast.errors import InputError
+
+_SOCKET = "unix:"
 
 
 def addresses(text: str, *, field: str) -> list[str]:
@@ -20,3 +24,9 @@ def addresses(text: str, *, field: str) -> list[str]:
     if not all(result):
         raise InputError(f"'{text}' has an empty address: host:port,...", field=field)
     return result
+
+
+def absolute(address: str) -> str:
+    """The same server's for programs that run in other folders: unix:PATH with all of its path."""
+    path = address.removeprefix(_SOCKET)
+    return f"{_SOCKET}{os.path.abspath(path)}" if path and path != address else address
