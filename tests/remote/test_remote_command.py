@@ -108,6 +108,35 @@ def test_a_server_that_cannot_listen_ends_all() -> None:
     assert out == ""  # nothing has listened
 
 
+@needs_server
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_server_that_is_killed_ends_all_and_is_named(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    serving = start("serve", "--gpus", "0,1", "--socket-folder", tmp_path, GPUCAST_FAKE_DEVICES="2")
+    assert serving.stdout is not None
+    for _ in range(2):
+        assert "listening on" in serving.stdout.readline()
+    children = Path(f"/proc/{serving.pid}/task/{serving.pid}/children").read_text().split()
+    os.kill(int(children[1]), number)
+    _, errors = serving.communicate(timeout=60)
+    assert serving.returncode == 1
+    assert errors == (
+        f"gpucast: error: the server of GPU 1 at unix:{tmp_path}/gpu1 was ended by {number.name}; "
+        "the others were ended, too\n"
+    )
+    assert not any(Path(f"/proc/{each}").exists() for each in children)
+
+
+@needs_server
+def test_a_server_that_is_wrong_says_so_itself() -> None:
+    serving = start("serve", "--gpus", "0,7", "--port", 0, GPUCAST_FAKE_DEVICES="1")
+    _, errors = serving.communicate(timeout=60)
+    assert serving.returncode == 2
+    (line,) = errors.splitlines()
+    assert line.startswith("gpucast-gpu-server: error: ")
+
+
 # ---- servers that are asked ----
 
 
@@ -155,13 +184,16 @@ def test_what_carries_the_calls_is_named(
 
 def test_limits_are_the_servers(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     server = tmp_path / "server"
-    server.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\nsleep 1\n')
+    server.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
     server.chmod(0o755)
     monkeypatch.setattr("gpucast.remote.server_program", lambda: server)
     limits = ("--max-clients", "9", "--max-memory", "1GB")
     limits += ("--max-pinned", "2MiB", "--max-silence", "70", "--image-cache", "0")
     status, _, errors = run("remote", "serve", "--gpus", "0", *limits)
-    assert status == 0, errors
+    assert (status, errors) == (
+        1,
+        "gpucast: error: the server of GPU 0 at 127.0.0.1:9700 was told to end\n",
+    )
     assert (tmp_path / "words").read_text().endswith(" ".join(limits) + "\n")
 
 

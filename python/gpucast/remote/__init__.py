@@ -160,9 +160,13 @@ def serve(
     gpu1, ... in a folder.
 
     If one of them ends, the others are ended too, and all if this process is killed.
+
+    Raises:
+        GpucastError: one of them was ended by somebody else, and said nothing itself.
     """
     program = server_program()
-    running: list[subprocess.Popen[bytes]] = []
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    ended: dict[str, int] = {}
     stop = threading.Event()
     before = {
         number: signal.signal(number, lambda *_: stop.set())
@@ -175,17 +179,32 @@ def serve(
                 address = f"ucx:{address}"
             listen = f"unix:{folder}/gpu{gpu}" if folder else address
             words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
-            running.append(subprocess.Popen([program, *words, *options], env=variables))
-        while not stop.wait(0.1):
-            if any(server.poll() is not None for server in running):
-                break
+            name = f"the server of GPU {gpu}{f' at {listen}' if folder or port else ''}"
+            running[name] = subprocess.Popen([program, *words, *options], env=variables)
+        while not ended and not stop.wait(0.1):
+            found = {name: server.poll() for name, server in running.items()}
+            ended = {name: status for name, status in found.items() if status is not None}
     finally:
-        for server in running:
+        for server in running.values():
             server.terminate()
-        statuses = [server.wait() for server in running]
+        statuses = [server.wait() for server in running.values()]
         for number, handler in before.items():
             signal.signal(number, handler)
-    return max((abs(status) for status in statuses), default=0)
+    if ended and max(ended.values()) <= 0:
+        others = "; the others were ended, too" if len(running) > len(ended) else ""
+        raise GpucastError(", ".join(_how_ended(*each) for each in ended.items()) + others)
+    # One that ended by itself has said why. The others may be told to end before they heed it.
+    asked = (0, -signal.SIGTERM, -signal.SIGINT)
+    return max((max(status, 1) for status in statuses if status not in asked), default=0)
+
+
+def _how_ended(name: str, status: int) -> str:
+    if status == 0:
+        return f"{name} was told to end"
+    try:
+        return f"{name} was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"{name} was ended by signal {-status}"
 
 
 def _listen(host: str, port: int) -> str:
