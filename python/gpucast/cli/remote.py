@@ -75,12 +75,15 @@ def serve(
     plain: Plain = False,
     max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
     max_memory: Annotated[
-        str | None, typer.Option(help="GPU memory of a client (10GB, 512MiB).", show_default=False)
+        str | None,
+        typer.Option(
+            help="GPU memory of a client (10GB, 512MB, in units of 1024).", show_default=False
+        ),
     ] = None,
     max_pinned: Annotated[
         str | None,
         typer.Option(
-            help="Pinned memory that a client on this host shares with a server (10GB, 512MiB; "
+            help="Pinned memory that a client on this host shares with a server (10GB, 512MB; "
             "default: half of the host's memory).",
             show_default=False,
         ),
