@@ -197,6 +197,55 @@ def test_limits_are_the_servers(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert (tmp_path / "words").read_text().endswith(" ".join(limits) + "\n")
 
 
+@needs_server
+def test_who_comes_and_goes_is_in_the_log_where_it_is_asked_for(tmp_path: Path) -> None:
+    socket = f"unix:{tmp_path}/gpu0"
+    listen = ("--listen", f"127.0.0.1:0,{socket}")
+    with servers(1, *listen, "--log-clients", "--max-clients", "1") as (server,):
+        for address in server.address, socket:
+            _, errors = start("check", address).communicate(timeout=60)
+            assert errors == ""
+            wait_until(lambda: not server.children())
+        status, said = server.stop()
+    assert status == 0
+    tcp, left, local, also_left, last = said.splitlines()
+    peer = re.fullmatch(r"gpucast-gpu-server: client (127\.0\.0\.1:\d+) was let in, 1 of 1", tcp)
+    assert peer is not None, tcp
+    assert left == f"gpucast-gpu-server: client {peer[1]} has left"
+    found = re.fullmatch(
+        r"gpucast-gpu-server: client (process \d+ of user \d+) was let in.*", local
+    )
+    assert found is not None, local
+    assert found[1].endswith(f" of user {os.getuid()}")
+    assert also_left == f"gpucast-gpu-server: client {found[1]} has left"
+    assert last == "gpucast-gpu-server: SIGTERM: ends, and 0 clients with it"
+
+
+@needs_server
+def test_who_is_refused_is_in_every_log(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(secrets.token_hex(32))
+    secret.chmod(0o600)
+    with servers() as (server,):
+        _, errors = start("check", server.address, "--secret-file", secret).communicate(timeout=60)
+        assert "the secret is not the same" in errors
+        _, said = server.stop()
+    assert re.fullmatch(
+        r"gpucast-gpu-server: a connection was refused: .* \(127\.0\.0\.1:\d+\)\n", said
+    )
+
+
+@needs_server
+@pytest.mark.parametrize(("server_is", "client_is"), [((), ("--plain",)), (("--plain",), ())])
+def test_who_has_tls_alone_is_told_by_the_commands_options(
+    server_is: tuple[str, ...], client_is: tuple[str, ...]
+) -> None:
+    with servers(1, *server_is) as (server,):
+        _, errors = start("check", server.address, *client_is).communicate(timeout=60)
+    assert "--plain" in errors
+    assert "run --plain" not in errors
+
+
 @needs_build
 def test_a_server_counts_its_clients() -> None:
     with servers() as (server,):

@@ -105,6 +105,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    log_clients: Annotated[
+        bool,
+        typer.Option(
+            "--log-clients",
+            help="A line on stderr for each client that is let in and that leaves, and for the "
+            "signal that ends a server.",
+        ),
+    ] = False,
     fake: Annotated[
         bool,
         typer.Option(
@@ -133,6 +141,8 @@ def serve(
         words += ["--secret-file", str(secret_file)]
     if plain:
         words.append("--plain")
+    if log_clients:
+        words.append("--log-clients")
     if max_memory is not None:
         words += ["--max-memory", max_memory]
     if max_pinned is not None:

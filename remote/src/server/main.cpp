@@ -69,6 +69,10 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   options.add("--max-clients", settings.listener.most_clients, "At the same time")
       .within(1, 10000)
       .show_default();
+  options.flag(
+      "--log-clients", settings.listener.log_clients,
+      "A line on stderr for each client that is let in and that leaves, and for the signal "
+      "that ends the server");
   options
       .add_bytes("--max-memory", settings.session.most_memory,
                  "Bytes of GPU memory for a client (10GB, 512MB, in units of 1024; 0: all)")
