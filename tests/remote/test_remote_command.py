@@ -17,6 +17,7 @@ from command_line import Run
 from gpucast.data import rehearsal
 from gpucast.errors import GpucastError
 from gpucast.remote import client_folder, environment
+from gpucast.remote.addresses import named_twice
 from remote_servers import (
     CLIENT,
     FAKE,
@@ -485,6 +486,39 @@ def test_a_program_in_another_folder_finds_secret_and_sockets(
     assert found["GPUCAST_REMOTE"] == "unix:,[::1]:1,ucx:a:1"
     assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{tmp_path}/theirs"
     assert found["GPUCAST_REMOTE_COUNTERS"] == "-"
+
+
+def test_a_server_that_is_named_twice_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert named_twice(["a:1", "b:1", "ucx:a:1", "unix:/x"]) is None
+    assert named_twice([]) is None
+    monkeypatch.chdir(tmp_path)
+    twice = ["a:1", "unix:x", "a:1", f"unix:{tmp_path}/x", "a:1", "b:2"]
+    said = (
+        f"named more than once: a:1 3 times, unix:{tmp_path}/x 2 times; those devices are one GPU"
+    )
+    assert named_twice(twice) == said
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    _, _, errors = run("remote", "run", "--gpus", ",".join(twice), "--", "/no/such/program")
+    assert errors.splitlines()[0] == f"gpucast: warning: {said}"
+    paths = f"far={'+'.join(twice)}"
+    _, _, errors = run("measure", "--paths", paths, "-o", tmp_path / "data.jsonl")
+    assert errors.splitlines()[0] == f"gpucast: warning: path far: {said}"
+
+
+@needs_server
+def test_a_server_that_is_named_twice_is_asked_all_the_same() -> None:
+    with servers() as (server,):
+        asking = start("check", f"{server.address},{server.address}", "--json")
+        out, errors = asking.communicate(timeout=60)
+    assert asking.returncode == 0
+    assert [each["reachable"] for each in json.loads(out)["servers"]] == [True, True]
+    assert errors == (
+        f"gpucast: warning: named more than once: {server.address} 2 times; "
+        "those devices are one GPU\n"
+    )
 
 
 @needs_server

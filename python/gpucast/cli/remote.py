@@ -197,6 +197,7 @@ def run(
     A program that brings a CUDA runtime of its own would not see them, and is not started.
     """
     from gpucast.remote import CLIENT, client_folder, environment, replace_by
+    from gpucast.remote.addresses import addresses
     from gpucast.remote.program import require_remote
 
     variables = environment(
@@ -208,6 +209,7 @@ def run(
         channels=channels,
         counters=counters,
     )
+    _warn_of_twins(addresses(gpus, field="--gpus"))
     for warning in require_remote(program, variables, client_folder() / CLIENT):
         warn(warning)
     replace_by(program, variables)
@@ -256,6 +258,7 @@ def _tell(
         named = addresses(variable or "", field="GPUCAST_REMOTE")
     else:
         named = addresses(servers, field="servers")
+    _warn_of_twins(named)
     found = statuses(named, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
     if json:
         print_json({"servers": [as_object(each) for each in found]})
@@ -268,6 +271,14 @@ def _tell(
         for each in lost:
             warn(f"{each.address}: {each.problem}")
         raise InputError(f"{len(lost)} of {len(found)} cannot be used", field="servers")
+
+
+def _warn_of_twins(servers: Sequence[str]) -> None:
+    from gpucast.remote.addresses import named_twice
+
+    said = named_twice(servers)
+    if said is not None:
+        warn(said)
 
 
 TRANSPORTS = {

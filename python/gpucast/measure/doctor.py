@@ -20,7 +20,7 @@ from gpucast.measure.nvidia_smi import asked
 from gpucast.measure.programs import MDAPP, MICROBENCH, find
 from gpucast.measure.tracing import libraries
 from gpucast.remote import CLIENT, client_folder, server_program
-from gpucast.remote.addresses import addresses
+from gpucast.remote.addresses import addresses, named_twice
 from gpucast.remote.status import statuses
 from gpucast.util.version import version
 
@@ -192,6 +192,9 @@ def _servers() -> Iterator[Finding]:
             "servers", "attention", str(error), "or unset it: programs would end with status 2"
         )
         return
+    twins = named_twice(named)
+    if twins is not None:
+        yield Finding("devices", "attention", twins, "name each server of GPUCAST_REMOTE once")
     secret = os.environ.get("GPUCAST_REMOTE_SECRET_FILE")
     plain = os.environ.get("GPUCAST_REMOTE_PLAIN") == "1"
     try:

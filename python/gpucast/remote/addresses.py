@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterable
 
 from gpucast.errors import InputError
 
@@ -30,3 +32,15 @@ def absolute(address: str) -> str:
     """The same server's for programs that run in other folders: unix:PATH with all of its path."""
     path = address.removeprefix(_SOCKET)
     return f"{_SOCKET}{os.path.abspath(path)}" if path and path != address else address
+
+
+def named_twice(servers: Iterable[str]) -> str | None:
+    """That one server is several devices of a program, which a server allows, and seldom is meant.
+
+    None where each is named once.
+    """
+    times = Counter(absolute(each) for each in servers)
+    several = [f"{address} {count} times" for address, count in times.items() if count > 1]
+    if not several:
+        return None
+    return f"named more than once: {', '.join(several)}; those devices are one GPU"
