@@ -335,6 +335,12 @@ def test_a_server_listens_for_ucx_or_in_a_folder(run: Run, tmp_path: Path) -> No
     assert "--ucx and --socket-folder" in errors
 
 
+def test_a_server_listens_at_an_address_or_in_a_folder(run: Run, tmp_path: Path) -> None:
+    status, _, errors = run("remote", "serve", "--host", "10.0.0.7", "--socket-folder", tmp_path)
+    assert status == 2
+    assert "--host and --socket-folder" in errors
+
+
 def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
     absent = tmp_path / "absent"
     status, _, errors = run("remote", "serve", "--gpus", "0", "--socket-folder", absent)

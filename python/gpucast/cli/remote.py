@@ -31,6 +31,9 @@ SecretFile = Annotated[
 ]
 
 
+LOOPBACK = "127.0.0.1"
+
+
 class Transport(StrEnum):
     """``GPUCAST_REMOTE_TRANSPORT``."""
 
@@ -51,7 +54,7 @@ def serve(
     gpus: Annotated[str, typer.Option(help="all, or numbers: 0,2-3.")] = "all",
     host: Annotated[
         str, typer.Option(help="Address to listen on; others than this machine's need a secret.")
-    ] = "127.0.0.1",
+    ] = LOOPBACK,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Of the first GPU; the next follow. 0: any.")
     ] = 9700,
@@ -126,6 +129,8 @@ def serve(
 
     if ucx and socket_folder is not None:
         raise InputError("--ucx and --socket-folder: a server listens for one of them")
+    if host != LOOPBACK and socket_folder is not None:
+        raise InputError("--host and --socket-folder: a server listens at one of them")
     if socket_folder is not None and not socket_folder.is_dir():
         raise InputError(
             f"{socket_folder} is no folder; make one that is yours alone (mkdir -m 700)",
