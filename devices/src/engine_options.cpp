@@ -37,13 +37,20 @@ bool EngineOptions::wants_gpus() const {
     throw support::InputError("--host-devices: must be from 0 to " +
                               std::to_string(most_host_devices));
   }
-  return engine_ != "host";
+  if (engine_ == "host") return false;
+  // A job script's variable that is empty asked for GPUs all the same.
+  const char* const servers = std::getenv("GPUCAST_REMOTE");
+  if (servers != nullptr && *servers == '\0') {
+    throw support::InputError(
+        "GPUCAST_REMOTE is set, but empty: name servers (host:port,...), or unset it");
+  }
+  return true;
 }
 
 void EngineOptions::accept_host(const std::string& why_not, const support::Context& context) const {
   if (engine_ == "cuda") throw support::InputError("--engine cuda: " + why_not);
   const char* const servers = std::getenv("GPUCAST_REMOTE");
-  if (servers != nullptr && *servers != '\0') {
+  if (servers != nullptr) {
     throw support::InputError(std::string("GPUCAST_REMOTE=") + servers + ": " + why_not +
                               " (--engine host computes on this machine's cores)");
   }

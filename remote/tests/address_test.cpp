@@ -30,6 +30,14 @@ TEST(Address, OfUcxIsKnownWhereItIsBuilt) {
     EXPECT_THROW(parse_endpoint(text), std::invalid_argument) << text;
 }
 
+TEST(Address, BlanksAroundThemDoNotCount) {
+  const auto found = parse_endpoints(" a:1, b:2\t,unix:/with blank ");
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].host, "a");
+  EXPECT_EQ(found[1].text(), "b:2");
+  EXPECT_EQ(found[2].path, "/with blank");
+}
+
 TEST(Address, WhatIsNoneIsRefused) {
   for (const char* text : {"", "node7", "node7:", ":9700", "node7:70000", "node7:-1", "node7:9x",
                            "::1:9700", "unix:", "a:1,", ","})

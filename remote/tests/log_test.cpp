@@ -24,6 +24,16 @@ TEST(Complaints, AreSaidOnceASecondWithTheirNumber) {
   EXPECT_EQ(complaints.take("much later", begin + milliseconds(5000)), "much later");
 }
 
+TEST(Complaints, AreAsManyASecondAsIsAsked) {
+  Complaints complaints(2);
+  const Complaints::Time begin{};
+  EXPECT_EQ(complaints.take("first", begin), "first");
+  EXPECT_EQ(complaints.take("second", begin), "second");
+  EXPECT_EQ(complaints.take("third", begin), std::nullopt);
+  EXPECT_EQ(complaints.take("fourth", begin + Complaints::pause), "fourth (and 1 other)");
+  EXPECT_EQ(complaints.take("fifth", begin + Complaints::pause), "fifth");
+}
+
 TEST(Complaints, ThatWereHeldBackAreCountedInTheEnd) {
   Complaints complaints;
   const Complaints::Time begin{};

@@ -1,8 +1,28 @@
 #include "gpucast/support/command_line.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <regex>
 
 namespace gpucast::support {
+
+std::string Options::in_bytes(std::string text) {
+  static const std::regex size("([0-9]{1,19}) *([bB]|[kmgtpeKMGTPE][iI]?[bB]?)?");
+  std::smatch found;
+  const std::string given = text;
+  if (!std::regex_match(given, found, size)) {
+    throw CLI::ValidationError("'" + given +
+                               "' is no whole number with a unit, as 16GB and 512MB are");
+  }
+  CLI::AsSizeValue(false)(text);
+  constexpr std::uint64_t least = 1'000'000;
+  const std::uint64_t bytes = std::stoull(text);
+  if (bytes != 0 && bytes < least) {
+    throw CLI::ValidationError(text + " bytes are too few, a million are the least" +
+                               (found[2].matched ? "" : " (" + given + "GB?)"));
+  }
+  return text;
+}
 
 CommandLine::CommandLine(const std::string& program, const std::string& description,
                          const std::string& version)

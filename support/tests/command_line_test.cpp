@@ -127,6 +127,38 @@ TEST(CommandLine, TakesTimesWithAUnitOrInSeconds) {
   }
 }
 
+TEST(CommandLine, TakesSizesWithAUnitOf1024OrInBytes) {
+  const auto memory = [](const std::string& given) {
+    CommandLine line("program", "A program.", "1.2.3");
+    std::uint64_t bytes = 7;
+    line.options().add_bytes("--memory", bytes, "at most");
+    std::ostringstream out;
+    line.parse({"program", "--memory", given}, out);
+    return bytes;
+  };
+  EXPECT_EQ(memory("0"), 0U);
+  EXPECT_EQ(memory("1000000"), 1000000U);
+  EXPECT_EQ(memory("16GB"), std::uint64_t{16} << 30);
+  EXPECT_EQ(memory("16g"), std::uint64_t{16} << 30);
+  EXPECT_EQ(memory("512 MiB"), 512U << 20);
+  EXPECT_EQ(memory("1000KiB"), 1000U << 10);
+  const auto said = [&](const std::string& given) {
+    return refused<InputError>([&] { memory(given); });
+  };
+  EXPECT_EQ(said("16"),
+            "--memory: 16 bytes are too few, a million are the least (16GB?); see "
+            "--help");
+  EXPECT_EQ(said("8K"), "--memory: 8192 bytes are too few, a million are the least; see --help");
+  for (const std::string wrong :
+       {"0.5GB", "-1", "-16GB", "GB", "1e9", "16 gigabytes", "16XB", ""}) {
+    EXPECT_EQ(said(wrong),
+              "--memory: '" + wrong +
+                  "' is no whole number with a unit, as 16GB and 512MB are; see --help");
+  }
+  EXPECT_TRUE(said("99999999999999999999").starts_with("--memory: "));
+  EXPECT_TRUE(said("99999999999GB").starts_with("--memory: "));
+}
+
 TEST(CommandLine, NamesTheOptionThatACommandRefuses) {
   EXPECT_EQ(refusal({"echo", "a", "--voice", "x"}), "--voice: nobody is there");
 }

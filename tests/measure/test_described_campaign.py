@@ -143,10 +143,14 @@ def test_a_cell_that_fails_is_a_note_and_does_not_end_the_campaign(
     assert visits(path) == grid([1000, 2000, 4000], [1, 2], 2)
 
 
+LOST = "\"echo 'gpucast remote: node:1: no route'; echo 'CUDA error: no devices'; exit 2\""
+"""As a program ends whose server cannot be reached."""
+
 FAILURES = [
     ("success: done", "success: finished", "its output lacks 'finished' (success)"),
     ("unit: ms, skip: 2", "unit: ms, skip: 9", "only 4 of more than 9 numbers found by regex"),
     ('"{gpus}"]', '"{gpus}x"]', "exit status 1: ValueError"),
+    (f"[{sys.executable}, toy.py, ", f"[sh, -c, {LOST}, ", "exit status 2: node:1: no route"),
 ]
 
 

@@ -68,6 +68,23 @@ def test_a_server_that_does_not_answer_is_exit_status_2(
     assert [each["state"] for each in told] == ["attention"]
 
 
+def test_an_empty_list_of_servers_is_exit_status_2(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUCAST_REMOTE", "")
+    status, out, _ = run("doctor", "--json")
+    assert status == 2
+    (told,) = [each for each in only_json(out)["findings"] if each["what"].startswith("server")]
+    assert told["found"] == "GPUCAST_REMOTE: it is empty: name servers, host:port,..."
+
+
+def test_a_server_that_is_named_twice_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9, 127.0.0.1:9")
+    _, out, _ = run("doctor", "--json")
+    (told,) = [each for each in only_json(out)["findings"] if each["what"] == "devices"]
+    assert told["found"].startswith("named more than once: 127.0.0.1:9 2 times")
+
+
 def test_people_get_a_table_and_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPUCAST_REMOTE", raising=False)
     monkeypatch.setattr(doctor, "asked", lambda query: [])

@@ -25,6 +25,8 @@ KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
 GRID = ("--n", "64,216", "--kernels", "claret", "--schedules", "star-async", "--no-transfers",
         "--max-time", "0.05s")  # fmt: skip
 
+REHEARSED = "measured on a rehearsed GPU (fake GPU 0): no GPU computed, its times tell of none"
+
 over_servers = pytest.mark.skipif(
     not PROBE.exists() or not all(each.exists() for each in KERNELS), reason=f"no {PROBE}"
 )
@@ -44,7 +46,7 @@ def start(*arguments: object, held: bool = False, **environment: str) -> subproc
 
 def test_paths_are_read_as_they_are_written() -> None:
     assert parse_paths("host:8") == [MeasuredPath("host", threads=8)]
-    assert parse_paths("host, native,far=a:1+unix:/b,slow=sync:a:1") == [
+    assert parse_paths("host, native,far=a:1 + unix:/b,slow=sync: a:1") == [
         MeasuredPath("host"),
         MeasuredPath("native"),
         MeasuredPath("far", ("a:1", "unix:/b")),
@@ -82,7 +84,8 @@ def test_a_server_that_vanishes_ends_its_path_and_no_other(
         server.process.kill()
     out, err = process.communicate(timeout=HANG)
     assert process.returncode == 1, err
-    assert err.lstrip("\n").startswith("far [1/3] n=64 gpus=1 ")
+    assert err.startswith(f"gpucast: path far: {REHEARSED}\n")
+    assert "\nfar [1/3] n=64 gpus=1 " in err
     far, host = only_json(out)["paths"]
     assert (far["status"], far["measured"]) == ("ended", 1)
     assert (host["status"], host["measured"]) == ("complete", 3)
@@ -143,7 +146,7 @@ def test_who_uses_a_gpu_is_said_and_it_is_measured(
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     said = "a GPU is in use by another program: /opt/other, train (process 4711, 1024 MiB)"
-    assert err == f"gpucast: {said}\n"
+    assert err.splitlines() == [f"gpucast: path native: {REHEARSED}", f"gpucast: {said}"]
     data = gc.load(path)
     assert [note.text for note in data.notes] == [said]
     assert {(step.path, step.n, step.gpus) for step in data.steps} == {

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from command_line import Run
+from gpucast.data import rehearsal
 from gpucast.errors import GpucastError
 from gpucast.remote import client_folder, environment
+from gpucast.remote.addresses import named_twice
 from remote_servers import (
     CLIENT,
     FAKE,
@@ -29,6 +31,9 @@ from remote_servers import (
 )
 
 needs_build = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
+needs_server = pytest.mark.skipif(
+    not SERVER.exists() or not FAKE.exists(), reason=f"no {SERVER} or no {FAKE}"
+)
 HAS_UCX = SERVER.exists() and b"libucp.so" in SERVER.read_bytes()
 OVER_TCP = {"UCX_TLS": "tcp"}
 """Whatever adapters the machine has."""
@@ -104,6 +109,35 @@ def test_a_server_that_cannot_listen_ends_all() -> None:
     assert out == ""  # nothing has listened
 
 
+@needs_server
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_server_that_is_killed_ends_all_and_is_named(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    serving = start("serve", "--gpus", "0,1", "--socket-folder", tmp_path, GPUCAST_FAKE_DEVICES="2")
+    assert serving.stdout is not None
+    for _ in range(2):
+        assert "listening on" in serving.stdout.readline()
+    children = Path(f"/proc/{serving.pid}/task/{serving.pid}/children").read_text().split()
+    os.kill(int(children[1]), number)
+    _, errors = serving.communicate(timeout=60)
+    assert serving.returncode == 1
+    assert errors == (
+        f"gpucast: error: the server of GPU 1 at unix:{tmp_path}/gpu1 was ended by {number.name}; "
+        "the others were ended, too\n"
+    )
+    assert not any(Path(f"/proc/{each}").exists() for each in children)
+
+
+@needs_server
+def test_a_server_that_is_wrong_says_so_itself() -> None:
+    serving = start("serve", "--gpus", "0,7", "--port", 0, GPUCAST_FAKE_DEVICES="1")
+    _, errors = serving.communicate(timeout=60)
+    assert serving.returncode == 2
+    (line,) = errors.splitlines()
+    assert line.startswith("gpucast-gpu-server: error: ")
+
+
 # ---- servers that are asked ----
 
 
@@ -151,14 +185,66 @@ def test_what_carries_the_calls_is_named(
 
 def test_limits_are_the_servers(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     server = tmp_path / "server"
-    server.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\nsleep 1\n')
+    server.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
     server.chmod(0o755)
     monkeypatch.setattr("gpucast.remote.server_program", lambda: server)
     limits = ("--max-clients", "9", "--max-memory", "1GB")
     limits += ("--max-pinned", "2MiB", "--max-silence", "70", "--image-cache", "0")
     status, _, errors = run("remote", "serve", "--gpus", "0", *limits)
-    assert status == 0, errors
+    assert (status, errors) == (
+        1,
+        "gpucast: error: the server of GPU 0 at 127.0.0.1:9700 was told to end\n",
+    )
     assert (tmp_path / "words").read_text().endswith(" ".join(limits) + "\n")
+
+
+@needs_server
+def test_who_comes_and_goes_is_in_the_log_where_it_is_asked_for(tmp_path: Path) -> None:
+    socket = f"unix:{tmp_path}/gpu0"
+    listen = ("--listen", f"127.0.0.1:0,{socket}")
+    with servers(1, *listen, "--log-clients", "--max-clients", "1") as (server,):
+        for address in server.address, socket:
+            _, errors = start("check", address).communicate(timeout=60)
+            assert errors == ""
+            wait_until(lambda: not server.children())
+        status, said = server.stop()
+    assert status == 0
+    tcp, left, local, also_left, last = said.splitlines()
+    peer = re.fullmatch(r"gpucast-gpu-server: client (127\.0\.0\.1:\d+) was let in, 1 of 1", tcp)
+    assert peer is not None, tcp
+    assert left == f"gpucast-gpu-server: client {peer[1]} has left"
+    found = re.fullmatch(
+        r"gpucast-gpu-server: client (process \d+ of user \d+) was let in.*", local
+    )
+    assert found is not None, local
+    assert found[1].endswith(f" of user {os.getuid()}")
+    assert also_left == f"gpucast-gpu-server: client {found[1]} has left"
+    assert last == "gpucast-gpu-server: SIGTERM: ends, and 0 clients with it"
+
+
+@needs_server
+def test_who_is_refused_is_in_every_log(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(secrets.token_hex(32))
+    secret.chmod(0o600)
+    with servers() as (server,):
+        _, errors = start("check", server.address, "--secret-file", secret).communicate(timeout=60)
+        assert "the secret is not the same" in errors
+        _, said = server.stop()
+    assert re.fullmatch(
+        r"gpucast-gpu-server: a connection was refused: .* \(127\.0\.0\.1:\d+\)\n", said
+    )
+
+
+@needs_server
+@pytest.mark.parametrize(("server_is", "client_is"), [((), ("--plain",)), (("--plain",), ())])
+def test_who_has_tls_alone_is_told_by_the_commands_options(
+    server_is: tuple[str, ...], client_is: tuple[str, ...]
+) -> None:
+    with servers(1, *server_is) as (server,):
+        _, errors = start("check", server.address, *client_is).communicate(timeout=60)
+    assert "--plain" in errors
+    assert "run --plain" not in errors
 
 
 @needs_build
@@ -249,6 +335,12 @@ def test_a_server_listens_for_ucx_or_in_a_folder(run: Run, tmp_path: Path) -> No
     assert "--ucx and --socket-folder" in errors
 
 
+def test_a_server_listens_at_an_address_or_in_a_folder(run: Run, tmp_path: Path) -> None:
+    status, _, errors = run("remote", "serve", "--host", "10.0.0.7", "--socket-folder", tmp_path)
+    assert status == 2
+    assert "--host and --socket-folder" in errors
+
+
 def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
     absent = tmp_path / "absent"
     status, _, errors = run("remote", "serve", "--gpus", "0", "--socket-folder", absent)
@@ -284,10 +376,34 @@ def test_a_wrong_secret_is_told(tmp_path: Path) -> None:
 
 def test_servers_have_to_be_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPUCAST_REMOTE", raising=False)
-    for words in ((), ("a:1,,b:2",)):
+    for words, told in (
+        ((), "servers: name servers"),
+        (("a:1,,b:2",), "servers: 'a:1,,b:2' has an empty address"),
+        (("",), "servers: it is empty"),
+    ):
         status, _, errors = run("remote", "check", *words)
         assert status == 2
-        assert "servers: name servers" in errors
+        assert told in errors
+    monkeypatch.setenv("GPUCAST_REMOTE", "")
+    status, _, errors = run("remote", "check")
+    assert (status, errors) == (
+        2,
+        "gpucast: error: GPUCAST_REMOTE: it is empty: name servers, host:port,...\n",
+    )
+
+
+@pytest.mark.parametrize("gpus", ["", " ", ",", "a:1,"])
+def test_a_program_is_not_started_without_servers(
+    gpus: str, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    started = tmp_path / "started"
+    status, _, errors = run("remote", "run", f"--gpus={gpus}", "--", "touch", started)
+    assert status == 2
+    assert errors.startswith("gpucast: error: --gpus: ")
+    assert len(errors.splitlines()) == 1
+    assert not started.exists()
 
 
 @needs_build
@@ -304,6 +420,14 @@ def test_a_rehearsal_needs_no_gpu_and_no_kernels() -> None:
     _, errors = serving.communicate(timeout=60)
     assert serving.returncode == 0
     assert "no GPU computes here" in errors
+
+
+@needs_server
+def test_a_rehearsed_gpu_is_known_by_its_name() -> None:
+    with servers() as (server,):
+        out, errors = start("check", server.address, "--json").communicate(timeout=60)
+    (found,) = json.loads(out)["servers"]
+    assert str(found["gpu"]).startswith(rehearsal.FAKE_GPU), errors
 
 
 @needs_build
@@ -347,6 +471,74 @@ def test_the_environment_keeps_what_was_there(
     assert result["GPUCAST_REMOTE_PLAIN"] == "1"
     assert result["GPUCAST_REMOTE_CHANNELS"] == "3"
     assert result["OTHER"] == "x"
+
+
+def test_a_program_in_another_folder_finds_secret_and_sockets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    found = environment(
+        "unix:run/gpu0, unix:/run/gpu1,unix:9700", secret_file=Path("own"), counters="calls.jsonl"
+    )
+    assert (
+        found["GPUCAST_REMOTE"] == f"unix:{tmp_path}/run/gpu0,unix:/run/gpu1,unix:{tmp_path}/9700"
+    )
+    assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{tmp_path}/own"
+    assert found["GPUCAST_REMOTE_COUNTERS"] == f"{tmp_path}/calls.jsonl"
+    exported = {"GPUCAST_REMOTE_SECRET_FILE": "theirs"}
+    found = environment("unix:,[::1]:1,ucx:a:1", counters="-", base=exported)
+    assert found["GPUCAST_REMOTE"] == "unix:,[::1]:1,ucx:a:1"
+    assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{tmp_path}/theirs"
+    assert found["GPUCAST_REMOTE_COUNTERS"] == "-"
+
+
+def test_a_server_that_is_named_twice_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert named_twice(["a:1", "b:1", "ucx:a:1", "unix:/x"]) is None
+    assert named_twice([]) is None
+    monkeypatch.chdir(tmp_path)
+    twice = ["a:1", "unix:x", "a:1", f"unix:{tmp_path}/x", "a:1", "b:2"]
+    said = (
+        f"named more than once: a:1 3 times, unix:{tmp_path}/x 2 times; those devices are one GPU"
+    )
+    assert named_twice(twice) == said
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    _, _, errors = run("remote", "run", "--gpus", ",".join(twice), "--", "/no/such/program")
+    assert errors.splitlines()[0] == f"gpucast: warning: {said}"
+    paths = f"far={'+'.join(twice)}"
+    _, _, errors = run("measure", "--paths", paths, "-o", tmp_path / "data.jsonl")
+    assert errors.splitlines()[0] == f"gpucast: warning: path far: {said}"
+
+
+@needs_server
+def test_a_server_that_is_named_twice_is_asked_all_the_same() -> None:
+    with servers() as (server,):
+        asking = start("check", f"{server.address},{server.address}", "--json")
+        out, errors = asking.communicate(timeout=60)
+    assert asking.returncode == 0
+    assert [each["reachable"] for each in json.loads(out)["servers"]] == [True, True]
+    assert errors == (
+        f"gpucast: warning: named more than once: {server.address} 2 times; "
+        "those devices are one GPU\n"
+    )
+
+
+@needs_server
+def test_a_server_at_a_socket_is_named_as_the_user_did(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with servers(1, "--listen", f"unix:{tmp_path}/gpu0"):
+        asking = start("check", "unix:gpu0,unix:gpu1", "--json")
+        out, errors = asking.communicate(timeout=60)
+    first, second = json.loads(out)["servers"]
+    assert (first["address"], first["problem"]) == ("unix:gpu0", None)
+    assert errors == f"gpucast: error: unix:gpu1: {second['problem']}\n"
+    assert second["problem"] == "No such file or directory"
 
 
 def test_a_program_waits_in_every_call_if_the_environment_says_so(

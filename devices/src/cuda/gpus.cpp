@@ -37,9 +37,8 @@ bool are_remote() { return ::dlsym(RTLD_DEFAULT, "gpucast_remote_server") != nul
 }  // namespace
 
 int gpu_count(std::string& why_none) {
-  // Whoever names remote GPUs does not mean this machine's.
-  const char* const servers = std::getenv("GPUCAST_REMOTE");
-  if (servers != nullptr && *servers != '\0' && !are_remote()) {
+  // Whoever asks for remote GPUs does not mean this machine's, and an empty variable asks, too.
+  if (std::getenv("GPUCAST_REMOTE") != nullptr && !are_remote()) {
     why_none =
         "the CUDA runtime that runs here does not know remote GPUs: gpucast remote run "
         "starts programs with the one that does";

@@ -191,6 +191,7 @@ def command(
     from gpucast.measure.paths import parse_paths
     from gpucast.measure.store import Store
     from gpucast.measure.work import Request
+    from gpucast.remote.addresses import named_twice
 
     if program is not None:
         of_own = {
@@ -245,6 +246,10 @@ def command(
         secret_file=secret_file,
         until=questions(until or ()),
     )
+    for path in request.paths or ():
+        twins = named_twice(path.servers)
+        if twins is not None:
+            warn(f"path {path.label}: {twins}")
     with terminated_as_interrupted(), Store(output) as store:
         for text in store.warnings:
             warn(text)

@@ -31,6 +31,9 @@ SecretFile = Annotated[
 ]
 
 
+LOOPBACK = "127.0.0.1"
+
+
 class Transport(StrEnum):
     """``GPUCAST_REMOTE_TRANSPORT``."""
 
@@ -51,7 +54,7 @@ def serve(
     gpus: Annotated[str, typer.Option(help="all, or numbers: 0,2-3.")] = "all",
     host: Annotated[
         str, typer.Option(help="Address to listen on; others than this machine's need a secret.")
-    ] = "127.0.0.1",
+    ] = LOOPBACK,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Of the first GPU; the next follow. 0: any.")
     ] = 9700,
@@ -75,12 +78,15 @@ def serve(
     plain: Plain = False,
     max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
     max_memory: Annotated[
-        str | None, typer.Option(help="GPU memory of a client (10GB, 512MiB).", show_default=False)
+        str | None,
+        typer.Option(
+            help="GPU memory of a client (10GB, 512MB, in units of 1024).", show_default=False
+        ),
     ] = None,
     max_pinned: Annotated[
         str | None,
         typer.Option(
-            help="Pinned memory that a client on this host shares with a server (10GB, 512MiB; "
+            help="Pinned memory that a client on this host shares with a server (10GB, 512MB; "
             "default: half of the host's memory).",
             show_default=False,
         ),
@@ -102,6 +108,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    log_clients: Annotated[
+        bool,
+        typer.Option(
+            "--log-clients",
+            help="A line on stderr for each client that is let in and that leaves, and for the "
+            "signal that ends a server.",
+        ),
+    ] = False,
     fake: Annotated[
         bool,
         typer.Option(
@@ -115,6 +129,8 @@ def serve(
 
     if ucx and socket_folder is not None:
         raise InputError("--ucx and --socket-folder: a server listens for one of them")
+    if host != LOOPBACK and socket_folder is not None:
+        raise InputError("--host and --socket-folder: a server listens at one of them")
     if socket_folder is not None and not socket_folder.is_dir():
         raise InputError(
             f"{socket_folder} is no folder; make one that is yours alone (mkdir -m 700)",
@@ -130,6 +146,8 @@ def serve(
         words += ["--secret-file", str(secret_file)]
     if plain:
         words.append("--plain")
+    if log_clients:
+        words.append("--log-clients")
     if max_memory is not None:
         words += ["--max-memory", max_memory]
     if max_pinned is not None:
@@ -184,6 +202,7 @@ def run(
     A program that brings a CUDA runtime of its own would not see them, and is not started.
     """
     from gpucast.remote import CLIENT, client_folder, environment, replace_by
+    from gpucast.remote.addresses import addresses
     from gpucast.remote.program import require_remote
 
     variables = environment(
@@ -195,6 +214,7 @@ def run(
         channels=channels,
         counters=counters,
     )
+    _warn_of_twins(addresses(gpus, field="--gpus"))
     for warning in require_remote(program, variables, client_folder() / CLIENT):
         warn(warning)
     replace_by(program, variables)
@@ -233,13 +253,18 @@ def status(
 def _tell(
     servers: str | None, secret_file: Path | None, *, plain: bool, json: bool, bandwidth: bool
 ) -> None:
+    from gpucast.remote.addresses import addresses
     from gpucast.remote.status import as_object, statuses
 
-    named = servers or os.environ.get("GPUCAST_REMOTE", "")
-    addresses = [each.strip() for each in named.split(",")]
-    if not all(addresses):
+    variable = os.environ.get("GPUCAST_REMOTE")
+    if servers is None and variable is None:
         raise InputError("name servers: host:port,... (or GPUCAST_REMOTE)", field="servers")
-    found = statuses(addresses, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
+    if servers is None:
+        named = addresses(variable or "", field="GPUCAST_REMOTE")
+    else:
+        named = addresses(servers, field="servers")
+    _warn_of_twins(named)
+    found = statuses(named, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
     if json:
         print_json({"servers": [as_object(each) for each in found]})
     else:
@@ -251,6 +276,14 @@ def _tell(
         for each in lost:
             warn(f"{each.address}: {each.problem}")
         raise InputError(f"{len(lost)} of {len(found)} cannot be used", field="servers")
+
+
+def _warn_of_twins(servers: Sequence[str]) -> None:
+    from gpucast.remote.addresses import named_twice
+
+    said = named_twice(servers)
+    if said is not None:
+        warn(said)
 
 
 TRANSPORTS = {

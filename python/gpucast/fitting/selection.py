@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpucast import _core
-from gpucast.data import workload
+from gpucast.data import rehearsal, workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
 from gpucast.data.selection import ANY, StepSelection, case_says_nothing, distinct, only
@@ -102,7 +102,7 @@ def pose(
         waits=waits_for_calls(beside.launches),
         workload=stated,
         block=found.block or 0,
-        warnings=[*dataset.warnings, *warnings],
+        warnings=[*_on_fake_gpus(dataset, found), *dataset.warnings, *warnings],
         notes=_notes_on_cases(steps),
     )
     _add_machine(problem, dataset.machines[problem.machine])
@@ -112,6 +112,12 @@ def pose(
     if steps:
         problem.steps = _warm(steps, problem.warnings)
     return problem
+
+
+def _on_fake_gpus(dataset: Dataset, found: StepSelection) -> list[str]:
+    """The worst that can be said of times, and so the first."""
+    text = rehearsal.warning(dataset.machines[str(found.machine)])
+    return [] if text is None else [text]
 
 
 def require_plausible(records: Sequence[Step | Transfer | Launch], name: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from gpucast.data import rehearsal
 from gpucast.model import lone_count
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
@@ -54,6 +55,9 @@ def _ranked(
     model: Forecaster, n: Array, gpus: Array, found: Forecasts | None
 ) -> Iterator[tuple[float, str]]:
     """Relative errors, and what each is of."""
+    rehearsed = rehearsal.said_among(model.warnings)
+    if rehearsed is not None:
+        yield math.inf, rehearsed
     if isinstance(model, Model) and model.reconstruction is not None:
         yield math.inf, model.reconstruction.label
     if isinstance(model, ScalingModel):

@@ -7,6 +7,7 @@ import shutil
 import time
 from dataclasses import replace
 
+from gpucast.data import rehearsal
 from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import MPI, Cell, Timing, grid
@@ -94,6 +95,9 @@ class Campaign:
         machine = identified(self._store, facts, path.label, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
+        rehearsed = rehearsal.warning(machine)
+        if rehearsed is not None:
+            self._watcher.say(f"path {path.label}: {rehearsed}")
         deadline = self._deadline(paths_left)
         work = Work(self._request, path, machine, cells, self._timing, launcher, deadline)
         run = PathRun(work, self._store, self._watcher)

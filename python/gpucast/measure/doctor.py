@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from gpucast.errors import GpucastError
+from gpucast.errors import GpucastError, InputError
 from gpucast.measure.nvidia_smi import asked
 from gpucast.measure.programs import MDAPP, MICROBENCH, find
 from gpucast.measure.tracing import libraries
 from gpucast.remote import CLIENT, client_folder, server_program
+from gpucast.remote.addresses import addresses, named_twice
 from gpucast.remote.status import statuses
 from gpucast.util.version import version
 
@@ -181,9 +182,19 @@ def _remote() -> Finding:
 
 def _servers() -> Iterator[Finding]:
     """Those that GPUCAST_REMOTE names: programs will ask them, so they have to answer."""
-    named = [each.strip() for each in os.environ.get("GPUCAST_REMOTE", "").split(",") if each]
-    if not named:
+    variable = os.environ.get("GPUCAST_REMOTE")
+    if variable is None:
         return
+    try:
+        named = addresses(variable, field="GPUCAST_REMOTE")
+    except InputError as error:
+        yield Finding(
+            "servers", "attention", str(error), "or unset it: programs would end with status 2"
+        )
+        return
+    twins = named_twice(named)
+    if twins is not None:
+        yield Finding("devices", "attention", twins, "name each server of GPUCAST_REMOTE once")
     secret = os.environ.get("GPUCAST_REMOTE_SECRET_FILE")
     plain = os.environ.get("GPUCAST_REMOTE_PLAIN") == "1"
     try:

@@ -82,7 +82,7 @@ def _parse(part: str, text: str) -> Path:
     if label.startswith(f"{HOST.label}:") and not equals:
         return Path(HOST.label, threads=_threads(label.removeprefix(f"{HOST.label}:")))
     sync = rest.startswith(SYNC)
-    servers = tuple(rest.removeprefix(SYNC).split("+"))
+    servers = tuple(each.strip() for each in rest.removeprefix(SYNC).split("+"))
     if not equals or not label.isprintable() or not label or not all(servers):
         raise InputError(
             f"{part or text!r} is none of host, host:DEVICES, native, LABEL=HOST:PORT+HOST:PORT, "

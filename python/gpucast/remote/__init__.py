@@ -15,12 +15,16 @@ from pathlib import Path
 
 from gpucast import installed
 from gpucast.errors import GpucastError, InputError
+from gpucast.remote.addresses import absolute, addresses
 
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
 
 _CLIENT_SAYS = "gpucast remote: "
 """How the client's own lines on stderr begin."""
+
+_ENDS_NO_PROGRAM = ("not supported ", "the program's GPU code ", "GPUCAST_REMOTE_COUNTERS: ")
+"""How those go on that are of no server."""
 
 
 def client_folder() -> Path:
@@ -58,18 +62,29 @@ def environment(
 
     ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
     where the address is unix:/path and both sides can), socket, shared-memory, or ucx.
+    ``counters``: a file, or ``-`` for stderr. Files and sockets are named with their whole paths:
+    the program may run in another folder.
+
+    Raises:
+        InputError: no server is named, or one without an address.
+        GpucastError: gpucast was built without remote GPUs.
     """
     before = os.environ if base is None else base
     libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
+    # Also a secret that the user's own variables name.
+    secret = secret_file or before.get("GPUCAST_REMOTE_SECRET_FILE")
+    servers = [absolute(each) for each in addresses(gpus, field="--gpus")]
     wanted = {
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),
-        "GPUCAST_REMOTE": gpus,
+        "GPUCAST_REMOTE": ",".join(servers),
         "GPUCAST_REMOTE_PLAIN": "1" if plain else None,
         "GPUCAST_REMOTE_TRANSPORT": transport,
         "GPUCAST_REMOTE_SYNC": "1" if sync else None,
-        "GPUCAST_REMOTE_SECRET_FILE": secret_file,
+        "GPUCAST_REMOTE_SECRET_FILE": os.path.abspath(secret) if secret else None,
         "GPUCAST_REMOTE_CHANNELS": channels,
-        "GPUCAST_REMOTE_COUNTERS": counters,
+        "GPUCAST_REMOTE_COUNTERS": (
+            os.path.abspath(counters) if counters and counters != "-" else counters
+        ),
     }
     return {**before, **{key: str(each) for key, each in wanted.items() if each is not None}}
 
@@ -77,10 +92,10 @@ def environment(
 def client_said(lines: Iterable[str]) -> str | None:
     """Why a program's client could not use a server, among the lines that the program printed.
 
-    None where it says nothing of that: calls that it does not support end no program.
+    None where it says nothing of that.
     """
     said = (each.removeprefix(_CLIENT_SAYS) for each in lines if each.startswith(_CLIENT_SAYS))
-    return next((each for each in said if not each.startswith("not supported ")), None)
+    return next((each for each in said if not each.startswith(_ENDS_NO_PROGRAM)), None)
 
 
 def replace_by(program: Sequence[str], variables: Mapping[str, str]) -> None:
@@ -145,9 +160,13 @@ def serve(
     gpu1, ... in a folder.
 
     If one of them ends, the others are ended too, and all if this process is killed.
+
+    Raises:
+        GpucastError: one of them was ended by somebody else, and said nothing itself.
     """
     program = server_program()
-    running: list[subprocess.Popen[bytes]] = []
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    ended: dict[str, int] = {}
     stop = threading.Event()
     before = {
         number: signal.signal(number, lambda *_: stop.set())
@@ -160,17 +179,32 @@ def serve(
                 address = f"ucx:{address}"
             listen = f"unix:{folder}/gpu{gpu}" if folder else address
             words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
-            running.append(subprocess.Popen([program, *words, *options], env=variables))
-        while not stop.wait(0.1):
-            if any(server.poll() is not None for server in running):
-                break
+            name = f"the server of GPU {gpu}{f' at {listen}' if folder or port else ''}"
+            running[name] = subprocess.Popen([program, *words, *options], env=variables)
+        while not ended and not stop.wait(0.1):
+            found = {name: server.poll() for name, server in running.items()}
+            ended = {name: status for name, status in found.items() if status is not None}
     finally:
-        for server in running:
+        for server in running.values():
             server.terminate()
-        statuses = [server.wait() for server in running]
+        statuses = [server.wait() for server in running.values()]
         for number, handler in before.items():
             signal.signal(number, handler)
-    return max((abs(status) for status in statuses), default=0)
+    if ended and max(ended.values()) <= 0:
+        others = "; the others were ended, too" if len(running) > len(ended) else ""
+        raise GpucastError(", ".join(_how_ended(*each) for each in ended.items()) + others)
+    # One that ended by itself has said why. The others may be told to end before they heed it.
+    asked = (0, -signal.SIGTERM, -signal.SIGINT)
+    return max((max(status, 1) for status in statuses if status not in asked), default=0)
+
+
+def _how_ended(name: str, status: int) -> str:
+    if status == 0:
+        return f"{name} was told to end"
+    try:
+        return f"{name} was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"{name} was ended by signal {-status}"
 
 
 def _listen(host: str, port: int) -> str:

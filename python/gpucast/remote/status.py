@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gpucast.remote import CLIENT, client_folder, client_said, environment
+from gpucast.remote.addresses import absolute
 
 TRIALS = 200
 SMALL, LARGE = 64, 32 << 20
@@ -101,7 +102,7 @@ def _ask(address: str, library: Path, variables: dict[str, str], bandwidth: bool
     lines = told.stderr.strip().splitlines() or ["it gave no answer"]
     # The client takes addresses from the variable; whose they are is said with the problem.
     said = (client_said(lines) or lines[-1]).removeprefix("GPUCAST_REMOTE: ")
-    return Status(address, said.removeprefix(f"{address}: "))
+    return Status(address, said.removeprefix(f"{absolute(address)}: "))
 
 
 class _Runtime:

@@ -48,14 +48,17 @@ Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadl
   if (challenge.magic != handshake_magic) throw ConnectionLost("what answers is no GPU server");
   if (challenge.version != protocol_version) {
     throw ConnectionLost("the server speaks version " + std::to_string(challenge.version) +
-                         " of the protocol, this client " + std::to_string(protocol_version));
+                         " of the protocol, this client " + std::to_string(protocol_version) +
+                         ": use one version of gpucast on both sides");
   }
   if (challenge.security != security) {
-    throw ConnectionLost(security == Security::tls
-                             ? "the server speaks without TLS (--plain): start it without that, or "
-                               "set GPUCAST_REMOTE_PLAIN=1 (run --plain) on networks that you trust"
-                             : "the server speaks TLS only: leave out GPUCAST_REMOTE_PLAIN=1 (run "
-                               "--plain)");
+    throw ConnectionLost(
+        security == Security::tls
+            ? "the server speaks without TLS (--plain): start it without that, or "
+              "let clients do so, too (--plain, GPUCAST_REMOTE_PLAIN=1), on networks "
+              "that you trust"
+            : "the server speaks TLS only: leave out --plain "
+              "(GPUCAST_REMOTE_PLAIN=1)");
   }
   if (challenge.carrier != Carrier::socket && challenge.carrier != hello.carrier)
     throw ConnectionLost("the server means to use what it was not asked for");

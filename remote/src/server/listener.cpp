@@ -48,6 +48,7 @@ using asio::use_awaitable;
 
 constexpr std::chrono::seconds handshake_time(5);
 constexpr std::chrono::seconds ending_time(5);
+constexpr int most_comings = 100;  // lines a second: a crowd's, and no disk is full of them soon
 
 // Under way at once: a crowd of clients on a busy host, and never most of this process's
 // descriptors.
@@ -59,6 +60,23 @@ std::size_t most_handshakes() {
 }
 
 asio::const_buffer buffer_of(Bytes bytes) { return {bytes.data(), bytes.size()}; }
+
+// As a log names who is at the other end.
+std::string peer_of(Socket& socket) {
+  asio::error_code gone;
+  const asio::generic::stream_protocol::endpoint remote = socket.remote_endpoint(gone);
+  if (gone) return "address unknown";
+  if (remote.protocol().family() == AF_UNIX) {
+    ucred peer{};
+    socklen_t bytes = sizeof peer;
+    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+      return "process unknown";
+    return "process " + std::to_string(peer.pid) + " of user " + std::to_string(peer.uid);
+  }
+  asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), remote.data(), remote.size());
+  return Endpoint{.host = tcp.address().to_string(), .port = std::to_string(tcp.port())}.text();
+}
 
 class Listener {
  public:
@@ -78,8 +96,13 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   void run() {
-    signals_.async_wait([this](asio::error_code error, int) {
-      if (!error) end();
+    signals_.async_wait([this](asio::error_code error, int number) {
+      if (error) return;
+      if (options_.log_clients) {
+        say(std::string(number == SIGTERM ? "SIGTERM" : "SIGINT") + ": ends, and " +
+            clients_in_words(clients_.size()) + " with it");
+      }
+      end();
     });
     watch_children();
     for (const auto& address : addresses_)
@@ -97,23 +120,37 @@ class Listener {
   // A connection whose handshake is under way.
   struct Handshake {
     Handshake(Socket s, bool may_use_ucx)
-        : socket(std::move(s)), end(socket.get_executor()), ucx(may_use_ucx) {}
+        : socket(std::move(s)),
+          end(socket.get_executor()),
+          peer(peer_of(socket)),
+          ucx(may_use_ucx) {}
     Socket socket;
     asio::steady_timer end;
+    std::string peer;
     bool ucx;
     bool has_spoken = false;
   };
   struct Client {
     pid_t process;
     asio::posix::stream_descriptor others;
+    std::string peer;
+    bool told_of = false;  // in the log
   };
+
+  static std::string clients_in_words(std::size_t count) {
+    return std::to_string(count) + (count == 1 ? " client" : " clients");
+  }
 
   void say(const std::string& line) {
     log_ << "gpucast-gpu-server: " << line << '\n' << std::flush;
   }
+  void tell_of_client(const std::string& line) {
+    if (const auto now = comings_.take("client " + line, Clock::now())) say(*now);
+  }
   // What strangers can make this server say.
-  void complain(const std::string& line) {
-    if (const auto now = complaints_.take(line, Clock::now())) return say(*now);
+  void complain(const std::string& what, const Handshake& of) {
+    if (const auto now = complaints_.take(what + " (" + of.peer + ")", Clock::now()))
+      return say(*now);
     if (complaints_wait_) return;
     complaints_wait_ = true;
     complaint_timer_.expires_after(Complaints::pause);
@@ -217,9 +254,9 @@ class Listener {
     try {
       co_await exchange(*handshake);
     } catch (const asio::system_error&) {
-      complain("a connection ended before it had greeted");
+      complain("a connection ended before it had greeted", *handshake);
     } catch (const std::exception& error) {
-      complain(std::string("a connection was refused: ") + error.what());
+      complain(std::string("a connection was refused: ") + error.what(), *handshake);
     }
     release(*handshake);
   }
@@ -289,7 +326,7 @@ class Listener {
     Welcome welcome{.session = hello.session};
     if (!same(answer.mac, prove(key, Side::client, hello, challenge.nonce, answer.nonce))) {
       welcome.entry = Entry::wrong_secret;
-      complain("a client has a wrong secret");
+      complain("a client has a wrong secret", handshake);
     } else {
       welcome.mac = prove(key, Side::server, hello, challenge.nonce, answer.nonce);
       if (hello.purpose == Purpose::control) {
@@ -354,15 +391,16 @@ class Listener {
   asio::awaitable<Entry> begin_client(Handshake& handshake, SessionId& session, Admitted admitted) {
     if (ending_) co_return Entry::failed;
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
-      complain("a client was refused: " + std::to_string(clients_.size()) +
-               " clients are served already");
+      complain("a client was refused: " + clients_in_words(clients_.size()) +
+                   (clients_.size() == 1 ? " is" : " are") + " served already",
+               handshake);
       co_return Entry::too_many_clients;
     }
     release(handshake);
     fill_random(session);
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-      complain(std::string("a client was refused: ") + std::strerror(errno));
+      complain(std::string("a client was refused: ") + std::strerror(errno), handshake);
       co_return Entry::failed;
     }
     asio::posix::stream_descriptor ours(io_, ends[0]);
@@ -370,12 +408,19 @@ class Listener {
     const pid_t process = begin_(handshake.socket.native_handle(), theirs.get());
     theirs.reset();
     if (process == 0) {
-      complain("a client was refused: no new process");
+      complain("a client was refused: no new process", handshake);
       co_return Entry::failed;
     }
     const bool told = tell(ours.native_handle(), admitted);
-    clients_.emplace(session, Client{.process = process, .others = std::move(ours)});
+    clients_.emplace(session,
+                     Client{.process = process, .others = std::move(ours), .peer = handshake.peer});
     const bool begun = told && co_await has_begun(session);
+    const auto client = clients_.find(session);
+    if (begun && options_.log_clients && client != clients_.end()) {
+      client->second.told_of = true;
+      tell_of_client(handshake.peer + " was let in, " + std::to_string(clients_.size()) + " of " +
+                     std::to_string(options_.most_clients));
+    }
     co_return begun ? Entry::welcome : Entry::failed;
   }
 
@@ -412,8 +457,10 @@ class Listener {
       int status = 0;
       if (::waitpid(entry.second.process, &status, WNOHANG) == 0) return false;
       if (WIFSIGNALED(status) && !ending_) {
-        say("a client's process was killed by signal " + std::to_string(WTERMSIG(status)));
+        say("a client's process was killed by signal " + std::to_string(WTERMSIG(status)) + " (" +
+            entry.second.peer + ")");
       }
+      if (entry.second.told_of) tell_of_client(entry.second.peer + " has left");
       return true;
     });
   }
@@ -445,6 +492,7 @@ class Listener {
   asio::steady_timer last_moment_{io_};
   asio::steady_timer complaint_timer_{io_};
   Complaints complaints_;
+  Complaints comings_{most_comings};  // and goings
   bool complaints_wait_ = false;
   std::vector<std::unique_ptr<Address>> addresses_;
   std::vector<std::string> paths_;

@@ -29,6 +29,7 @@ struct ListenerOptions {
   Security security = Security::tls;
   SecretKeys secret;  // the user's own only for this machine's own addresses
   int most_clients = 64;
+  bool log_clients = false;  // who is let in and who leaves, and the signal that ends the server
 };
 
 // Begins the process of a client, which serves the connection `control` and receives the

@@ -54,13 +54,20 @@ bool LogLines::write(const std::string& text) const {
 }
 
 std::optional<std::string> Complaints::take(const std::string& complaint, Time now) {
-  if (last_ && now - *last_ < pause) {
+  const bool goes_on = last_ && now - *last_ < pause;
+  if (goes_on && said_ >= most_) {
     ++held_;
     return std::nullopt;
   }
-  last_ = now;
+  if (!goes_on) {
+    last_ = now;
+    said_ = 0;
+  }
+  ++said_;
   const auto held = std::exchange(held_, 0);
-  return held == 0 ? complaint : complaint + " (and " + std::to_string(held) + " others)";
+  return held == 0
+             ? complaint
+             : complaint + " (and " + std::to_string(held) + (held == 1 ? " other)" : " others)");
 }
 
 std::optional<std::string> Complaints::rest(Time now) {

@@ -32,9 +32,10 @@ class LogLines : public std::streambuf {
   std::uint64_t lost_ = 0;
 };
 
-// Complaints that strangers can cause as often as they like: one a second at most.
+// Complaints that strangers can cause as often as they like: so many a second at most.
 class Complaints {
  public:
+  explicit Complaints(int most = 1) : most_(most) {}
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::seconds pause{1};
 
@@ -45,7 +46,9 @@ class Complaints {
   std::optional<std::string> rest(Time now);
 
  private:
-  std::optional<Time> last_;
+  int most_;
+  int said_ = 0;              // since then
+  std::optional<Time> last_;  // when a second began
   std::uint64_t held_ = 0;
 };
 

@@ -69,14 +69,18 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   options.add("--max-clients", settings.listener.most_clients, "At the same time")
       .within(1, 10000)
       .show_default();
+  options.flag(
+      "--log-clients", settings.listener.log_clients,
+      "A line on stderr for each client that is let in and that leaves, and for the signal "
+      "that ends the server");
   options
       .add_bytes("--max-memory", settings.session.most_memory,
-                 "Bytes of GPU memory for a client (10GB, 512MiB; 0: all)")
+                 "Bytes of GPU memory for a client (10GB, 512MB, in units of 1024; 0: all)")
       .show_default();
   options
       .add_bytes("--max-pinned", settings.session.most_segments,
                  "Bytes of a client's pinned memory that the server shares with it on one host "
-                 "(10GB, 512MiB; 0: half of this host's memory)")
+                 "(10GB, 512MB, in units of 1024; 0: half of this host's memory)")
       .show_default();
   options.add("--libcuda", settings.session.libcuda, "The driver's library")
       .environment("GPUCAST_LIBCUDA")

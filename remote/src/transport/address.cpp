@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::string_view ucx_prefix = "ucx:";
 
+std::string without_blanks(const std::string& text) {
+  constexpr const char* blanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
 }  // namespace
 
 std::string Endpoint::text() const {
@@ -61,7 +68,7 @@ std::vector<Endpoint> parse_endpoints(const std::string& text) {
   std::size_t begin = 0;
   for (;;) {
     const std::size_t comma = text.find(',', begin);
-    result.push_back(parse_endpoint(text.substr(begin, comma - begin)));
+    result.push_back(parse_endpoint(without_blanks(text.substr(begin, comma - begin))));
     if (comma == std::string::npos) return result;
     begin = comma + 1;
   }

@@ -16,7 +16,8 @@ class EngineOptions {
 
   // auto: CUDA where there is a GPU, otherwise the host, with a line on `context.err` that says
   // why. `host` makes an engine of so many CPU threads (0: one for each core); `cuda` one of the
-  // GPUs, or nothing and the reason. Throws InputError for what is wrong or not there.
+  // GPUs, or nothing and the reason. Throws InputError for what is wrong or not there, also where
+  // GPUCAST_REMOTE asks for GPUs that are not there: it does once it is set, even to nothing.
   template <class Engine>
   std::unique_ptr<Engine> open(const support::Context& context,
                                std::unique_ptr<Engine> (*host)(int),

@@ -17,6 +17,7 @@ from gpucast.measure import processes
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.reasons import reason
 from gpucast.measure.described.runs import Run
+from gpucast.remote import client_said
 from gpucast.util.units import long_duration
 
 LAST_LINES = 5
@@ -135,7 +136,8 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
             return f"ran out of memory: {' '.join(memory.split())[:200]}"
         how = f"exit status {status}" if status > 0 else f"ended by {_signal_name(-status)}"
         killed = " (out of memory?)" if status == -signal.SIGKILL else ""
-        why = reason(output)
+        # Programs only know that a device is not there; the client of remote GPUs knows why.
+        why = client_said(output.splitlines()) or reason(output)
         return f"{how}{killed}" + (f": {why}" if why else "")
     for text in program.success:
         if text not in output:

@@ -55,9 +55,11 @@ class Options {
   Option add(const std::string& names, Value& value, const std::string& description) {
     return command_->add_option(names, value, description);
   }
-  // A size in bytes: a number, with a unit or without (10GB, 512MiB).
+  // A size in bytes: a whole number, with a unit of 1024 or without (10GB and 10GiB are the same).
+  // Not 0, it has to be of a million at least: whoever gives less has forgotten the unit.
   Option add_bytes(const std::string& names, std::uint64_t& value, const std::string& description) {
-    return command_->add_option(names, value, description)->transform(CLI::AsSizeValue(false));
+    return command_->add_option(names, value, description)
+        ->transform(in_bytes, "SIZE [b, kb(=1024b), ...]");
   }
   // A time in seconds: a number, with a unit or without (90, 90s, 5m, 1h, 2d), as gpucast has it.
   Option add_seconds(const std::string& names, double& value, const std::string& description) {
@@ -75,6 +77,8 @@ class Options {
   bool chosen() const { return command_->parsed(); }
 
  private:
+  static std::string in_bytes(std::string text);
+
   CLI::App* command_;
 };
 
