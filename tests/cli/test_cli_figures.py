@@ -19,6 +19,7 @@ from gpucast.plots import transfers
 from gpucast.transfers import contention
 from gpucast.transfers.series import series_of
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps
+from other_programs import md, records
 
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 
@@ -222,6 +223,16 @@ def test_what_makes_no_figure_of_steps_is_refused(
     ):
         assert_refused(run("figures", *arguments), said)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_shares_of_a_program_known_by_its_times_alone_are_refused_for_what_its_model_is(
+    run: Run, tmp_path: Path
+) -> None:
+    data, model = tmp_path / "md.jsonl", tmp_path / "md.json"
+    records().dump(data)
+    md().save(model)
+    refused = run("figures", "shares", data, model, "-o", tmp_path / "x.svg")
+    assert_refused(refused, "does not split a step into T_gpu, T_cpu and T_com")
 
 
 def test_a_document_may_be_plotted_alone(run: Run, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NO_MODEL = "none"
 NAMES = ("gflops", "steps", "shares", "paths")
-NOTHING = {
+_NOTHING = {
     "gflops": "what a step of this program computes is not known, so it has no Gflops; "
     "figures steps shows its times",
     "shares": "there is neither a model nor a timed phase of so many particles",
@@ -69,6 +69,18 @@ class Subject:
             f"{each.label}: {each.model.chosen}" for each in self.series if each.model is not None
         ]
         return f"Models: {'; '.join(own)}." if own else ""
+
+
+def nothing(name: str, subject: Subject) -> str:
+    """Why there is nothing to draw."""
+    from gpucast.paper.findings import NO_PARTS
+
+    undivided = any(
+        each.model is not None and each.model_of_parts is None for each in subject.series
+    )
+    if name == "shares" and undivided:
+        return f"no phase of so many particles was timed, and {NO_PARTS}"
+    return _NOTHING[name]
 
 
 def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject:
