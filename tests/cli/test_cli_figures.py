@@ -18,7 +18,7 @@ from gpucast.data import jsonl
 from gpucast.plots import transfers
 from gpucast.transfers import contention
 from gpucast.transfers.series import series_of
-from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps
+from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, step, steps
 from other_programs import md, records
 
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
@@ -128,6 +128,24 @@ def test_captions_name_files_without_their_folders(step_files: tuple[Path, Path]
     said = step_figures.whose(gc.load(step_files[0]))
     assert said.startswith("Measured: steps.jsonl")
     assert str(step_files[0].parent) not in said
+
+
+@pytest.mark.parametrize(
+    ("named", "counts", "said"),
+    [
+        (1, (1, 2, 8), "(A100, 1 to 8 GPUs)"),
+        (1, (8,), "(8 x A100)"),
+        (1, (1,), "(1 x A100)"),
+        (4, (1, 2), "(4 x A100)"),
+    ],
+)
+def test_captions_say_on_how_many_gpus_steps_ran(
+    named: int, counts: tuple[int, ...], said: str
+) -> None:
+    """A log names the kind of its GPUs once, however many there are."""
+    of_machine = {"kind": "machine", "id": "m", "gpus": [{"name": "A100"}] * named}
+    ran = [step(1000, count, [1e-3], machine="m") for count in counts]
+    assert said in step_figures.whose(dataset([of_machine, *ran]))
 
 
 @pytest.mark.parametrize("what", ["gflops", "steps", "shares", "paths"])

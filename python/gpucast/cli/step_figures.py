@@ -155,6 +155,14 @@ def whose(data: Dataset | None) -> str:
     gpus: list[str] = []
     for machine in data.machines.values():
         names = [gpu.name for gpu in machine.gpus or []]
+        used = {step.gpus for step in data.steps if step.machine == machine.id}
+        if used and len(set(names)) == 1 and max(used) > len(names):
+            # A log names the kind of its GPUs once, however many there are.
+            few, most = min(used), max(used)
+            gpus.append(
+                f"{names[0]}, {few} to {most} GPUs" if few < most else f"{most} x {names[0]}"
+            )
+            continue
         gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
     # Folders say nothing to a reader, and may say what is not his business.
