@@ -18,7 +18,8 @@ from gpucast.data import jsonl
 from gpucast.plots import transfers
 from gpucast.transfers import contention
 from gpucast.transfers.series import series_of
-from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps
+from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, step, steps
+from other_programs import md, records
 
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 
@@ -129,6 +130,24 @@ def test_captions_name_files_without_their_folders(step_files: tuple[Path, Path]
     assert str(step_files[0].parent) not in said
 
 
+@pytest.mark.parametrize(
+    ("named", "counts", "said"),
+    [
+        (1, (1, 2, 8), "(A100, 1 to 8 GPUs)"),
+        (1, (8,), "(8 x A100)"),
+        (1, (1,), "(1 x A100)"),
+        (4, (1, 2), "(4 x A100)"),
+    ],
+)
+def test_captions_say_on_how_many_gpus_steps_ran(
+    named: int, counts: tuple[int, ...], said: str
+) -> None:
+    """A log names the kind of its GPUs once, however many there are."""
+    of_machine = {"kind": "machine", "id": "m", "gpus": [{"name": "A100"}] * named}
+    ran = [step(1000, count, [1e-3], machine="m") for count in counts]
+    assert said in step_figures.whose(dataset([of_machine, *ran]))
+
+
 @pytest.mark.parametrize("what", ["gflops", "steps", "shares", "paths"])
 def test_one_figure_of_steps_is_written(
     run: Run, step_files: tuple[Path, Path], tmp_path: Path, what: str
@@ -222,6 +241,16 @@ def test_what_makes_no_figure_of_steps_is_refused(
     ):
         assert_refused(run("figures", *arguments), said)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_shares_of_a_program_known_by_its_times_alone_are_refused_for_what_its_model_is(
+    run: Run, tmp_path: Path
+) -> None:
+    data, model = tmp_path / "md.jsonl", tmp_path / "md.json"
+    records().dump(data)
+    md().save(model)
+    refused = run("figures", "shares", data, model, "-o", tmp_path / "x.svg")
+    assert_refused(refused, "does not split a step into T_gpu, T_cpu and T_com")
 
 
 def test_a_document_may_be_plotted_alone(run: Run, tmp_path: Path) -> None:

@@ -480,6 +480,75 @@ def test_regex_asks_about_numbers_that_are_two() -> None:
         read_text("1,024 ms\n", "regex", regex=r"(?P<seconds>[\d,]+) (?P<unit>ms)", gpus=1, size=1)
 
 
+IN_MICROSECONDS = "devices=2 natoms=20000\nstep 1 334.3 us\nstep 2 335.3 us\n"
+OF_STEPS = r"devices=(?P<gpus>\d+) natoms=(?P<n>\d+)|step \d+ (?P<seconds>[\d.]+)"
+
+
+@pytest.mark.parametrize(
+    ("behind", "unit", "size"),
+    [
+        (" us", "us", 1e-6),
+        ("µs", "us", 1e-6),
+        (" [ms]", "ms", 1e-3),
+        (" ms/step,", "ms", 1e-3),
+        (" ns", "ns", 1e-9),
+        (" seconds", "s", 1.0),
+    ],
+)
+def test_a_unit_behind_the_seconds_of_regex_is_read_and_said(
+    behind: str, unit: str, size: float
+) -> None:
+    text = IN_MICROSECONDS.replace(" us", behind)
+    found = read_text(text, "regex", regex=OF_STEPS)
+    (run,) = found.entries
+    assert isinstance(run, Step)
+    assert run.seconds == pytest.approx([334.3 * size, 335.3 * size])
+    assert found.notes == [f"times are read as {unit}, which stands behind them"]
+
+
+@pytest.mark.parametrize("behind", ["", " min", " usual", " us_max", "% us", " atoms"])
+def test_what_is_no_unit_behind_seconds_leaves_them_seconds(behind: str) -> None:
+    found = read_text(f"step 1 12.5{behind}\n", "regex", regex=OF_STEPS, gpus=1, size=10)
+    (run,) = found.entries
+    assert isinstance(run, Step)
+    assert (run.seconds, found.notes) == ([12.5], [])
+
+
+def test_a_rate_behind_seconds_is_refused() -> None:
+    with pytest.raises(InputError, match=r"a.log:2: --regex: 334.3 it/s is no time; .*unit>it/s"):
+        read_text(IN_MICROSECONDS.replace(" us", " it/s"), "regex", regex=OF_STEPS)
+
+
+def test_long_steps_of_regex_are_asked_about_and_the_answer_is_heard() -> None:
+    text = IN_MICROSECONDS.replace(" us", "")
+    with pytest.raises(InputError, match=r"the median step takes .* --columns seconds=seconds:us"):
+        read_text(text, "regex", regex=OF_STEPS)
+    for unit, size in (("us", 1e-6), ("s", 1.0)):
+        columns = {"seconds": f"seconds:{unit}"}
+        found = read_text(text, "regex", regex=OF_STEPS, columns=columns)
+        (run,) = found.entries
+        assert isinstance(run, Step)
+        assert (run.seconds, found.notes) == (pytest.approx([334.3 * size, 335.3 * size]), [])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"n": "natoms"}, "n=natoms names a table's column; beside --regex"),
+        ({"seconds": "step:us"}, "seconds=seconds:UNIT"),
+        ({"seconds": "seconds"}, "seconds=seconds:UNIT"),
+        ({"seconds": "rate:it/s"}, "seconds=seconds:UNIT"),
+        ({"seconds": "seconds:furlong"}, "unit 'furlong' is unknown"),
+    ],
+)
+def test_columns_beside_regex_state_a_unit_or_are_refused(
+    columns: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read_text(IN_MICROSECONDS, "regex", regex=OF_STEPS, columns=columns)
+    assert message in str(caught.value)
+
+
 # What all share
 
 

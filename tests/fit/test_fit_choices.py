@@ -86,7 +86,7 @@ def test_a_named_model_is_taken_as_it_is() -> None:
 
 
 def test_the_terms_of_the_paper_in_full_are_the_paper() -> None:
-    found = gc.fit(steps_alone(), model="wave+linear+star-serial", replicates=0)
+    found = gc.fit(steps_alone(), model="wave + linear +star-serial", replicates=0)
     assert found.content["chosen"] == "paper"
     assert names(found) == ["paper"]
 
@@ -100,6 +100,9 @@ def test_the_terms_of_the_paper_in_full_are_the_paper() -> None:
         ("wave+linear", "GPU\\+CPU\\+COM"),
         ("", "GPU\\+CPU\\+COM"),
         ("best", "auto, paper"),
+        ("waves + linear + star-serial", "'waves' is none of wave"),
+        ("work + start + reduction", "is a scaling form; these cannot be named: the measurements"),
+        ("work+start", "is a scaling form"),
     ],
 )
 def test_an_unknown_model_is_refused_with_those_there_are(model: str, said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import gpucast as gc
+from gpucast.data.bundled import reconstructed_files
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit_own
 from gpucast.model import rates
@@ -256,3 +258,19 @@ def test_a_fit_of_our_own_terms_refuses_steps_without_a_schedule() -> None:
     data = records()
     with pytest.raises(InputError, match="known by its step times alone"):
         fit_own(data, gc.StepSelection())
+
+
+# ---- other processes ----
+
+
+def test_models_of_every_kind_go_to_another_process_after_they_were_asked(own: Model) -> None:
+    """Figures are drawn by several processes, and models go to pools of them."""
+    of_one_form = gc.fit(whole(), model="paper", replicates=20)
+    for here in (own, of_one_form, md(), *map(gc.load_model, reconstructed_files())):
+        sizes, counts = [20_000, 96_000], [1, 2]
+        here.refuted(np.array(here.timed.n if here.timed else sizes, dtype=np.float64))
+        expected = here.forecast(sizes, counts)
+        there = pickle.loads(pickle.dumps(here))
+        assert type(there) is type(here)
+        assert there.forecast(sizes, counts).equals(expected)
+        assert there.to_json() == here.to_json()

@@ -23,8 +23,12 @@ from made_data import (
     steps,
     steps_alone,
 )
+from other_programs import md, records
 
 Seconds = Callable[[Array, Array], Array]
+NOT_YET = (
+    "it grows quadratically nowhere that was measured; whether it does at larger n is not known"
+)
 NAMES = ("small", "large", "growth", "share", "dearer", "gap")
 
 
@@ -119,7 +123,7 @@ def test_groups_that_are_open_are_not_counted_as_true() -> None:
     growth = found(data)["growth"]
     assert growth.holds == [True, None]
     assert growth.verdict == "true in 1 of 2, 1 open"
-    assert growth.rows[1][-1] == "open: n is too small to see it grow quadratically"
+    assert growth.rows[1][-1] == f"open: {NOT_YET}"
 
 
 def test_linear_then_quadratic_is_open_where_n_is_too_small() -> None:
@@ -130,7 +134,7 @@ def test_linear_then_quadratic_is_open_where_n_is_too_small() -> None:
     linear = growth(lambda n, gpus: 1e-6 * n)
     assert (linear.holds, linear.verdict) == ([None], "cannot be told")
     assert linear.numbers == pytest.approx([1.0], abs=0.01)
-    assert linear.reason == "n is too small to see it grow quadratically"
+    assert linear.reason == NOT_YET
     assert growth(lambda n, gpus: 1e-14 * n**3).verdict == "false"
 
 
@@ -140,6 +144,21 @@ def test_the_share_of_communication_is_that_of_the_timed_phases() -> None:
     assert grows.numbers == pytest.approx([0.3])
     assert grows.rows[0][1:] == ["10 %", "20 %", "40 %", "true"]
     assert found(made(*timed(lambda gpus: 0.5 / gpus)))["share"].verdict == "false"
+
+
+def test_a_model_that_does_not_split_steps_is_not_said_to_be_missing() -> None:
+    data = records()
+    (group,) = groups_of(data)
+    share = found(data, models={group: md()})["share"]
+    assert share.reason == (
+        "its phases were not timed, and a model of its kind does not split a step into T_gpu, "
+        "T_cpu and T_com"
+    )
+
+
+def test_shares_at_a_size_of_one_count_are_open_for_that() -> None:
+    data = made(step(1000, 1, [1e-3]), step(8000, 1, [8e-3]), step(8000, 2, [5e-3]))
+    assert found(data)["share"].reason == "n = 1000 was measured on one number of GPUs only"
 
 
 def test_a_models_shares_stand_in_for_phases_nobody_timed() -> None:

@@ -189,3 +189,35 @@ def test_long_text_is_broken_to_the_width() -> None:
 )
 def test_bytes_are_said_in_binary_units(size: int, said: str) -> None:
     assert style.binary(size, 0) == said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "beside", "below"),
+    [
+        (1.5e-4, 2.2e-3, ["200 µs", "500 µs", "2 ms"], ["200 µs", "500 µs", "2 ms"]),
+        (4e-5, 2.2e-3, ["50 µs", "200 µs", "500 µs", "2 ms"], []),
+        (1.1e-3, 9e-3, ["2 ms", "5 ms"], ["2 ms", "5 ms"]),
+        (1e-4, 1e-2, [], []),
+        (3e-6, 0.2, [], []),
+    ],
+)
+def test_short_logarithmic_axes_are_labelled_between_powers_of_ten(
+    low: float, high: float, beside: list[str], below: list[str]
+) -> None:
+    _, axes = style.one("title")
+    style.log_axes(axes, "x", "y")
+    for axis, limit, expected in (
+        (axes.yaxis, axes.set_ylim, beside),
+        (axes.xaxis, axes.set_xlim, below),
+    ):
+        style.si_axis(axis, "s")
+        limit(low, high)
+        ticks = [each for each in axis.get_minorticklocs() if low <= each <= high]
+        texts = axis.get_minor_formatter().format_ticks(ticks)
+        assert [text for text in texts if text] == expected
+
+
+def test_linear_axes_have_no_labels_between() -> None:
+    _, axes = style.one("title")
+    style.si_axis(axes.yaxis, "s")
+    assert axes.yaxis.get_minor_formatter()(2.0) == ""

@@ -27,7 +27,7 @@ from gpucast.report.advice import for_question, in_words, next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
 from gpucast.util.typed_json import from_json
-from other_programs import cutoff, fitted, records
+from other_programs import cutoff, fitted, md, records
 from report_pages import HOSTILE, h200, jumping, slower
 
 # ---- curves ----
@@ -270,6 +270,20 @@ def test_cells_for_a_question_are_neither_measured_nor_asked_for() -> None:
     assert not {(each.n, each.gpus) for each in found.cells} & known
     assert found.after < found.before
     assert in_words(ask, found).startswith("measure (n = ")
+
+
+def test_nothing_needs_measuring_for_a_best_count_that_is_certain() -> None:
+    """Of one count there is nothing to choose; of two that differ by far, nothing to get wrong."""
+    model = md()
+    for ask, said in (
+        (Ask.best_count([96_000.0], [4]), "of N = 4 alone there is no best count"),
+        (Ask.best_count([1_067_000.0], [1, 4]), "the best count is as good as certain"),
+    ):
+        found = for_question(model, ask)
+        assert found is not None
+        assert found.cells == []
+        assert found.before == found.after < 5e-4
+        assert in_words(ask, found) == f"nothing needs measuring: {said}"
 
 
 # ---- the page ----

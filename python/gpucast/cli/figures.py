@@ -200,7 +200,7 @@ def _of_steps(name: str) -> Callable[..., None]:
         subject = step_figures.subject(inputs, selection, model)
         found = step_figures.draws(subject, n, gpus, (name,))
         if not found:
-            raise InputError(step_figures.NOTHING[name], file=" + ".join(inputs))
+            raise InputError(step_figures.nothing(name, subject), file=" + ".join(inputs))
         files = figure_files.targets(list(found), output, formats, force=force)
         _write(found, files, force=force, json=json)
 

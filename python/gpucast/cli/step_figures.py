@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NO_MODEL = "none"
 NAMES = ("gflops", "steps", "shares", "paths")
-NOTHING = {
+_NOTHING = {
     "gflops": "what a step of this program computes is not known, so it has no Gflops; "
     "figures steps shows its times",
     "shares": "there is neither a model nor a timed phase of so many particles",
@@ -69,6 +69,18 @@ class Subject:
             f"{each.label}: {each.model.chosen}" for each in self.series if each.model is not None
         ]
         return f"Models: {'; '.join(own)}." if own else ""
+
+
+def nothing(name: str, subject: Subject) -> str:
+    """Why there is nothing to draw."""
+    from gpucast.paper.findings import NO_PARTS
+
+    undivided = any(
+        each.model is not None and each.model_of_parts is None for each in subject.series
+    )
+    if name == "shares" and undivided:
+        return f"no phase of so many particles was timed, and {NO_PARTS}"
+    return _NOTHING[name]
 
 
 def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject:
@@ -143,6 +155,14 @@ def whose(data: Dataset | None) -> str:
     gpus: list[str] = []
     for machine in data.machines.values():
         names = [gpu.name for gpu in machine.gpus or []]
+        used = {step.gpus for step in data.steps if step.machine == machine.id}
+        if used and len(set(names)) == 1 and max(used) > len(names):
+            # A log names the kind of its GPUs once, however many there are.
+            few, most = min(used), max(used)
+            gpus.append(
+                f"{names[0]}, {few} to {most} GPUs" if few < most else f"{most} x {names[0]}"
+            )
+            continue
         gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
     # Folders say nothing to a reader, and may say what is not his business.

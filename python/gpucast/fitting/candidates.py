@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 
 from gpucast import _core
@@ -115,8 +116,15 @@ def routes_of(problem: Problem) -> set[str]:
 
 
 def _named(problem: Problem, model: str, breakpoints: Curves) -> Candidate:
-    parts = model.split("+")
+    parts = [part.strip() for part in model.split("+")]
     choices = (_core.GPU_TERMS, _core.CPU_TERMS, _core.COM_TERMS)
+    own = len(parts) == 3 and all(map(operator.contains, choices, parts))
+    if not own and all(part in _core.SCALING_TERMS for part in parts):
+        raise InputError(
+            f"{model!r} is a scaling form; these cannot be named: the measurements choose among "
+            "them, with auto",
+            field="model",
+        )
     if len(parts) != 3:
         raise InputError(
             f"{model!r} is none of auto, paper, GPU+CPU+COM (such as wave+linear+star-serial)",

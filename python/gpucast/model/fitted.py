@@ -208,10 +208,6 @@ class Model(Fitted, Forecaster):
             interval=interval,
         )
 
-    def __getstate__(self) -> dict[str, object]:
-        """Without what is made of the rest: the core's objects do not leave their process."""
-        return {name: value for name, value in vars(self).items() if name != "_steps"}
-
     @cached_property
     def _steps(self) -> Mixed | None:
         """What the fitted steps say, where the fit chose its form."""

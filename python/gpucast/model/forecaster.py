@@ -157,6 +157,17 @@ class Forecaster(ABC):
     warnings: list[str]
     notes: list[str]
 
+    def __getstate__(self) -> dict[str, object]:
+        """What was fitted, without what is made of it when asked for: the core's objects do not
+        leave their process."""
+        made = {
+            name
+            for kind in type(self).__mro__
+            for name, each in vars(kind).items()
+            if isinstance(each, cached_property)
+        }
+        return {name: value for name, value in vars(self).items() if name not in made}
+
     def __repr__(self) -> str:
         return model_text(self)
 

@@ -37,6 +37,8 @@ LARGER = 1.02
 """What counts as a difference: of Gflops (relative), of shares and of what remote steps take longer
 (absolute), of microbenchmarks."""
 
+NO_PARTS = "a model of its kind does not split a step into T_gpu, T_cpu and T_com"
+
 STRETCH = 3.0
 """Exponents are taken over at least this factor of n: a whole number of waves makes steps."""
 
@@ -294,7 +296,8 @@ def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
                 f"{quadratic:,.0f}" if quadratic else "nowhere",
                 f"{last:.2f}",
             ],
-            "n is too small to see it grow quadratically",
+            "it grows quadratically nowhere that was measured; whether it does at larger n is not "
+            "known",
             f"at the largest n the exponent is {last:.2f}"
             if quadratic is None
             else "it is linear nowhere"
@@ -346,7 +349,7 @@ def communication_share(data: Dataset, studies: Studies, names: Names) -> Findin
             _grows(values, SHARE_NOISE) if enough else None,
             values[-1] - values[0] if enough else None,
             [names[group], *(_shares_text(timed.get(c), fitted.get(c)) for c in counts)],
-            "its phases were not timed, and no model is given",
+            _without_shares(study, n, own),
             _against(shares, SHARE_NOISE, "{:.0%}").replace("%", " %") if enough else None,
         )
     return finding
@@ -373,6 +376,15 @@ def _fitted_shares(study: Studied, n: float, counts: Sequence[int]) -> dict[int,
     found = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])
     shares = found.t_com / found.seconds
     return {count: float(share) for count, share in zip(counts, shares, strict=True)}
+
+
+def _without_shares(study: Studied, n: float, counts: Sequence[int]) -> str:
+    """Why shares at n cannot be compared."""
+    if len(counts) < 2:
+        return f"n = {n} was measured on one number of GPUs only"
+    if study.whole is None:
+        return "its phases were not timed, and no model is given"
+    return f"its phases were not timed, and {NO_PARTS}"
 
 
 def _shares_text(timed: float | None, fitted: float | None) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
@@ -77,6 +77,7 @@ _FILES: dict[str, dict[str, Any]] = {
     "png": {"pil_kwargs": {"compress_level": 3}},
 }
 """What is said to each format: no dates, so that files are the same again."""
+_ROUNDING = 1e-9
 _LETTER = 0.57
 """Width of a letter of DejaVu Sans over its height, in the mean."""
 
@@ -156,7 +157,8 @@ def log_axes(axes: Axes, x: str, y: str) -> None:
 
 
 def plain_minor_ticks(axes: Axes) -> None:
-    """Labels at major ticks only: matplotlib labels some minor ones of short logarithmic axes."""
+    """Labels at major ticks only: matplotlib labels some minor ones of short logarithmic axes.
+    ``si_axis``, called later, labels fewer."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
 
@@ -168,7 +170,25 @@ def grid(axes: Axes) -> None:
 
 def si_axis(axis: Axis, unit: str = "") -> None:
     """Label an axis with SI prefixes, of a unit or of plain numbers."""
-    axis.set_major_formatter(EngFormatter(unit, places=0, sep=" " if unit else ""))
+    sep = " " if unit else ""
+    axis.set_major_formatter(EngFormatter(unit, places=0, sep=sep))
+    axis.set_minor_formatter(_BetweenPowers(unit, places=0, sep=sep))
+
+
+class _BetweenPowers(EngFormatter):
+    """Labels 2 and 5 times a power of ten on a logarithmic axis that shows so few powers that they
+    do not tell its scale."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        axis = self.axis
+        if not isinstance(axis, Axis) or axis.get_scale() != "log" or x <= 0:
+            return ""
+        low, high = np.log10(np.sort(axis.get_view_interval()))
+        powers = np.floor(high + _ROUNDING) - np.ceil(low - _ROUNDING) + 1
+        # Labels stand side by side below an axis, and above one another beside it.
+        enough = 2 if isinstance(axis, XAxis) else 3
+        leading = round(10 ** (np.log10(x) - np.floor(np.log10(x) + _ROUNDING)))
+        return super().__call__(x, pos) if powers < enough and leading in (2, 5) else ""
 
 
 def gpus_axis(axes: Axes, counts: np.ndarray) -> None:

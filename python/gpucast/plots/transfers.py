@@ -378,8 +378,8 @@ def remote_costs(
                 axes.hlines(place, *ends, color=style.COLOURS[at], lw=0.9)
     axes.axvline(1, color="black", lw=0.8)
     axes.set_xscale("log")
-    style.si_axis(axes.xaxis)
     style.plain_minor_ticks(axes)
+    style.si_axis(axes.xaxis)
     least, most = min(row[2] for row in rows), max(row[2] for row in rows)
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
     if len(ticks) >= 2:

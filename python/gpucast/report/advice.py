@@ -29,6 +29,9 @@ BEYOND = 4.0
 NAMED = 3
 """Cells that a line names."""
 
+_NO_COST = 5e-4
+"""What a wrong best count costs on average, relative, is printed as 0.0 % below this."""
+
 
 def next_cells(
     model: Forecaster,
@@ -76,16 +79,26 @@ def next_cells(
 
 def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice | None:
     """The cells to measure so that a question's answer becomes surer: none that was measured, and
-    none that is asked for. None where the model does not say what was measured."""
+    none that is asked for; no cell where the best count costs nothing to get wrong. None where the
+    model does not say what was measured."""
     if model.timed is None:
         return None
     measured = list(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
+    if ask.counts == 1:
+        return Advice([], [], [], [0.0])
     known = {*measured, *zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True)}
-    return _advice(model, ask, _cells(model, measured, int(ask.gpus.max())), known, count)
+    found = _advice(model, ask, _cells(model, measured, int(ask.gpus.max())), known, count)
+    if found is not None and ask.counts and found.before < _NO_COST:
+        return Advice([], [], [], [found.before])
+    return found
 
 
 def in_words(ask: Ask, found: Advice) -> str:
     """What to measure, and what becomes of the answer, in a line."""
+    if ask.counts == 1:
+        return f"nothing needs measuring: of N = {ask.gpus[0]:g} alone there is no best count"
+    if not found.cells:
+        return "nothing needs measuring: the best count is as good as certain"
     cells = ", ".join(f"(n = {number(each.n)}, N = {each.gpus})" for each in found.cells)
     said = f"{percent(found.before)} to {percent(found.after)}"
     if ask.counts:

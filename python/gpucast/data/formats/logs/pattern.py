@@ -3,7 +3,9 @@
 Each match of ``--regex`` sets what its named groups hold, and what is set stays until another
 match sets it anew, so that a header's batch size counts for the lines below. A match with
 ``seconds`` or ``rate`` is a sample. ``unit`` is the unit of either, as of a table's column:
-``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``; seconds without one are seconds.
+``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there is no such group, ``--columns
+seconds=seconds:us`` says it, or it is read behind the number where the text has it there: nobody
+who writes ``334 us`` means seconds. Others are seconds, if they are no longer than steps are.
 
 Samples that agree in everything else are one record's.
 """
@@ -11,6 +13,7 @@ Samples that agree in everything else are one record's.
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,7 +21,10 @@ from gpucast.data.formats import PATTERN, Format, Imported, Options
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.data.formats.tables import numbers, units
+from gpucast.data.formats.tables.columns import TIME
+from gpucast.data.formats.tables.steps import LONG_STEP
 from gpucast.errors import InputError
+from gpucast.util.units import duration
 
 NUMBERS = ("n", "gpus", "nodes", "ranks", "seconds", "rate")
 GROUPS = (*NUMBERS, "unit", "case", "program")
@@ -27,6 +33,9 @@ GROUPS = (*NUMBERS, "unit", "case", "program")
 _SHORT = {"img": "images", "imgs": "images", "image": "images", "tok": "tokens", "seq": "sequences",
           "seqs": "sequences", "ex": "examples", "sents": "sentences"}  # fmt: skip
 _TIMES = ("seconds", "rate")
+
+_BEHIND = re.compile(r"[ \t]*[(\[]?([a-zµμ]+(?:/[a-z]+)?)(?![\w/])", re.IGNORECASE)
+"""A word behind a number, perhaps in brackets, that may be its unit."""
 
 
 def detect(text: str) -> bool:
@@ -41,6 +50,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     pattern = runs.compiled(options.regex, "--regex", GROUPS)
     if not set(_TIMES) & pattern.groupindex.keys():
         raise InputError("needs a group seconds or rate: (?P<seconds>[0-9.]+)", field="--regex")
+    stated_unit = _stated_unit(options, pattern)
     matches = list(pattern.finditer(text))
     found = Found()
     if not matches:
@@ -51,6 +61,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     known: dict[str, object] = {**stated.given, **stated.named}
     cells: dict[tuple[object, ...], Run] = {}
     lines = runs.Lines(text)
+    behind: dict[str, None] = {}
     for match in matches:
         line = lines.of(match.start())
         values = dict(_values(match, decimal, file, line))
@@ -58,15 +69,81 @@ def read(text: str, file: str, options: Options) -> Imported:
         known.update(values)
         if not times:
             continue
-        (value,) = list(times.values())[:1]
-        seconds, counted = _seconds(float(str(value)), "rate" in times, known, file, line)
+        (name, value), *_ = times.items()
+        unit = str(known.get("unit of time") or stated_unit)
+        if not unit and name == TIME and "unit" not in pattern.groupindex:
+            unit = _unit_behind(match, file, line)
+            if unit:
+                behind[unit] = None
+        seconds, counted = _seconds(float(str(value)), unit, name == "rate", known, file, line)
         key = tuple(known.get(name) for name in (*NUMBERS, "case", "program"))
         if key in cells:
             cells[key] = _with_sample(cells[key], seconds)
         else:
             cells[key] = _run(known, seconds, counted, line, len(cells))
     found.runs += cells.values()
-    return runs.imported(found, file, options)
+    if not (behind or stated_unit or "unit" in pattern.groupindex):
+        _ask_about_long_steps(found.runs, file)
+    made = runs.imported(found, file, options)
+    made.notes.extend(f"times are read as {unit}, which stands behind them" for unit in behind)
+    return made
+
+
+def _stated_unit(options: Options, pattern: re.Pattern[str]) -> str:
+    """The unit of times that ``--columns`` states; empty: none.
+
+    Raises:
+        InputError: it names anything else, which a table has and a text has not.
+    """
+    unit = ""
+    for role, column in options.columns.items():
+        group, _, unit = (part.strip() for part in column.partition(":"))
+        if role != TIME or group not in _TIMES or group not in pattern.groupindex or not unit:
+            example = next(name for name in _TIMES if name in pattern.groupindex)
+            raise InputError(
+                f"{role}={column} names a table's column; beside --regex, whose groups say what is "
+                f"what, it may only state a unit: {example}={example}:UNIT, such as "
+                f"{'ms' if example == TIME else 'it/s'}",
+                field="--columns",
+            )
+    if unit and "unit" in pattern.groupindex:
+        raise InputError("states a unit, and --regex has a group unit; leave one out",
+                         field="--columns")  # fmt: skip
+    return unit
+
+
+def _unit_behind(match: re.Match[str], file: str, line: int) -> str:
+    """The unit that stands directly behind a match's seconds in the text; empty: none does.
+
+    Minutes and longer are no units here: ``min`` may be the least time, and no step takes hours.
+
+    Raises:
+        InputError: it is that of a rate.
+    """
+    word = _BEHIND.match(match.string, match.end(TIME))
+    unit = units.parse_unit(word[1]) if word else None
+    if word is None or unit is None:
+        return ""
+    if unit.rank > 1:
+        raise InputError(
+            f"{match[TIME]} {word[1]} is no time; name it with groups rate and unit: "
+            f"(?P<rate>[0-9.]+) (?P<unit>{word[1]})",
+            file=file, line=line, field="--regex",
+        )  # fmt: skip
+    return unit.name if unit.seconds(1.0, 0.0, 0.0) <= 1 else ""
+
+
+def _ask_about_long_steps(timed: list[Run], file: str) -> None:
+    median = statistics.median(sample for run in timed for sample in run.seconds) if timed else 0.0
+    if median < LONG_STEP:
+        return
+    raise InputError(
+        f"the median step takes {duration(median)}; if that is right, import with --columns "
+        "seconds=seconds:s, if these are microseconds, with --columns seconds=seconds:us",
+        file=file,
+        line=timed[0].line,
+        field="seconds",
+    )
 
 
 def _decimal(matches: list[re.Match[str]], file: str, options: Options) -> numbers.Decimal:
@@ -104,10 +181,10 @@ def _values(
 
 
 def _seconds(
-    value: float, is_rate: bool, known: dict[str, object], file: str, line: int
+    value: float, unit_text: str, is_rate: bool, known: dict[str, object], file: str, line: int
 ) -> tuple[float, str | None]:
     """Seconds a step, and what the size counts, where the unit tells."""
-    name = str(known.get("unit of time") or ("" if is_rate else "s"))
+    name = unit_text or ("" if is_rate else "s")
     above, slash, below = units.normalized(name).partition("/")
     unit = units.parse_unit(f"{_SHORT.get(above, above)}{slash}{below}") if name else None
     if unit is None:
