@@ -18,7 +18,7 @@ from gpucast.model.intervals import Interval, at_most
 from gpucast.planning import bounds, schedule
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.schedule import Schedule
-from planning_samples import job, machine, models, only_native, values
+from planning_samples import hosts_plan, job, machine, models, only_native, values
 
 
 @dataclass(frozen=True)
@@ -286,6 +286,27 @@ def test_the_fewest_gpus_that_are_enough_are_found() -> None:
         assert content["machines"][0]["gpus"] == (enough or 4)
     assert found(4)["purchase"] is None
     assert found(4)["mix"]["done"] == 8
+
+
+def test_the_hosts_are_bought_with_which_all_costs_least() -> None:
+    plan, on_two, on_four = hosts_plan(7.0)
+    content = gc.plan(plan, only_native()).content
+    assert (content["purchase"]["gpus"], content["purchase"]["fewest"]) == (6, 4)
+    assert content["mix"]["cost"] == pytest.approx(7.0 * 3 * on_two)
+    assert content["purchase"]["fewest_cost"] == pytest.approx(7.0 * 2 * (on_two + on_four))
+    assert content["machines"][0]["gpus"] == 6
+    free = gc.plan(hosts_plan(0.0)[0], only_native()).content
+    assert (free["purchase"]["gpus"], free["purchase"]["fewest"]) == (4, 4)
+
+
+@pytest.mark.parametrize(("gpus", "bought"), [("3-9", 6), ("5-5", 5), ("4-5", 4), ("1-3", None)])
+def test_whole_hosts_are_bought_where_the_range_has_any(gpus: str, bought: int | None) -> None:
+    plan = hosts_plan(7.0, gpus)[0]
+    plan["machines"][0]["gpu_counts"] = [n for n in (2, 4) if n <= int(gpus[-1])]
+    purchase = gc.plan(plan, only_native()).content["purchase"]
+    assert purchase["gpus"] == bought
+    if bought is None:
+        assert purchase["fewest"] is purchase["fewest_cost"] is None
 
 
 def test_a_speed_counts_from_the_start_of_a_job_and_a_deadline_from_that_of_the_window() -> None:

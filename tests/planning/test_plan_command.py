@@ -12,7 +12,7 @@ import yaml
 
 import gpucast as gc
 from command_line import Run, only_json
-from planning_samples import models, only_native, values
+from planning_samples import hosts_plan, models, only_native, values
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "plan.yaml"
 
@@ -144,6 +144,20 @@ def test_sizes_alone_need_no_jobs(run: Run, folder: Path) -> None:
     status, out, _ = run(*arguments(folder, "sizes.yaml"))
     assert status == 0
     assert out.strip().startswith("From which n on are N GPUs 80 % efficient?")
+
+
+def test_what_is_to_be_bought_is_said_beside_what_would_be_enough(run: Run, folder: Path) -> None:
+    plan, _, _ = hosts_plan(7.0)
+    (folder / "hosts.yaml").write_text(yaml.safe_dump(plan))
+    status, out, _ = run("plan", folder / "hosts.yaml", folder / "native.json")
+    assert status == 0
+    first, second, third = out.splitlines()[:3]
+    assert first == (
+        "native: 6 GPUs are enough for all 3 simulations to be in time with 90 %, "
+        "of 2 to 9 in hosts of 2."
+    )
+    assert re.fullmatch(r"4 would be, but with 6 jobs cost less: [\d.]+ USD, not [\d.]+\.", second)
+    assert third == "What follows is with 6."
 
 
 def test_a_deadline_that_nothing_meets_is_said_so(run: Run, folder: Path) -> None:

@@ -40,14 +40,22 @@ def _purchase(content: JsonObject) -> None:
     if found is None:
         return
     copies, sure = content["mix"]["copies"], percent(content["probability"], 0)
-    gpus = found["gpus"] or found["most"]
+    gpus, fewest = found["gpus"] or found["most"], found["fewest"]
     many = f"{gpus} GPU is" if gpus == 1 else f"{gpus} GPUs are"
     all_of_them = "the simulation" if copies == 1 else f"all {copies} simulations"
-    say(
-        f"{_short(found['machine'])}: {'' if found['gpus'] else 'not even '}{many} enough for "
-        f"{all_of_them} to be in time with {sure}"
-        + (f", of {found['least']} to {found['most']}." if found["gpus"] else ".")
-    )
+    enough = f"{many} enough for {all_of_them} to be in time with {sure}"
+    if found["gpus"] is None:
+        say(f"{_short(found['machine'])}: not even {enough}.")
+    else:
+        per_host = _machine(content, found["machine"])["gpus_per_host"] or 1
+        hosts = f" in hosts of {per_host}" if gpus % per_host == 0 and per_host > 1 else ""
+        say(f"{_short(found['machine'])}: {enough}, of {found['least']} to {found['most']}{hosts}.")
+        if fewest < gpus:
+            say(
+                f"{fewest} would be, but with {gpus} jobs cost less: "
+                f"{_money(content['mix']['cost'])} {content['currency']}, not "
+                f"{_money(found['fewest_cost'])}."
+            )
     say(f"What follows is with {gpus}.\n")
 
 
@@ -291,6 +299,11 @@ def _extra(other: JsonObject, what: str, less: str) -> tuple[str | None, str | N
     middle, low, high = (change(other[f"extra_{what}{end}"]) for end in ("", "_low", "_high"))
     known = None if low is None else f"{low} ... {high}"
     return middle, known, percent(other[f"probability_{less}"], 0)
+
+
+def _machine(content: JsonObject, name: str) -> JsonObject:
+    found: JsonObject = next(each for each in content["machines"] if each["name"] == name)
+    return found
 
 
 def _short(name: str) -> str:

@@ -251,7 +251,9 @@ class _Free:
 
     def starts(self) -> Array:
         """When each option could start."""
-        whole = np.sort(self._times.max(axis=1))[self._gpus]
+        at = np.sort(self._times.max(axis=1))
+        # More than there are never are free.
+        whole = np.append(at, np.inf)[np.minimum(self._gpus, at.size)]
         if not self._parts.any():
             return np.asarray(whole, dtype=np.float64)
         parts = np.sort(self._times, axis=1).min(axis=0)
