@@ -192,7 +192,43 @@ def test_of_a_campaign_that_is_not_done_the_tables_say_whose_time_and_cost_they_
     cost = re.search(r"and costs ([\d.]+) USD, for the 3 that are done\.\n(.*)\n", out)
     assert cost is not None
     assert float(cost[1]) == pytest.approx(3 * length * 2 / 3600, abs=0.006)
-    assert cost[2] == "In time with 90 %: 2 of them."
+    assert cost[2] == "In time with 90 %: 2 of the 3 that are done."
+    plan["jobs"][0]["deadline"] = 3.5 * length
+    (folder / "campaign.yaml").write_text(yaml.safe_dump(plan))
+    out = run("plan", folder / "campaign.yaml", folder / "native.json")[1]
+    assert "In time with 90 %: all of the 3 that are done." in out
+
+
+@pytest.mark.parametrize(
+    ("counts", "helps"),
+    [
+        ([1, 2], "More GPUs do not help it."),
+        ([1, 2, 4], "More than 4 for one run might."),
+    ],
+)
+def test_a_job_that_no_count_lets_be_in_time_is_named(
+    run: Run, folder: Path, counts: list[int], helps: str
+) -> None:
+    """Of 64,000 particles 4 GPUs are the fastest of 1, 2 and 4; the other job has time enough."""
+    found = loaded(folder)["native"].forecasts([64000] * len(counts), counts)
+    least = 1e6 * float(found.seconds.min())
+    box = {"name": "native", "gpus": "1-4", "gpu_counts": counts, "price_per_gpu_hour": 2.0}
+    job = {"n": 64000, "steps": 1_000_000}
+    plan = {
+        "machines": [box],
+        "jobs": [
+            {"name": "short", **job, "steps": 1000},
+            {"name": "long", **job, "deadline": 0.9 * least},
+        ],
+    }
+    content = gc.plan(plan, {"native": loaded(folder)["native"]}).content
+    assert content["purchase"]["never_in_time"] == [{"job": "long", "gpus": counts[-1]}]
+    (folder / "long.yaml").write_text(yaml.safe_dump(plan))
+    first, second, *_ = run("plan", folder / "long.yaml", folder / "native.json")[1].splitlines()
+    assert first.startswith("native: not even 4 GPUs are enough for all 2 simulations")
+    where = f"long: in time with 90 % on no count; the fastest, native x {counts[-1]}, takes "
+    assert second.startswith(where)
+    assert second.endswith(helps)
 
 
 def test_what_less_time_costs_says_how_sure_a_deadline_is(run: Run, folder: Path) -> None:

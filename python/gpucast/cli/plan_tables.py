@@ -14,6 +14,9 @@ MOST_FRONTS = 12
 MOST_OPTIONS = 12
 """Options of a front that are printed; of more, --json and -o have the rest."""
 
+MOST_NEVER = 3
+"""Jobs that no GPU count lets be in time and that are named."""
+
 _NAME = 16
 
 _INTERVALS = {
@@ -46,6 +49,7 @@ def _purchase(content: JsonObject) -> None:
     enough = f"{many} enough for {all_of_them} to be in time with {sure}"
     if found["gpus"] is None:
         say(f"{_short(found['machine'])}: not even {enough}.")
+        _never(content)
     else:
         per_host = _machine(content, found["machine"])["gpus_per_host"] or 1
         hosts = f" in hosts of {per_host}" if gpus % per_host == 0 and per_host > 1 else ""
@@ -57,6 +61,23 @@ def _purchase(content: JsonObject) -> None:
                 f"{_money(found['fewest_cost'])}."
             )
     say(f"What follows is with {gpus}.\n")
+
+
+def _never(content: JsonObject) -> None:
+    """The jobs that are not in time on any count, and whether more GPUs could help them."""
+    found, sure = content["purchase"], percent(content["probability"], 0)
+    fastest = {job["name"]: job["fastest"] for job in content["jobs"]}
+    for each in found["never_in_time"][:MOST_NEVER]:
+        option = fastest[each["job"]]
+        alone = f"{_where(option)}, takes {long_duration(option['seconds'])}"
+        helps = "More GPUs do not help it."
+        if each["gpus"] == found["most"]:
+            helps = f"More than {found['most']} for one run might."
+        name = _short(each["job"])
+        say(f"{name}: in time with {sure} on no count; the fastest, {alone}. {helps}")
+    more = len(found["never_in_time"]) - MOST_NEVER
+    if more > 0:
+        say(f"So it is with {more} more {'job' if more == 1 else 'jobs'}.")
 
 
 def _choices(content: JsonObject) -> None:
@@ -206,7 +227,8 @@ def _mix(content: JsonObject) -> None:
             + "."
         )
     if done:
-        of_them = f", for the {done} that are done" if done < copies else ""
+        is_done = "is done" if done == 1 else "are done"
+        of_them = f", for the {done} that {is_done}" if done < copies else ""
         say(
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
             f"{_money(mix['cost'])} {content['currency']}{of_them}."
@@ -233,10 +255,12 @@ def _late(content: JsonObject) -> None:
         return
     late, done = content["mix"]["late"], content["mix"]["done"]
     sure = percent(content["probability"], 0)
-    if done == 1:
+    many = "all" if not late else "none" if late == done else str(done - late)
+    if content["mix"]["copies"] == 1:
         say(f"It is {'not ' if late else ''}in time with {sure}.")
+    elif done < content["mix"]["copies"]:
+        say(f"In time with {sure}: {many} of the {done} that {'is' if done == 1 else 'are'} done.")
     else:
-        many = "all" if not late else "none" if late == done else str(done - late)
         say(f"In time with {sure}: {many} of them.")
 
 

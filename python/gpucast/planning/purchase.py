@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.planning.option_table import OptionTable, make
 from gpucast.planning.packing import Mix
@@ -45,6 +47,7 @@ def decided(request: Request) -> tuple[Request, JsonObject | None]:
         "gpus": enough,
         "fewest": counts[first] if enough else None,
         "fewest_cost": purchase.cost(counts[first]) if enough else None,
+        "never_in_time": purchase.never_in_time(),
     }
     return with_gpus(request, at, enough or machine.gpus), said
 
@@ -101,15 +104,32 @@ class _Purchase:
                 return gpus
         return None
 
+    def never_in_time(self) -> list[JsonObject]:
+        """Jobs that no count of any machine lets be in time, were they alone, and on how many of
+        these GPUs each is fastest (None: it may not run there)."""
+        part = self._table.slices[self._at]
+        seconds = self._table.possible[0][:, part]
+        return [
+            {
+                "job": self._request.jobs[i].name,
+                "gpus": None
+                if np.isinf(seconds[i]).all()
+                else math.ceil(self._table.gpus[part][np.argmin(seconds[i])]),
+            }
+            for i in np.flatnonzero(~self._in_time().any(axis=1))
+        ]
+
     def _least_cost(self) -> float:
         """What no schedule in time can undercut: each copy on its cheapest option that is."""
-        table, window = self._table, self._request.window
-        slow = table.quantile(self._request.probability)
-        limit = np.minimum(table.limit, np.inf if window is None else window)
-        cost = np.where(
-            table.allowed & (slow <= limit * (1 + _TINY)), table.price * table.seconds, np.inf
-        )
+        cost = np.where(self._in_time(), self._table.price * self._table.seconds, np.inf)
         return float(cost.min(axis=1) @ [job.count for job in self._request.jobs])
+
+    def _in_time(self) -> NDArray[np.bool_]:
+        """Whether a job alone is in time with an option, (J, O)."""
+        table, window = self._table, self._request.window
+        limit = np.minimum(table.limit, np.inf if window is None else window)
+        slow = table.quantile(self._request.probability)
+        return np.asarray(table.allowed & (slow <= limit * (1 + _TINY)), dtype=np.bool_)
 
 
 def _cost(request: Request, table: OptionTable) -> float:
