@@ -28,6 +28,9 @@ _FEWEST_VALUES = 3
 _DOUBTED = 1.0
 """That steps of cells may not be one another's."""
 
+_NOT_TRIED = 1.5
+"""That a run may end for want of memory."""
+
 _NOT_KNOWN = 2.0
 """That times on other counts are open."""
 
@@ -60,6 +63,7 @@ def _ranked(
         yield from _of_traces(model, gpus)
     yield from _missed(model, n, gpus, found)
     yield from _beyond(model, n, gpus)
+    yield from _overfilled(model, n, gpus)
     quality = model.quality
     if quality is None:
         return
@@ -137,6 +141,22 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
             yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
         elif wanting := _wanting(model, "sizes", sizes):
             yield _UNKNOWN, f"beyond n = {number(largest)}: {wanting}"
+
+
+def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+    """Of sizes that were measured on more GPUs alone, that which gives a GPU most; of larger ones
+    it is said that they lie beyond."""
+    most = model.most_per_gpu
+    at = np.flatnonzero(model.overfills(n, gpus) & (n <= model.domain.n[1]))
+    if most is None or not at.size:
+        return
+    worst = at[np.argmax(n[at] / gpus[at])]
+    cell = f"n = {number(float(n[worst]))} on {_gpus(int(gpus[worst]))}"
+    yield (
+        _NOT_TRIED,
+        f"{cell}: no GPU had more than n = {number(most)}; whether its memory holds that was not "
+        "tried",
+    )
 
 
 def _further(name: str, asked: float, measured: Sequence[float] | None) -> str:
