@@ -71,6 +71,35 @@ def test_what_no_gpu_had_is_said_not_to_have_been_tried() -> None:
     assert open_ not in " ".join(said(model, [2e6], [4]))
 
 
+def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> None:
+    """4 GPUs were timed at most; nodes are not known where the records do not say."""
+
+    def told(model: Forecaster, gpus: list[int], per_host: int | None) -> list[str]:
+        n, counts = (np.asarray(each, dtype=float) for each in outer([96_000], gpus))
+        return caveats(model, n, counts, per_host=per_host)
+
+    def on(nodes: list[int]) -> ScalingModel:
+        found = md()
+        counts = found.scaling.cells.gpus
+        at = dict(zip(sorted(set(counts)), nodes, strict=True))
+        cells = replace(found.scaling.cells, nodes=[float(at[each]) for each in counts])
+        return replace(found, scaling=replace(found.scaling, cells=cells))
+
+    def text(gpus: int, hosts: int) -> str:
+        return (
+            f"all measured within one host; {gpus} GPUs take {hosts} hosts: the network between "
+            "them was not measured"
+        )
+
+    assert told(md(), [1, 8], 4)[0] == text(8, 2)
+    assert told(md(), [9], 4)[0] == text(9, 3)
+    assert text(8, 2) not in told(md(), [1, 8], 8)
+    assert text(8, 2) not in told(md(), [1, 8], None)
+    assert text(4, 2) not in told(md(), [4], 2)  # 4 at 2 a host were timed on two
+    assert told(on([1, 1, 1]), [4], 2)[0] == text(4, 2)  # the records say: on one
+    assert text(8, 2) not in told(on([1, 1, 2]), [8], 4)
+
+
 def test_what_could_not_be_tried_is_said_among_the_rest() -> None:
     model = fitted(records(counts=[1, 2]))
     assert model.quality is not None

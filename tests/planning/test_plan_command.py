@@ -231,6 +231,23 @@ def test_a_job_that_no_count_lets_be_in_time_is_named(
     assert second.endswith(helps)
 
 
+def test_that_no_network_between_hosts_was_measured_is_said_first(run: Run, folder: Path) -> None:
+    """4 GPUs were measured; a run on 8 of hosts of 4 takes two."""
+    plan = {
+        "machines": [
+            {"name": "native", "gpus": 8, "gpu_counts": [8], "price_per_gpu_hour": 2.0}
+            | {"gpus_per_host": 4}
+        ],
+        "jobs": [{"name": "a", "n": 64000, "steps": 1000}],
+    }
+    (folder / "two_hosts.yaml").write_text(yaml.safe_dump(plan))
+    said = run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
+    assert "native: all measured within one host; 8 GPUs take 2 hosts: the network" in said
+    plan["machines"][0]["gpus_per_host"] = 8
+    (folder / "two_hosts.yaml").write_text(yaml.safe_dump(plan))
+    assert "host" not in run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
+
+
 def test_what_less_time_costs_says_how_sure_a_deadline_is(run: Run, folder: Path) -> None:
     content = gc.plan(folder / "plan.yaml", loaded(folder)).content
     out = run(*arguments(folder))[1]

@@ -154,7 +154,7 @@ def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[Jso
         model = machine.forecaster
         if isinstance(model, ScalingModel) and model.lone_gpus is not None:
             cells = np.column_stack(outer(np.unique(n[jobs[its]]), machine.counts))
-        for text in caveats(model, cells[:, 0], cells[:, 1]):
+        for text in caveats(model, cells[:, 0], cells[:, 1], per_host=machine.gpus_per_host):
             said[model.name, text] = None
     return [{"model": name, "text": text} for name, text in said]
 
