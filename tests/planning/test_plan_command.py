@@ -35,6 +35,7 @@ KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
         *("iso_efficiency", "break_even", "replicates", "caveats", "interval", "purchase"),
+        "same_model",
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
@@ -246,6 +247,24 @@ def test_that_no_network_between_hosts_was_measured_is_said_first(run: Run, fold
     plan["machines"][0]["gpus_per_host"] = 8
     (folder / "two_hosts.yaml").write_text(yaml.safe_dump(plan))
     assert "host" not in run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
+
+
+def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> None:
+    plan = {
+        "machines": [
+            {"name": name, "model": model, "gpus": 2, "price_per_gpu_hour": price}
+            for name, model, price in (
+                *(("own", "native.json", 1.9), ("pool", "native.json", 1.1)),
+                ("far", "remote.json", 1.0),
+            )
+        ],
+        "jobs": [{"name": "a", "n": 8000, "steps": 1000}],
+    }
+    (folder / "alike.yaml").write_text(yaml.safe_dump(plan))
+    assert gc.plan(folder / "alike.yaml").content["same_model"] == [["own", "pool"]]
+    said = "One model for own, pool: their steps are taken to be alike.\n"
+    assert said in run("plan", folder / "alike.yaml")[1]
+    assert "One model" not in run(*arguments(folder))[1]
 
 
 def test_what_less_time_costs_says_how_sure_a_deadline_is(run: Run, folder: Path) -> None:

@@ -114,6 +114,8 @@ def _choices(content: JsonObject) -> None:
         "lllrrlrrrl",
     )
     say("\nP: of being the fastest or the cheapest of all; options that are alike share it.")
+    for names in content["same_model"]:
+        say(f"One model for {', '.join(map(_short, names))}: their steps are taken to be alike.")
     _deadlines(content)
 
 
