@@ -12,6 +12,7 @@ import yaml
 
 import gpucast as gc
 from command_line import Run, only_json
+from gpucast.cli import plan_tables
 from planning_samples import hosts_plan, models, only_native, values
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "plan.yaml"
@@ -265,6 +266,37 @@ def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> N
     said = "One model for own, pool: their steps are taken to be alike.\n"
     assert said in run("plan", folder / "alike.yaml")[1]
     assert "One model" not in run(*arguments(folder))[1]
+
+
+@pytest.mark.parametrize("advised", range(1, 40, 3))
+def test_of_a_long_front_what_the_job_should_get_is_shown(
+    capsys: pytest.CaptureFixture[str], advised: int
+) -> None:
+    """40 counts, each faster and dearer than the one before."""
+    front = [
+        {
+            "machine": "m",
+            "gpus": gpus,
+            "instances": 1,
+            "seconds": 1e6 / gpus,
+            "cost": gpus,
+            "ns_per_day": None,
+            "efficiency": 1.0,
+            "peak_efficiency": None,
+            "probability_in_time": 1.0,
+            "extrapolated": False,
+        }
+        for gpus in range(40, 0, -1)
+    ]
+    job = {"name": "a", "front": front, "meets_deadline": True, "advised": front[40 - advised]}
+    plan_tables._fronts({"jobs": [job]})
+    out = capsys.readouterr().out
+    rows = re.findall(r" m x (\d+) ", out)
+    assert {"1", "40", str(advised)} <= set(rows)
+    assert len(rows) <= plan_tables.MOST_OPTIONS + 1
+    assert f"\n{40 - len(rows)} of 40 options left out: --json or -o, key front.\n" in out
+    plan_tables._fronts({"jobs": [{**job, "front": front[:12], "advised": front[0]}]})
+    assert "left out" not in capsys.readouterr().out
 
 
 def test_what_less_time_costs_says_how_sure_a_deadline_is(run: Run, folder: Path) -> None:

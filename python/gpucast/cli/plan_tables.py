@@ -12,7 +12,8 @@ MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
 
 MOST_OPTIONS = 12
-"""Options of a front that are printed; of more, --json and -o have the rest."""
+"""Options of a front that are printed, beside what the job should get; of more, --json and -o have
+the rest."""
 
 MOST_NEVER = 3
 """Jobs that no GPU count lets be in time and that are named."""
@@ -173,7 +174,7 @@ def _fronts(content: JsonObject) -> None:
             "*" if option["extrapolated"] else "",
         ]
         for job in content["jobs"]
-        for i, option in enumerate(_some(job["front"]))
+        for i, option in enumerate(_some(job))
     ]
     print_table(
         [
@@ -185,6 +186,9 @@ def _fronts(content: JsonObject) -> None:
         rows,
         f"lr{'r' * rates}rlr{'r' * (peak + timed)}l",
     )
+    every = sum(len(job["front"]) for job in content["jobs"])
+    if len(rows) < every:
+        say(f"\n{every - len(rows)} of {every} options left out: --json or -o, key front.")
 
 
 def _capacity(content: JsonObject) -> None:
@@ -239,16 +243,20 @@ def _mix(content: JsonObject) -> None:
     say(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
 
 
-def _some(front: list[JsonObject]) -> list[JsonObject]:
-    """Options of a front that are enough to see what less time costs: ends, and between them
-    evenly in the logarithm of the time."""
+def _some(job: JsonObject) -> list[JsonObject]:
+    """Options of a front that are enough to see what less time costs: ends, between them evenly in
+    the logarithm of the time, and what the job should get."""
+    front = job["front"]
     if len(front) <= MOST_OPTIONS:
-        return front
+        return list(front)
     seconds = [option["seconds"] for option in front]
     steps = MOST_OPTIONS - 1
     wanted = [seconds[0] * (seconds[-1] / seconds[0]) ** (i / steps) for i in range(steps + 1)]
     kept = {min(range(len(front)), key=lambda at: abs(seconds[at] - each)) for each in wanted}
-    return [front[at] for at in sorted(kept | {0, len(front) - 1})]
+    kept |= {0, len(front) - 1}
+    if job["meets_deadline"] is not None:
+        kept |= {at for at, option in enumerate(front) if _where(option) == _where(job["advised"])}
+    return [front[at] for at in sorted(kept)]
 
 
 def _late(content: JsonObject) -> None:
