@@ -67,9 +67,9 @@ iconv -f cp1252 -t utf-8 messungen.csv > m.csv
 
 try gpucast import messungen.csv --timestep 2fs -o gmx.jsonl
 try gpucast import m.csv --timestep 2fs -o gmx.jsonl
-try gpucast import m.csv --columns n=Atome --timestep 2fs -o gmx.jsonl
+try gpucast import m.csv --columns n=Atome --timestep 2fs -o gmx.jsonl --force
 try gpucast import m.csv --columns n=Atome,rate=ns/Tag --timestep 2fs -o wrong.jsonl
-try gpucast import m.csv --columns n=Atome,seconds=ms/Schritt:ms --unit Atome --timestep 2fs --program GROMACS -o gmx.jsonl
+try gpucast import m.csv --columns n=Atome,seconds=ms/Schritt:ms --unit Atome --timestep 2fs --program GROMACS -o gmx.jsonl --force
 try gpucast import wide.csv --columns 'n=Atome,seconds=*:ms' -o wide.jsonl
 try gpucast import lammps.csv --program LAMMPS -o lmp.jsonl
 for each in gmx lmp; do

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import gpucast as gc
 from gpucast.errors import GpucastError
 from gpucast.model.fitted import Model
-from made_data import NATIVE, dataset, machine, microbenchmarks, steps_alone, whole
+from made_data import NATIVE, dataset, machine, microbenchmarks, steps, steps_alone, whole
 from records_samples import json_values, relaxed
 from synthetic import N_GRID
 
@@ -84,6 +84,23 @@ def test_what_lies_outside_the_measured_n_or_counts_is_extrapolated(model: Model
     cells = [(1000, 1), (64000, 4), (999, 1), (64001, 1), (1000, 5)]
     found = model.forecasts(*(list(map(float, column)) for column in zip(*cells, strict=True)))
     assert found.extrapolated.tolist() == [False, False, True, True, True]
+
+
+def test_more_a_gpu_than_any_had_is_extrapolated_within_the_measured_n_and_counts() -> None:
+    """4,000 were timed on 1 GPU at most, 16,000 on 4: 8,000 and 16,000 on 1 did not run."""
+    cells = [(1000, 1), (4000, 1), (4000, 2), (8000, 2), (8000, 4), (16000, 4), (1000, 4)]
+    rng = np.random.default_rng(0)
+    run = [
+        record
+        for size, count in cells
+        for record in steps(NATIVE.seconds, rng, n=[size], gpus=[count])
+    ]
+    data = dataset([machine(NATIVE.c), *run, *microbenchmarks(NATIVE, rng)])
+    model = gc.fit(data, model="paper", replicates=5)
+    assert model.most_per_gpu == 4000
+    asked = [(4000, 1), (4400, 1), (4401, 1), (8000, 1), (16000, 1), (16000, 2), (16000, 4)]
+    found = model.forecasts(*(list(map(float, column)) for column in zip(*asked, strict=True)))
+    assert found.extrapolated.tolist() == [False, False, True, True, True, True, False]
 
 
 def test_the_best_count_is_the_fastest_of_the_truth(model: Model) -> None:

@@ -45,6 +45,61 @@ def test_an_error_of_a_nearer_forecast_is_not_passed_off_as_that_of_a_farther_on
     assert said(model, [3e6], [4]) == [f"{text}; n = 3000000 lies further out"]
 
 
+def test_what_no_gpu_had_is_said_not_to_have_been_tried() -> None:
+    """1,067,000 were timed on 4 GPUs alone: a GPU had 409,000 at most."""
+    every = md()
+    cells = every.scaling.cells
+    rows = zip(cells.n, cells.gpus, cells.seconds, strict=True)
+    kept = [(n, gpus, seconds) for n, gpus, seconds in rows if n < 1e6 or gpus == 4]
+
+    class Kept(ScalingModel):
+        @property
+        def fitted_cells(self) -> TimedCells:
+            n, gpus, seconds = (list(column) for column in zip(*kept, strict=True))
+            return TimedCells(n=n, gpus=gpus, seconds=seconds)
+
+        @property
+        def timed(self) -> TimedCells:
+            return self.fitted_cells
+
+    model = Kept(**vars_of(every))
+    assert model.most_per_gpu == 409_000
+    open_ = "no GPU had more than n = 409000; whether its memory holds that was not tried"
+    assert said(model, [1_067_000], [1, 2, 4]) == [f"n = 1067000 on 1 GPU: {open_}"]
+    assert said(model, [1_067_000], [2, 4]) == [f"n = 1067000 on 2 GPUs: {open_}"]
+    assert said(model, [1_067_000], [4]) == []
+    assert open_ not in " ".join(said(model, [2e6], [4]))
+
+
+def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> None:
+    """4 GPUs were timed at most; nodes are not known where the records do not say."""
+
+    def told(model: Forecaster, gpus: list[int], per_host: int | None) -> list[str]:
+        n, counts = (np.asarray(each, dtype=float) for each in outer([96_000], gpus))
+        return caveats(model, n, counts, per_host=per_host)
+
+    def on(nodes: list[int]) -> ScalingModel:
+        found = md()
+        counts = found.scaling.cells.gpus
+        at = dict(zip(sorted(set(counts)), nodes, strict=True))
+        cells = replace(found.scaling.cells, nodes=[float(at[each]) for each in counts])
+        return replace(found, scaling=replace(found.scaling, cells=cells))
+
+    def text(gpus: int, hosts: int) -> str:
+        return (
+            f"all measured within one host; {gpus} GPUs take {hosts} hosts: the network between "
+            "them was not measured"
+        )
+
+    assert told(md(), [1, 8], 4)[0] == text(8, 2)
+    assert told(md(), [9], 4)[0] == text(9, 3)
+    assert text(8, 2) not in told(md(), [1, 8], 8)
+    assert text(8, 2) not in told(md(), [1, 8], None)
+    assert text(4, 2) not in told(md(), [4], 2)  # 4 at 2 a host were timed on two
+    assert told(on([1, 1, 1]), [4], 2)[0] == text(4, 2)  # the records say: on one
+    assert text(8, 2) not in told(on([1, 1, 2]), [8], 4)
+
+
 def test_what_could_not_be_tried_is_said_among_the_rest() -> None:
     model = fitted(records(counts=[1, 2]))
     assert model.quality is not None
@@ -132,4 +187,5 @@ def test_a_form_that_is_off_beyond_noise_is_said() -> None:
 
 
 def vars_of(model: ScalingModel) -> dict[str, object]:
-    return {name: value for name, value in vars(model).items() if name != "core"}
+    computed = {"core", "most_per_gpu", "_refuted"}
+    return {name: value for name, value in vars(model).items() if name not in computed}

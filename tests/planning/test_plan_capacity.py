@@ -18,32 +18,37 @@ from gpucast.model.intervals import Interval, at_most
 from gpucast.planning import bounds, schedule
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.schedule import Schedule
-from planning_samples import job, machine, models, only_native, values
+from planning_samples import hosts_plan, job, machine, models, only_native, values
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mix: seconds of each job on each GPU count of each machine; copies; limits."""
+    """A mix: seconds of each job on each GPU count of each machine; copies; limits; prices of a
+    second of one GPU of each machine, all GPUs free where not given."""
 
     seconds: list[list[list[float]]]
     gpus: list[int]
     counts: list[int]
     limits: list[float]
+    prices: tuple[float, ...] = ()
 
     @property
     def table(self) -> OptionTable:
         sizes = np.cumsum([0, *self.gpus])
         seconds = np.array([[t for on in each for t in on] for each in self.seconds])
+        machine = np.repeat(np.arange(len(self.gpus)), self.gpus)
+        gpus = np.concatenate([np.arange(1.0, have + 1) for have in self.gpus])
         return cast(
             "OptionTable",
             SimpleNamespace(
-                machine=np.repeat(np.arange(len(self.gpus)), self.gpus),
-                gpus=np.concatenate([np.arange(1.0, have + 1) for have in self.gpus]),
+                machine=machine,
+                gpus=gpus,
+                price=gpus * np.array(self.prices or [0.0] * len(self.gpus))[machine],
                 slices=tuple(slice(a, b) for a, b in itertools.pairwise(sizes)),
                 seconds=seconds,
                 limit=np.repeat([[each] for each in self.limits], seconds.shape[1], axis=1),
                 is_rate=np.zeros(len(self.limits), dtype=bool),
-                allowed=np.ones(seconds.shape, dtype=bool),
+                allowed=np.isfinite(seconds),
                 quantile=lambda _: seconds,
             ),
         )
@@ -128,6 +133,77 @@ def test_no_more_copies_are_done_than_an_exhaustive_search_does(case: Case, wind
     assert len(found.tasks) >= most / 2
 
 
+FAST, SLOW = [6.0, 3.0], [8.0, 5.0]
+"""Seconds on 1 and 2 GPUs: a copy on a fast machine, GPUs at 3 a second, costs 18 on either count;
+on a slow one, at 1 a second, 8 on one GPU and 10 on two."""
+
+
+@pytest.mark.parametrize(
+    ("count", "limit", "window", "cost", "makespan"),
+    [
+        (1, math.inf, 20.0, 8.0, 8.0),  # slow x 1
+        (1, 5.0, None, 10.0, 5.0),  # slow x 2, by a deadline or by the window
+        (1, math.inf, 5.0, 10.0, 5.0),
+        (1, 3.5, None, 18.0, 3.0),  # fast x 2 alone is in time
+        (1, math.inf, None, 18.0, 3.0),  # nothing to be in time for: the shortest
+        (4, 16.0, None, 32.0, 16.0),  # slow x 1, two after two
+        (3, 8.0, None, 34.0, 8.0),  # two on slow x 1; fast x 1, or x 2, for the third
+        (1, 2.0, None, 18.0, 3.0),  # late, then as soon as can be
+    ],
+)
+def test_of_schedules_in_time_the_cheapest_is_taken(
+    count: int, limit: float, window: float | None, cost: float, makespan: float
+) -> None:
+    case = Case([[FAST, SLOW]], [2, 2], [count], [limit], (3.0, 1.0))
+    found = schedule.best(case.table, np.array([count]), case.gpus, window, 1.0, 0.9)
+    check_schedule(case, found)
+    assert found.cost == pytest.approx(cost)
+    assert found.makespan <= makespan
+    if count < 3:
+        assert found.makespan == pytest.approx(makespan)
+
+
+def test_of_schedules_as_short_the_cheapest_is_taken() -> None:
+    """Two machines of one speed: the first is dearer."""
+    for prices, best in (((2.0, 1.0), 1), ((1.0, 2.0), 0), ((1.0, 1.0), 0), ((0.0, 0.0), 0)):
+        case = Case([[FAST, FAST]], [2, 2], [1], [math.inf], prices)
+        found = schedule.best(case.table, np.array([1]), case.gpus, None, 1.0, 0.9)
+        (task,) = found.tasks
+        assert (case.table.machine[task.option], task.end) == (best, 3.0)
+        assert found.cost == 6.0 * prices[best]
+
+
+def test_without_prices_a_deadline_leaves_the_shortest_schedule() -> None:
+    case = Case([[FAST, SLOW]], [2, 2], [1], [100.0])
+    assert schedule.best(case.table, np.array([1]), case.gpus, None, 1.0, 0.9).makespan == 3.0
+
+
+def test_a_job_gets_no_machine_that_it_may_not_run_on_though_that_alone_is_in_time() -> None:
+    case = Case([[[math.inf, math.inf], SLOW]], [2, 2], [1], [4.0], (3.0, 1.0))
+    table = case.table
+    table.seconds[0, :2] = FAST  # fast enough, and not allowed
+    found = schedule.best(table, np.array([1]), case.gpus, None, 1.0, 0.9)
+    assert [int(table.machine[task.option]) for task in found.tasks] == [1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases(), st.lists(st.sampled_from([0.0, 1.0, 3.0]), min_size=2, max_size=2))
+def test_prices_cost_no_copy_its_time(case: Case, prices: list[float]) -> None:
+    """As many copies are done, and as many in time, as without prices, and for no more."""
+    counts, priced = np.array(case.counts), tuple(prices[: len(case.gpus)])
+    dear = Case(case.seconds, case.gpus, case.counts, case.limits, priced)
+    for window in (12.0, None):
+        free = schedule.best(case.table, counts, case.gpus, window, 0.0, 0.9)
+        found = schedule.best(dear.table, counts, dear.gpus, window, 0.0, 0.9)
+        check_schedule(dear, found)
+        cost = sum(dear.table.price[t.option] * (t.end - t.start) for t in found.tasks)
+        assert found.cost == pytest.approx(cost)
+        assert (found.left_out, found.late) <= (free.left_out, free.late)
+        if window is not None and (found.left_out, found.late) == (free.left_out, free.late):
+            others = sum(dear.table.price[t.option] * (t.end - t.start) for t in free.tasks)
+            assert found.cost <= others * (1 + 1e-9)
+
+
 def test_copies_alone_are_those_of_a_plain_count() -> None:
     content = gc.plan(values(window="1h"), models()).content
     for given_job, found in zip(values()["jobs"], content["capacity"]["jobs"], strict=True):
@@ -210,6 +286,27 @@ def test_the_fewest_gpus_that_are_enough_are_found() -> None:
         assert content["machines"][0]["gpus"] == (enough or 4)
     assert found(4)["purchase"] is None
     assert found(4)["mix"]["done"] == 8
+
+
+def test_the_hosts_are_bought_with_which_all_costs_least() -> None:
+    plan, on_two, on_four = hosts_plan(7.0)
+    content = gc.plan(plan, only_native()).content
+    assert (content["purchase"]["gpus"], content["purchase"]["fewest"]) == (6, 4)
+    assert content["mix"]["cost"] == pytest.approx(7.0 * 3 * on_two)
+    assert content["purchase"]["fewest_cost"] == pytest.approx(7.0 * 2 * (on_two + on_four))
+    assert content["machines"][0]["gpus"] == 6
+    free = gc.plan(hosts_plan(0.0)[0], only_native()).content
+    assert (free["purchase"]["gpus"], free["purchase"]["fewest"]) == (4, 4)
+
+
+@pytest.mark.parametrize(("gpus", "bought"), [("3-9", 6), ("5-5", 5), ("4-5", 4), ("1-3", None)])
+def test_whole_hosts_are_bought_where_the_range_has_any(gpus: str, bought: int | None) -> None:
+    plan = hosts_plan(7.0, gpus)[0]
+    plan["machines"][0]["gpu_counts"] = [n for n in (2, 4) if n <= int(gpus[-1])]
+    purchase = gc.plan(plan, only_native()).content["purchase"]
+    assert purchase["gpus"] == bought
+    if bought is None:
+        assert purchase["fewest"] is purchase["fewest_cost"] is None
 
 
 def test_a_speed_counts_from_the_start_of_a_job_and_a_deadline_from_that_of_the_window() -> None:

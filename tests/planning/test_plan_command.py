@@ -12,7 +12,8 @@ import yaml
 
 import gpucast as gc
 from command_line import Run, only_json
-from planning_samples import models, only_native, values
+from gpucast.cli import plan_tables
+from planning_samples import hosts_plan, models, only_native, values
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "plan.yaml"
 
@@ -35,6 +36,7 @@ KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
         *("iso_efficiency", "break_even", "replicates", "caveats", "interval", "purchase"),
+        "same_model",
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
@@ -146,6 +148,20 @@ def test_sizes_alone_need_no_jobs(run: Run, folder: Path) -> None:
     assert out.strip().startswith("From which n on are N GPUs 80 % efficient?")
 
 
+def test_what_is_to_be_bought_is_said_beside_what_would_be_enough(run: Run, folder: Path) -> None:
+    plan, _, _ = hosts_plan(7.0)
+    (folder / "hosts.yaml").write_text(yaml.safe_dump(plan))
+    status, out, _ = run("plan", folder / "hosts.yaml", folder / "native.json")
+    assert status == 0
+    first, second, third = out.splitlines()[:3]
+    assert first == (
+        "native: 6 GPUs are enough for all 3 simulations to be in time with 90 %, "
+        "of 2 to 9 in hosts of 2."
+    )
+    assert re.fullmatch(r"4 would be, but with 6 jobs cost less: [\d.]+ USD, not [\d.]+\.", second)
+    assert third == "What follows is with 6."
+
+
 def test_a_deadline_that_nothing_meets_is_said_so(run: Run, folder: Path) -> None:
     plan = values(window="2s")
     plan["jobs"] = [{**plan["jobs"][0], "deadline": "1s"}]
@@ -178,7 +194,109 @@ def test_of_a_campaign_that_is_not_done_the_tables_say_whose_time_and_cost_they_
     cost = re.search(r"and costs ([\d.]+) USD, for the 3 that are done\.\n(.*)\n", out)
     assert cost is not None
     assert float(cost[1]) == pytest.approx(3 * length * 2 / 3600, abs=0.006)
-    assert cost[2] == "In time with 90 %: 2 of them."
+    assert cost[2] == "In time with 90 %: 2 of the 3 that are done."
+    plan["jobs"][0]["deadline"] = 3.5 * length
+    (folder / "campaign.yaml").write_text(yaml.safe_dump(plan))
+    out = run("plan", folder / "campaign.yaml", folder / "native.json")[1]
+    assert "In time with 90 %: all of the 3 that are done." in out
+
+
+@pytest.mark.parametrize(
+    ("counts", "helps"),
+    [
+        ([1, 2], "More GPUs do not help it."),
+        ([1, 2, 4], "More than 4 for one run might."),
+    ],
+)
+def test_a_job_that_no_count_lets_be_in_time_is_named(
+    run: Run, folder: Path, counts: list[int], helps: str
+) -> None:
+    """Of 64,000 particles 4 GPUs are the fastest of 1, 2 and 4; the other job has time enough."""
+    found = loaded(folder)["native"].forecasts([64000] * len(counts), counts)
+    least = 1e6 * float(found.seconds.min())
+    box = {"name": "native", "gpus": "1-4", "gpu_counts": counts, "price_per_gpu_hour": 2.0}
+    job = {"n": 64000, "steps": 1_000_000}
+    plan = {
+        "machines": [box],
+        "jobs": [
+            {"name": "short", **job, "steps": 1000},
+            {"name": "long", **job, "deadline": 0.9 * least},
+        ],
+    }
+    content = gc.plan(plan, {"native": loaded(folder)["native"]}).content
+    assert content["purchase"]["never_in_time"] == [{"job": "long", "gpus": counts[-1]}]
+    (folder / "long.yaml").write_text(yaml.safe_dump(plan))
+    first, second, *_ = run("plan", folder / "long.yaml", folder / "native.json")[1].splitlines()
+    assert first.startswith("native: not even 4 GPUs are enough for all 2 simulations")
+    where = f"long: in time with 90 % on no count; the fastest, native x {counts[-1]}, takes "
+    assert second.startswith(where)
+    assert second.endswith(helps)
+
+
+def test_that_no_network_between_hosts_was_measured_is_said_first(run: Run, folder: Path) -> None:
+    """4 GPUs were measured; a run on 8 of hosts of 4 takes two."""
+    plan = {
+        "machines": [
+            {"name": "native", "gpus": 8, "gpu_counts": [8], "price_per_gpu_hour": 2.0}
+            | {"gpus_per_host": 4}
+        ],
+        "jobs": [{"name": "a", "n": 64000, "steps": 1000}],
+    }
+    (folder / "two_hosts.yaml").write_text(yaml.safe_dump(plan))
+    said = run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
+    assert "native: all measured within one host; 8 GPUs take 2 hosts: the network" in said
+    plan["machines"][0]["gpus_per_host"] = 8
+    (folder / "two_hosts.yaml").write_text(yaml.safe_dump(plan))
+    assert "host" not in run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
+
+
+def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> None:
+    plan = {
+        "machines": [
+            {"name": name, "model": model, "gpus": 2, "price_per_gpu_hour": price}
+            for name, model, price in (
+                *(("own", "native.json", 1.9), ("pool", "native.json", 1.1)),
+                ("far", "remote.json", 1.0),
+            )
+        ],
+        "jobs": [{"name": "a", "n": 8000, "steps": 1000}],
+    }
+    (folder / "alike.yaml").write_text(yaml.safe_dump(plan))
+    assert gc.plan(folder / "alike.yaml").content["same_model"] == [["own", "pool"]]
+    said = "One model for own, pool: their steps are taken to be alike.\n"
+    assert said in run("plan", folder / "alike.yaml")[1]
+    assert "One model" not in run(*arguments(folder))[1]
+
+
+@pytest.mark.parametrize("advised", range(1, 40, 3))
+def test_of_a_long_front_what_the_job_should_get_is_shown(
+    capsys: pytest.CaptureFixture[str], advised: int
+) -> None:
+    """40 counts, each faster and dearer than the one before."""
+    front = [
+        {
+            "machine": "m",
+            "gpus": gpus,
+            "instances": 1,
+            "seconds": 1e6 / gpus,
+            "cost": gpus,
+            "ns_per_day": None,
+            "efficiency": 1.0,
+            "peak_efficiency": None,
+            "probability_in_time": 1.0,
+            "extrapolated": False,
+        }
+        for gpus in range(40, 0, -1)
+    ]
+    job = {"name": "a", "front": front, "meets_deadline": True, "advised": front[40 - advised]}
+    plan_tables._fronts({"jobs": [job]})
+    out = capsys.readouterr().out
+    rows = re.findall(r" m x (\d+) ", out)
+    assert {"1", "40", str(advised)} <= set(rows)
+    assert len(rows) <= plan_tables.MOST_OPTIONS + 1
+    assert f"\n{40 - len(rows)} of 40 options left out: --json or -o, key front.\n" in out
+    plan_tables._fronts({"jobs": [{**job, "front": front[:12], "advised": front[0]}]})
+    assert "left out" not in capsys.readouterr().out
 
 
 def test_what_less_time_costs_says_how_sure_a_deadline_is(run: Run, folder: Path) -> None:

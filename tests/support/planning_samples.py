@@ -8,6 +8,7 @@ from typing import Any
 
 import gpucast as gc
 from gpucast.model.fitted import Model
+from gpucast.model.intervals import Interval, at_most
 from gpucast.planning.option_table import OptionTable, make
 from gpucast.planning.reading import of_values
 from gpucast.planning.request import Request
@@ -76,6 +77,34 @@ def values(**other: Any) -> dict[str, Any]:
         ],
         **other,
     }
+
+
+def hosts_plan(price: float, gpus: str = "2-9") -> tuple[dict[str, Any], float, float]:
+    """Three runs on hosts of two GPUs that cost so much an hour, on one host or two each; and the
+    hours of a run on either.
+
+    The window leaves time for one run on one host and then one on both hosts of two, not for two
+    on one host one after another: two hosts do A and B beside one another and then C on both, three
+    hosts do one each.
+    """
+    model = only_native()["native"]
+    found = model.forecasts([64000.0, 64000.0], [2.0, 4.0], Interval.later)
+    two, four = (1e6 * found.seconds * at_most(model.log_width(found.spread), 0.9)).tolist()
+    assert four < 0.9 * two
+    box = machine(
+        gpus=gpus,
+        gpu_counts=[2, 4],
+        gpus_per_host=2,
+        price_per_gpu_hour=0.0,
+        price_per_host_hour=price,
+    )
+    plan = {
+        "machines": [box],
+        "jobs": [job(n=64000, count=3)],
+        "window": (two + four + 2 * two) / 2,
+    }
+    hours = 1e6 / 3600 * found.seconds
+    return plan, float(hours[0]), float(hours[1])
 
 
 def request(**other: Any) -> Request:

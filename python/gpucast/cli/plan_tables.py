@@ -12,7 +12,11 @@ MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
 
 MOST_OPTIONS = 12
-"""Options of a front that are printed; of more, --json and -o have the rest."""
+"""Options of a front that are printed, beside what the job should get; of more, --json and -o have
+the rest."""
+
+MOST_NEVER = 3
+"""Jobs that no GPU count lets be in time and that are named."""
 
 _NAME = 16
 
@@ -40,15 +44,41 @@ def _purchase(content: JsonObject) -> None:
     if found is None:
         return
     copies, sure = content["mix"]["copies"], percent(content["probability"], 0)
-    gpus = found["gpus"] or found["most"]
+    gpus, fewest = found["gpus"] or found["most"], found["fewest"]
     many = f"{gpus} GPU is" if gpus == 1 else f"{gpus} GPUs are"
     all_of_them = "the simulation" if copies == 1 else f"all {copies} simulations"
-    say(
-        f"{_short(found['machine'])}: {'' if found['gpus'] else 'not even '}{many} enough for "
-        f"{all_of_them} to be in time with {sure}"
-        + (f", of {found['least']} to {found['most']}." if found["gpus"] else ".")
-    )
+    enough = f"{many} enough for {all_of_them} to be in time with {sure}"
+    if found["gpus"] is None:
+        say(f"{_short(found['machine'])}: not even {enough}.")
+        _never(content)
+    else:
+        per_host = _machine(content, found["machine"])["gpus_per_host"] or 1
+        hosts = f" in hosts of {per_host}" if gpus % per_host == 0 and per_host > 1 else ""
+        say(f"{_short(found['machine'])}: {enough}, of {found['least']} to {found['most']}{hosts}.")
+        if fewest < gpus:
+            say(
+                f"{fewest} would be, but with {gpus} jobs cost less: "
+                f"{_money(content['mix']['cost'])} {content['currency']}, not "
+                f"{_money(found['fewest_cost'])}."
+            )
     say(f"What follows is with {gpus}.\n")
+
+
+def _never(content: JsonObject) -> None:
+    """The jobs that are not in time on any count, and whether more GPUs could help them."""
+    found, sure = content["purchase"], percent(content["probability"], 0)
+    fastest = {job["name"]: job["fastest"] for job in content["jobs"]}
+    for each in found["never_in_time"][:MOST_NEVER]:
+        option = fastest[each["job"]]
+        alone = f"{_where(option)}, takes {long_duration(option['seconds'])}"
+        helps = "More GPUs do not help it."
+        if each["gpus"] == found["most"]:
+            helps = f"More than {found['most']} for one run might."
+        name = _short(each["job"])
+        say(f"{name}: in time with {sure} on no count; the fastest, {alone}. {helps}")
+    more = len(found["never_in_time"]) - MOST_NEVER
+    if more > 0:
+        say(f"So it is with {more} more {'job' if more == 1 else 'jobs'}.")
 
 
 def _choices(content: JsonObject) -> None:
@@ -85,6 +115,8 @@ def _choices(content: JsonObject) -> None:
         "lllrrlrrrl",
     )
     say("\nP: of being the fastest or the cheapest of all; options that are alike share it.")
+    for names in content["same_model"]:
+        say(f"One model for {', '.join(map(_short, names))}: their steps are taken to be alike.")
     _deadlines(content)
 
 
@@ -142,7 +174,7 @@ def _fronts(content: JsonObject) -> None:
             "*" if option["extrapolated"] else "",
         ]
         for job in content["jobs"]
-        for i, option in enumerate(_some(job["front"]))
+        for i, option in enumerate(_some(job))
     ]
     print_table(
         [
@@ -154,6 +186,9 @@ def _fronts(content: JsonObject) -> None:
         rows,
         f"lr{'r' * rates}rlr{'r' * (peak + timed)}l",
     )
+    every = sum(len(job["front"]) for job in content["jobs"])
+    if len(rows) < every:
+        say(f"\n{every - len(rows)} of {every} options left out: --json or -o, key front.")
 
 
 def _capacity(content: JsonObject) -> None:
@@ -198,7 +233,8 @@ def _mix(content: JsonObject) -> None:
             + "."
         )
     if done:
-        of_them = f", for the {done} that are done" if done < copies else ""
+        is_done = "is done" if done == 1 else "are done"
+        of_them = f", for the {done} that {is_done}" if done < copies else ""
         say(
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
             f"{_money(mix['cost'])} {content['currency']}{of_them}."
@@ -207,16 +243,20 @@ def _mix(content: JsonObject) -> None:
     say(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
 
 
-def _some(front: list[JsonObject]) -> list[JsonObject]:
-    """Options of a front that are enough to see what less time costs: ends, and between them
-    evenly in the logarithm of the time."""
+def _some(job: JsonObject) -> list[JsonObject]:
+    """Options of a front that are enough to see what less time costs: ends, between them evenly in
+    the logarithm of the time, and what the job should get."""
+    front = job["front"]
     if len(front) <= MOST_OPTIONS:
-        return front
+        return list(front)
     seconds = [option["seconds"] for option in front]
     steps = MOST_OPTIONS - 1
     wanted = [seconds[0] * (seconds[-1] / seconds[0]) ** (i / steps) for i in range(steps + 1)]
     kept = {min(range(len(front)), key=lambda at: abs(seconds[at] - each)) for each in wanted}
-    return [front[at] for at in sorted(kept | {0, len(front) - 1})]
+    kept |= {0, len(front) - 1}
+    if job["meets_deadline"] is not None:
+        kept |= {at for at, option in enumerate(front) if _where(option) == _where(job["advised"])}
+    return [front[at] for at in sorted(kept)]
 
 
 def _late(content: JsonObject) -> None:
@@ -225,10 +265,12 @@ def _late(content: JsonObject) -> None:
         return
     late, done = content["mix"]["late"], content["mix"]["done"]
     sure = percent(content["probability"], 0)
-    if done == 1:
+    many = "all" if not late else "none" if late == done else str(done - late)
+    if content["mix"]["copies"] == 1:
         say(f"It is {'not ' if late else ''}in time with {sure}.")
+    elif done < content["mix"]["copies"]:
+        say(f"In time with {sure}: {many} of the {done} that {'is' if done == 1 else 'are'} done.")
     else:
-        many = "all" if not late else "none" if late == done else str(done - late)
         say(f"In time with {sure}: {many} of them.")
 
 
@@ -291,6 +333,11 @@ def _extra(other: JsonObject, what: str, less: str) -> tuple[str | None, str | N
     middle, low, high = (change(other[f"extra_{what}{end}"]) for end in ("", "_low", "_high"))
     known = None if low is None else f"{low} ... {high}"
     return middle, known, percent(other[f"probability_{less}"], 0)
+
+
+def _machine(content: JsonObject, name: str) -> JsonObject:
+    found: JsonObject = next(each for each in content["machines"] if each["name"] == name)
+    return found
 
 
 def _short(name: str) -> str:

@@ -29,17 +29,28 @@ _FEWEST_VALUES = 3
 _DOUBTED = 1.0
 """That steps of cells may not be one another's."""
 
+_NOT_TRIED = 1.5
+"""That a run may end for want of memory."""
+
 _NOT_KNOWN = 2.0
-"""That times on other counts are open."""
+"""That times on other counts, or across hosts, are open."""
 
 
-def caveats(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None = None) -> list[str]:
+def caveats(
+    model: Forecaster,
+    n: Array,
+    gpus: Array,
+    found: Forecasts | None = None,
+    per_host: int | None = None,
+) -> list[str]:
     """All that is to be said of forecasts for pairs of ``n`` and ``gpus``, the worst first.
 
-    ``found``: these forecasts, where they are there already.
+    Args:
+        found: these forecasts, where they are there already.
+        per_host: how many GPUs a host has, where that is known.
     """
-    ranked = sorted(_ranked(model, n, gpus, found), key=lambda each: -each[0])
-    return [text for _, text in ranked]
+    ranked = [*_ranked(model, n, gpus, found), *_across_hosts(model, gpus, per_host)]
+    return [text for _, text in sorted(ranked, key=lambda each: -each[0])]
 
 
 def in_line(name: str, texts: Sequence[str]) -> str:
@@ -64,6 +75,7 @@ def _ranked(
         yield from _of_traces(model, gpus)
     yield from _missed(model, n, gpus, found)
     yield from _beyond(model, n, gpus)
+    yield from _overfilled(model, n, gpus)
     quality = model.quality
     if quality is None:
         return
@@ -141,6 +153,39 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
             yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
         elif wanting := _wanting(model, "sizes", sizes):
             yield _UNKNOWN, f"beyond n = {number(largest)}: {wanting}"
+
+
+def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+    """Of sizes that were measured on more GPUs alone, that which gives a GPU most; of larger ones
+    it is said that they lie beyond."""
+    most = model.most_per_gpu
+    at = np.flatnonzero(model.overfills(n, gpus) & (n <= model.domain.n[1]))
+    if most is None or not at.size:
+        return
+    worst = at[np.argmax(n[at] / gpus[at])]
+    cell = f"n = {number(float(n[worst]))} on {_gpus(int(gpus[worst]))}"
+    yield (
+        _NOT_TRIED,
+        f"{cell}: no GPU had more than n = {number(most)}; whether its memory holds that was not "
+        "tried",
+    )
+
+
+def _across_hosts(
+    model: Forecaster, gpus: Array, per_host: int | None
+) -> Iterator[tuple[float, str]]:
+    """That the most GPUs asked about take several hosts, where one alone was measured."""
+    most = int(gpus.max()) if gpus.size else 0
+    if per_host is None or most <= per_host or model.observations is None:
+        return
+    nodes = model.scaling.cells.nodes if isinstance(model, ScalingModel) else []
+    known = bool(nodes) and min(nodes) > 0
+    if max(nodes) == 1 if known else model.domain.gpus[1] <= per_host:
+        yield (
+            _NOT_KNOWN,
+            f"all measured within one host; {_gpus(most)} take {math.ceil(most / per_host)} hosts: "
+            "the network between them was not measured",
+        )
 
 
 def _further(name: str, asked: float, measured: Sequence[float] | None) -> str:

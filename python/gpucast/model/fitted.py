@@ -129,6 +129,10 @@ class Model(Fitted, Forecaster):
         return None if self.data.what_if is not None else self.cells
 
     @property
+    def fitted_cells(self) -> TimedCells | None:
+        return self.cells
+
+    @property
     def knows_parts(self) -> bool:
         # A program that states no schedule only resembles ours: nobody timed its parts.
         return self.data.schedule is not None

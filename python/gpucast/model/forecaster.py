@@ -57,6 +57,9 @@ SCHEMA = "gpucast.model/1"
 USUAL_GPUS = 8
 """GPU counts up to this one are usual."""
 
+MORE_PER_GPU = 1.1
+"""What a GPU gets may be so many times the most that one had; beyond, nobody tried."""
+
 # Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
 _WIDEST = 100.0
 
@@ -199,6 +202,23 @@ class Forecaster(ABC):
     def timed(self) -> TimedCells | None:
         """The cells that it was fitted to; None where the file does not say, or where it forecasts
         another path than theirs."""
+
+    @property
+    @abstractmethod
+    def fitted_cells(self) -> TimedCells | None:
+        """The cells of the steps that were fitted, whatever it forecasts; None where the file does
+        not say."""
+
+    @cached_property
+    def most_per_gpu(self) -> float | None:
+        """The largest n / N that ran; None where the file does not say."""
+        shares = [
+            size / count
+            for cells in (self.fitted_cells, self.timed)
+            if cells is not None
+            for size, count in zip(cells.n, cells.gpus, strict=True)
+        ]
+        return max(shares, default=None)
 
     @property
     def timed_parts(self) -> bool:
@@ -365,11 +385,20 @@ class Forecaster(ABC):
         return np.where(of_cells, known, found.seconds)
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
-        """Whether a cell lies outside the n or the GPU counts that were fitted."""
+        """Whether a cell lies outside the n or the GPU counts that were fitted, or gives a GPU more
+        than any had."""
         domain = self.domain
         inside_n = (domain.n[0] <= n) & (n <= domain.n[1])
         inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
-        return np.asarray(~(inside_n & inside_gpus), dtype=np.bool_)
+        return np.asarray(~(inside_n & inside_gpus) | self.overfills(n, gpus), dtype=np.bool_)
+
+    def overfills(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether a cell gives a GPU more than any had that was measured, so that nobody knows
+        whether its memory holds it."""
+        most = self.most_per_gpu
+        if most is None:
+            return np.zeros(np.broadcast_shapes(np.shape(n), np.shape(gpus)), dtype=np.bool_)
+        return np.asarray(n / gpus > MORE_PER_GPU * most, dtype=np.bool_)
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.

@@ -118,6 +118,10 @@ class ScalingModel(FittedScaling, Forecaster):
         return None if self.simulated is not None else self.scaling.cells
 
     @property
+    def fitted_cells(self) -> TimedCells | None:
+        return self.scaling.cells
+
+    @property
     def common_factors(self) -> CommonFactors:
         # Its parts are a guess: all of them share one factor.
         if self.simulated is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,11 @@ class OptionTable:
         """Seconds and cost of one simulation, inf where the job may not run so, (J, O) each."""
         seconds, cost = (np.where(self.allowed, each, np.inf) for each in (self.seconds, self.cost))
         return seconds, cost
+
+    def within(self, machine: int, gpus: int) -> OptionTable:
+        """The same where the machine at a position has only so many GPUs."""
+        more = (self.machine == machine) & (self.gpus > gpus)
+        return replace(self, allowed=self.allowed & ~more)
 
     def quantile(self, probability: float) -> Array:
         """Seconds that a simulation takes at most with a probability, (J, O)."""

@@ -100,6 +100,11 @@ class Mix:
         return not self._placed.left_out and not self._placed.late
 
     @property
+    def cost(self) -> float:
+        """What those placed cost, as expected."""
+        return self._placed.cost
+
+    @property
     def tasks(self) -> NDArray[np.intp]:
         """Job and option of each simulation placed, (tasks, 2)."""
         tasks = [(task.job, task.option) for task in self._placed.tasks]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,7 @@ def plan_request(request: Request) -> Plan:
         "interval": str(request.interval),
         "baseline": request.machines[request.base].name,
         "machines": [_machine(machine) for machine in request.machines],
+        "same_model": _same_model(request.machines),
         "purchase": purchase,
         "jobs": [],
         "capacity": None,
@@ -121,6 +122,14 @@ def _machine(machine: Machine) -> JsonObject:
         **{key: getattr(model.data, key) for key in ("path", "schedule", "kernel")},
         **machine.model_dump(exclude={"name", "model", "gpu_counts", "flops_per_pair"}),
     }
+
+
+def _same_model(machines: Sequence[Machine]) -> list[list[str]]:
+    """Names of machines that one model stands for, together."""
+    names: dict[int, list[str]] = {}
+    for machine in machines:
+        names.setdefault(id(machine.forecaster), []).append(machine.name)
+    return [each for each in names.values() if len(each) > 1]
 
 
 def _plan_jobs(request: Request, content: JsonObject) -> None:
@@ -154,7 +163,7 @@ def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[Jso
         model = machine.forecaster
         if isinstance(model, ScalingModel) and model.lone_gpus is not None:
             cells = np.column_stack(outer(np.unique(n[jobs[its]]), machine.counts))
-        for text in caveats(model, cells[:, 0], cells[:, 1]):
+        for text in caveats(model, cells[:, 0], cells[:, 1], per_host=machine.gpus_per_host):
             said[model.name, text] = None
     return [{"model": name, "text": text} for name, text in said]
 

@@ -1,15 +1,18 @@
 """A schedule of the whole mix on the GPUs that exist.
 
-Choosing GPU counts and an order so that a mix of jobs ends as soon as possible is NP-hard. Here a
-target time is set, and each copy, in order, takes the option of least GPU-seconds with which it
-still ends by its deadline and the target; the target is the window, or is bisected. For that, each
-copy takes as long as it takes at most with the probability asked for: what makes a model wrong of
-one makes it wrong of all. Several orders are tried. ``bounds`` has what no schedule can beat, so
-that one sees how much better another could be.
+Choosing GPU counts and an order so that a mix of jobs costs least, or ends as soon as possible, is
+NP-hard. Here a target time is set, and each copy, in order, takes the option of least cost, or of
+least GPU-seconds, with which it still ends by its deadline and the target. Where there are prices
+and something to be in time for, the target is the window, and of what is tried the cheapest is
+kept; else the target is bisected, and the shortest is. For all that, each copy takes as long as it
+takes at most with the probability asked for: what makes a model wrong of one makes it wrong of all.
+Several orders are tried. ``bounds`` has what no schedule can beat, so that one sees how much better
+another could be.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +28,10 @@ _MOST_PLACED = 3_000
 _FEWEST_TRIALS = 2
 _MOST_TARGETS = 12
 _TINY = 1e-9
+
+_TIE = 1e-9
+"""Of options that cost the same, as where GPUs are free, that of least GPU-seconds is taken: each
+counts as so much of the highest price of a second."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,14 @@ class Schedule:
         left_out: how many were not, because no option ended within the window.
         late: how many do not end by their deadline with the probability asked for.
         longest: when the last copy ends at most with that probability (s).
+        cost: expected, of all in it.
     """
 
     tasks: list[Task]
     left_out: int
     late: int
     longest: float
+    cost: float
 
     @property
     def makespan(self) -> float:
@@ -66,9 +75,14 @@ class Schedule:
         return max((task.end for task in self.tasks), default=0.0)
 
     @property
-    def merit(self) -> tuple[int, int, float]:
+    def merit(self) -> tuple[int, int, float, float]:
         """Smaller is better: copies left out, then late ones, then the longest makespan."""
-        return self.left_out, self.late, self.longest
+        return self.left_out, self.late, self.longest, self.cost
+
+    @property
+    def thrift(self) -> tuple[int, int, float, float]:
+        """The same, but for the cost before the makespan."""
+        return self.left_out, self.late, self.cost, self.longest
 
 
 def best(
@@ -79,38 +93,95 @@ def best(
     least: float,
     probability: float,
 ) -> Schedule:
-    """The best schedule found.
+    """The best schedule found: the cheapest of those that do most, and most of it in time, where
+    there are prices and a window or deadlines; else the shortest, and the cheapest of the shortest.
 
     Args:
         counts: copies wanted of each job, (J).
         gpus: how many GPUs each machine has.
-        window: seconds; without one all copies are placed, in as little time as possible.
+        window: seconds; without one all copies are placed.
         least: a lower bound on the makespan.
         probability: with which copies are to end by their deadlines and within the window.
     """
-    slow = table.quantile(probability)
-    orders = _orders(table, counts, window)
-    trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
+    search = _Search(table, counts, gpus, window, probability)
     if window is not None:
-        found = [place(table, slow, order, gpus, window, strict=True) for order in orders[:trials]]
+        return search.cheapest(window, strict=True)
+    if search.priced and np.isfinite(table.limit[table.allowed]).any():
+        thrifty = search.cheapest(np.inf, strict=False)
+        if not thrifty.late:
+            return thrifty
+        return min(thrifty, search.shortest(least), key=lambda schedule: schedule.thrift)
+    shortest = search.shortest(least)
+    if not search.priced:
+        return shortest
+    thrifty = search.cheapest(shortest.longest, strict=False)
+    as_short = thrifty.longest <= shortest.longest * (1 + _TINY)
+    return thrifty if as_short and thrifty.thrift < shortest.thrift else shortest
+
+
+class _Search:
+    """What of one mix is tried.
+
+    Attributes:
+        priced: whether anything costs something.
+    """
+
+    def __init__(
+        self,
+        table: OptionTable,
+        counts: NDArray[np.int64],
+        gpus: list[int],
+        window: float | None,
+        probability: float,
+    ) -> None:
+        self._table, self._gpus = table, gpus
+        self._slow = table.quantile(probability)
+        self._orders = _orders(table, counts, window)
+        self._trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
+        self._area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
+        self._weights = [self._area]
+        self.priced = bool(table.price.any())
+        # Where one GPU costs as much as any other, the least GPU-seconds cost least.
+        each = table.price / table.gpus
+        if np.ptp(each) > _TINY * each.max():
+            rate = table.price + _TIE * table.price.max() * table.gpus
+            self._weights.insert(0, np.where(table.allowed, rate * table.seconds, np.inf))
+
+    def cheapest(self, target: float, *, strict: bool) -> Schedule:
+        """By a target: the cheapest of those that do most, or the shortest without prices."""
+        tries = list(itertools.product(self._orders, self._weights))
+        tries = tries[: max(_FEWEST_TRIALS * len(self._weights), self._trials)]
+        found = [self._place(weight, order, target, strict=strict) for order, weight in tries]
+        if self.priced:
+            return min(found, key=lambda schedule: schedule.thrift)
         return min(found, key=lambda schedule: schedule.merit)
-    chosen = place(table, slow, orders[0], gpus, np.inf, strict=False)
-    low, high = min(least, chosen.longest), chosen.longest
-    for _ in range(min(_MOST_TARGETS, max(1, trials // len(orders)))):
-        target = float(np.sqrt(low * high))
-        found = [place(table, slow, order, gpus, target, strict=False) for order in orders]
-        now = min(found, key=lambda schedule: schedule.merit)
-        chosen = min(chosen, now, key=lambda schedule: schedule.merit)
-        if now.longest <= target * (1 + _TINY):
-            high = now.longest
-        else:
-            low = target
-    return chosen
+
+    def shortest(self, least: float) -> Schedule:
+        """Of all copies, by bisecting the target."""
+        orders = self._orders
+        chosen = self._place(self._area, orders[0], np.inf, strict=False)
+        low, high = min(least, chosen.longest), chosen.longest
+        for _ in range(min(_MOST_TARGETS, max(1, self._trials // len(orders)))):
+            target = float(np.sqrt(low * high))
+            found = [self._place(self._area, order, target, strict=False) for order in orders]
+            now = min(found, key=lambda schedule: schedule.merit)
+            chosen = min(chosen, now, key=lambda schedule: schedule.merit)
+            if now.longest <= target * (1 + _TINY):
+                high = now.longest
+            else:
+                low = target
+        return chosen
+
+    def _place(
+        self, weight: Array, order: NDArray[np.intp], target: float, *, strict: bool
+    ) -> Schedule:
+        return place(self._table, self._slow, weight, order, self._gpus, target, strict=strict)
 
 
 def place(
     table: OptionTable,
     slow: Array,
+    weight: Array,
     order: NDArray[np.intp],
     gpus: list[int],
     target: float,
@@ -119,11 +190,13 @@ def place(
 ) -> Schedule:
     """Place copies (job numbers, in order), none before the GPUs free first are free.
 
-    Each takes the option of least GPU-seconds that ends by its deadline and the target; else one
-    that is expected to end by its deadline; else one that ends by the target; else it is left out
-    if ``strict``, or takes what ends first.
+    Each takes the option of least weight that ends by its deadline and the target; else one that is
+    expected to end by its deadline; else one that ends by the target, if that is finite; else it is
+    left out if ``strict``, or takes what ends first.
 
-    ``slow``: seconds that a copy takes where it is judged whether it ends in time, (J, O).
+    Args:
+        slow: seconds that a copy takes where it is judged whether it ends in time, (J, O).
+        weight: what an option is chosen by, inf where the job may not run so, (J, O).
     """
     slots = slots_of(table.gpus)
     free = [
@@ -131,11 +204,10 @@ def place(
     ]
     expected = [np.zeros(have * slots) for have in gpus]
     seconds = np.where(table.allowed, slow, np.inf)
-    area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
     latest = target * (1 + _TINY)
     tasks: list[Task] = []
     left_out = late = 0
-    longest = 0.0
+    longest = cost = 0.0
     for job in order:
         start = np.concatenate([each.starts() for each in free])
         end = start + seconds[job]
@@ -143,11 +215,11 @@ def place(
         limit = table.limit[job] * (1 + _TINY) + waited
         in_time, likely = end <= limit, start + table.seconds[job] <= limit
         fits = end <= latest
-        option = _least(area[job], fits & in_time)
+        option = _least(weight[job], fits & in_time)
         if option is None:
-            option = _least(area[job], fits & likely)
-        if option is None:
-            option = _least(area[job], fits)
+            option = _least(weight[job], fits & likely)
+        if option is None and np.isfinite(target):
+            option = _least(weight[job], fits)
         if option is None and not strict:
             option = int(np.argmin(end))
         if option is None:
@@ -157,10 +229,11 @@ def place(
         held = free[m].taken(option - table.slices[m].start, float(end[option]))
         late += not in_time[option]
         longest = max(longest, float(end[option]))
+        cost += float(table.price[option] * table.seconds[job, option])
         begin = float(expected[m][held].max())
         expected[m][held] = begin + table.seconds[job, option]
         tasks.append(Task(int(job), option, begin, float(expected[m][held[0]]), held))
-    return Schedule(tasks, left_out, late, longest)
+    return Schedule(tasks, left_out, late, longest, cost)
 
 
 class _Free:
@@ -178,7 +251,9 @@ class _Free:
 
     def starts(self) -> Array:
         """When each option could start."""
-        whole = np.sort(self._times.max(axis=1))[self._gpus]
+        at = np.sort(self._times.max(axis=1))
+        # More than there are never are free.
+        whole = np.append(at, np.inf)[np.minimum(self._gpus, at.size)]
         if not self._parts.any():
             return np.asarray(whole, dtype=np.float64)
         parts = np.sort(self._times, axis=1).min(axis=0)
@@ -212,9 +287,11 @@ def replayed(schedule: Schedule, table: OptionTable, gpus: list[int], seconds: A
     return np.asarray(np.max([each.max(axis=0) for each in free], axis=0), dtype=np.float64)
 
 
-def _least(area: Array, among: NDArray[np.bool_]) -> int | None:
-    at = int(np.argmin(np.where(among, area, np.inf)))
-    return at if among[at] else None
+def _least(weight: Array, among: NDArray[np.bool_]) -> int | None:
+    """Of the options among which to choose, and that the job may take, that of least weight."""
+    left = np.where(among, weight, np.inf)
+    at = int(np.argmin(left))
+    return at if left[at] < np.inf else None
 
 
 def _orders(

@@ -19,7 +19,7 @@ from gpucast.forecast.comparison import compare
 from gpucast.forecast.refutation import refuted
 from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster, outer, sizes_to_show, spaced
+from gpucast.model.forecaster import MORE_PER_GPU, Forecaster, outer, sizes_to_show, spaced
 from gpucast.model.intervals import SURE, Interval, at_most, interval_named
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
@@ -224,7 +224,7 @@ def _model(
     of_sizes = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
     of_counts = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
     said = {
-        f"n {sizes}, gpus {gpus}": about_cells + caveats(model, *outer(some, few))
+        f"n {sizes}, gpus {gpus}": about_cells + caveats(model, *_filled(model, some, few))
         for sizes, some in of_sizes.items()
         for gpus, few in of_counts.items()
     }
@@ -241,7 +241,11 @@ def _model(
         "parts": model.knows_parts,
         "forms": content["candidates"] if _averages(model) else [],
         "timed": None if model.timed is None else to_json(model.timed),
-        "domain": {**content["domain"], "n": _plain(np.array(model.domain.n))},
+        "domain": {
+            **content["domain"],
+            "n": _plain(np.array(model.domain.n)),
+            "per_gpu": model.most_per_gpu and MORE_PER_GPU * model.most_per_gpu,
+        },
         "curves": [
             {
                 "gpus": each.gpus,
@@ -409,6 +413,14 @@ def _choices(
         }
         for at, row in enumerate(best)
     ]
+
+
+def _filled(model: Forecaster, n: Array, counts: Array) -> tuple[Array, Array]:
+    """Every n with every count, but for those that give a GPU more than any had: what is to be
+    known of these is not so of others, and they are marked."""
+    size, count = outer(n, counts)
+    kept = ~model.overfills(size, count) | (size > model.domain.n[1])
+    return size[kept], count[kept]
 
 
 def _place(model: Forecaster, n: float, gpus: float) -> str:

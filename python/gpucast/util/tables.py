@@ -33,7 +33,7 @@ def table(
         ).rstrip()
         for row in cells
     ]
-    lines.insert(1, "  ".join("-" * size for size in widths))
+    lines.insert(1, "  ".join("-" * size for size in widths).rstrip())
     return "\n".join(lines)
 
 

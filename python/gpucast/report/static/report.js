@@ -72,8 +72,9 @@
   ));
 
   function extrapolated(model, gpus, n) {
-    const { n: sizes, gpus: counts } = C.models[model].domain;
-    return n < sizes[0] || n > sizes[1] || gpus < counts[0] || gpus > counts[1];
+    const { n: sizes, gpus: counts, per_gpu: most } = C.models[model].domain;
+    return n < sizes[0] || n > sizes[1] || gpus < counts[0] || gpus > counts[1]
+      || (most !== null && n / gpus > most);
   }
 
   // Index of the stop of the slider that is nearest to n.
