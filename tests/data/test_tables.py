@@ -237,6 +237,138 @@ def test_prose_and_numbers_of_runs_are_left_out_without_a_word() -> None:
     assert [each.seconds for each in found.entries if isinstance(each, Step)] == [[1, 2]]
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("atoms [10^6]", "atoms"), ("atoms (x1e6)", "atoms"), ("System size [M atoms]", "atoms"),
+        ("size [Matoms]", "atoms"), ("size [millions]", None), ("n in millions", None),
+        ("atoms in millions", "atoms"), ("atoms (in millions)", "atoms"), ("cells / 1e6", "cells"),
+        ("10^6 atoms", "atoms"), ("Million atoms", "atoms"), ("# Matoms", "atoms"),
+        ("atoms (×10⁶)", "atoms"), ("atoms (1000000)", "atoms"), ("cells (10**6)", "cells"),
+        ("n (million cells)", "cells"), ("Atome (Mio.)", "atoms"), ("atoms, millions", "atoms"),
+    ],
+)  # fmt: skip
+def test_the_factor_in_a_name_of_sizes_counts(name: str, unit: str | None) -> None:
+    found = read(f"gpus;{name};seconds\n2;2.3;0.5\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert (step.n, step.unit) == (2_300_000, unit)
+    assert "(times 1e+06)" in found.notes[0]
+
+
+@pytest.mark.parametrize("name", ["size [k atoms]", "atoms in thousands", "atoms [10^3]", "katoms"])
+def test_thousands_are_a_factor_too(name: str) -> None:
+    assert steps(f"gpus,{name},seconds\n2,24,0.5\n")[0].n == 24_000
+
+
+@pytest.mark.parametrize("name", ["atoms (NVE)", "n (total)", "size [-]", "atoms (box 2)"])
+def test_other_words_beside_a_name_of_sizes_are_no_factor(name: str) -> None:
+    assert steps(f"gpus,{name},seconds\n2,24,0.5\n")[0].n == 24
+
+
+@pytest.mark.parametrize(
+    ("said", "n"),
+    [("1e6", 24e6), ("10^6", 24e6), ("x1000", 24e3), ("M", 24e6), ("thousands", 24e3),
+     ("M cells", 24e6), ("cells", 24), ("k/GPU", 48e3)],
+)  # fmt: skip
+def test_a_factor_of_sizes_may_be_said(said: str, n: float) -> None:
+    (step,) = steps("gpus,Load,seconds\n2,24,0.5\n", f"n=Load:{said}")
+    assert step.n == n
+
+
+def test_what_is_said_of_sizes_goes_before_what_their_name_says() -> None:
+    (step,) = steps("gpus,atoms [k],seconds\n2,24,0.5\n", "n=atoms [k]:M")
+    assert (step.n, step.unit) == (24e6, "atoms")
+    (step,) = steps("gpus,Load (x1e6),seconds\n2,24,0.5\n", "n=Load (x1e6)")
+    assert step.n == 24e6
+
+
+def test_k_points_are_points() -> None:
+    assert "column 'n' is missing" in error_of("gpus,k-points,seconds\n2,24,0.5\n")
+
+
+# ------------------------------------------------------- sizes of each GPU ----
+
+# 8 GPUs do 3600 samples a second; of batches of 128 each that is 1024 / 3600 s.
+BATCHES = "1,128,500\n8,128,3600\n"
+OF_EACH = [(128, 0.256), (1024, 1024 / 3600)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Batch size per GPU", "batch/GPU", "per-GPU batch", "Batch (per GPU)", "local batch",
+        "micro batch per GPU", "per_device_train_batch_size", "device batch size",
+        "batch size per device", "Batch per rank", "mini-batch per process", "samples per GPU",
+    ],
+)  # fmt: skip
+def test_a_size_of_each_gpu_is_added_up(name: str) -> None:
+    found = read(f"GPUs,{name},samples/s\n{BATCHES}")
+    cells = [(e.n, *e.seconds) for e in found.entries if isinstance(e, Step)]
+    assert cells == OF_EACH
+    assert found.notes[0].startswith(f"n is {name!r} times the ")
+    assert "throughput 'samples/s' taken as that of all" in found.notes[0]
+    by_hand = steps(f"GPUs,{name},samples/s\n{BATCHES}", f"n={name}")
+    assert [(each.n, *each.seconds) for each in by_hand] == OF_EACH
+
+
+@pytest.mark.parametrize("of_each", ["per-GPU", "/GPU", "per device"])
+def test_that_a_size_is_of_each_gpu_may_be_said(of_each: str) -> None:
+    found = steps(f"GPUs,Input,samples/s\n{BATCHES}", f"n=Input:{of_each}")
+    assert [(each.n, *each.seconds) for each in found] == OF_EACH
+
+
+@pytest.mark.parametrize(
+    "name", ["img/s/GPU", "images/s per GPU", "tokens/GPU/s", "Throughput per GPU (img/s)",
+             "throughput [img/s/gpu]"]
+)  # fmt: skip
+def test_a_throughput_of_each_gpu_is_added_up(name: str) -> None:
+    # 2 GPUs do 50 a second each: 200 of them take 2 s.
+    found = read(f"GPUs,Global batch,{name}\n2,200,50\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert (step.n, step.seconds) == (200, [2.0])
+    assert found.notes[0] == f"throughput is {name!r} times the GPUs"
+    (step,) = steps("GPUs,Global batch,Speed\n2,200,50\n", "seconds=Speed:img/s/GPU")
+    assert step.seconds == [2.0]
+
+
+@pytest.mark.parametrize("name", ["Performance per GPU [ns/day]", "steps/s/GPU", "ns/day/GPU"])
+def test_what_does_not_add_up_over_gpus_is_no_time(name: str) -> None:
+    said = error_of(f"GPUs,atoms,{name}\n2,200,50\n", timestep=TIMESTEP)
+    assert "column 'seconds' is missing" in said
+
+
+def test_where_both_are_of_each_gpu_the_time_of_a_step_is_their_ratio() -> None:
+    (step,) = steps("GPUs,Batch size per GPU,img/s/GPU\n8,128,450\n")
+    assert (step.n, step.seconds) == (1024, [pytest.approx(128 / 450)])
+
+
+def test_what_is_of_each_rank_is_added_up_over_the_ranks() -> None:
+    assert steps("gpus,ranks,cells per rank,s\n2,8,1000,1\n")[0].n == 8000
+    assert steps("gpus,cells per rank,s\n2,1000,1\n")[0].n == 2000
+
+
+def test_a_size_of_all_gpus_goes_before_one_of_each() -> None:
+    found = read("GPUs,Batch size per GPU,Global batch,s/it\n8,128,1024,1\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert step.n == 1024
+    assert found.notes[-1] == "1 column not used: 'Batch size per GPU'"
+
+
+def test_of_a_batch_that_may_be_either_is_said_how_it_was_taken() -> None:
+    found = read("GPUs,batch size,img/s\n8,128,3600\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert (step.n, step.seconds) == (128, [128 / 3600])
+    assert found.notes[0] == (
+        "n is 'batch size', taken as that of all GPUs together; if it is of each, import with "
+        "--columns n='batch size':per-GPU; throughput 'img/s' taken as that of all"
+    )
+    assert not any("taken as" in each for each in read("GPUs,atoms,s\n8,128,3\n").notes)
+
+
+def test_the_stroke_of_a_corner_is_not_one_of_each_gpu() -> None:
+    assert {step.n for step in steps("atoms / GPU [ms],1,2,4\n" + ACROSS)} == {24000, 96000}
+
+
 # ---------------------------------------------------------- columns by hand ----
 
 
@@ -271,6 +403,8 @@ def test_a_column_named_by_hand_wins_over_better_names() -> None:
         ("seconds=t,time=t", "--columns: seconds is named twice"),
         ("seconds=t:furlongs", "--columns: 'furlongs' is no unit of step times such as s, ms"),
         ("gpus=gpus:k", "--columns: gpus has no unit"),
+        ("n=atoms:bananas", "--columns: 'bananas' is no unit of sizes; it is a factor such as k, "),
+        ("n=atoms:0.5", "--columns: '0.5' is no unit of sizes; it is a factor such as k, M or 1e6"),
         ("timestep=t", "--columns: timestep needs a unit: timestep=t:fs"),
     ],
 )

@@ -63,7 +63,8 @@ class Row:
         scale = self.columns[role].scale
         if scale != 1:
             # Time steps are small fractions; dividing by whole numbers rounds once, not twice.
-            value = value / round(1 / scale) if scale < 1 else value * scale
+            # Sizes in millions are decimals: 2.3 of them are 2300000, not the next double.
+            value = value / round(1 / scale) if scale < 1 else float(f"{value * scale:.15g}")
         return value
 
     def positive(self, role: str) -> Number:
@@ -169,7 +170,9 @@ def shown(cell: object) -> str:
 
 
 def _unit_beside(column: Column) -> str:
-    """The unit of a column whose name does not tell it."""
+    """The factor of a column, or its unit where its name does not tell it."""
+    if column.scale > 1:
+        return f" (times {column.scale:g})"
     unit = None if column.unit is None else column.unit.name
     return "" if unit is None or unit in column.name.casefold() else f" ({unit})"
 

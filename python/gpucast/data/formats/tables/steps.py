@@ -15,6 +15,8 @@ from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
+from gpucast.data.formats.tables.sizes import may_be_a_share
+from gpucast.data.formats.tables.units import RATE_OF_WORK
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.units import duration
@@ -25,6 +27,7 @@ column of microseconds that nobody named so is likelier."""
 
 _LABELS = ("schedule", "kernel", "program", "case", "unit")
 _COUNTS = ("nodes", "ranks")
+_SHARERS = {"gpus": "the GPUs", "ranks": "the ranks (the GPUs where no ranks are stated)"}
 _USUAL = {"n", "gpus", TIME, "nodes", "ranks", "timestep", "repeat"}
 
 
@@ -59,7 +62,26 @@ def read(grid: Grid, options: Options) -> Imported:
         raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
     entries = _on_one_machine(entries)
+    said += _of_shares(columns)
     return Imported(entries, notes=[*said, *notes_of(columns, skipped, _USUAL)])
+
+
+def _of_shares(columns: Columns) -> list[str]:
+    """What is of each GPU and was added up, or may be and was not: a line each."""
+    n, time = columns.by_role.get("n"), columns.by_role[TIME]
+    said = []
+    if n is not None and n.share is not None:
+        said.append(f"n is {n.name!r} times {_SHARERS[n.share]}: it grows with them (weak scaling)")
+    elif n is not None and may_be_a_share(n.name):
+        said.append(
+            f"n is {n.name!r}, taken as that of all GPUs together; if it is of each, import with "
+            f"--columns n={shown(n.name)}:per-GPU"
+        )
+    if time.unit is not None and time.unit.share is not None:
+        said.append(f"throughput is {time.name!r} times {_SHARERS[time.unit.share]}")
+    elif said and time.unit is not None and time.unit.rank == RATE_OF_WORK:
+        said[0] += f"; throughput {time.name!r} taken as that of all"
+    return said
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -162,9 +184,16 @@ def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
 
 
 def _size(row: Row, options: Options) -> float:
-    if "n" in row.columns or options.size is None:
-        return row.positive("n")
-    return options.size
+    """n of all GPUs together."""
+    if "n" not in row.columns and options.size is not None:
+        return options.size
+    share = row.columns["n"].share if "n" in row.columns else None
+    return row.positive("n") * (_sharers(row, share, options) if share else 1)
+
+
+def _sharers(row: Row, share: str, options: Options) -> int:
+    """How many GPUs, or ranks where the table has them, a number of each is to be added up for."""
+    return row.integer("ranks") if share == "ranks" and row.has("ranks") else _gpus(row, options)
 
 
 def _gpus(row: Row, options: Options) -> int:
@@ -187,7 +216,10 @@ def _seconds(row: Row, time: Column, columns: Columns, options: Options) -> floa
     timestep = _timestep(row, options)
     if unit.needs_timestep and timestep is None:
         raise row.error("timestep", f"missing; {time.name!r} needs it")
-    seconds = unit.seconds(row.positive(TIME), float(_size(row, options)), timestep or 0.0)
+    value: float = row.positive(TIME)
+    if unit.share is not None:
+        value *= _sharers(row, unit.share, options)
+    seconds = unit.seconds(value, float(_size(row, options)), timestep or 0.0)
     if not 0 < seconds < float("inf"):
         raise row.error(TIME, f"{row.cells[TIME]} gives no time greater than 0")
     return seconds
