@@ -502,6 +502,16 @@ def test_unicode_text_of_spreadsheet_programs_is_read(tmp_path: Path) -> None:
     assert (step.n, step.seconds) == (24000, [0.31 / 1e6])
 
 
+def test_repetitions_that_differ_far_more_than_others_are_named_by_their_lines() -> None:
+    rows = "n,gpus,ms\n1000,1,5.0\n1000,1,5.1\n1000,2,3.0\n1000,2,3.1\n1000,4,1.9\n1000,4,19\n"
+    assert read(rows).warnings == [
+        "t.csv:6 and :7: 1.9 ms and 19 ms for the same n and GPU count, far more apart than "
+        "repetitions elsewhere in the table: one is a mistake, or a column tells them apart that "
+        "was not used"
+    ]
+    assert read(rows.replace("19\n", "1.8\n")).warnings == []
+
+
 # ------------------------------------------------------------------- numbers ----
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Step
 from gpucast.data.selection import distinct
+from gpucast.fitting.cells import Array, Cells, cells_of, samples_of
+from gpucast.fitting.disputed import settled
 from gpucast.fitting.lone_form import name_with
 from gpucast.fitting.parts import parts_of
 from gpucast.fitting.problem import Problem
@@ -33,8 +35,6 @@ from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import MeasuredCells, Scaling, ScalingComponent
 from gpucast.util.units import number
 
-Array = NDArray[np.float64]
-
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
 _T90 = 1.8595480375
 
@@ -49,42 +49,11 @@ LARGE_ERROR = 0.1
 
 FEWEST_CELLS = 3
 
-# Cells with repetitions from which on their typical scatter is told from that of disturbed ones.
-FEWEST_FOR_MEDIAN = 5
-
 # Any form goes through fewer.
 FEW_CELLS = 4
 
 # The time of a fit grows with the cube of the cells; more of them would say nothing new.
 MOST_CELLS = 400
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Measured cells as arrays of one length: see ``MeasuredCells``; ``within``: standard deviation
-    of a single sample of log time about its cell, None where no cell has several."""
-
-    n: Array
-    gpus: Array
-    nodes: Array
-    seconds: Array
-    variance: Array
-    repetitions: NDArray[np.int64]
-    within: float | None
-
-    def where(self, keep: NDArray[np.bool_]) -> Cells:
-        """Some of the cells."""
-        columns = {
-            name: getattr(self, name)[keep]
-            for name in ("n", "gpus", "nodes", "seconds", "variance", "repetitions")
-        }
-        return replace(self, **columns)
-
-    def fit(self) -> _core.Scaling:
-        """The mixture for these cells."""
-        return _core.fit_scaling(
-            self.n, self.gpus, self.nodes, self.seconds, self.variance, threads=1
-        )
 
 
 def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
@@ -99,10 +68,12 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, even over GPU counts and sizes"
         )
         cells = cells.where(_evenly(cells, MOST_CELLS))
+    cells, disputes = settled(cells, samples_of(problem.steps))
     found, ahead = _fitted(cells, look_ahead=look_ahead)
     traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
     warnings = [
         *problem.warnings,
+        *disputes,
         *_thin(cells, traced=traced),
         *_unlike(found, cells),
         *ahead.warnings(),
@@ -180,33 +151,6 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     )
 
 
-def cells_of(steps: list[Step]) -> Cells:
-    """The cells that steps were measured in: medians, and how well they are known."""
-    samples: dict[tuple[float, int], list[float]] = defaultdict(list)
-    rounding: dict[tuple[float, int], float] = defaultdict(float)
-    nodes: dict[tuple[float, int], int] = {}
-    for step in steps:
-        key = (step.n, step.gpus)
-        samples[key].extend(step.seconds)
-        rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
-        nodes[key] = max(nodes.get(key, 0), step.nodes or 0)
-    keys = sorted(samples)
-    within = _within(samples)
-    repetitions = np.array([len(samples[key]) for key in keys])
-    of_median = np.array([_core.median_variance(int(count)) for count in repetitions])
-    # Noise that every cell has is learnt; here is only what some are known better by.
-    variance = np.array([rounding[key] for key in keys]) + (within or 0.0) ** 2 * of_median
-    return Cells(
-        n=np.array([float(n) for n, _ in keys]),
-        gpus=np.array([float(gpus) for _, gpus in keys]),
-        nodes=np.array([float(nodes[key]) for key in keys]),
-        seconds=np.array([float(np.median(samples[key])) for key in keys]),
-        variance=variance,
-        repetitions=repetitions,
-        within=within,
-    )
-
-
 def _thin(cells: Cells, *, traced: bool) -> list[str]:
     """What so few cells cannot tell."""
     found = []
@@ -249,22 +193,6 @@ def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
     kept = np.zeros(order.size, dtype=np.bool_)
     kept[order[np.linspace(0, order.size - 1, most).round().astype(np.intp)]] = True
     return kept
-
-
-def _within(samples: Mapping[tuple[float, int], list[float]]) -> float | None:
-    """Standard deviation of log times about their cells' means; by the median of the cells'
-    variances, so that a few disturbed samples have no say."""
-    from scipy.special import chdtri
-
-    logs = [np.log(each) for each in samples.values() if len(each) > 1]
-    if not logs:
-        return None
-    freedom = np.array([each.size - 1 for each in logs])
-    squares = np.array([float(np.sum((each - each.mean()) ** 2)) for each in logs])
-    if len(logs) < FEWEST_FOR_MEDIAN:
-        return float(np.sqrt(squares.sum() / freedom.sum()))
-    # A sum of squares is the variance times chi^2, of which half lie below its median.
-    return float(np.sqrt(np.median(squares / chdtri(freedom, 0.5))))
 
 
 def _weights(found: _core.Scaling, names: Sequence[str]) -> dict[str, float]:

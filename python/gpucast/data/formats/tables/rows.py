@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from gpucast.data.formats import Options, entry
 from gpucast.data.formats.tables import numbers
@@ -12,7 +13,11 @@ from gpucast.data.formats.tables.columns import TIME, Column, Columns
 from gpucast.data.formats.tables.grid import Grid, any_there
 from gpucast.data.formats.tables.numbers import Decimal, Number
 from gpucast.data.records import Entry
+from gpucast.data.repetitions import disagreeing
 from gpucast.errors import InputError
+from gpucast.util.units import duration
+
+Key = TypeVar("Key", bound=Hashable)
 
 MOST_NAMED = 8
 """Columns not used that are named; of more, how many."""
@@ -108,8 +113,9 @@ def gathered(
     options: Options,
     cell: Callable[[Row], dict[str, object]],
     seconds: Callable[[Row], float],
-) -> list[Entry]:
-    """Rows gathered into records: one record a cell, one sample a row.
+) -> tuple[list[Entry], list[str]]:
+    """Rows gathered into records, one record a cell, one sample a row; and what to doubt of them: a
+    line on each cell whose rows differ far more than those of the others.
 
     Args:
         table: rows with a time.
@@ -132,10 +138,27 @@ def gathered(
             samples[key] = []
         repeat = row.integer("repeat") if "repeat" in row.columns else len(samples[key])
         samples[key].append((repeat, sample, row))
-    return [
+    entries = [
         record.model_copy(update={"seconds": _in_order(samples[key])})
         for key, record in records.items()
     ]
+    return entries, [_doubt(samples[key]) for key in disagreeing(_times(samples))]
+
+
+def _times(samples: dict[Key, list[tuple[int, float, Row]]]) -> dict[Key, list[float]]:
+    return {key: [time for _, time, _ in each] for key, each in samples.items()}
+
+
+def _doubt(samples: list[tuple[int, float, Row]]) -> str:
+    """Of a cell: which rows are the farthest apart."""
+    (_, least, first), (_, most, last) = (
+        of(samples, key=lambda each: each[1]) for of in (min, max)
+    )
+    return (
+        f"{first.file}:{first.line} and :{last.line}: {duration(least)} and {duration(most)} for "
+        "the same n and GPU count, far more apart than repetitions elsewhere in the table: one is "
+        "a mistake, or a column tells them apart that was not used"
+    )
 
 
 def notes_of(columns: Columns, skipped: int, usual: Collection[str]) -> list[str]:

@@ -52,7 +52,7 @@ def read(grid: Grid, options: Options) -> Imported:
             else:
                 skipped += 1
 
-    entries = gathered(
+    entries, doubts = gathered(
         timed(),
         options,
         lambda row: _cell(row, columns, options),
@@ -63,7 +63,8 @@ def read(grid: Grid, options: Options) -> Imported:
     _ask_about_long_steps(entries, time, grid)
     entries = _on_one_machine(entries)
     said += _of_shares(columns)
-    return Imported(entries, notes=[*said, *notes_of(columns, skipped, _USUAL)])
+    notes = [*said, *notes_of(columns, skipped, _USUAL)]
+    return Imported(entries, warnings=doubts, notes=notes)
 
 
 def _of_shares(columns: Columns) -> list[str]:
