@@ -380,6 +380,16 @@ def test_columns_named_by_hand_are_taken_with_their_unit() -> None:
     assert (step.n, step.seconds) == (24000, [pytest.approx(TIMESTEP * 86400 / 310e-9)])
 
 
+def test_blanks_may_mean_the_value_above() -> None:
+    text = "atoms;GPUs;ms/step;case\n500;1;10;a\n;2;6;\n2000;1;40;b\n;2;22;\n"
+    found = steps(text, "n=atoms:k down,case=case:down")
+    assert [(each.n, each.gpus, each.case) for each in found] == [
+        (500e3, 1, "a"), (500e3, 2, "a"), (2000e3, 1, "b"), (2000e3, 2, "b"),
+    ]  # fmt: skip
+    assert [each.n for each in steps(text, "n=atoms:down")] == [500, 500, 2000, 2000]
+    assert "atoms: missing" in error_of("atoms,GPUs,s\n,1,1\n", "n=atoms:down")
+
+
 @pytest.mark.parametrize("column", ["ns/jour", "ms/pas"])
 def test_a_unit_in_another_language_is_asked_for(column: str) -> None:
     text = f"n;gpus;{column}\n24;2;310\n"
@@ -405,6 +415,7 @@ def test_a_column_named_by_hand_wins_over_better_names() -> None:
         ("gpus=gpus:k", "--columns: gpus has no unit"),
         ("n=atoms:bananas", "--columns: 'bananas' is no unit of sizes; it is a factor such as k, "),
         ("n=atoms:0.5", "--columns: '0.5' is no unit of sizes; it is a factor such as k, M or 1e6"),
+        ("seconds=t:down", "--columns: times are of one row: seconds cannot be filled down"),
         ("timestep=t", "--columns: timestep needs a unit: timestep=t:fs"),
     ],
 )
@@ -473,7 +484,8 @@ def test_python_is_told_how_to_name_columns_in_python() -> None:
          "import with --timestep 2fs"),
         ("atoms,GPUs,ms/step\n1,two,1\n", "t.csv:2: GPUs: 'two' is no number"),
         ("atoms,GPUs,ms/step\n1,1.5,1\n", "t.csv:2: GPUs: must be an integer, got '1.5'"),
-        ("atoms,GPUs,ms/step\n,1,1\n", "t.csv:2: atoms: missing"),
+        ("atoms,GPUs,ms/step\n1,1,1\n,2,1\n", "t.csv:3: atoms: missing; if a blank means the "
+         "value above it, import with --columns n=atoms:down"),
         ("atoms,GPUs,ms/step\n2e+18,1,1\n", "t.csv:2: atoms: must be at most 1e+18, got "),
         ("n,gpus,steps/s\n1,1,0\n", "t.csv:2: steps/s: must be greater than 0, got 0"),
     ],
@@ -681,6 +693,50 @@ def test_a_workbook_is_read_below_its_header(tmp_path: Path) -> None:
     FRAME.assign(GPUs=[1, 0, 2]).to_excel(file, index=False, startrow=3)
     with pytest.raises(InputError, match=r"steps.xlsx:6: GPUs: must be at least 1, got 0"):
         gc.read(file)
+
+
+def book_of(rows: list[list[object]], merged: list[str], file: Path) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for each in merged:
+        book.active.merge_cells(each)
+    book.save(file)
+    return file
+
+
+def test_merged_cells_of_a_workbook_are_of_each_of_their_rows(tmp_path: Path) -> None:
+    rows = [
+        ["Scaling", None, None, None],
+        ["System size [M atoms]", "GPUs", "ms/step", "case"],
+        [0.5, 1, 10, "PME"],
+        [None, 2, 6, None],
+        [2, 1, 40, None],
+        [None, 2, 22, None],
+        [None, 4, None, None],
+    ]
+    file = book_of(rows, ["A1:D1", "A3:A4", "A5:A7", "D3:D6", "C6:C7"], tmp_path / "steps.xlsx")
+    found = [(each.n, each.gpus, *each.seconds, each.case) for each in gc.read(file).steps]
+    # A merged time is one time, of its first row.
+    assert found == [
+        (5e5, 1, 10e-3, "PME"), (5e5, 2, 6e-3, "PME"),
+        (2e6, 1, 40e-3, "PME"), (2e6, 2, 22e-3, "PME"),
+    ]  # fmt: skip
+
+
+def test_blank_cells_that_are_not_merged_stay_blank(tmp_path: Path) -> None:
+    rows: list[list[object]] = [["n", "gpus", "s"], [1000, 1, 1], [None, 2, 1]]
+    file = book_of(rows, [], tmp_path / "steps.xlsx")
+    with pytest.raises(InputError, match="n: missing; if a blank means the value above"):
+        gc.read(file)
+
+
+def test_merged_sizes_are_of_each_row_where_counts_stand_across(tmp_path: Path) -> None:
+    rows = [["atoms", "case", "1 GPU (ms)", "2 GPU (ms)"], [1000, "a", 2, 1], [None, "b", 4, 3]]
+    file = book_of(rows, ["A2:A3"], tmp_path / "steps.xlsx")
+    found = [(each.n, each.case, each.gpus) for each in gc.read(file).steps]
+    assert found == [(1000, "a", 1), (1000, "a", 2), (1000, "b", 1), (1000, "b", 2)]
 
 
 def test_formulas_that_no_spreadsheet_has_computed_are_no_times(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
     time = f"time ({unit})"
     rows = [
         (line, [*(cells[at] for at in others), count, cells[at_count]])
-        for line, cells in grid.rows
+        for line, cells in grid.filled(others).rows
         for at_count, count in across.items()
     ]
     note = f"GPU counts across: {', '.join(map(str, across.values()))}, times in {unit}"
@@ -57,7 +57,7 @@ def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
         given[TIME] = f"{time}:{unit}"
     names = [*others.values(), "gpus", time]
     return (
-        replace(grid, names=names, rows=rows, times=ALL),
+        replace(grid, names=names, rows=rows, times=ALL, merged={}),
         replace(options, columns=given),
         [note],
     )

@@ -79,6 +79,7 @@ class Column:
         share: ``gpus`` or ``ranks`` where sizes are of each of these, not of all together.
         counts: what sizes in it count, where its name says so.
         confirmed: the user said its unit.
+        down: a blank in it means the value above.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Column:
     share: str | None = None
     counts: str | None = None
     confirmed: bool = False
+    down: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,6 +305,12 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
             field="--columns",
         )
     name = names[at]
+    down = re.fullmatch(r"(.*?)\s*\bdown", unit_text or "")
+    if down is not None:
+        if role == TIME:
+            raise _error("times are of one row: seconds cannot be filled down")
+        rest = f"{name}:{down[1]}" if down[1] else name
+        return replace(_as_said(role, rest, names, file=file, line=line), down=True)
     own = {each: column for each, _, column in _recognized(name, at)}.get(role)
     if unit_text is None and own is not None:
         return own

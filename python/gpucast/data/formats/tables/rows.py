@@ -10,7 +10,8 @@ from typing import TypeVar
 from gpucast.data.formats import Options, entry
 from gpucast.data.formats.tables import numbers
 from gpucast.data.formats.tables.columns import TIME, Column, Columns
-from gpucast.data.formats.tables.grid import Grid, any_there
+from gpucast.data.formats.tables.columns import shown as named
+from gpucast.data.formats.tables.grid import FRAME, Grid, any_there
 from gpucast.data.formats.tables.numbers import Decimal, Number
 from gpucast.data.records import Entry
 from gpucast.data.repetitions import disagreeing
@@ -56,7 +57,7 @@ class Row:
         """A finite number in SI units. Raises InputError with line and column."""
         cell = self.cells.get(role)
         if cell is None:
-            raise self.error(role, "missing")
+            raise self.error(role, f"missing{self._if_above(role)}")
         if isinstance(cell, str):
             value = numbers.parse(cell, self.decimal)
         else:
@@ -71,6 +72,12 @@ class Row:
             # Sizes in millions are decimals: 2.3 of them are 2300000, not the next double.
             value = value / round(1 / scale) if scale < 1 else float(f"{value * scale:.15g}")
         return value
+
+    def _if_above(self, role: str) -> str:
+        if self.file == FRAME or self.columns[role].down:
+            return ""
+        how = f"--columns {role}={named(self.columns[role].name)}:down"
+        return f"; if a blank means the value above it, import with {how}"
 
     def positive(self, role: str) -> Number:
         """A finite number greater than 0. Raises InputError with line and column."""
@@ -102,9 +109,14 @@ def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]
     if not grid.rows:
         raise InputError("holds no line below the header", file=grid.file)
     how = decimal or _decimal(grid, columns)
+    # A time stands for one row, whatever its cell looks like.
+    grid = grid.filled({each.at for role, each in columns.by_role.items() if role != TIME})
+    above: dict[str, object] = {}
     for line, values in grid.rows:
         cells = {role: values[each.at] for role, each in columns.by_role.items()}
         if any_there(cells.values()):
+            for role in (role for role, each in columns.by_role.items() if each.down):
+                cells[role] = above[role] = above.get(role) if cells[role] is None else cells[role]
             yield Row(grid.file, line, cells, columns.by_role, how)
 
 
