@@ -56,6 +56,15 @@ def test_a_header_may_stand_below_a_title(above: str) -> None:
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
 
 
+def test_a_header_may_begin_like_a_comment() -> None:
+    text = "Our cluster\n# 4 nodes, gpus idle\n# GPUs,atoms,ms/step\n2,24000,0.5\n"
+    assert csv_steps.detect(text)
+    (step,) = steps(text)
+    assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
+    # Of a header and its like in a comment, the header counts.
+    assert steps("# n,gpus,ms\nn,gpus,us\n24000,2,0.5\n")[0].seconds == [5e-7]
+
+
 def test_errors_below_a_title_name_the_line_of_the_file() -> None:
     text = "Our cluster\n\natoms,gpus,ms/step\n24000,2,half\n"
     assert "t.csv:4: ms/step: 'half' is no number" in error_of(text)
@@ -159,7 +168,14 @@ def test_a_column_of_sizes_is_known_by_its_usual_names(name: str, unit: str | No
     assert (step.n, step.unit) == (24000 if name == "n [k]" else 24, unit)
 
 
-@pytest.mark.parametrize("name", ["gpus", "GPUs", "n_gpus", "num GPUs", "devices", "GCDs", "gpu"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpus", "GPUs", "n_gpus", "num GPUs", "devices", "GCDs", "gpu", "No. of GPUs", "nGPU",
+        "GPUs used", "# GPUs", "#GPUs", "Nr. of GPUs", "num_gpu", "Total GPUs", "No. GPUs",
+        "GPU count", "Number of GPUs used", "#GPU",
+    ],
+)  # fmt: skip
 def test_a_column_of_gpu_counts_is_known_by_its_usual_names(name: str) -> None:
     (step,) = steps(f"n,{name},seconds\n24,2,0.5\n")
     assert step.gpus == 2
@@ -172,6 +188,9 @@ def test_a_column_of_gpu_counts_is_known_by_its_usual_names(name: str) -> None:
         ("step_time_ms", "2", 2e-3), ("ms per step", "2", 2e-3), ("µs/step", "2", 2e-6),
         ("us", "2", 2e-6), ("median_us", "2", 2e-6), ("steps/s", "4", 0.25), ("it/s", "4", 0.25),
         ("timesteps/s", "4", 0.25), ("samples/s", "200", 0.5), ("images/sec", "200", 0.5),
+        ("img/s", "200", 0.5), ("imgs/sec", "200", 0.5), ("s/it", "2", 2.0), ("sec/iter", "2", 2.0),
+        ("it/sec", "4", 0.25), ("iterations per second", "4", 0.25),
+        ("Throughput [img/s]", "200", 0.5),
         ("throughput (tokens/s)", "200", 0.5), ("Matom-step/s", "0.0002", 0.5),
         ("MLUPS", "0.0002", 0.5), ("steps/hour", "3600", 1.0),
         ("ns/day", "86.4", TIMESTEP * 86400 / 86.4e-9), ("ns_per_day", "86.4", 2e-3),

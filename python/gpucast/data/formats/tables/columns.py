@@ -43,7 +43,7 @@ _NO_NAMES_OF_TIMES = {"min", "mins", "d", "day", "days", "h", "hr"}
 _NAMES: dict[str, tuple[str, ...]] = {
     "gpus": (
         "gpus",
-        rf"{MANY}gpus|n_?gpu|gpus_(used|total)",
+        rf"{MANY}gpus(_(used|total))?|(#_?|n_?|num_)gpu",
         rf"{MANY}(devices|accelerators|gcds)|gpu_count",
         "gpu",
     ),

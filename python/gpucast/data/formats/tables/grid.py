@@ -197,26 +197,37 @@ class _Top:
 
 def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
     first: _Top | None = None
+    commented: _Top | None = None
     above: list[str] = []
     for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip():
             continue
-        delimiter = max(DELIMITERS, key=line.count)
-        try:
-            values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
-        except (
-            csv.Error
-        ):  # a field longer than any is: what was to be found out is whether it is one
+        if line.startswith("#"):
+            top = _top(line, number)
+            # "# GPUs" is a name as well as a comment: taken where no other line is a header.
+            if top and is_header(top.names) and (first is None or len(first.names) < 2):
+                commented = top
             continue
-        names = [value.strip() for value in values]
+        top = _top(line, number)
+        if top is None:
+            continue
         if first is None or len(first.names) < 2:
-            first = _Top(names, delimiter, number)
-        if is_header(names):
-            return _Top(names, delimiter, number, tuple(above))
+            first = top
+        if is_header(top.names):
+            return replace(top, above=tuple(above))
         above.append(line.strip().strip(DELIMITERS))
         if len(above) == MOST_ABOVE:
             break
-    return first or _Top([], DELIMITERS[0], 0)
+    return commented or first or _Top([], DELIMITERS[0], 0)
+
+
+def _top(line: str, number: int) -> _Top | None:
+    delimiter = max(DELIMITERS, key=line.count)
+    try:
+        values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+    except csv.Error:  # a field longer than any is: what was to be found out is whether it is one
+        return None
+    return _Top([value.strip() for value in values], delimiter, number)
 
 
 def _sheets(content: bytes, file: str) -> Mapping[str, list[tuple[int, Cells]]]:
