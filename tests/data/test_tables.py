@@ -527,6 +527,46 @@ def test_jobs_of_minutes_are_steps_that_nobody_asks_about() -> None:
     assert [each.seconds for each in steps("n,gpus,time\n1,1,200\n1,2,110\n")] == [[200], [110]]
 
 
+def test_durations_of_slurm_are_seconds() -> None:
+    text = "JobName|atoms|gpus|Elapsed\na|1000|1|1-03:12:44\nb|1000|2|03:12:44.5\n"
+    found = steps(text, "seconds=Elapsed:s")
+    # A day and 3 h 12 min 44 s are 86400 + 10800 + 720 + 44 s.
+    assert [each.seconds for each in found] == [[97964], [11564.5]]
+    assert "'03:12' is no number" in error_of("n,gpus,s\n1,1,03:12\n")
+    assert "'0:00:04' is no number" in error_of("n,gpus,steps/s\n1,1,0:00:04\n")
+    assert "must be greater than 0" in error_of("n,gpus,s\n1,1,00:00:00\n")
+
+
+def test_jobs_that_did_not_complete_have_no_time() -> None:
+    text = (
+        "n,gpus,s,State\n1,1,00:00:08,COMPLETED\n1,2,00:00:05,COMPLETED\n1,4,00:00:01,FAILED\n"
+        "1,8,00:00:02,CANCELLED by 1000\n1,16,00:00:02,FAILED\n"
+    )
+    found = read(text)
+    assert [e.gpus for e in found.entries if isinstance(e, Step)] == [1, 2]
+    assert found.notes[:1] == ["rows of jobs that did not complete left out: 2 FAILED, 1 CANCELLED"]
+    assert "no row has a time" in error_of("n,gpus,s,State\n1,1,3,TIMEOUT\n")
+    # A state of another kind says nothing of jobs.
+    assert len(steps("n,gpus,s,state\n1,1,3,liquid\n1,2,2,solid\n")) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "timestamp, name, utilization.gpu [%]\n2026/01/01 10:00:00, H100, 97 %\n",
+        "Time,gpu,GPU Util\n10:00,0,97\n",
+        'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 97\n',
+        'Time,"nvidia_smi_utilization_gpu_ratio{gpu=""0""}"\n10:00,0.97\n',
+    ],
+)
+def test_utilization_is_no_step_time(text: str, tmp_path: Path) -> None:
+    (tmp_path / "u.csv").write_text(text)
+    with pytest.raises(InputError, match="GPU utilization, which tells no step time"):
+        gc.read(tmp_path / "u.csv")
+    # Beside step times it is a column like others.
+    assert steps("n,gpus,s,GPU util\n1,1,3,97\n")[0].seconds == [3]
+
+
 def test_unicode_text_of_spreadsheet_programs_is_read(tmp_path: Path) -> None:
     (tmp_path / "steps.txt").write_text("atoms\tgpus\tµs\n24 000\t1\t0,31\n", encoding="utf-16")
     (step,) = gc.read(tmp_path / "steps.txt").steps

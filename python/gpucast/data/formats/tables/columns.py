@@ -57,6 +57,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "schedule": ("schedule",),
     "kernel": ("kernel",),
     "unit": ("unit",),
+    "state": ("state", "status|job_state"),
     "repeat": ("repeat", "repetition|rep|replicate"),
     "bytes": ("bytes",),
     "route": ("route",),

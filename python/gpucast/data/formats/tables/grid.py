@@ -1,8 +1,8 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
-Of a text, comma, semicolon and tab are delimiters; lines before the header that start with ``#``
-are comments, and titles may stand above it. Blank lines are skipped everywhere. Cells are text,
-numbers, or None where empty.
+Of a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters; lines before the header
+that start with ``#`` are comments, and titles may stand above it. Blank lines are skipped
+everywhere. Cells are text, numbers, or None where empty.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpucast.errors import InputError
 if TYPE_CHECKING:
     import pandas
 
-DELIMITERS = ",;\t"
+DELIMITERS = ",;\t|"
 Cells = list[object]
 
 

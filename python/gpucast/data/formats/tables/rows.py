@@ -59,7 +59,8 @@ class Row:
         if cell is None:
             raise self.error(role, f"missing{self._if_above(role)}")
         if isinstance(cell, str):
-            value = numbers.parse(cell, self.decimal)
+            clock = self._clock(role, cell)
+            value = numbers.parse(cell, self.decimal) if clock is None else clock
         else:
             value = cell if type(cell) in (int, float) else None  # type: ignore[assignment]
         if value is None:
@@ -72,6 +73,11 @@ class Row:
             # Sizes in millions are decimals: 2.3 of them are 2300000, not the next double.
             value = value / round(1 / scale) if scale < 1 else float(f"{value * scale:.15g}")
         return value
+
+    def _clock(self, role: str, text: str) -> Number | None:
+        """The seconds of ``1-03:12:44``, where the column's unit is not another one."""
+        unit = self.columns[role].unit
+        return numbers.parse_clock(text) if unit is not None and unit.name == "s" else None
 
     def _if_above(self, role: str) -> str:
         if self.file == FRAME or self.columns[role].down:

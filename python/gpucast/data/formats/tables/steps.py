@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gpucast.data.formats import Imported, Options
@@ -17,6 +18,7 @@ from gpucast.data.formats.tables.grid import FRAME, Grid
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
 from gpucast.data.formats.tables.sizes import may_be_a_share
 from gpucast.data.formats.tables.units import RATE_OF_WORK
+from gpucast.data.formats.utilization import of_utilization
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.units import duration
@@ -24,6 +26,15 @@ from gpucast.util.units import duration
 LONG_STEP = 300.0
 """Seconds. Whole jobs of quantum chemistry, each taken as a step, last up to some 200 s; beyond, a
 column of microseconds that nobody named so is likelier."""
+
+_BROKEN = frozenset(
+    (
+        "BOOT_FAIL", "CANCELLED", "COMPLETING", "CONFIGURING", "DEADLINE", "FAILED", "NODE_FAIL",
+        "OUT_OF_MEMORY", "OUT_OF_ME", "PENDING", "PREEMPTED", "REQUEUED", "RESIZING", "REVOKED",
+        "RUNNING", "SIGNALING", "STOPPED", "SUSPENDED", "TIMEOUT",
+    )
+)  # fmt: skip
+"""Slurm's states of jobs other than COMPLETED (sacct; cut to a column's width with a plus)."""
 
 _LABELS = ("schedule", "kernel", "program", "case", "unit")
 _COUNTS = ("nodes", "ranks")
@@ -43,11 +54,15 @@ def read(grid: Grid, options: Options) -> Imported:
     _require(columns, options, grid)
     time = columns.by_role[TIME]
     skipped = 0
+    broken: Counter[str] = Counter()
 
     def timed() -> Iterator[Row]:
         nonlocal skipped
         for row in rows(grid, columns, options.decimal):
-            if row.has(TIME):
+            state = _broken(row)
+            if state is not None:
+                broken[state] += 1
+            elif row.has(TIME):
                 yield row
             else:
                 skipped += 1
@@ -58,6 +73,9 @@ def read(grid: Grid, options: Options) -> Imported:
         lambda row: _cell(row, columns, options),
         lambda row: _seconds(row, time, columns, options),
     )
+    if broken:
+        states = ", ".join(f"{count} {state}" for state, count in broken.items())
+        said.append(f"rows of jobs that did not complete left out: {states}")
     if not entries:
         raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
@@ -83,6 +101,12 @@ def _of_shares(columns: Columns) -> list[str]:
     elif said and time.unit is not None and time.unit.rank == RATE_OF_WORK:
         said[0] += f"; throughput {time.name!r} taken as that of all"
     return said
+
+
+def _broken(row: Row) -> str | None:
+    """The state of a job that Slurm says did not complete, whose time is not that of its steps."""
+    words = (row.text("state") or "").upper().split()
+    return words[0] if words and words[0].rstrip("+") in _BROKEN else None
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -127,6 +151,11 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         TIME: (TIME in roles, "seconds, ms/step, ns/day, steps/s", "seconds=COLUMN:UNIT"),
     }
     missing = {role: each for role, (there, *each) in wanted.items() if not there}
+    # "Time" alone is the time of day in exports of monitors.
+    timeless = TIME in missing or ("n" in missing and roles[TIME].name.casefold() == "time")
+    busy = of_utilization("\n".join(grid.names)) if timeless else None
+    if busy is not None:
+        raise InputError(busy, file=grid.file, line=grid.line)
     if missing:
         one = len(missing) == 1
         *first, last = map(repr, missing)
