@@ -76,7 +76,10 @@ def test_comments_and_a_byte_order_mark_before_the_header_are_skipped(tmp_path: 
         ("1e19,1,1", "n: must be at most 1e+18, got 1e+19"),
         ("1.5e,1,1", "n: '1.5e' is no number"),
         ("1_000,1,1", "n: '1_000' is no number"),
-        (",1,1", "n: missing"),
+        (
+            ",1,1",
+            "n: missing; if a blank means the value above it, import with --columns n=n:down",
+        ),
         ("10,0,1", "gpus: must be at least 1, got 0"),
         ("10,1000001,1", "gpus: must be at most 1000000, got 1000001"),
         ("10,1,0", "seconds: must be greater than 0, got 0"),

@@ -56,6 +56,15 @@ def test_a_header_may_stand_below_a_title(above: str) -> None:
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
 
 
+def test_a_header_may_begin_like_a_comment() -> None:
+    text = "Our cluster\n# 4 nodes, gpus idle\n# GPUs,atoms,ms/step\n2,24000,0.5\n"
+    assert csv_steps.detect(text)
+    (step,) = steps(text)
+    assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
+    # Of a header and its like in a comment, the header counts.
+    assert steps("# n,gpus,ms\nn,gpus,us\n24000,2,0.5\n")[0].seconds == [5e-7]
+
+
 def test_errors_below_a_title_name_the_line_of_the_file() -> None:
     text = "Our cluster\n\natoms,gpus,ms/step\n24000,2,half\n"
     assert "t.csv:4: ms/step: 'half' is no number" in error_of(text)
@@ -159,7 +168,14 @@ def test_a_column_of_sizes_is_known_by_its_usual_names(name: str, unit: str | No
     assert (step.n, step.unit) == (24000 if name == "n [k]" else 24, unit)
 
 
-@pytest.mark.parametrize("name", ["gpus", "GPUs", "n_gpus", "num GPUs", "devices", "GCDs", "gpu"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpus", "GPUs", "n_gpus", "num GPUs", "devices", "GCDs", "gpu", "No. of GPUs", "nGPU",
+        "GPUs used", "# GPUs", "#GPUs", "Nr. of GPUs", "num_gpu", "Total GPUs", "No. GPUs",
+        "GPU count", "Number of GPUs used", "#GPU",
+    ],
+)  # fmt: skip
 def test_a_column_of_gpu_counts_is_known_by_its_usual_names(name: str) -> None:
     (step,) = steps(f"n,{name},seconds\n24,2,0.5\n")
     assert step.gpus == 2
@@ -172,6 +188,9 @@ def test_a_column_of_gpu_counts_is_known_by_its_usual_names(name: str) -> None:
         ("step_time_ms", "2", 2e-3), ("ms per step", "2", 2e-3), ("µs/step", "2", 2e-6),
         ("us", "2", 2e-6), ("median_us", "2", 2e-6), ("steps/s", "4", 0.25), ("it/s", "4", 0.25),
         ("timesteps/s", "4", 0.25), ("samples/s", "200", 0.5), ("images/sec", "200", 0.5),
+        ("img/s", "200", 0.5), ("imgs/sec", "200", 0.5), ("s/it", "2", 2.0), ("sec/iter", "2", 2.0),
+        ("it/sec", "4", 0.25), ("iterations per second", "4", 0.25),
+        ("Throughput [img/s]", "200", 0.5),
         ("throughput (tokens/s)", "200", 0.5), ("Matom-step/s", "0.0002", 0.5),
         ("MLUPS", "0.0002", 0.5), ("steps/hour", "3600", 1.0),
         ("ns/day", "86.4", TIMESTEP * 86400 / 86.4e-9), ("ns_per_day", "86.4", 2e-3),
@@ -237,6 +256,138 @@ def test_prose_and_numbers_of_runs_are_left_out_without_a_word() -> None:
     assert [each.seconds for each in found.entries if isinstance(each, Step)] == [[1, 2]]
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("atoms [10^6]", "atoms"), ("atoms (x1e6)", "atoms"), ("System size [M atoms]", "atoms"),
+        ("size [Matoms]", "atoms"), ("size [millions]", None), ("n in millions", None),
+        ("atoms in millions", "atoms"), ("atoms (in millions)", "atoms"), ("cells / 1e6", "cells"),
+        ("10^6 atoms", "atoms"), ("Million atoms", "atoms"), ("# Matoms", "atoms"),
+        ("atoms (×10⁶)", "atoms"), ("atoms (1000000)", "atoms"), ("cells (10**6)", "cells"),
+        ("n (million cells)", "cells"), ("Atome (Mio.)", "atoms"), ("atoms, millions", "atoms"),
+    ],
+)  # fmt: skip
+def test_the_factor_in_a_name_of_sizes_counts(name: str, unit: str | None) -> None:
+    found = read(f"gpus;{name};seconds\n2;2.3;0.5\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert (step.n, step.unit) == (2_300_000, unit)
+    assert "(times 1e+06)" in found.notes[0]
+
+
+@pytest.mark.parametrize("name", ["size [k atoms]", "atoms in thousands", "atoms [10^3]", "katoms"])
+def test_thousands_are_a_factor_too(name: str) -> None:
+    assert steps(f"gpus,{name},seconds\n2,24,0.5\n")[0].n == 24_000
+
+
+@pytest.mark.parametrize("name", ["atoms (NVE)", "n (total)", "size [-]", "atoms (box 2)"])
+def test_other_words_beside_a_name_of_sizes_are_no_factor(name: str) -> None:
+    assert steps(f"gpus,{name},seconds\n2,24,0.5\n")[0].n == 24
+
+
+@pytest.mark.parametrize(
+    ("said", "n"),
+    [("1e6", 24e6), ("10^6", 24e6), ("x1000", 24e3), ("M", 24e6), ("thousands", 24e3),
+     ("M cells", 24e6), ("cells", 24), ("k/GPU", 48e3)],
+)  # fmt: skip
+def test_a_factor_of_sizes_may_be_said(said: str, n: float) -> None:
+    (step,) = steps("gpus,Load,seconds\n2,24,0.5\n", f"n=Load:{said}")
+    assert step.n == n
+
+
+def test_what_is_said_of_sizes_goes_before_what_their_name_says() -> None:
+    (step,) = steps("gpus,atoms [k],seconds\n2,24,0.5\n", "n=atoms [k]:M")
+    assert (step.n, step.unit) == (24e6, "atoms")
+    (step,) = steps("gpus,Load (x1e6),seconds\n2,24,0.5\n", "n=Load (x1e6)")
+    assert step.n == 24e6
+
+
+def test_k_points_are_points() -> None:
+    assert "column 'n' is missing" in error_of("gpus,k-points,seconds\n2,24,0.5\n")
+
+
+# ------------------------------------------------------- sizes of each GPU ----
+
+# 8 GPUs do 3600 samples a second; of batches of 128 each that is 1024 / 3600 s.
+BATCHES = "1,128,500\n8,128,3600\n"
+OF_EACH = [(128, 0.256), (1024, 1024 / 3600)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Batch size per GPU", "batch/GPU", "per-GPU batch", "Batch (per GPU)", "local batch",
+        "micro batch per GPU", "per_device_train_batch_size", "device batch size",
+        "batch size per device", "Batch per rank", "mini-batch per process", "samples per GPU",
+    ],
+)  # fmt: skip
+def test_a_size_of_each_gpu_is_added_up(name: str) -> None:
+    found = read(f"GPUs,{name},samples/s\n{BATCHES}")
+    cells = [(e.n, *e.seconds) for e in found.entries if isinstance(e, Step)]
+    assert cells == OF_EACH
+    assert found.notes[0].startswith(f"n is {name!r} times the ")
+    assert "throughput 'samples/s' taken as that of all" in found.notes[0]
+    by_hand = steps(f"GPUs,{name},samples/s\n{BATCHES}", f"n={name}")
+    assert [(each.n, *each.seconds) for each in by_hand] == OF_EACH
+
+
+@pytest.mark.parametrize("of_each", ["per-GPU", "/GPU", "per device"])
+def test_that_a_size_is_of_each_gpu_may_be_said(of_each: str) -> None:
+    found = steps(f"GPUs,Input,samples/s\n{BATCHES}", f"n=Input:{of_each}")
+    assert [(each.n, *each.seconds) for each in found] == OF_EACH
+
+
+@pytest.mark.parametrize(
+    "name", ["img/s/GPU", "images/s per GPU", "tokens/GPU/s", "Throughput per GPU (img/s)",
+             "throughput [img/s/gpu]"]
+)  # fmt: skip
+def test_a_throughput_of_each_gpu_is_added_up(name: str) -> None:
+    # 2 GPUs do 50 a second each: 200 of them take 2 s.
+    found = read(f"GPUs,Global batch,{name}\n2,200,50\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert (step.n, step.seconds) == (200, [2.0])
+    assert found.notes[0] == f"throughput is {name!r} times the GPUs"
+    (step,) = steps("GPUs,Global batch,Speed\n2,200,50\n", "seconds=Speed:img/s/GPU")
+    assert step.seconds == [2.0]
+
+
+@pytest.mark.parametrize("name", ["Performance per GPU [ns/day]", "steps/s/GPU", "ns/day/GPU"])
+def test_what_does_not_add_up_over_gpus_is_no_time(name: str) -> None:
+    said = error_of(f"GPUs,atoms,{name}\n2,200,50\n", timestep=TIMESTEP)
+    assert "column 'seconds' is missing" in said
+
+
+def test_where_both_are_of_each_gpu_the_time_of_a_step_is_their_ratio() -> None:
+    (step,) = steps("GPUs,Batch size per GPU,img/s/GPU\n8,128,450\n")
+    assert (step.n, step.seconds) == (1024, [pytest.approx(128 / 450)])
+
+
+def test_what_is_of_each_rank_is_added_up_over_the_ranks() -> None:
+    assert steps("gpus,ranks,cells per rank,s\n2,8,1000,1\n")[0].n == 8000
+    assert steps("gpus,cells per rank,s\n2,1000,1\n")[0].n == 2000
+
+
+def test_a_size_of_all_gpus_goes_before_one_of_each() -> None:
+    found = read("GPUs,Batch size per GPU,Global batch,s/it\n8,128,1024,1\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert step.n == 1024
+    assert found.notes[-1] == "1 column not used: 'Batch size per GPU'"
+
+
+def test_of_a_batch_that_may_be_either_is_said_how_it_was_taken() -> None:
+    found = read("GPUs,batch size,img/s\n8,128,3600\n")
+    (step,) = (each for each in found.entries if isinstance(each, Step))
+    assert (step.n, step.seconds) == (128, [128 / 3600])
+    assert found.notes[0] == (
+        "n is 'batch size', taken as that of all GPUs together; if it is of each, import with "
+        "--columns n='batch size':per-GPU; throughput 'img/s' taken as that of all"
+    )
+    assert not any("taken as" in each for each in read("GPUs,atoms,s\n8,128,3\n").notes)
+
+
+def test_the_stroke_of_a_corner_is_not_one_of_each_gpu() -> None:
+    assert {step.n for step in steps("atoms / GPU [ms],1,2,4\n" + ACROSS)} == {24000, 96000}
+
+
 # ---------------------------------------------------------- columns by hand ----
 
 
@@ -246,6 +397,16 @@ def test_columns_named_by_hand_are_taken_with_their_unit() -> None:
     assert (step.n, step.gpus, step.seconds) == (24, 2, [0.00031])
     (step,) = steps(text.replace("Run", "ns/day"), "rate=ns/day,n=size:k", timestep=TIMESTEP)
     assert (step.n, step.seconds) == (24000, [pytest.approx(TIMESTEP * 86400 / 310e-9)])
+
+
+def test_blanks_may_mean_the_value_above() -> None:
+    text = "atoms;GPUs;ms/step;case\n500;1;10;a\n;2;6;\n2000;1;40;b\n;2;22;\n"
+    found = steps(text, "n=atoms:k down,case=case:down")
+    assert [(each.n, each.gpus, each.case) for each in found] == [
+        (500e3, 1, "a"), (500e3, 2, "a"), (2000e3, 1, "b"), (2000e3, 2, "b"),
+    ]  # fmt: skip
+    assert [each.n for each in steps(text, "n=atoms:down")] == [500, 500, 2000, 2000]
+    assert "atoms: missing" in error_of("atoms,GPUs,s\n,1,1\n", "n=atoms:down")
 
 
 @pytest.mark.parametrize("column", ["ns/jour", "ms/pas"])
@@ -271,6 +432,9 @@ def test_a_column_named_by_hand_wins_over_better_names() -> None:
         ("seconds=t,time=t", "--columns: seconds is named twice"),
         ("seconds=t:furlongs", "--columns: 'furlongs' is no unit of step times such as s, ms"),
         ("gpus=gpus:k", "--columns: gpus has no unit"),
+        ("n=atoms:bananas", "--columns: 'bananas' is no unit of sizes; it is a factor such as k, "),
+        ("n=atoms:0.5", "--columns: '0.5' is no unit of sizes; it is a factor such as k, M or 1e6"),
+        ("seconds=t:down", "--columns: times are of one row: seconds cannot be filled down"),
         ("timestep=t", "--columns: timestep needs a unit: timestep=t:fs"),
     ],
 )
@@ -339,7 +503,8 @@ def test_python_is_told_how_to_name_columns_in_python() -> None:
          "import with --timestep 2fs"),
         ("atoms,GPUs,ms/step\n1,two,1\n", "t.csv:2: GPUs: 'two' is no number"),
         ("atoms,GPUs,ms/step\n1,1.5,1\n", "t.csv:2: GPUs: must be an integer, got '1.5'"),
-        ("atoms,GPUs,ms/step\n,1,1\n", "t.csv:2: atoms: missing"),
+        ("atoms,GPUs,ms/step\n1,1,1\n,2,1\n", "t.csv:3: atoms: missing; if a blank means the "
+         "value above it, import with --columns n=atoms:down"),
         ("atoms,GPUs,ms/step\n2e+18,1,1\n", "t.csv:2: atoms: must be at most 1e+18, got "),
         ("n,gpus,steps/s\n1,1,0\n", "t.csv:2: steps/s: must be greater than 0, got 0"),
     ],
@@ -362,10 +527,60 @@ def test_jobs_of_minutes_are_steps_that_nobody_asks_about() -> None:
     assert [each.seconds for each in steps("n,gpus,time\n1,1,200\n1,2,110\n")] == [[200], [110]]
 
 
+def test_durations_of_slurm_are_seconds() -> None:
+    text = "JobName|atoms|gpus|Elapsed\na|1000|1|1-03:12:44\nb|1000|2|03:12:44.5\n"
+    found = steps(text, "seconds=Elapsed:s")
+    # A day and 3 h 12 min 44 s are 86400 + 10800 + 720 + 44 s.
+    assert [each.seconds for each in found] == [[97964], [11564.5]]
+    assert "'03:12' is no number" in error_of("n,gpus,s\n1,1,03:12\n")
+    assert "'0:00:04' is no number" in error_of("n,gpus,steps/s\n1,1,0:00:04\n")
+    assert "must be greater than 0" in error_of("n,gpus,s\n1,1,00:00:00\n")
+
+
+def test_jobs_that_did_not_complete_have_no_time() -> None:
+    text = (
+        "n,gpus,s,State\n1,1,00:00:08,COMPLETED\n1,2,00:00:05,COMPLETED\n1,4,00:00:01,FAILED\n"
+        "1,8,00:00:02,CANCELLED by 1000\n1,16,00:00:02,FAILED\n"
+    )
+    found = read(text)
+    assert [e.gpus for e in found.entries if isinstance(e, Step)] == [1, 2]
+    assert found.notes[:1] == ["rows of jobs that did not complete left out: 2 FAILED, 1 CANCELLED"]
+    assert "no row has a time" in error_of("n,gpus,s,State\n1,1,3,TIMEOUT\n")
+    # A state of another kind says nothing of jobs.
+    assert len(steps("n,gpus,s,state\n1,1,3,liquid\n1,2,2,solid\n")) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "timestamp, name, utilization.gpu [%]\n2026/01/01 10:00:00, H100, 97 %\n",
+        "Time,gpu,GPU Util\n10:00,0,97\n",
+        'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 97\n',
+        'Time,"nvidia_smi_utilization_gpu_ratio{gpu=""0""}"\n10:00,0.97\n',
+    ],
+)
+def test_utilization_is_no_step_time(text: str, tmp_path: Path) -> None:
+    (tmp_path / "u.csv").write_text(text)
+    with pytest.raises(InputError, match="GPU utilization, which tells no step time"):
+        gc.read(tmp_path / "u.csv")
+    # Beside step times it is a column like others.
+    assert steps("n,gpus,s,GPU util\n1,1,3,97\n")[0].seconds == [3]
+
+
 def test_unicode_text_of_spreadsheet_programs_is_read(tmp_path: Path) -> None:
     (tmp_path / "steps.txt").write_text("atoms\tgpus\tµs\n24 000\t1\t0,31\n", encoding="utf-16")
     (step,) = gc.read(tmp_path / "steps.txt").steps
     assert (step.n, step.seconds) == (24000, [0.31 / 1e6])
+
+
+def test_repetitions_that_differ_far_more_than_others_are_named_by_their_lines() -> None:
+    rows = "n,gpus,ms\n1000,1,5.0\n1000,1,5.1\n1000,2,3.0\n1000,2,3.1\n1000,4,1.9\n1000,4,19\n"
+    assert read(rows).warnings == [
+        "t.csv:6 and :7: 1.9 ms and 19 ms for the same n and GPU count, far more apart than "
+        "repetitions elsewhere in the table: one is a mistake, or a column tells them apart that "
+        "was not used"
+    ]
+    assert read(rows.replace("19\n", "1.8\n")).warnings == []
 
 
 # ------------------------------------------------------------------- numbers ----
@@ -537,6 +752,50 @@ def test_a_workbook_is_read_below_its_header(tmp_path: Path) -> None:
     FRAME.assign(GPUs=[1, 0, 2]).to_excel(file, index=False, startrow=3)
     with pytest.raises(InputError, match=r"steps.xlsx:6: GPUs: must be at least 1, got 0"):
         gc.read(file)
+
+
+def book_of(rows: list[list[object]], merged: list[str], file: Path) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for each in merged:
+        book.active.merge_cells(each)
+    book.save(file)
+    return file
+
+
+def test_merged_cells_of_a_workbook_are_of_each_of_their_rows(tmp_path: Path) -> None:
+    rows = [
+        ["Scaling", None, None, None],
+        ["System size [M atoms]", "GPUs", "ms/step", "case"],
+        [0.5, 1, 10, "PME"],
+        [None, 2, 6, None],
+        [2, 1, 40, None],
+        [None, 2, 22, None],
+        [None, 4, None, None],
+    ]
+    file = book_of(rows, ["A1:D1", "A3:A4", "A5:A7", "D3:D6", "C6:C7"], tmp_path / "steps.xlsx")
+    found = [(each.n, each.gpus, *each.seconds, each.case) for each in gc.read(file).steps]
+    # A merged time is one time, of its first row.
+    assert found == [
+        (5e5, 1, 10e-3, "PME"), (5e5, 2, 6e-3, "PME"),
+        (2e6, 1, 40e-3, "PME"), (2e6, 2, 22e-3, "PME"),
+    ]  # fmt: skip
+
+
+def test_blank_cells_that_are_not_merged_stay_blank(tmp_path: Path) -> None:
+    rows: list[list[object]] = [["n", "gpus", "s"], [1000, 1, 1], [None, 2, 1]]
+    file = book_of(rows, [], tmp_path / "steps.xlsx")
+    with pytest.raises(InputError, match="n: missing; if a blank means the value above"):
+        gc.read(file)
+
+
+def test_merged_sizes_are_of_each_row_where_counts_stand_across(tmp_path: Path) -> None:
+    rows = [["atoms", "case", "1 GPU (ms)", "2 GPU (ms)"], [1000, "a", 2, 1], [None, "b", 4, 3]]
+    file = book_of(rows, ["A2:A3"], tmp_path / "steps.xlsx")
+    found = [(each.n, each.case, each.gpus) for each in gc.read(file).steps]
+    assert found == [(1000, "a", 1), (1000, "a", 2), (1000, "b", 1), (1000, "b", 2)]
 
 
 def test_formulas_that_no_spreadsheet_has_computed_are_no_times(tmp_path: Path) -> None:

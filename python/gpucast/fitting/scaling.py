@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Step
 from gpucast.data.selection import distinct
+from gpucast.fitting.cells import Array, Cells, cells_of, samples_of
+from gpucast.fitting.disputed import settled
 from gpucast.fitting.lone_form import name_with
 from gpucast.fitting.parts import parts_of
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.sample_variance import undisturbed
 from gpucast.model import lone_count
 from gpucast.model.content import (
     Domain,
@@ -34,13 +35,8 @@ from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import MeasuredCells, Scaling, ScalingComponent
 from gpucast.util.units import number
 
-Array = NDArray[np.float64]
-
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
 _T90 = 1.8595480375
-
-# By so much longer on average are steps with the samples left out, where that is said.
-_FELT = 0.005
 
 # A coefficient whose logarithm is known no better than this is not told from other values.
 _KNOWN = 0.5
@@ -53,46 +49,11 @@ LARGE_ERROR = 0.1
 
 FEWEST_CELLS = 3
 
-# Cells with repetitions from which on their typical scatter is told from that of disturbed ones.
-FEWEST_FOR_MEDIAN = 5
-
 # Any form goes through fewer.
 FEW_CELLS = 4
 
 # The time of a fit grows with the cube of the cells; more of them would say nothing new.
 MOST_CELLS = 400
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Measured cells as arrays of one length: see ``MeasuredCells``; ``within``: standard deviation
-    of a single sample of log time about its cell, None where no cell has several; ``disturbed``:
-    samples that have no say, and ``longer``: by what share of themselves steps are longer on
-    average with them, over all cells."""
-
-    n: Array
-    gpus: Array
-    nodes: Array
-    seconds: Array
-    variance: Array
-    repetitions: NDArray[np.int64]
-    within: float | None
-    disturbed: int = 0
-    longer: float = 0.0
-
-    def where(self, keep: NDArray[np.bool_]) -> Cells:
-        """Some of the cells."""
-        columns = {
-            name: getattr(self, name)[keep]
-            for name in ("n", "gpus", "nodes", "seconds", "variance", "repetitions")
-        }
-        return replace(self, **columns)
-
-    def fit(self) -> _core.Scaling:
-        """The mixture for these cells."""
-        return _core.fit_scaling(
-            self.n, self.gpus, self.nodes, self.seconds, self.variance, threads=1
-        )
 
 
 def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
@@ -102,17 +63,19 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     """
     notes = list(problem.notes)
     cells = cells_of(problem.steps)
-    left_out = _left_out(cells)
     if cells.n.size > MOST_CELLS:
         notes.append(
             f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, even over GPU counts and sizes"
         )
         cells = cells.where(_evenly(cells, MOST_CELLS))
+    samples = samples_of(problem.steps)
+    cells, disputes = settled(cells, samples.kept)
     found, ahead = _fitted(cells, look_ahead=look_ahead)
     traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
     warnings = [
         *problem.warnings,
-        *left_out,
+        *disputes,
+        *samples.warnings(),
         *_thin(cells, traced=traced),
         *_unlike(found, cells),
         *ahead.warnings(),
@@ -190,55 +153,6 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     )
 
 
-def cells_of(steps: list[Step]) -> Cells:
-    """The cells that steps were measured in: medians, and how well they are known."""
-    everything: dict[tuple[float, int], list[float]] = defaultdict(list)
-    rounding: dict[tuple[float, int], float] = defaultdict(float)
-    nodes: dict[tuple[float, int], int] = {}
-    for step in steps:
-        key = (step.n, step.gpus)
-        everything[key].extend(step.seconds)
-        rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
-        nodes[key] = max(nodes.get(key, 0), step.nodes or 0)
-    keys = sorted(everything)
-    kept = undisturbed([everything[key] for key in keys])
-    samples = dict(zip(keys, kept, strict=True))
-    within = _within(samples)
-    repetitions = np.array([len(samples[key]) for key in keys])
-    of_median = np.array([_core.median_variance(int(count)) for count in repetitions])
-    # Noise that every cell has is learnt; here is only what some are known better by.
-    variance = np.array([rounding[key] for key in keys]) + (within or 0.0) ** 2 * of_median
-    return Cells(
-        n=np.array([float(n) for n, _ in keys]),
-        gpus=np.array([float(gpus) for _, gpus in keys]),
-        nodes=np.array([float(nodes[key]) for key in keys]),
-        seconds=np.array([float(np.median(samples[key])) for key in keys]),
-        variance=variance,
-        repetitions=repetitions,
-        within=within,
-        disturbed=sum(len(each) for each in everything.values()) - int(repetitions.sum()),
-        longer=float(
-            np.mean([np.mean(everything[key]) / np.mean(samples[key]) for key in keys]) - 1
-        ),
-    )
-
-
-def _left_out(cells: Cells) -> list[str]:
-    """What samples far off the others of their cells would add to a run."""
-    if not cells.disturbed:
-        return []
-    samples = cells.disturbed + int(cells.repetitions.sum())
-    with_them = (
-        f"; with them steps take {100 * cells.longer:.2g} % longer on average"
-        if cells.longer >= _FELT
-        else ""
-    )
-    return [
-        f"{cells.disturbed} of {samples} samples are far off the others of their cells, as first "
-        f"steps of a run and those of a busy machine are: left out{with_them}"
-    ]
-
-
 def _thin(cells: Cells, *, traced: bool) -> list[str]:
     """What so few cells cannot tell."""
     found = []
@@ -281,22 +195,6 @@ def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
     kept = np.zeros(order.size, dtype=np.bool_)
     kept[order[np.linspace(0, order.size - 1, most).round().astype(np.intp)]] = True
     return kept
-
-
-def _within(samples: Mapping[tuple[float, int], list[float]]) -> float | None:
-    """Standard deviation of log times about their cells' means; by the median of the cells'
-    variances, so that a few disturbed samples have no say."""
-    from scipy.special import chdtri
-
-    logs = [np.log(each) for each in samples.values() if len(each) > 1]
-    if not logs:
-        return None
-    freedom = np.array([each.size - 1 for each in logs])
-    squares = np.array([float(np.sum((each - each.mean()) ** 2)) for each in logs])
-    if len(logs) < FEWEST_FOR_MEDIAN:
-        return float(np.sqrt(squares.sum() / freedom.sum()))
-    # A sum of squares is the variance times chi^2, of which half lie below its median.
-    return float(np.sqrt(np.median(squares / chdtri(freedom, 0.5))))
 
 
 def _weights(found: _core.Scaling, names: Sequence[str]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from gpucast.model import lone_count
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
 from gpucast.model.scaling import ScalingModel
+from gpucast.model.scaling_content import DISPUTED
 from gpucast.util.units import change, duration, number, percent
 
 MISFIT = 0.02
@@ -73,6 +74,7 @@ def _ranked(
         yield math.inf, model.reconstruction.label
     if isinstance(model, ScalingModel):
         yield from _of_traces(model, gpus)
+        yield from _of_repetitions(model, n, gpus)
     yield from _missed(model, n, gpus, found)
     yield from _beyond(model, n, gpus)
     yield from _overfilled(model, n, gpus)
@@ -98,6 +100,19 @@ def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
         yield _NOT_KNOWN, lone_count.NOT_KNOWN
     for text in model.scaling.doubts:
         yield _DOUBTED, text
+
+
+def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+    """The cells asked about whose repetitions leave their time open."""
+    cells = model.scaling.cells
+    rows = zip(cells.n, cells.gpus, cells.variance, strict=True)
+    # Where all times scatter as much, no cell is doubted more than another.
+    least = max(DISPUTED**2, 4 * float(np.median(cells.variance)))
+    open_ = {(float(size), int(count)) for size, count, each in rows if each >= least}
+    asked = dict.fromkeys(zip(n.tolist(), map(int, gpus.tolist()), strict=True))
+    for size, count in (cell for cell in asked if cell in open_):
+        cell = f"n = {number(size)} on {_gpus(count)}"
+        yield _DOUBTED, f"repetitions of {cell} disagree: its forecast is by the other cells"
 
 
 def _missed(

@@ -24,6 +24,9 @@ from gpucast.model.content import (
     Tried,
 )
 
+DISPUTED = 0.3
+"""Standard deviation of ln T from which on repetitions leave a cell's time open."""
+
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class MeasuredCells(TimedCells):

@@ -15,6 +15,7 @@ from typing import Literal
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
+from gpucast.data.formats.utilization import of_utilization
 from gpucast.data.records import Entry, Machine
 from gpucast.errors import InputError
 from gpucast.util.files import read_bytes
@@ -168,6 +169,9 @@ def read_file(
         raise InputError(f"{name!r} is unknown; it is one of {known}", field="--format")
     found = recognized(content, path, options, name)
     if found is None:
+        busy = of_utilization(printed(content[:_LOOKED_AT]))
+        if busy is not None:
+            raise InputError(busy, file=path)
         raise InputError(
             f"is of no known format ({', '.join(each.name for each in _all_formats())}); a table "
             "needs a header line such as n,gpus,seconds, or its columns named with --columns",
@@ -212,6 +216,9 @@ def recognized(
     others = (each for each in texts if not each.log)
     return next((each for each in others if each.name == named or each.detect(text)), None)
 
+
+_LOOKED_AT = 65536
+"""Bytes of a file of no known format that are searched for what it is."""
 
 PATTERN = "regex"
 """Name of the format of texts whose runs the user's regular expression finds."""

@@ -15,7 +15,7 @@ from gpucast.data.formats import Options
 from gpucast.data.formats.tables.columns import TIME, roles_of, shown
 from gpucast.data.formats.tables.counts import GPU_WORDS, counts_across, is_worded
 from gpucast.data.formats.tables.grid import Grid
-from gpucast.data.formats.tables.units import COUNTED, normalized, parse_unit
+from gpucast.data.formats.tables.units import COUNTED, normalized, parse_column_unit
 from gpucast.errors import InputError
 
 ALL = "*"
@@ -33,6 +33,9 @@ def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
     given = dict(options.columns)
     of_all, confirmed = _said_of_all(given)
     others = {at: name for at, name in enumerate(grid.names) if at not in across}
+    if across and len(others) == 1:
+        # The stroke of a corner parts what stands down from what stands across.
+        others = {at: re.sub(r"\s*/\s*gpu\b", "", name, flags=re.I) for at, name in others.items()}
     sizes = given.get("n")
     roles = {role for name in others.values() if name != sizes for role in roles_of(name)}
     corner_is_unit = len(others) == 1 and TIME in roles
@@ -46,7 +49,7 @@ def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
     time = f"time ({unit})"
     rows = [
         (line, [*(cells[at] for at in others), count, cells[at_count]])
-        for line, cells in grid.rows
+        for line, cells in grid.filled(others).rows
         for at_count, count in across.items()
     ]
     note = f"GPU counts across: {', '.join(map(str, across.values()))}, times in {unit}"
@@ -54,7 +57,7 @@ def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
         given[TIME] = f"{time}:{unit}"
     names = [*others.values(), "gpus", time]
     return (
-        replace(grid, names=names, rows=rows, times=ALL),
+        replace(grid, names=names, rows=rows, times=ALL, merged={}),
         replace(options, columns=given),
         [note],
     )
@@ -70,7 +73,7 @@ def _said_of_all(given: dict[str, str]) -> tuple[str | None, bool]:
     if column.strip() != ALL:
         return None, confirmed
     del given[TIME]
-    found = parse_unit(unit)
+    found = parse_column_unit(unit)
     if found is None:
         raise InputError(
             f"seconds={ALL} needs a unit: seconds={ALL}:ms (s, ms, us, steps/s, ns/day, ...)",
@@ -123,7 +126,7 @@ def _units_in(text: str) -> Iterator[str]:
     words.append(text)
     words += re.findall(r"\bin\s+([^\s,;:()\[\]]+)", text, re.IGNORECASE)
     for word in words:
-        unit = parse_unit(word)
+        unit = parse_column_unit(word)
         if unit is not None:
             yield unit.name
 

@@ -11,15 +11,18 @@ import csv
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpucast.data.formats.tables.counts import GPU_WORDS, counts_across, is_worded
+from gpucast.data.formats.tables.sizes import MANY, SizeUnit, parse_size_unit, size_named
 from gpucast.data.formats.tables.units import (
     COUNTED,
+    RATE_OF_WORK,
     Unit,
     normalized,
+    parse_column_unit,
     parse_unit,
-    scale_of_size,
+    share_in,
 )
 from gpucast.errors import InputError
 from gpucast.util.units import SIMULATED_TIMES
@@ -35,15 +38,18 @@ _TIME_WORDS = _BARE_TIMES | {
 }  # fmt: skip
 # As names of columns these mean other things: the least time, the day.
 _NO_NAMES_OF_TIMES = {"min", "mins", "d", "day", "days", "h", "hr"}
-_MANY = r"(?:#_?|n_?|num_?|no_of_|nr_of_|number_of_|total_)?"
-_COUNTS = rf"{_MANY}({'|'.join(COUNTED)})"
 
 # Names by role, the best first: of a table that has several, the first is taken.
 _NAMES: dict[str, tuple[str, ...]] = {
-    "gpus": ("gpus", rf"{_MANY}gpus", rf"{_MANY}(devices|accelerators|gcds)|gpu_count", "gpu"),
+    "gpus": (
+        "gpus",
+        rf"{MANY}gpus(_(used|total))?|(#_?|n_?|num_)gpu",
+        rf"{MANY}(devices|accelerators|gcds)|gpu_count",
+        "gpu",
+    ),
     "gpus_per_node": (r"gpus/node|gpus_?node",),
-    "nodes": ("nodes", rf"{_MANY}(nodes|hosts)"),
-    "ranks": ("ranks", rf"{_MANY}((mpi_)?ranks|processes|procs|mpi_tasks)"),
+    "nodes": ("nodes", rf"{MANY}(nodes|hosts)"),
+    "ranks": ("ranks", rf"{MANY}((mpi_)?ranks|processes|procs|mpi_tasks)"),
     "program": ("program", "code|software|application|app"),
     "case": ("case", "setting|variant|configuration|config"),
     "machine": ("machine", "cluster|platform"),
@@ -51,12 +57,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "schedule": ("schedule",),
     "kernel": ("kernel",),
     "unit": ("unit",),
+    "state": ("state", "status|job_state"),
     "repeat": ("repeat", "repetition|rep|replicate"),
     "bytes": ("bytes",),
     "route": ("route",),
     "memory": ("memory",),
 }
-_SIZES = ("size|problem_size|system_size", "(global_)?batch(_size)?")
 _PROSE = re.compile(r"(notes?|comments?|remarks?|caveats?|log|source|file|run|trial|visit)?")
 _TIMESTEP = re.compile(r"timestep|time_step|dt|delta_t")
 ROLES = ("n", "gpus", TIME, "timestep", *(role for role in _NAMES if role != "gpus"))
@@ -71,16 +77,20 @@ class Column:
         at: its index.
         unit: of step times.
         scale: what the column's numbers are multiplied with, to be SI or a count.
+        share: ``gpus`` or ``ranks`` where sizes are of each of these, not of all together.
         counts: what sizes in it count, where its name says so.
         confirmed: the user said its unit.
+        down: a blank in it means the value above.
     """
 
     name: str
     at: int
     unit: Unit | None = None
     scale: float = 1.0
+    share: str | None = None
     counts: str | None = None
     confirmed: bool = False
+    down: bool = False
 
 
 @dataclass(frozen=True)
@@ -216,8 +226,8 @@ def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
         yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit)
     elif scale is not None:
         yield "timestep", 0, Column(name, at, scale=scale, confirmed=True)
-    elif (size := _size_rank(stem)) is not None:
-        yield "n", size, _size(name, at, stem, inner)
+    elif (size := size_named(name))[0] is not None:
+        yield "n", size[0], _sizes(name, at, size[1])
     else:
         for role, patterns in _NAMES.items():
             for rank, pattern in enumerate(patterns):
@@ -226,34 +236,36 @@ def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
                     return
 
 
-def _size_rank(stem: str) -> int | None:
-    patterns = ("n", _COUNTS, *_SIZES)
-    return next((i for i, each in enumerate(patterns) if re.fullmatch(each, stem)), None)
-
-
-def _size(name: str, at: int, stem: str, inner: str) -> Column:
-    """A column of sizes: ``atoms``, ``n (cells)``, ``atoms (millions)``."""
-    scale = scale_of_size(inner)
-    noun = re.fullmatch(_COUNTS, stem)
-    counts = COUNTED[noun[1]] if noun else COUNTED.get(inner)
-    return Column(name, at, scale=scale or 1.0, counts=counts)
+def _sizes(name: str, at: int, unit: SizeUnit) -> Column:
+    return Column(name, at, scale=unit.factor, share=unit.share, counts=unit.counts)
 
 
 def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
     if inner:
-        return parse_unit(inner) if stem in _TIME_WORDS else None
+        stem, share = share_in(stem)
+        unit = parse_column_unit(inner) if stem in _TIME_WORDS else None
+        # The ns/day of each GPU do not add up to those of a run.
+        adds_up = unit is not None and unit.rank == RATE_OF_WORK
+        return _of_each(unit, share) if share is None or adds_up else None
     if word in _BARE_TIMES:
         return parse_unit("s")
-    unit = parse_unit(word) if word not in _NO_NAMES_OF_TIMES else None
+    unit = parse_column_unit(word) if word not in _NO_NAMES_OF_TIMES else None
     if unit is not None:
         return unit
     parts = word.split("_")
     for i in range(1, len(parts)):
         if "_".join(parts[:i]) in _TIME_WORDS:
-            unit = parse_unit("_".join(parts[i:]))
+            unit = parse_column_unit("_".join(parts[i:]))
             if unit is not None:
                 return unit
     return None
+
+
+def _of_each(unit: Unit | None, share: str | None) -> Unit | None:
+    """The unit of a column whose name says of what it is the rate."""
+    if unit is None or share is None or unit.share is not None or unit.rank != RATE_OF_WORK:
+        return unit
+    return replace(unit, share=share)
 
 
 def _timestep_scale(word: str, stem: str, inner: str) -> float | None:
@@ -294,6 +306,12 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
             field="--columns",
         )
     name = names[at]
+    down = re.fullmatch(r"(.*?)\s*\bdown", unit_text or "")
+    if down is not None:
+        if role == TIME:
+            raise _error("times are of one row: seconds cannot be filled down")
+        rest = f"{name}:{down[1]}" if down[1] else name
+        return replace(_as_said(role, rest, names, file=file, line=line), down=True)
     own = {each: column for each, _, column in _recognized(name, at)}.get(role)
     if unit_text is None and own is not None:
         return own
@@ -306,7 +324,7 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
                 line=line,
                 field="--columns",
             )
-        unit = parse_unit(unit_text or "s")
+        unit = _of_each(parse_column_unit(unit_text or "s"), share_in(normalized(name))[1])
         if unit is None:
             raise _error(
                 f"{unit_text!r} is no unit of step times such as s, ms, us, steps/s, samples/s, "
@@ -318,11 +336,28 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
         if scale is None:
             raise _error(f"timestep needs a unit: timestep={name}:fs (fs, ps, ns, us, ms or s)")
         return Column(name, at, scale=scale, confirmed=True)
-    if unit_text is not None and role == "n":
-        return _size(name, at, normalized(name), normalized(unit_text))
+    if role == "n":
+        return _sizes_as_said(name, at, unit_text)
     if unit_text is not None:
         raise _error(f"{role} has no unit")
     return Column(name, at)
+
+
+def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:
+    """A column of sizes: what the user says goes before what its name says."""
+    named = size_named(name)[1]
+    if unit_text is None:
+        return _sizes(name, at, named)
+    unit = parse_size_unit(unit_text)
+    if unit is None:
+        raise _error(
+            f"{unit_text!r} is no unit of sizes; it is a factor such as k, M or 1e6, what n counts "
+            "(atoms, cells, samples, ...), or per-GPU, where n is of each"
+        )
+    # A factor is said anew; that a size is of each GPU stays as it is named.
+    return _sizes(
+        name, at, replace(unit, counts=unit.counts or named.counts, share=unit.share or named.share)
+    )
 
 
 def _split(said: str, names: Sequence[str]) -> tuple[str, str | None]:

@@ -1,8 +1,8 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
-Of a text, comma, semicolon and tab are delimiters; lines before the header that start with ``#``
-are comments, and titles may stand above it. Blank lines are skipped everywhere. Cells are text,
-numbers, or None where empty.
+Of a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters; lines before the header
+that start with ``#`` are comments, and titles may stand above it. Blank lines are skipped
+everywhere. Cells are text, numbers, or None where empty.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gpucast.data.formats.csv_writer import unquoted
@@ -20,7 +20,7 @@ from gpucast.errors import InputError
 if TYPE_CHECKING:
     import pandas
 
-DELIMITERS = ",;\t"
+DELIMITERS = ",;\t|"
 Cells = list[object]
 
 
@@ -36,6 +36,8 @@ class Grid:
         delimiter: of a text; None where cells were never joined.
         above: texts above the header, such as a title.
         times: what the user calls the columns of times together, where there are several.
+        merged: of a workbook, the values of cells that are merged with one above them, by line and
+            index of the column.
     """
 
     file: str
@@ -45,6 +47,18 @@ class Grid:
     delimiter: str | None = None
     above: tuple[str, ...] = ()
     times: str | None = None
+    merged: Mapping[tuple[int, int], object] = field(default_factory=dict)
+
+    def filled(self, columns: Collection[int]) -> Grid:
+        """With merged cells of some columns, by index, filled downwards: each row has its own."""
+        rows = [
+            (line, [self._cell(line, at, cell, columns) for at, cell in enumerate(cells)])
+            for line, cells in self.rows
+        ]
+        return replace(self, rows=rows) if self.merged else self
+
+    def _cell(self, line: int, at: int, cell: object, columns: Collection[int]) -> object:
+        return self.merged.get((line, at), cell) if cell is None and at in columns else cell
 
 
 FRAME = "DataFrame"
@@ -145,7 +159,7 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
     line, below = sheets[name][at][0], sheets[name][at + 1 :]
     above = tuple(str(cell) for _, cells in sheets[name][:at] for cell in cells if cell is not None)
     rows = [(row, cells) for row, cells in below if any_there(cells)]
-    return Grid(file, names, line, rows, above=above)
+    return Grid(file, names, line, rows, above=above, merged=_merged(content, name, line))
 
 
 def from_parquet(content: bytes, file: str) -> Grid:
@@ -183,26 +197,37 @@ class _Top:
 
 def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
     first: _Top | None = None
+    commented: _Top | None = None
     above: list[str] = []
     for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip():
             continue
-        delimiter = max(DELIMITERS, key=line.count)
-        try:
-            values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
-        except (
-            csv.Error
-        ):  # a field longer than any is: what was to be found out is whether it is one
+        if line.startswith("#"):
+            top = _top(line, number)
+            # "# GPUs" is a name as well as a comment: taken where no other line is a header.
+            if top and is_header(top.names) and (first is None or len(first.names) < 2):
+                commented = top
             continue
-        names = [value.strip() for value in values]
+        top = _top(line, number)
+        if top is None:
+            continue
         if first is None or len(first.names) < 2:
-            first = _Top(names, delimiter, number)
-        if is_header(names):
-            return _Top(names, delimiter, number, tuple(above))
+            first = top
+        if is_header(top.names):
+            return replace(top, above=tuple(above))
         above.append(line.strip().strip(DELIMITERS))
         if len(above) == MOST_ABOVE:
             break
-    return first or _Top([], DELIMITERS[0], 0)
+    return commented or first or _Top([], DELIMITERS[0], 0)
+
+
+def _top(line: str, number: int) -> _Top | None:
+    delimiter = max(DELIMITERS, key=line.count)
+    try:
+        values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+    except csv.Error:  # a field longer than any is: what was to be found out is whether it is one
+        return None
+    return _Top([value.strip() for value in values], delimiter, number)
 
 
 def _sheets(content: bytes, file: str) -> Mapping[str, list[tuple[int, Cells]]]:
@@ -222,6 +247,21 @@ def _sheets(content: bytes, file: str) -> Mapping[str, list[tuple[int, Cells]]]:
     return {
         str(name): [(at, _cells(row)) for at, row in enumerate(_values(frame), start=1)]
         for name, frame in frames.items()
+    }
+
+
+def _merged(content: bytes, sheet: str, header: int) -> dict[tuple[int, int], object]:
+    """Values of cells below the header that are merged with one above, by row and column from 0."""
+    import openpyxl  # type: ignore[import-untyped]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = openpyxl.load_workbook(io.BytesIO(content), data_only=True)[sheet]
+    return {
+        (row, each.min_col - 1): _cell(found.cell(each.min_row, each.min_col).value)
+        for each in found.merged_cells.ranges
+        if each.min_row > header
+        for row in range(each.min_row + 1, each.max_row + 1)
     }
 
 

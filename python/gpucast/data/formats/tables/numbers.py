@@ -47,6 +47,19 @@ def parse(text: str, decimal: Decimal) -> Number | None:
     return int(plain) if _WHOLE.fullmatch(plain) else float(plain)
 
 
+_CLOCK = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,6}):([0-5]?[0-9]):([0-5]?[0-9](?:[.][0-9]*)?)")
+
+
+def parse_clock(text: str) -> Number | None:
+    """Seconds of ``1-03:12:44``, ``03:12:44`` (days, hours, minutes, seconds: Slurm's way); None:
+    it is no such text. Two numbers may be either hours or minutes."""
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    days, hours, minutes = (int(each or 0) for each in found.groups()[:3])
+    return ((days * 24 + hours) * 60 + minutes) * 60 + (parse(found[4], "point") or 0)
+
+
 def decimals_of(texts: Iterable[str]) -> tuple[str | None, str | None, str | None]:
     """The first text that needs decimal points, the first that needs decimal commas, and the first
     that is a number either way, but not the same one."""

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from gpucast.data.formats import Options, entry
 from gpucast.data.formats.tables import numbers
 from gpucast.data.formats.tables.columns import TIME, Column, Columns
-from gpucast.data.formats.tables.grid import Grid, any_there
+from gpucast.data.formats.tables.columns import shown as named
+from gpucast.data.formats.tables.grid import FRAME, Grid, any_there
 from gpucast.data.formats.tables.numbers import Decimal, Number
 from gpucast.data.records import Entry
+from gpucast.data.repetitions import disagreeing
 from gpucast.errors import InputError
+from gpucast.util.units import duration
+
+Key = TypeVar("Key", bound=Hashable)
 
 MOST_NAMED = 8
 """Columns not used that are named; of more, how many."""
@@ -51,9 +57,10 @@ class Row:
         """A finite number in SI units. Raises InputError with line and column."""
         cell = self.cells.get(role)
         if cell is None:
-            raise self.error(role, "missing")
+            raise self.error(role, f"missing{self._if_above(role)}")
         if isinstance(cell, str):
-            value = numbers.parse(cell, self.decimal)
+            clock = self._clock(role, cell)
+            value = numbers.parse(cell, self.decimal) if clock is None else clock
         else:
             value = cell if type(cell) in (int, float) else None  # type: ignore[assignment]
         if value is None:
@@ -63,8 +70,20 @@ class Row:
         scale = self.columns[role].scale
         if scale != 1:
             # Time steps are small fractions; dividing by whole numbers rounds once, not twice.
-            value = value / round(1 / scale) if scale < 1 else value * scale
+            # Sizes in millions are decimals: 2.3 of them are 2300000, not the next double.
+            value = value / round(1 / scale) if scale < 1 else float(f"{value * scale:.15g}")
         return value
+
+    def _clock(self, role: str, text: str) -> Number | None:
+        """The seconds of ``1-03:12:44``, where the column's unit is not another one."""
+        unit = self.columns[role].unit
+        return numbers.parse_clock(text) if unit is not None and unit.name == "s" else None
+
+    def _if_above(self, role: str) -> str:
+        if self.file == FRAME or self.columns[role].down:
+            return ""
+        how = f"--columns {role}={named(self.columns[role].name)}:down"
+        return f"; if a blank means the value above it, import with {how}"
 
     def positive(self, role: str) -> Number:
         """A finite number greater than 0. Raises InputError with line and column."""
@@ -96,9 +115,14 @@ def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]
     if not grid.rows:
         raise InputError("holds no line below the header", file=grid.file)
     how = decimal or _decimal(grid, columns)
+    # A time stands for one row, whatever its cell looks like.
+    grid = grid.filled({each.at for role, each in columns.by_role.items() if role != TIME})
+    above: dict[str, object] = {}
     for line, values in grid.rows:
         cells = {role: values[each.at] for role, each in columns.by_role.items()}
         if any_there(cells.values()):
+            for role in (role for role, each in columns.by_role.items() if each.down):
+                cells[role] = above[role] = above.get(role) if cells[role] is None else cells[role]
             yield Row(grid.file, line, cells, columns.by_role, how)
 
 
@@ -107,8 +131,9 @@ def gathered(
     options: Options,
     cell: Callable[[Row], dict[str, object]],
     seconds: Callable[[Row], float],
-) -> list[Entry]:
-    """Rows gathered into records: one record a cell, one sample a row.
+) -> tuple[list[Entry], list[str]]:
+    """Rows gathered into records, one record a cell, one sample a row; and what to doubt of them: a
+    line on each cell whose rows differ far more than those of the others.
 
     Args:
         table: rows with a time.
@@ -131,10 +156,27 @@ def gathered(
             samples[key] = []
         repeat = row.integer("repeat") if "repeat" in row.columns else len(samples[key])
         samples[key].append((repeat, sample, row))
-    return [
+    entries = [
         record.model_copy(update={"seconds": _in_order(samples[key])})
         for key, record in records.items()
     ]
+    return entries, [_doubt(samples[key]) for key in disagreeing(_times(samples))]
+
+
+def _times(samples: dict[Key, list[tuple[int, float, Row]]]) -> dict[Key, list[float]]:
+    return {key: [time for _, time, _ in each] for key, each in samples.items()}
+
+
+def _doubt(samples: list[tuple[int, float, Row]]) -> str:
+    """Of a cell: which rows are the farthest apart."""
+    (_, least, first), (_, most, last) = (
+        of(samples, key=lambda each: each[1]) for of in (min, max)
+    )
+    return (
+        f"{first.file}:{first.line} and :{last.line}: {duration(least)} and {duration(most)} for "
+        "the same n and GPU count, far more apart than repetitions elsewhere in the table: one is "
+        "a mistake, or a column tells them apart that was not used"
+    )
 
 
 def notes_of(columns: Columns, skipped: int, usual: Collection[str]) -> list[str]:
@@ -169,7 +211,9 @@ def shown(cell: object) -> str:
 
 
 def _unit_beside(column: Column) -> str:
-    """The unit of a column whose name does not tell it."""
+    """The factor of a column, or its unit where its name does not tell it."""
+    if column.scale > 1:
+        return f" (times {column.scale:g})"
     unit = None if column.unit is None else column.unit.name
     return "" if unit is None or unit in column.name.casefold() else f" ({unit})"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gpucast.data.formats import Imported, Options
@@ -15,6 +16,9 @@ from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
+from gpucast.data.formats.tables.sizes import may_be_a_share
+from gpucast.data.formats.tables.units import RATE_OF_WORK
+from gpucast.data.formats.utilization import of_utilization
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.units import duration
@@ -23,8 +27,18 @@ LONG_STEP = 300.0
 """Seconds. Whole jobs of quantum chemistry, each taken as a step, last up to some 200 s; beyond, a
 column of microseconds that nobody named so is likelier."""
 
+_BROKEN = frozenset(
+    (
+        "BOOT_FAIL", "CANCELLED", "COMPLETING", "CONFIGURING", "DEADLINE", "FAILED", "NODE_FAIL",
+        "OUT_OF_MEMORY", "OUT_OF_ME", "PENDING", "PREEMPTED", "REQUEUED", "RESIZING", "REVOKED",
+        "RUNNING", "SIGNALING", "STOPPED", "SUSPENDED", "TIMEOUT",
+    )
+)  # fmt: skip
+"""Slurm's states of jobs other than COMPLETED (sacct; cut to a column's width with a plus)."""
+
 _LABELS = ("schedule", "kernel", "program", "case", "unit")
 _COUNTS = ("nodes", "ranks")
+_SHARERS = {"gpus": "the GPUs", "ranks": "the ranks (the GPUs where no ranks are stated)"}
 _USUAL = {"n", "gpus", TIME, "nodes", "ranks", "timestep", "repeat"}
 
 
@@ -40,26 +54,59 @@ def read(grid: Grid, options: Options) -> Imported:
     _require(columns, options, grid)
     time = columns.by_role[TIME]
     skipped = 0
+    broken: Counter[str] = Counter()
 
     def timed() -> Iterator[Row]:
         nonlocal skipped
         for row in rows(grid, columns, options.decimal):
-            if row.has(TIME):
+            state = _broken(row)
+            if state is not None:
+                broken[state] += 1
+            elif row.has(TIME):
                 yield row
             else:
                 skipped += 1
 
-    entries = gathered(
+    entries, doubts = gathered(
         timed(),
         options,
         lambda row: _cell(row, columns, options),
         lambda row: _seconds(row, time, columns, options),
     )
+    if broken:
+        states = ", ".join(f"{count} {state}" for state, count in broken.items())
+        said.append(f"rows of jobs that did not complete left out: {states}")
     if not entries:
         raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
     entries = _on_one_machine(entries)
-    return Imported(entries, notes=[*said, *notes_of(columns, skipped, _USUAL)])
+    said += _of_shares(columns)
+    notes = [*said, *notes_of(columns, skipped, _USUAL)]
+    return Imported(entries, warnings=doubts, notes=notes)
+
+
+def _of_shares(columns: Columns) -> list[str]:
+    """What is of each GPU and was added up, or may be and was not: a line each."""
+    n, time = columns.by_role.get("n"), columns.by_role[TIME]
+    said = []
+    if n is not None and n.share is not None:
+        said.append(f"n is {n.name!r} times {_SHARERS[n.share]}: it grows with them (weak scaling)")
+    elif n is not None and may_be_a_share(n.name):
+        said.append(
+            f"n is {n.name!r}, taken as that of all GPUs together; if it is of each, import with "
+            f"--columns n={shown(n.name)}:per-GPU"
+        )
+    if time.unit is not None and time.unit.share is not None:
+        said.append(f"throughput is {time.name!r} times {_SHARERS[time.unit.share]}")
+    elif said and time.unit is not None and time.unit.rank == RATE_OF_WORK:
+        said[0] += f"; throughput {time.name!r} taken as that of all"
+    return said
+
+
+def _broken(row: Row) -> str | None:
+    """The state of a job that Slurm says did not complete, whose time is not that of its steps."""
+    words = (row.text("state") or "").upper().split()
+    return words[0] if words and words[0].rstrip("+") in _BROKEN else None
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -104,6 +151,11 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         TIME: (TIME in roles, "seconds, ms/step, ns/day, steps/s", "seconds=COLUMN:UNIT"),
     }
     missing = {role: each for role, (there, *each) in wanted.items() if not there}
+    # "Time" alone is the time of day in exports of monitors.
+    timeless = TIME in missing or ("n" in missing and roles[TIME].name.casefold() == "time")
+    busy = of_utilization("\n".join(grid.names)) if timeless else None
+    if busy is not None:
+        raise InputError(busy, file=grid.file, line=grid.line)
     if missing:
         one = len(missing) == 1
         *first, last = map(repr, missing)
@@ -162,9 +214,16 @@ def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
 
 
 def _size(row: Row, options: Options) -> float:
-    if "n" in row.columns or options.size is None:
-        return row.positive("n")
-    return options.size
+    """n of all GPUs together."""
+    if "n" not in row.columns and options.size is not None:
+        return options.size
+    share = row.columns["n"].share if "n" in row.columns else None
+    return row.positive("n") * (_sharers(row, share, options) if share else 1)
+
+
+def _sharers(row: Row, share: str, options: Options) -> int:
+    """How many GPUs, or ranks where the table has them, a number of each is to be added up for."""
+    return row.integer("ranks") if share == "ranks" and row.has("ranks") else _gpus(row, options)
 
 
 def _gpus(row: Row, options: Options) -> int:
@@ -187,7 +246,10 @@ def _seconds(row: Row, time: Column, columns: Columns, options: Options) -> floa
     timestep = _timestep(row, options)
     if unit.needs_timestep and timestep is None:
         raise row.error("timestep", f"missing; {time.name!r} needs it")
-    seconds = unit.seconds(row.positive(TIME), float(_size(row, options)), timestep or 0.0)
+    value: float = row.positive(TIME)
+    if unit.share is not None:
+        value *= _sharers(row, unit.share, options)
+    seconds = unit.seconds(value, float(_size(row, options)), timestep or 0.0)
     if not 0 < seconds < float("inf"):
         raise row.error(TIME, f"{row.cells[TIME]} gives no time greater than 0")
     return seconds

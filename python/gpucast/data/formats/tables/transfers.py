@@ -65,5 +65,7 @@ def read(grid: Grid, options: Options) -> Imported:
         }
 
     table = rows(grid, columns, options.decimal)
-    entries = gathered(table, options, cell, lambda row: unit.seconds(row.positive(TIME), 0.0, 0.0))
+    entries, _ = gathered(
+        table, options, cell, lambda row: unit.seconds(row.positive(TIME), 0.0, 0.0)
+    )
     return Imported(entries, notes=notes_of(columns, 0, {*REQUIRED, *OPTIONAL}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _SECONDS = {
     1.0: "s sec secs second seconds",
@@ -33,7 +33,7 @@ COUNTED = {
         "tokens", "sequences", "examples", "parameters", "basis_functions", "lups",
     )
     for word in (plural, plural.removesuffix("s"))
-}  # fmt: skip
+} | {"img": "images", "imgs": "images", "seq": "sequences", "seqs": "sequences"}  # fmt: skip
 """What sizes count, by the words that name it in one or in many."""
 
 
@@ -50,6 +50,10 @@ _GERMAN = {
 """Words of columns as spreadsheets in German have them; ``ß`` is compared as ``ss``."""
 
 
+RATE_OF_WORK = 3
+"""The rank of units of work a second, which need the size of a step."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """A unit of step times or of their inverse.
@@ -58,6 +62,7 @@ class Unit:
         name: as the field writes it: ``ms``, ``ns/day``.
         seconds: seconds a step of ``(value, n, timestep)``.
         needs_timestep: whether seconds depend on the simulated time of a step.
+        share: ``gpus`` or ``ranks`` where it is a rate of each of these, and ``n`` its share.
         rank: where a table has several, the least is taken: times, then rates of steps, then of
             work, then of simulated time, which need ever more to be known beside them.
     """
@@ -66,6 +71,7 @@ class Unit:
     seconds: Callable[[float, float, float], float]
     needs_timestep: bool = False
     rank: int = 1
+    share: str | None = None
 
 
 def normalized(text: str) -> str:
@@ -98,11 +104,36 @@ def parse_unit(text: str) -> Unit | None:
     return None
 
 
-def scale_of_size(text: str) -> float | None:
-    """What ``k``, ``thousands``, ``M`` or ``millions`` multiply sizes with; None: none of these."""
-    return {
-        "k": 1e3, "thousand": 1e3, "thousands": 1e3, "m": 1e6, "million": 1e6, "millions": 1e6,
-    }.get(normalized(text))  # fmt: skip
+def parse_column_unit(text: str) -> Unit | None:
+    """The same of a column, which may also be work a second of each GPU: ``img/s/GPU``."""
+    word, share = share_in(normalized(text))
+    unit = parse_unit(word)
+    if unit is None or share is None:
+        return unit
+    # Seconds a step are the same for each GPU as for all: only work adds up.
+    return replace(unit, name=normalized(text), share=share) if unit.rank == RATE_OF_WORK else None
+
+
+_SHARES = {
+    "gpus": r"gpu|device|gcd|accelerator|worker|card",
+    "ranks": r"(?:mpi_)?(?:rank|process|proc|task)",
+}
+
+
+def share_in(word: str) -> tuple[str, str | None]:
+    """A normalized name without ``/gpu``, ``per_rank_`` or ``local_``, and whether it is of each of
+    the ``gpus`` or the ``ranks``; None: it does not say so."""
+    for share, words in _SHARES.items():
+        for pattern in (
+            rf"(.*?)_?/(?:each_)?(?:{words})((?:[_/].*)?)",
+            rf"()(?:per|pro|je)_(?:each_)?(?:{words})((?:_.*)?)",
+            rf"(.+)_je_(?:{words})()",
+        ):
+            found = re.fullmatch(pattern, word)
+            if found is not None:
+                return (found[1] + found[2]).strip("_"), share
+    local = re.fullmatch(r"(?:local|gpu|device)_(.*batch.*)", word)
+    return (local[1], "gpus") if local else (word, None)
 
 
 def _time(word: str) -> Unit | None:
@@ -121,7 +152,7 @@ def _steps_rate(name: str, wall: float) -> Unit:
 
 
 def _work_rate(name: str, wall: float) -> Unit:
-    return Unit(name, lambda value, n, timestep: n * wall / value, rank=3)
+    return Unit(name, lambda value, n, timestep: n * wall / value, rank=RATE_OF_WORK)
 
 
 def _simulated_rate(name: str, wall: float) -> Unit:

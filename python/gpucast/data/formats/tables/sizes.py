@@ -1,0 +1,138 @@
+"""What a column of sizes holds: what they count, in which factor, and whether of each GPU.
+
+``System size [M atoms]``, ``atoms (x1e6)``, ``cells in thousands``, ``Batch size per GPU``: told by
+the column's name, or by what the user says after a colon: ``--columns n=C:M``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpucast.data.formats.tables.units import COUNTED, normalized, share_in
+
+MANY = r"(?:(?:#|n|no\.?|nr\.?|num|(?:total_)?number)_of_|#_?|n_?|num_?|n[or]\._?|total_)?"
+"""What stands before a noun where a column counts it: ``# ``, ``n_``, ``No. of ``."""
+
+_COUNTS = rf"{MANY}({'|'.join(COUNTED)})"
+_BATCH = r"(?:global_|total_|effective_)?(?:train_)?batch(?:_size)?"
+# Names of sizes, the best first: of a table that has several, the first is taken.
+_NAMES = ("n", _COUNTS, "size|problem_size|system_size", _BATCH)
+# A batch of this kind is a GPU's own, if the name says so; else nobody can tell.
+_SMALL_BATCH = r"(?:train_)?(?:micro|mini)_?batch(?:_size)?"
+
+_FACTORS = {
+    word: factor
+    for factor, words in (
+        (1e3, "k thousand thousands tsd tsd. tausend"),
+        (1e6, "m million millions mio mio. mn millionen"),
+        (1e9, "g bn billion billions mrd mrd. milliarden"),
+    )
+    for word in words.split()
+}
+_POWER = re.compile(
+    r"(?:[x*·×]_?)?(?:10(?:\^|\*\*)(?P<power>[0-9]{1,2})"
+    r"|(?P<digits>1(?:000+)?(?:\.0*)?(?:e[+]?[0-9]{1,2})?))"
+)
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+LARGEST_FACTOR = 1e15
+
+
+@dataclass(frozen=True)
+class SizeUnit:
+    """What the numbers of a column of sizes are multiplied with, and what they count.
+
+    Attributes:
+        factor: a power of ten.
+        counts: in many, as records have it; None: nobody says.
+        share: ``gpus`` or ``ranks`` where sizes are of one of these; None: of all together.
+    """
+
+    factor: float = 1.0
+    counts: str | None = None
+    share: str | None = None
+
+
+def parse_size_unit(text: str) -> SizeUnit | None:
+    """What ``k``, ``millions``, ``1e6``, ``x 10^6``, ``M atoms``, ``cells`` or ``per GPU`` say of
+    sizes, also joined; None: none of these."""
+    word, share = share_in(_plain(text))
+    word = word.removeprefix("in_")
+    if word == "local":
+        return SizeUnit(share="gpus")
+    if not word:
+        return SizeUnit(share=share) if share else None
+    factor = _factor(word)
+    if factor is not None:
+        return SizeUnit(factor, share=share)
+    found = _counted(word)
+    return SizeUnit(*found, share=share) if found else None
+
+
+def size_named(name: str) -> tuple[int | None, SizeUnit]:
+    """How good a name of sizes this is, the least the best, None: it is none; and what it says."""
+    word = _plain(name)
+    stem = re.sub(r"_?[(\[].*?[)\]]", "", word)
+    inner = [parse_size_unit(each) for each in re.findall(r"[(\[](.*?)[)\]]", word)]
+    said = [each for each in inner if each is not None]
+    stem, share = share_in(stem)
+    tail = re.fullmatch(r"(.+?)(?:,?_in_|,_?|/|_(?=[x*·×]|10\^|1e))(.+)", stem)
+    if tail and (factor := _factor(tail[2])) is not None:
+        stem = tail[1]
+        said.insert(0, SizeUnit(factor))
+    joined = None if _rank(stem) is not None else _counted(re.sub(f"^{MANY}", "", stem))
+    if joined:
+        said.insert(0, SizeUnit(*joined))
+        stem = str(joined[1]).replace(" ", "_")
+    noun = re.fullmatch(_COUNTS, stem)
+    unit = SizeUnit(
+        next((each.factor for each in said if each.factor != 1), 1.0),
+        COUNTED[noun[1]] if noun else next((each.counts for each in said if each.counts), None),
+        share or next((each.share for each in said if each.share), None),
+    )
+    rank = _rank(stem)
+    if unit.share is None:
+        return rank, unit
+    if rank is None and re.fullmatch(_SMALL_BATCH, stem):
+        rank = len(_NAMES)
+    # A size of all GPUs goes before one of each, as it needs nothing else.
+    return rank if rank is None else rank + len(_NAMES), unit
+
+
+def may_be_a_share(name: str) -> bool:
+    """Whether sizes of this name are those of one GPU as often as those of all."""
+    word = _plain(name)
+    return "batch" in word and not re.search("global|total|effective", word)
+
+
+def _rank(stem: str) -> int | None:
+    return next((i for i, each in enumerate(_NAMES) if re.fullmatch(each, stem)), None)
+
+
+def _plain(text: str) -> str:
+    powers = re.sub(f"[{_SUPERSCRIPTS}]+", lambda found: f"^{found[0]}", text)
+    return normalized(powers.translate(str.maketrans(_SUPERSCRIPTS, "0123456789", "{}")))
+
+
+def _factor(word: str) -> float | None:
+    """The factor that a word is: ``k``, ``x1e6``, ``10^6``, ``1,000``."""
+    if word in _FACTORS:
+        return _FACTORS[word]
+    found = _POWER.fullmatch(re.sub("(?<=[0-9])[,'](?=[0-9]{3})", "", word))
+    if found is None:
+        return None
+    value = float(f"1e{found['power']}" if found["power"] else found["digits"])
+    return value if value <= LARGEST_FACTOR else None
+
+
+def _counted(word: str) -> tuple[float, str] | None:
+    """Factor and noun of ``atoms``, ``matoms``, ``million_atoms``, ``10^6_atoms``."""
+    if word in COUNTED:
+        return 1.0, COUNTED[word]
+    for noun in sorted(COUNTED, key=len, reverse=True):
+        if word.endswith(noun):
+            head = re.sub("_?(?:of_)?$", "", word.removesuffix(noun))
+            # In electronic structure, k-points are points.
+            factor = None if (head, COUNTED[noun]) == ("k", "points") else _factor(head)
+            return None if factor is None else (factor, COUNTED[noun])
+    return None

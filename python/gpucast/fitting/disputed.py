@@ -1,0 +1,74 @@
+"""Cells whose repetitions disagree so far that their median says nothing.
+
+Of two runs of which one is a mistake, the median is their mean, which is neither. What such a cell
+weighs is what its own repetitions leave of it: next to nothing, so that its forecast is that of the
+other cells. Of its times, the one nearest to that forecast counts as measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpucast.data.repetitions import disagreeing, own_deviation
+from gpucast.fitting.cells import Cells
+from gpucast.model.scaling_content import DISPUTED
+from gpucast.util.units import duration, number
+
+FEWEST_OTHERS = 3
+
+# One time is clearly the right one where the farther ones are so many times as far from what the
+# other cells say, in the logarithm.
+CLEARLY = 3.0
+
+
+def settled(
+    cells: Cells, samples: Mapping[tuple[float, int], Sequence[float]]
+) -> tuple[Cells, list[str]]:
+    """The cells, of disputed ones the time nearest to what the others say, and a line on each whose
+    repetitions disagree.
+
+    Args:
+        cells: as measured.
+        samples: all times (s) of each.
+    """
+    odd = disagreeing(samples)
+    keys = list(zip(cells.n.tolist(), map(int, cells.gpus.tolist()), strict=True))
+    disputed = np.array(
+        [key in odd and own_deviation(samples[key]) >= DISPUTED for key in keys], dtype=np.bool_
+    )
+    said = []
+    expected = _by_others(cells, disputed)
+    seconds = cells.seconds.copy()
+    for at, (n, gpus) in enumerate(keys):
+        if (n, gpus) not in odd:
+            continue
+        times = np.sort(samples[n, gpus])
+        where = f"n = {number(n)} on {gpus} GPU{'s' * (gpus > 1)}"
+        between = "and" if times.size == 2 else "to"
+        listed = f"{duration(times[0])} {between} {duration(times[-1])}"
+        text = f"repetitions of {where} took {listed}, far more apart than those of other cells"
+        if not disputed[at]:
+            said.append(f"{text}: their median counts, {duration(cells.seconds[at])}")
+        elif expected is None:
+            said.append(f"{text}: that cell is next to not known; measure it again")
+        else:
+            away = np.abs(np.log(times / expected[at]))
+            nearest = int(np.argmin(away))
+            clear = away.max() >= CLEARLY * away[nearest]
+            seconds[at] = times[nearest]
+            which = duration(times[nearest])
+            others = f"these say {duration(expected[at])}"
+            verdict = f"{which} counts" if clear else f"neither is near; {which} counts as nearer"
+            said.append(f"{text}; {others}: {verdict}, the forecast is theirs; check it")
+    return replace(cells, seconds=seconds), said
+
+
+def _by_others(cells: Cells, disputed: np.ndarray) -> np.ndarray | None:
+    """Times (s) of all cells as those that are not disputed say; None where these are too few."""
+    if not disputed.any() or (~disputed).sum() < FEWEST_OTHERS:
+        return None
+    found = cells.where(~disputed).fit()
+    return np.asarray(found.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0])

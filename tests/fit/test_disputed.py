@@ -1,0 +1,85 @@
+"""Cells of which one of two repetitions is a mistake, against the truth they were made from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpucast as gc
+from gpucast.cli.remarks import in_order
+from gpucast.forecast.caveats import caveats
+
+SIZES = (100_000, 400_000, 1_600_000, 6_400_000)
+COUNTS = (1, 2, 4, 8)
+CELL = (1_600_000, 4)
+
+
+def truth(n: float, gpus: int) -> float:
+    """Start-up, work, halo and a reduction."""
+    per = n / gpus
+    return 0.2e-3 + 5e-9 * per + (0.1e-3 + 0.09e-6 * per ** (2 / 3) if gpus > 1 else 0)
+
+
+def table(wrong: float, repeats: int = 2) -> pd.DataFrame:
+    """Repetitions with noise of 1 %; the last of one cell is ``wrong`` times as long."""
+    random = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "n": n,
+            "gpus": gpus,
+            "seconds": truth(n, gpus)
+            * random.normal(1, 0.01)
+            * (wrong if (n, gpus, run) == (*CELL, repeats - 1) else 1),
+        }
+        for n in SIZES
+        for gpus in COUNTS
+        for run in range(repeats)
+    )
+
+
+@pytest.mark.parametrize("wrong", [10.0, 0.1])
+def test_one_of_two_repetitions_may_be_a_mistake(wrong: float) -> None:
+    model = gc.fit(table(wrong))
+    found = model.forecasts([CELL[0]], [CELL[1]])
+    expected = truth(*CELL)
+    # The mean of both, or of their logarithms, is off by a factor of 3 and more.
+    assert abs(found.seconds[0] / expected - 1) < 0.05
+    assert found.low[0] < expected < found.high[0]
+    measured = model.measured(np.array([CELL[0]]), np.array([CELL[1]]))[0]
+    assert abs(measured / expected - 1) < 0.05
+    first = in_order(model.warnings)[0]
+    assert first.startswith("repetitions of n = 1600000 on 4 GPUs took ")
+    assert "far more apart than those of other cells" in first
+    assert "counts" in first
+    assert "neither is near" not in first
+
+
+def test_forecasts_of_a_disputed_cell_say_so_and_are_wider() -> None:
+    at = np.array([CELL[0]]), np.array([CELL[1]])
+    sound, disputed = gc.fit(table(1.0)), gc.fit(table(10.0))
+    said = "repetitions of n = 1600000 on 4 GPUs disagree: its forecast is by the other cells"
+    assert caveats(disputed, *at)[0] == said
+    assert said not in caveats(disputed, np.array([100_000]), np.array([1]))
+    assert not any("repetitions" in each for each in [*sound.warnings, *caveats(sound, *at)])
+
+    def width(model: gc.Forecaster) -> float:
+        found = model.forecasts(*at)
+        return float(np.log(found.high[0] / found.low[0]))
+
+    assert width(disputed) > width(sound)
+
+
+def test_the_median_of_three_counts_where_two_agree() -> None:
+    model = gc.fit(table(10.0, repeats=3))
+    at = np.array([CELL[0]]), np.array([CELL[1]])
+    assert abs(model.measured(*at)[0] / truth(*CELL) - 1) < 0.05
+    (said,) = model.warnings
+    assert said.startswith("1 of 48 samples (n = 1600000, N = 4) are far off the others of their ")
+    assert not any("disagree" in each for each in caveats(model, *at))
+
+
+def test_with_too_few_other_cells_nothing_is_chosen() -> None:
+    rows = [(1000, 1, 1.0), (1000, 1, 1.01), (1000, 2, 0.6), (1000, 2, 6.0)]
+    model = gc.fit(pd.DataFrame(rows, columns=["n", "gpus", "seconds"]))
+    assert any("that cell is next to not known; measure it again" in w for w in model.warnings)
