@@ -186,7 +186,10 @@ def test_no_figure_shows_gflops_or_parts_that_nobody_measured(run: Run, folder: 
     assert_refused(
         run("figures", "gflops", *inputs, "-o", folder / "a.png"), "not known", "figures steps"
     )
-    assert_refused(run("figures", "shares", *inputs, "-o", folder / "b.png"), "timed phase")
+    assert_refused(
+        run("figures", "shares", *inputs, "-o", folder / "b.png"),
+        "no phase of so many particles was timed",
+    )
     status, _, _ = run("figures", "steps", *inputs, "-o", folder / "c.svg")
     assert status == 0
     drawn = (folder / "c.svg").read_text(encoding="utf-8")
