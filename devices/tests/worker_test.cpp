@@ -67,6 +67,7 @@ TEST(Worker, EveryWaitEndsWhereManyWaitAtOnce) {
   constexpr int rounds = 3000;
   std::vector<int> done(8);
   std::vector<std::jthread> waiting;
+  waiting.reserve(done.size());
   for (int& its : done) {
     waiting.emplace_back([&its] {
       Worker worker("a device");

@@ -98,6 +98,11 @@ def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> 
     assert text(4, 2) not in told(md(), [4], 2)  # 4 at 2 a host were timed on two
     assert told(on([1, 1, 1]), [4], 2)[0] == text(4, 2)  # the records say: on one
     assert text(8, 2) not in told(on([1, 1, 2]), [8], 4)
+    # How many a host has is not known: beyond those that were timed on one it may take several.
+    maybe = "all measured within one host: if 8 GPUs take several, the network between them was "
+    assert any(each.startswith(maybe) for each in told(on([1, 1, 1]), [1, 8], None))
+    for model, count in ((on([1, 1, 1]), 4), (on([1, 1, 2]), 8), (md(), 8)):
+        assert not any("one host" in each for each in told(model, [count], None))
 
 
 def test_what_could_not_be_tried_is_said_among_the_rest() -> None:

@@ -36,6 +36,9 @@ _NOT_TRIED = 1.5
 _NOT_KNOWN = 2.0
 """That times on other counts, or across hosts, are open."""
 
+_MAYBE_NOT_KNOWN = 0.1
+"""That they may be: before what small errors of forecasts on one host say of others."""
+
 
 def caveats(
     model: Forecaster,
@@ -189,13 +192,20 @@ def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[floa
 def _across_hosts(
     model: Forecaster, gpus: Array, per_host: int | None
 ) -> Iterator[tuple[float, str]]:
-    """That the most GPUs asked about take several hosts, where one alone was measured."""
+    """That the most GPUs asked about take several hosts, or may, where one alone was measured."""
     most = int(gpus.max()) if gpus.size else 0
-    if per_host is None or most <= per_host or model.observations is None:
+    if model.observations is None:
         return
     nodes = model.scaling.cells.nodes if isinstance(model, ScalingModel) else []
     known = bool(nodes) and min(nodes) > 0
-    if max(nodes) == 1 if known else model.domain.gpus[1] <= per_host:
+    if per_host is None:
+        if known and max(nodes) == 1 and most > model.domain.gpus[1]:
+            yield (
+                _MAYBE_NOT_KNOWN,
+                f"all measured within one host: if {_gpus(most)} take several, the network "
+                "between them was not measured",
+            )
+    elif most > per_host and (max(nodes) == 1 if known else model.domain.gpus[1] <= per_host):
         yield (
             _NOT_KNOWN,
             f"all measured within one host; {_gpus(most)} take {math.ceil(most / per_host)} hosts: "
