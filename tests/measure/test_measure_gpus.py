@@ -84,8 +84,8 @@ def test_a_server_that_vanishes_ends_its_path_and_no_other(
         server.process.kill()
     out, err = process.communicate(timeout=HANG)
     assert process.returncode == 1, err
-    assert err.startswith(f"gpucast: path far: {REHEARSED}\n")
-    assert "\nfar [1/3] n=64 gpus=1 " in err
+    assert err.lstrip("\n").startswith("far [1/3] n=64 gpus=1 ")
+    assert f"gpucast: path far: {REHEARSED}\n" in err
     far, host = only_json(out)["paths"]
     assert (far["status"], far["measured"]) == ("ended", 1)
     assert (host["status"], host["measured"]) == ("complete", 3)
@@ -146,7 +146,7 @@ def test_who_uses_a_gpu_is_said_and_it_is_measured(
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     said = "a GPU is in use by another program: /opt/other, train (process 4711, 1024 MiB)"
-    assert err.splitlines() == [f"gpucast: path native: {REHEARSED}", f"gpucast: {said}"]
+    assert err.splitlines() == [f"gpucast: {said}", f"gpucast: path native: {REHEARSED}"]
     data = gc.load(path)
     assert [note.text for note in data.notes] == [said]
     assert {(step.path, step.n, step.gpus) for step in data.steps} == {

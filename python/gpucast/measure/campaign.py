@@ -95,9 +95,6 @@ class Campaign:
         machine = identified(self._store, facts, path.label, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
-        rehearsed = rehearsal.warning(machine)
-        if rehearsed is not None:
-            self._watcher.say(f"path {path.label}: {rehearsed}")
         deadline = self._deadline(paths_left)
         work = Work(self._request, path, machine, cells, self._timing, launcher, deadline)
         run = PathRun(work, self._store, self._watcher)
@@ -105,6 +102,9 @@ class Campaign:
             for occupant in occupants():
                 run.note(f"a GPU is in use by another program: {occupant}")
         self._report.paths.append(run.run())
+        rehearsed = rehearsal.warning(machine)
+        if rehearsed is not None:
+            self._watcher.say(f"path {path.label}: {rehearsed}")
         self._report.answers += run.answers()
         for series in dict.fromkeys(cell.series for cell in cells):
             self._report.fits.append(_report_of(path, series, run.fit_of(series)))
