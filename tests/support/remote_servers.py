@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from waiting import next_line
+
 BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
 """The folder `remote` of a build, with all that the step for remote GPUs of `make test` makes."""
 
@@ -100,8 +102,7 @@ class Server:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        line = next_line(self.process)
         found = re.search(r"listening on (\S+)", line)
         if found is None:
             self.process.kill()
@@ -233,7 +234,6 @@ def start(gpus: str, program: str, **environment: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    assert client.stdout is not None
-    line = client.stdout.readline()
+    line = next_line(client)
     assert line == "ready\n", line + client.communicate(timeout=PATIENCE)[0]
     return client

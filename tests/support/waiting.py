@@ -42,6 +42,19 @@ def processor_seconds(process: subprocess.Popen[Any]) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def next_line(process: subprocess.Popen[str]) -> str:
+    """The next line on stdout of a program, and not a byte of what follows.
+
+    ``stdout.readline`` takes what has come into a buffer of its own, which ``communicate``, called
+    later, does not look into.
+    """
+    assert process.stdout is not None
+    line = bytearray()
+    while not line.endswith(b"\n") and (byte := os.read(process.stdout.fileno(), 1)):
+        line += byte
+    return line.decode()
+
+
 def start_held(command: Sequence[object], environment: dict[str, str]) -> subprocess.Popen[str]:
     """Starts a program that cannot get past its first line on stderr until that is read.
 
