@@ -86,7 +86,21 @@ def python() -> str:
         if len(line) > 100:
             line = f"{each.name} = Literal[\n    " + words.replace(", ", ",\n    ") + ",\n]"
         text += line + "\n" + _docstring(each.comment, "")
-    return text.rstrip() + "\n"
+    meanings = "".join(_entry(each) for each in types() if not each.part_of)
+    return (
+        f"{text.rstrip()}\n\n\nMEANING: dict[str, str] = {{\n{meanings}}}\n"
+        '"""What the words of each type mean, for whoever describes a field of theirs."""\n'
+    )
+
+
+def _entry(each: Type) -> str:
+    """The line of a dictionary that gives a type's comment, as the formatter has it."""
+    line = f'    "{each.name}": "{each.comment}",\n'
+    if len(line) <= 101:
+        return line
+    lines = textwrap.wrap(each.comment, 88, drop_whitespace=False)
+    whole = "".join(f'        "{line}"\n' for line in lines)
+    return f'    "{each.name}": (\n{whole}    ),\n'
 
 
 def _docstring(comment: str, indent: str) -> str:

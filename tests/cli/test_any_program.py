@@ -62,10 +62,10 @@ def test_sizes_are_shown_as_people_write_them(run: Run, data: Path) -> None:
     assert "None" not in out
 
 
-@pytest.mark.parametrize("form", ["--csv", "--extrap-json", "--extrap-jsonl", "--extrap-text"])
+@pytest.mark.parametrize("form", ["csv", "extrap-json", "extrap-jsonl", "extrap-text"])
 def test_an_export_comes_back_as_it_was(run: Run, data: Path, tmp_path: Path, form: str) -> None:
     there, back = tmp_path / "exported", tmp_path / "back.jsonl"
-    assert run("data", "export", data, form, "-o", there)[0] == 0
+    assert run("data", "export", data, "--format", form, "-o", there)[0] == 0
     assert run("import", there, "-o", back)[0] == 0
 
     def content(file: Path) -> list[tuple[object, ...]]:

@@ -163,12 +163,12 @@ def test_nothing_is_written_where_the_input_is_wrong(run: Run, steps: Path, tmp_
         ("data", "show"),
         ("data", "list", "--jsn"),
         ("data", "export", "dscuda"),
-        ("data", "export", "dscuda", "--csv", "--extrap-json"),
-        ("data", "export", "dscuda", "--csv", "--kind", "launch"),
-        ("data", "export", "dscuda", "--extrap-json", "--kind", "transfer"),
-        ("data", "export", "dscuda", "--csv", "--path", "nat"),
-        ("data", "export", "p2p-copy", "--csv"),
-        ("data", "export", "dscuda", "--csv", "-o", "/no/such/folder/x.csv"),
+        ("data", "export", "dscuda", "--format", "workbook"),
+        ("data", "export", "dscuda", "--format", "parquet"),
+        ("data", "export", "dscuda", "--format"),
+        ("data", "export", "dscuda", "--format", "csv", "--path", "nat"),
+        ("data", "export", "p2p-copy", "--format", "csv-transfers"),
+        ("data", "export", "dscuda", "--format", "csv", "-o", "/no/such/folder/x.csv"),
         ("import", "steps.csv"),
         ("import", "/no/such/file.csv", "-o", "/tmp/never.jsonl"),
         ("import", "x.csv", "-o", "/tmp/never.jsonl", "--cores", "0"),
@@ -183,18 +183,10 @@ def test_wrong_usage_is_one_line_and_status_2(run: Run, arguments: tuple[str, ..
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("option", "form"),
-    [
-        ("--csv", "csv"),
-        ("--extrap-json", "extrap-json"),
-        ("--extrap-jsonl", "extrap-jsonl"),
-        ("--extrap-text", "extrap-text"),
-    ],
-)
-def test_an_export_can_be_imported_again(run: Run, tmp_path: Path, option: str, form: str) -> None:
+@pytest.mark.parametrize("form", ["csv", "extrap-json", "extrap-jsonl", "extrap-text"])
+def test_an_export_can_be_imported_again(run: Run, tmp_path: Path, form: str) -> None:
     there, back = tmp_path / "there", tmp_path / "back.jsonl"
-    assert run("data", "export", "dscuda", "--path", "local", option, "-o", there)[0] == 0
+    assert run("data", "export", "dscuda", "--path", "local", "--format", form, "-o", there)[0] == 0
     status, out, _ = run("import", there, "-o", back, "--json")
     assert status == 0
     assert json.loads(out)["files"][0]["format"] == form
@@ -205,13 +197,17 @@ def test_an_export_can_be_imported_again(run: Run, tmp_path: Path, option: str, 
 
 
 def test_export_prints_where_no_file_is_named(run: Run) -> None:
-    _, out, _ = run("data", "export", "p2p-copy", "--csv", "--machine", "geforce-gtx580")
+    _, out, _ = run(
+        "data", "export", "p2p-copy", "--format", "csv-transfers", "--machine", "geforce-gtx580"
+    )
     assert out.splitlines()[0] == "path,memory,route,bytes,seconds"
     assert len(out.splitlines()) == 1 + 62
 
 
 def test_export_warns_of_transfers_that_csv_cannot_say(run: Run, tmp_path: Path) -> None:
-    status, _, err = run("data", "export", "pcie-contention-cirrascale", "--csv")
+    status, _, err = run(
+        "data", "export", "pcie-contention-cirrascale", "--format", "csv-transfers"
+    )
     assert status == 2
     assert "cannot say" in err
 
@@ -399,7 +395,7 @@ def test_steps_of_several_instances_are_listed_by_their_share_of_a_gpu(
 
 OUTPUTS = [
     ("import", "steps.csv", "-o", "-"),
-    ("data", "export", "dscuda", "--csv", "-o", "-"),
+    ("data", "export", "dscuda", "--format", "csv", "-o", "-"),
     ("fit", "dscuda", "-o", "-"),
     ("measure", "--paths", "host", "-o", "-"),
 ]
@@ -417,7 +413,9 @@ def test_a_dash_is_no_output(
 
 
 def test_devices_are_written_to_where_stdout_is_a_pipe(steps: Path) -> None:
-    done = shell("-m", "gpucast.cli", "data", "export", str(steps), "--jsonl", "-o", "/dev/stdout")
+    done = shell(
+        "-m", "gpucast.cli", "data", "export", str(steps), "--format", "jsonl", "-o", "/dev/stdout"
+    )
     assert done.returncode == 0, done.stderr
     kinds = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
     assert kinds.count("step") == 2

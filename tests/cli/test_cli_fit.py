@@ -167,9 +167,11 @@ def test_kinds_of_steps_are_chosen_by_options(run: Run, tmp_path: Path) -> None:
         assert {**answer["data"], "block": answer["machine"]["block"]}.items() >= first.items()
     answer = only_json(run("fit", file, "--no-graph", "--replicates", "0", "--json")[1])
     assert (answer["data"]["graph"], answer["data"]["boundary"]) == (False, "open")
-    status, out, _ = run("data", "export", file, "--csv", "--no-graph")
+    status, out, _ = run("data", "export", file, "--format", "csv", "--no-graph")
     assert (status, out.count("claret")) == (0, sum(len(r["seconds"]) for r in records) // 2)
-    assert_refused(run("data", "export", file, "--csv"), "block: there are several: 128, 256")
+    assert_refused(
+        run("data", "export", file, "--format", "csv"), "block: there are several: 128, 256"
+    )
 
 
 def test_several_files_are_one_dataset(run: Run, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_data_are_taken_wherever_records_are(run: Run) -> None:
     assert status == 0
     assert len(json.loads(out)["records"]) == 3
     assert [line.partition(": t.csv: ")[0] for line in err.splitlines()] == ["gpucast: note"] * 4
-    status, out, err = run("data", "export", "t.csv", "--csv")
+    status, out, err = run("data", "export", "t.csv", "--format", "csv")
     assert status == 0
     assert out.startswith("path,schedule,kernel,n,gpus,repeat,seconds,unit\nnative,,,24000,1,1,")
 
@@ -59,7 +59,7 @@ def test_data_are_taken_wherever_records_are(run: Run) -> None:
 def test_tables_come_back_as_they_were_exported(run: Run) -> None:
     said = ["--timestep", "2fs", "--program", "P 1", "--case", "C"]
     assert run("import", "t.csv", *said, "-o", "t.jsonl")[0] == 0
-    assert run("data", "export", "t.jsonl", "--csv", "-o", "again.csv")[0] == 0
+    assert run("data", "export", "t.jsonl", "--format", "csv", "-o", "again.csv")[0] == 0
     assert run("import", "again.csv", "-o", "again.jsonl")[0] == 0
     first, second = (Path(name).read_text().splitlines()[1:] for name in ("t.jsonl", "again.jsonl"))
     assert [json.loads(line) for line in first] == [json.loads(line) for line in second]

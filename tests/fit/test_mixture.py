@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gpucast as gc
+from gpucast import _core
 from gpucast.data.steps import medians_of
 from gpucast.fitting.mixture import _line, _log_odds, fit_mixture, forms, visits_of
 from gpucast.fitting.problem import Problem
@@ -194,6 +195,16 @@ def test_each_schedule_has_its_forms(schedule: str, coms: set[str], cpus: set[st
     assert len(found) == len(set(found)) == 2 * len(coms) * len(cpus)
 
 
+def test_terms_that_the_catalogue_has_by_name_only_are_in_no_form() -> None:
+    everything = [*_core.GPU_TERMS.values(), *_core.CPU_TERMS.values(), *_core.COM_TERMS.values()]
+    by_name = {term.name for term in everything if term.tried == "by_name"} - {"none"}
+    assert {"residency", "pairs", "affine", "cached", "star-async"} <= by_name
+    for schedule in ("star-serial", "star-async", "allgather", "mpi"):
+        cells = [step(n, 2, [1e-3], schedule=schedule, block=BLOCK) for n in (1000, 2000)]
+        tried = forms(posed(*cells), None)
+        assert by_name.isdisjoint(word for form in tried for word in (form.gpu, form.cpu, form.com))
+
+
 def test_work_of_a_program_s_own_is_tried_in_its_parts() -> None:
     cutoff = {
         "name": "cutoff",
@@ -350,6 +361,20 @@ tables = st.dictionaries(
         (10, 1): [[995.8]],
     },
     schedule="star-serial",
+    cores=None,
+)
+@example(
+    table={
+        (231, 2): [[500.0, 214.0], [297.0, 694.0]],
+        (410, 1): [[1.0, 281.0, 805.0], [1.75]],
+        (49894, 7): [[16.0, 1e-4]],
+        (37, 1): [[1.0, 172.0, 256.0], [566.0, 701.0, 1.0]],
+        (160, 4): [[1.0, 67.0, 45.0], [1.0, 416.0]],
+        (26660, 6): [[896.0]],
+        (584, 1): [[4.0, 0.0625]],
+        (129, 1): [[129.0, 301.0]],
+    },
+    schedule="star-async",
     cores=None,
 )
 @given(

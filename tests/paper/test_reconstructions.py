@@ -160,7 +160,7 @@ def test_they_are_used_by_name_and_warn(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_reconstruction_is_no_dataset_and_a_near_name_is_none() -> None:
-    assert_refused(shell("data", "export", NAMES[0], "--csv"), NAMES[0], "dataset")
+    assert_refused(shell("data", "export", NAMES[0], "--format", "csv"), NAMES[0], "dataset")
     assert_refused(shell("predict", "reconstructed-2015", "-n", "100"), "reconstructed-2015")
 
 

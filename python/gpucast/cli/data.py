@@ -36,6 +36,14 @@ Name = Annotated[
 ]
 
 
+_RECORDS = "jsonl"
+
+
+def _written() -> list[str]:
+    """The names of the formats that a dataset can be written in."""
+    return [_RECORDS, *(form.name for form in formats().values() if form.write is not None)]
+
+
 @app.command("list")
 def list_datasets(as_json: options.Json = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
@@ -108,19 +116,9 @@ def show(
 @options.with_selection
 def export(
     name: Name,
-    csv: Annotated[bool, typer.Option("--csv", help="CSV, a row a sample.")] = False,
-    extrap_json: Annotated[bool, typer.Option("--extrap-json", help="Extra-P's JSON.")] = False,
-    extrap_jsonl: Annotated[
-        bool, typer.Option("--extrap-jsonl", help="Extra-P's JSON Lines.")
-    ] = False,
-    extrap_text: Annotated[
-        bool, typer.Option("--extrap-text", help="Extra-P's text format.")
-    ] = False,
-    records: Annotated[bool, typer.Option("--jsonl", help="gpucast's records.")] = False,
-    kind: Annotated[
-        str | None,
-        typer.Option(help="Of CSV: step or transfer; without it, steps where there are any."),
-    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(_written())}.")
+    ],
     selection: StepSelection = ANY,
     target: Annotated[
         str | None,
@@ -130,24 +128,16 @@ def export(
     as_json: options.Json = False,
 ) -> None:
     """Write a dataset in another format."""
-    given = {
-        "csv": csv,
-        "extrap-json": extrap_json,
-        "extrap-jsonl": extrap_jsonl,
-        "extrap-text": extrap_text,
-        "jsonl": records,
-    }
-    chosen = [form for form, wanted in given.items() if wanted]
-    if len(chosen) != 1:
+    if form not in _written():
         raise InputError(
-            "name one format: --csv, --extrap-json, --extrap-jsonl, --extrap-text or --jsonl"
+            f"{form!r} is unknown; it is one of {', '.join(_written())}", field="--format"
         )
     if target is not None:
         files.check_output(target, force=force)
     data = load(name).select(selection)
     for warning in data.warnings:
         output.warn(warning)
-    form, text = _exported(data, chosen[0], kind)
+    text = _exported(data, form)
     if target is not None:
         files.write_text(target, text, force=force)
     if as_json:
@@ -157,25 +147,20 @@ def export(
         print(text, end="")
 
 
-def _exported(data: Dataset, form: str, kind: str | None) -> tuple[str, str]:
-    """The name of the format in full and the dataset as a text of it."""
-    if form == "jsonl":
-        return form, jsonl.to_text([*data.machines.values(), *data.records])
-    if kind not in (None, "step", "transfer"):
-        raise InputError(f"{kind!r} is unknown; it is step or transfer", field="--kind")
-    if form == "csv" and (kind == "transfer" or (kind is None and not data.steps)):
-        form = "csv-transfers"
+def _exported(data: Dataset, form: str) -> str:
+    """The dataset as a text of a format."""
+    if form == _RECORDS:
+        return jsonl.to_text([*data.machines.values(), *data.records])
+    if form == "csv-transfers":
         left_out = len(data.transfers) - len(expressible(data))
         if left_out:
             output.warn(
                 f"{left_out} of {len(data.transfers)} transfers were left out: CSV has no word "
                 "for concurrent, invalid or kernel copies"
             )
-    elif kind == "transfer":
-        raise InputError(f"{form} holds steps only", field="--kind")
     write = formats()[form].write
     assert write is not None
-    return form, write(data)
+    return write(data)
 
 
 def _overview_row(name: str, data: Dataset) -> tuple[object, ...]:

@@ -30,6 +30,7 @@ from pydantic_core import PydanticKnownError
 from gpucast.data.limits import LARGEST_GPUS as LARGEST_GPUS
 from gpucast.data.limits import LARGEST_N as LARGEST_N
 from gpucast.data.vocabulary import (
+    MEANING,
     Engine,
     HostMemoryKind,
     LaunchMethod,
@@ -214,9 +215,7 @@ class Machine(_Record):
     runtime: Text | None = None
     transport: Transport | None = Field(
         None,
-        description="what carries calls to remote GPUs: tls: encrypted; plain: in the clear; shm: "
-        "memory that client and server share; ucx: UCX, with TLS or without; absent: none are "
-        "remote, or it is not known",
+        description=f"{MEANING['Transport']} Absent: none are remote, or it is not known.",
     )
     topology: FreeObject | None = None
     tool: Tool | None = None
@@ -240,8 +239,7 @@ class Transfer(_Measurement):
     concurrent: list[Copy] = Field(description="other copies under way; empty if alone")
     method: TransferMethod | None = Field(
         None,
-        description="call: what the caller of a blocking copy waits; gated: the device's own time "
-        "of one of many copies queued behind a gate",
+        description=MEANING["TransferMethod"],
     )
     issuer: Label | None = Field(
         None,
@@ -256,12 +254,7 @@ class Launch(_Measurement):
 
     kind: Literal["launch"]
     path: Label
-    method: LaunchMethod = Field(
-        description="submit: what the host waits for one; sync: until it has run; gated: of a row, "
-        "by the device's clock; graph: the nodes of one; row: what the host waits for a row; "
-        "drain: until the row has run; idle: no launch, a wait for a stream that has nothing to "
-        "do; rest: that after 5 ms without a call"
-    )
+    method: LaunchMethod = Field(description=MEANING["LaunchMethod"])
     count: Count
     arguments: Total | None = Field(None, description="the kernel's arguments, 8 bytes each")
 

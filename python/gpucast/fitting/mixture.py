@@ -14,7 +14,7 @@ from gpucast.data import workload
 from gpucast.data.records import Step, Transfer
 from gpucast.data.steps import medians_of
 from gpucast.errors import InputError
-from gpucast.fitting.candidates import PAPER, Candidate, Curves, straight
+from gpucast.fitting.candidates import PAPER, Candidate, Curves, straight, terms_of
 from gpucast.fitting.problem import KERNELS_ALONE, Problem
 from gpucast.fitting.sample_variance import sample_variances
 from gpucast.fitting.synchronous import terms_left
@@ -38,9 +38,6 @@ _LAUNCHES_TO_QUEUE = 2.0
 _AGAINST_HIDING, _AGAINST_TURNS = -4.0, -8.0
 _TURNS = "star-async-turns"
 
-# Terms that another one says, too, with a further parameter.
-_NESTED = ("star-async",)
-
 # Schedules in which the host only launches.
 _NO_HOST_WORK = ("allgather",)
 
@@ -52,11 +49,6 @@ _ABOUT_AS_PLAUSIBLE = 0.5
 
 # Fewer cells forecast none that is left out.
 _FEWEST_CELLS = 3
-
-GPU_TERMS = ("occupancy", "work")
-"""Formulas of T_gpu that are tried where steps visit all pairs; the paper's is, too."""
-
-CPU_TERMS = ("bent", "linear")
 
 
 @dataclass(frozen=True)
@@ -187,14 +179,16 @@ def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
     ``paper``: with the structural integer that fits best; None where it cannot be had.
     """
     schedule = problem.schedule or PAPER[2]
-    coms = [com.name for com in _core.COM_TERMS.values() if com.schedule == schedule]
-    coms = [com for com in coms if com not in _NESTED]
-    gpus = list(GPU_TERMS)
-    if problem.workload is not None:
-        gpus += [term.name for term in _core.GPU_TERMS.values() if term.tried == "decomposed"]
+    coms = terms_of(schedule)
+    tried = {"always"} if problem.workload is None else {"always", "decomposed"}
+    gpus = [term.name for term in _core.GPU_TERMS.values() if term.tried in tried]
     if paper is not None:
         gpus.append(paper.gpu)
-    cpus = ("none",) if schedule in _NO_HOST_WORK else CPU_TERMS
+    # The richest first: the search for settings goes on from where the first form led.
+    hosts = sorted(_core.CPU_TERMS.values(), key=lambda term: -len(term.parameters))
+    cpus = [term.name for term in hosts if term.tried == "always"]
+    if schedule in _NO_HOST_WORK:
+        cpus = ["none"]
     integers = {} if paper is None else {paper.gpu: paper.integer}
     found = [
         Candidate(gpu, cpu, com, integer=integers.get(gpu))

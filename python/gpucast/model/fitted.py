@@ -229,8 +229,11 @@ class Model(Fitted, Forecaster):
     ) -> Forecasts:
         now = self._mixed_times(mixed, n, gpus)
         common = self.common_variance(now.parts, interval)
-        # What is common to all steps widens what is said of a time and does not move it.
+        # What is common to all steps widens what is said of a time and does not move it: the median
+        # of a wider mixture of forms that disagree may, and its interval then reaches back to it.
         found = self._mixed_times(mixed, n, gpus, common) if common.any() else now
+        mean_low = np.minimum(found.mean_low, now.seconds)
+        mean_high = np.maximum(found.mean_high, now.seconds)
         # Beside one another, all parts of a step are as long as it is.
         parts = now.parts * np.exp(self.log_factors)
         factor = parts.sum(axis=1) / now.parts.sum(axis=1)
@@ -238,10 +241,10 @@ class Model(Fitted, Forecaster):
             n=n,
             gpus=gpus,
             seconds=now.seconds * factor,
-            low=found.low * factor,
-            high=found.high * factor,
-            mean_low=found.mean_low * factor,
-            mean_high=found.mean_high * factor,
+            low=np.minimum(found.low, mean_low) * factor,
+            high=np.maximum(found.high, mean_high) * factor,
+            mean_low=mean_low * factor,
+            mean_high=mean_high * factor,
             t_gpu=parts[:, 0],
             t_cpu=parts[:, 1],
             t_com=parts[:, 2],

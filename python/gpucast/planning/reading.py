@@ -51,7 +51,7 @@ def _checked(values: dict[str, object], lines: Lines) -> Request:
     request = checked(Request, values, lines)
     for location, message in _contradictions(request):
         raise lines.error(message, location)
-    request._lines = lines
+    request.locate(lines)
     return request
 
 
@@ -151,7 +151,7 @@ def _attach(
                 )
         except InputError as error:
             raise lines.error(str(error), here) from error
-        machine._model = model
+        machine.attach(model)
         if machine.peak_flops is not None and not isinstance(model, Model):
             raise lines.error(
                 f"{model.name} is of a program known by its step times alone: nobody knows its "

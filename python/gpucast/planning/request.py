@@ -96,9 +96,13 @@ class Machine(_Strict):
         of_model = own(self.forecaster, "nobody knows its operations").workload
         return of_model if self.flops_per_pair is None else of_model.counting(self.flops_per_pair)
 
+    def attach(self, model: Forecaster) -> None:
+        """Let this model forecast the machine's steps."""
+        self._model = model
+
     @property
     def forecaster(self) -> Forecaster:
-        """The fitted model; set by whoever read the request."""
+        """The fitted model, which has been attached."""
         assert self._model is not None
         return self._model
 
@@ -196,6 +200,10 @@ class Request(_Strict):
     machines: Annotated[list[Machine], Field(min_length=1, max_length=100)]
     jobs: Annotated[list[Job], Field(max_length=100_000)] = []
     _lines: Lines = PrivateAttr(default_factory=lambda: Lines(None))
+
+    def locate(self, lines: Lines) -> None:
+        """Let messages name the lines of the file that the values were read from."""
+        self._lines = lines
 
     @property
     def lines(self) -> Lines:

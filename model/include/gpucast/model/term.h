@@ -35,11 +35,11 @@ enum class Bends {
   searched     // where the data show it
 };
 
-// When `--model auto` tries a term.
+// When `--model auto` tries a term (a communication term: of the steps' schedule).
 enum class Tried {
   always,
   decomposed,  // for steps whose workload is not all-pairs
-  by_name      // never
+  by_name      // never by itself: only in a form that is named, as the paper's is
 };
 
 struct TermInfo {

@@ -1,4 +1,4 @@
-"""Steps as CSV: what ``gpucast data export --csv`` writes, and what any table of steps is read as.
+"""Steps as CSV: what ``data export --format csv`` writes, and what any table of steps is read as.
 
 ``gpucast.data.formats.tables`` reads; here is what a text is known by, and the way back.
 """

@@ -1,4 +1,4 @@
-"""Transfers as CSV ``bytes,seconds,route``: what ``gpucast data export --csv`` writes.
+"""Transfers as CSV ``bytes,seconds,route``: what ``data export --format csv-transfers`` writes.
 
 ``gpucast.data.formats.tables`` reads; here is what a text is known by, and the way back.
 """

@@ -7,7 +7,8 @@
 namespace gpucast::model {
 
 struct Affine {
-  static constexpr TermInfo info{.name = "affine", .summary = "a fixed cost a step and n"};
+  static constexpr TermInfo info{
+      .name = "affine", .summary = "a fixed cost a step and n", .tried = Tried::by_name};
 
   static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
     return {{"t_cpu", "s", "host time a particle", plausible_host_particle},

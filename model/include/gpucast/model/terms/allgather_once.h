@@ -14,7 +14,6 @@ namespace gpucast::model {
 struct AllgatherOnce {
   static constexpr TermInfo info{.name = "allgather-once",
                                  .summary = "a ring of GPUs whose rounds share one latency",
-                                 .tried = Tried::by_name,
                                  .schedule = "allgather"};
   static constexpr Route routes[] = {Route::peer};
 

@@ -16,8 +16,7 @@ namespace gpucast::model {
 struct Bent {
   static constexpr TermInfo info{.name = "bent",
                                  .summary = "a fixed cost a step and n, dearer beyond a cache",
-                                 .linear = false,
-                                 .tried = Tried::by_name};
+                                 .linear = false};
 
   static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
     return {{"t_step", "s", "host time a step, any n", plausible_host_step},

@@ -15,7 +15,8 @@ struct Pairs {
   static constexpr TermInfo info{.name = "pairs",
                                  .summary = "straight pieces over the work of the largest share",
                                  .constant = true,
-                                 .bends = Bends::evenly};
+                                 .bends = Bends::evenly,
+                                 .tried = Tried::by_name};
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
     return slope_parameters({"t_pair", "s", "time of one more interaction on one GPU"}, knots,

@@ -21,7 +21,8 @@ struct Residency {
       .summary = "straight pieces over the blocks on the busiest multiprocessor",
       .needs = facts_of_blocks,
       .constant = true,
-      .bends = Bends::everywhere};
+      .bends = Bends::everywhere,
+      .tried = Tried::by_name};
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
     return slope_parameters({"t_blk", "s", "time of one visited particle for each further block"},

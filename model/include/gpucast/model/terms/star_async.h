@@ -12,6 +12,7 @@ namespace gpucast::model {
 struct StarAsync {
   static constexpr TermInfo info{.name = "star-async",
                                  .summary = "all GPUs at once, a shared host side",
+                                 .tried = Tried::by_name,
                                  .schedule = "star-async"};
   static constexpr Route routes[] = {Route::h2d, Route::d2h};
 

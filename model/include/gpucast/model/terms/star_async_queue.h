@@ -12,7 +12,6 @@ namespace gpucast::model {
 struct StarAsyncQueue {
   static constexpr TermInfo info{.name = "star-async-queue",
                                  .summary = "star-async, each GPU's copies queued by the host",
-                                 .tried = Tried::by_name,
                                  .schedule = "star-async"};
   static constexpr Route routes[] = {Route::h2d, Route::d2h};
 

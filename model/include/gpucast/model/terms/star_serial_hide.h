@@ -32,7 +32,6 @@ struct StarSerialHide {
   static constexpr TermInfo info{.name = "star-serial-hide",
                                  .summary = "star-serial, launches hidden behind the GPUs' work",
                                  .linear = false,
-                                 .tried = Tried::by_name,
                                  .schedule = "star-serial"};
   static constexpr Route routes[] = {Route::h2d, Route::d2h};
 

@@ -23,7 +23,8 @@ struct Wave {
   static constexpr TermInfo info{.name = "wave",
                                  .summary = "waves of k threads a core, one particle a thread",
                                  .needs = needs,
-                                 .integer = "k"};
+                                 .integer = "k",
+                                 .tried = Tried::by_name};
 
   static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
     return {{"t_gpu", "s", "time of one interaction at a GPU's full rate"}};
