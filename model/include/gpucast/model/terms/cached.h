@@ -10,11 +10,10 @@
 namespace gpucast::model {
 
 struct Cached {
-  static constexpr TermInfo info{
-      .name = "cached",
-      .summary = "straight pieces over n",
-      .bends = Bends::searched,
-      .tried = Tried::by_name};
+  static constexpr TermInfo info{.name = "cached",
+                                 .summary = "straight pieces over n",
+                                 .bends = Bends::searched,
+                                 .tried = Tried::by_name};
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
     return slope_parameters({"t_cpu", "s", "host time a particle", plausible_host_particle}, knots);
