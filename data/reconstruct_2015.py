@@ -34,6 +34,7 @@ from gpucast.model.content import (
 )
 from gpucast.model.fitted import Model
 from gpucast.util import files
+from gpucast.util.remarks import Kind, remark
 from gpucast.util.units import duration, interval, percent, quantity
 
 FOLDER = Path(__file__).parent / "reconstructed"
@@ -122,7 +123,7 @@ def model(path: str) -> Model:
         domain=Domain(n=(1, 1), gpus=(1, 1)),
         machine=Gpu(cores=cores, sms=sms, block=0),
         data=FittedSteps(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
-        warnings=[f"{about['label']}; every forecast is an extrapolation"],
+        remarks=[remark(Kind.ASSUMED, f"{about['label']}; every forecast is an extrapolation")],
         reconstruction=Reconstruction(
             title=about["title"],
             label=about["label"],

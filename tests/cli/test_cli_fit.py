@@ -185,6 +185,16 @@ def test_several_files_are_one_dataset(run: Run, tmp_path: Path) -> None:
     assert only_json(run("fit", *files, "--json")[1])["rank"] == 7
 
 
+def test_a_cut_off_file_is_told_whatever_its_name(
+    run: Run, alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warnings of a file begin with its name, which may read like any warning."""
+    monkeypatch.chdir(alone.parent)
+    for name in ("not tried: x.jsonl", "beyond .jsonl"):
+        Path(name).write_bytes(alone.read_bytes()[:-20])
+        assert run("fit", name)[2].startswith(f"gpucast: warning: {name}:")
+
+
 def test_transfers_alone_are_fitted_and_compared(run: Run) -> None:
     status, out, err = run("fit", "p2p-copy", "--json")
     answer = only_json(out)

@@ -5,22 +5,31 @@ from __future__ import annotations
 import pytest
 
 from gpucast.cli import remarks
+from gpucast.util.remarks import Kind, Remark, Severity, remark
 
-LACK = (
+LACK = remark(
+    Kind.LACK_OF_FIT,
     "lack of fit, p < 1e-16 (looks like a cost that grows as N^2): times differ from the form by "
-    "3 % beyond noise; forecasts follow the times, parameters are those of the form"
+    "3 % beyond noise; forecasts follow the times, parameters are those of the form",
+    short="lack of fit, p < 1e-16: times differ from the form by 3 % beyond noise",
 )
-ONE_COUNT = "steps of one GPU count only: how time changes with N rests on the model's form"
-CUT_OFF = "runs (1).jsonl:8: the last line is cut off; it is left out"
+ONE_COUNT = remark(
+    Kind.ONE_VALUE,
+    "steps of one GPU count only: how time changes with N rests on the model's form",
+)
+CUT_OFF = remark(Kind.DATA, "runs (1).jsonl:8: the last line is cut off; it is left out")
+NO_END = remark(Kind.NOT_CONVERGED, "the fit did not converge")
 MINOR = [
-    "not tried: GPU term 'wave' needs the number of cores of a GPU",
-    "t_0 is too small to matter: at most 9.2e-10 of any measured time",
-    "left out transfers: 156 beside other copies",
+    remark(Kind.LEFT_OUT, "left out transfers: 156 beside other copies", severity=Severity.MINOR),
+    remark(Kind.TOO_SMALL, "t_0 is too small to matter: at most 9.2e-10 of any measured time"),
 ]
+NOTE = "not tried: GPU term 'wave' needs the number of cores of a GPU"
 
 
-def said(capsys: pytest.CaptureFixture[str], texts: list[str], *, explain: bool) -> list[str]:
-    remarks.of_fit(texts, explain=explain)
+def said(
+    capsys: pytest.CaptureFixture[str], known: list[Remark], *notes: str, explain: bool
+) -> list[str]:
+    remarks.of_fit(known, notes, explain=explain)
     lines = capsys.readouterr().err.splitlines()
     return [line.removeprefix("gpucast: warning: ") for line in lines]
 
@@ -28,8 +37,8 @@ def said(capsys: pytest.CaptureFixture[str], texts: list[str], *, explain: bool)
 def test_the_worst_two_are_said_in_short_and_how_many_more_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    texts = [*MINOR, LACK, ONE_COUNT, LACK, "the fit did not converge"]
-    assert said(capsys, texts, explain=False) == [
+    known = [*MINOR, LACK, ONE_COUNT, LACK, NO_END]
+    assert said(capsys, known, NOTE, explain=False) == [
         "the fit did not converge",
         f"{ONE_COUNT} (and 4 more: --explain)",
     ]
@@ -46,13 +55,12 @@ def test_a_warning_is_short_without_how_it_is_known_and_what_follows(
 def test_what_is_about_a_file_comes_first_and_is_left_as_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    first, second = said(capsys, [LACK, CUT_OFF], explain=False)
-    assert first == CUT_OFF
-    assert second.startswith("lack of fit")
+    assert said(capsys, [LACK, CUT_OFF], explain=False) == [str(CUT_OFF), LACK.short]
 
 
 def test_what_has_no_consequence_is_said_when_asked_for_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert said(capsys, MINOR, explain=False) == []
-    assert said(capsys, [*MINOR, LACK, *MINOR], explain=True) == [LACK, *MINOR]
+    assert said(capsys, MINOR, NOTE, explain=False) == []
+    known = [*MINOR, LACK, *MINOR]
+    assert said(capsys, known, NOTE, explain=True) == [str(LACK), *map(str, MINOR), NOTE]

@@ -15,6 +15,7 @@ from gpucast.data.dataset import Dataset, from_records
 from gpucast.data.formats import Format, Options, extrap, formats
 from gpucast.data.records import Note, Step
 from gpucast.errors import InputError
+from gpucast.util.remarks import texts_of
 from records_samples import MACHINE, labels, positive, relaxed
 
 OPTIONS = Options(machine="m")
@@ -163,7 +164,7 @@ def test_other_metrics_are_noted_and_warned_of() -> None:
     )
     read = extrap.read_text(text, "f", OPTIONS)
     assert [type(each) for each in read.entries] == [Step, Step, Note]
-    assert read.warnings == ["f: metric 'flops' was left out"]
+    assert texts_of(read.remarks) == ["f: metric 'flops' was left out"]
 
 
 @pytest.mark.parametrize(

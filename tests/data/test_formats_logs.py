@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from gpucast.data.formats import Format, Imported, Options, formats, printed, read_file, recognized
 from gpucast.data.records import Step
 from gpucast.errors import InputError
+from gpucast.util.remarks import texts_of
 
 LOGS = Path(__file__).parent / "logs"
 TRAINING = r"world size (?P<gpus>\d+)|global batch (?P<n>\d+)|(?P<rate>[\d.,]+) (?P<unit>samples/s)"
@@ -94,7 +95,7 @@ def test_lammps_takes_the_last_run_and_the_listed_devices() -> None:
 def test_lammps_keeps_every_run_when_asked() -> None:
     first, second = steps("lammps-gpu-screen", every_run=True)
     assert (first.seconds, second.seconds) == ([0.5 / 100], [2.46912 / 1000])
-    assert "holds several runs: 1 before" in imported("lammps-gpu-screen").warnings[0]
+    assert "holds several runs: 1 before" in str(imported("lammps-gpu-screen").remarks[0])
 
 
 def test_lammps_gives_no_gpu_time_where_ranks_share_a_device() -> None:
@@ -138,7 +139,7 @@ def test_lammps_counts_nodes_alike_and_says_so() -> None:
     (run,) = found.entries
     assert isinstance(run, Step)
     assert (run.gpus, run.nodes, run.ranks) == (4, 2, 8)
-    assert any("read as 2 nodes alike, 4 GPUs" in line for line in found.warnings)
+    assert any("read as 2 nodes alike, 4 GPUs" in line for line in texts_of(found.remarks))
 
 
 def test_lammps_kokkos_has_a_gpu_for_each_rank_and_no_split() -> None:
@@ -162,7 +163,7 @@ def test_lammps_without_gpus_ran_on_cores_and_its_crash_is_told() -> None:
     assert run.phases is not None
     assert run.phases.exchange == [0.5 / 100]
     assert run.phases.kernel == [pytest.approx((7.5 + 1.1 + 1.0) / 100)]
-    assert any("1 run without a final time" in line for line in found.warnings)
+    assert any("1 run without a final time" in line for line in texts_of(found.remarks))
 
 
 def test_the_user_overrules_a_single_log() -> None:

@@ -53,8 +53,8 @@ def test_rows_become_steps() -> None:
 
 
 def test_runs_without_a_result_are_left_out_and_said() -> None:
-    (warning,) = imported().warnings
-    assert warning.startswith(f"{TABLE}:4: 1 run without a final time")
+    (left_out,) = imported().remarks
+    assert left_out.text.startswith(f"{TABLE}:4: 1 run without a final time")
 
 
 ASKED = [

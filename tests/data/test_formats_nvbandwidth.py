@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gpucast.data.formats import Imported, Options, nvbandwidth
 from gpucast.data.records import Note, Transfer
 from gpucast.errors import InputError
+from gpucast.util.remarks import texts_of
 from records_samples import relaxed
 
 
@@ -143,7 +144,7 @@ def test_the_machine_is_described() -> None:
 
 def test_an_error_of_the_tool_is_kept_and_shown() -> None:
     imported = read(error="no devices")
-    assert imported.warnings == ["nv.json: nvbandwidth's error: no devices"]
+    assert texts_of(imported.remarks) == ["nv.json: nvbandwidth's error: no devices"]
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,16 @@ def test_what_many_files_say_is_one_line(tmp_path: Path) -> None:
     assert [line.split(",")[0] for line in warnings] == ["5 files", "5 files"]
 
 
+def test_what_one_file_says_often_is_not_said_of_several(tmp_path: Path) -> None:
+    metrics = "".join(f"METRIC level{at}\nDATA 7\nDATA 8\n" for at in range(5))
+    (tmp_path / "e.txt").write_text(
+        "PARAMETER n\nPARAMETER gpus\nPOINTS (10 1) (20 1)\n"
+        f"REGION r\nMETRIC time\nDATA 1 2\nDATA 3\n{metrics}"
+    )
+    warnings = read_files([str(tmp_path)], Options()).warnings
+    assert warnings == [f"{tmp_path / 'e.txt'}: metric 'level{at}' was left out" for at in range(5)]
+
+
 def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no files"):
         read_files([str(tmp_path)], Options())

@@ -19,6 +19,7 @@ from gpucast.data.formats import Imported, Options, csv_steps
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.records import Step
 from gpucast.errors import InputError
+from gpucast.util.remarks import texts_of
 from records_samples import relaxed
 
 TIMESTEP = 2e-15
@@ -575,12 +576,12 @@ def test_unicode_text_of_spreadsheet_programs_is_read(tmp_path: Path) -> None:
 
 def test_repetitions_that_differ_far_more_than_others_are_named_by_their_lines() -> None:
     rows = "n,gpus,ms\n1000,1,5.0\n1000,1,5.1\n1000,2,3.0\n1000,2,3.1\n1000,4,1.9\n1000,4,19\n"
-    assert read(rows).warnings == [
+    assert texts_of(read(rows).remarks) == [
         "t.csv:6 and :7: 1.9 ms and 19 ms for the same n and GPU count, far more apart than "
         "repetitions elsewhere in the table: one is a mistake, or a column tells them apart that "
         "was not used"
     ]
-    assert read(rows.replace("19\n", "1.8\n")).warnings == []
+    assert read(rows.replace("19\n", "1.8\n")).remarks == []
 
 
 # ------------------------------------------------------------------- numbers ----

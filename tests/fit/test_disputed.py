@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import gpucast as gc
-from gpucast.cli.remarks import in_order
 from gpucast.forecast.caveats import caveats
+from gpucast.util.remarks import Cell, Kind, in_order
 
 SIZES = (100_000, 400_000, 1_600_000, 6_400_000)
 COUNTS = (1, 2, 4, 8)
@@ -48,7 +48,9 @@ def test_one_of_two_repetitions_may_be_a_mistake(wrong: float) -> None:
     assert found.low[0] < expected < found.high[0]
     measured = model.measured(np.array([CELL[0]]), np.array([CELL[1]]))[0]
     assert abs(measured / expected - 1) < 0.05
-    first = in_order(model.warnings)[0]
+    worst = in_order(model.remarks)[0]
+    assert (worst.kind, worst.cell) == (Kind.DISPUTED, Cell(*CELL))
+    first = worst.text
     assert first.startswith("repetitions of n = 1600000 on 4 GPUs took ")
     assert "far more apart than those of other cells" in first
     assert "counts" in first

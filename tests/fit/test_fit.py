@@ -9,6 +9,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.model.fitted import Model
+from gpucast.util.remarks import Kind
 from made_data import NATIVE, dataset, launch, machine, microbenchmarks, steps, steps_alone, whole
 from made_data import step as step_record
 from synthetic import N_GRID, TRUTHS
@@ -161,7 +162,10 @@ def test_data_of_another_form_are_called_so() -> None:
     rng = np.random.default_rng(2)
     model = gc.fit(made_of_steps(*steps(imbalanced, rng)), model="paper", replicates=0)
     assert model.content["quality"]["lack_of_fit_p"] < 1e-6
-    assert any(text.startswith("lack of fit") for text in model.warnings)
+    (lack,) = [one for one in model.remarks if one.kind == Kind.LACK_OF_FIT]
+    assert lack.short is not None
+    assert lack.text.startswith("lack of fit, p ")
+    assert lack.short.endswith(" % beyond noise")
 
 
 def test_disturbed_samples_do_not_move_the_fit() -> None:

@@ -10,6 +10,7 @@ import pytest
 import gpucast as gc
 from gpucast.data.selection import StepSelection
 from gpucast.fitting.selection import pose
+from gpucast.util.remarks import texts_of
 from made_data import (
     BLOCK,
     NATIVE,
@@ -232,10 +233,10 @@ def test_transfers_are_of_the_memory_that_the_steps_used() -> None:
     data = dataset([machine(), *some_steps(memory="pageable"), *fast, *slow])
     found = pose(data)
     assert {t.memory for route in found.transfers.values() for t in route} == {"pageable"}
-    assert found.warnings == []
+    assert found.remarks == []
     without = pose(dataset([machine(), *some_steps(memory="pageable"), *fast]))
     assert without.transfers == {}
-    assert without.warnings == [
+    assert texts_of(without.remarks) == [
         "the steps used pageable memory, the transfers pinned: transfers were left out"
     ]
     unstated = microbenchmarks(NATIVE, rng(), launches=False, memory="unknown")
@@ -255,7 +256,7 @@ def test_pinned_memory_is_taken_unless_another_is_named() -> None:
     data = dataset([machine(), *some_steps(), *microbenchmarks(NATIVE, generator), *slow])
     found = pose(data)
     assert {t.memory for route in found.transfers.values() for t in route} == {"pinned"}
-    assert any("took pinned" in text for text in found.warnings)
+    assert any("took pinned" in text for text in texts_of(found.remarks))
     chosen = pose(data, StepSelection(memory="pageable"))
     assert {t.memory for route in chosen.transfers.values() for t in route} == {"pageable"}
     with pytest.raises(gc.InputError, match="no transfers with 'mapped'; there are: pinned, pag"):
@@ -288,10 +289,10 @@ def test_first_steps_are_left_out_unless_there_are_no_others() -> None:
     first = step(1000, 1, [100.0], cold=True)
     mixed = pose(dataset([machine(), *some_steps(), first]))
     assert not any(each.cold for each in mixed.steps)
-    assert any("1 first-call step" in text for text in mixed.warnings)
+    assert any("1 first-call step" in text for text in texts_of(mixed.remarks))
     only = pose(dataset([machine(), *some_steps(cold=True)]))
     assert len(only.steps) == 6
-    assert any("all steps are first calls" in text for text in only.warnings)
+    assert any("all steps are first calls" in text for text in texts_of(only.remarks))
 
 
 def test_records_of_other_paths_do_not_enter_a_fit() -> None:

@@ -292,6 +292,9 @@ def replaced(value: Any, *keys: str | int) -> Damage:
         (replaced([4], "bootstrap", "integers"), "is a damaged model file"),
         (replaced({"h2d": [1e3], "moon": []}, "breakpoints"), "is a damaged model file"),
         (replaced("no list", "warnings"), "warnings: must be a list"),
+        (replaced("no list", "remarks"), "remarks: must be a list"),
+        (replaced(["a text"], "remarks"), "remarks[0]: must be an object"),
+        (replaced([{"kind": "data", "text": "x"}], "remarks"), "remarks[0].severity: missing"),
     ],
 )
 def test_a_damaged_model_file_is_refused_by_key(

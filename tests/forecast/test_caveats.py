@@ -12,6 +12,7 @@ from gpucast.model.content import TimedCells
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.scaling import ScalingModel
+from gpucast.util.remarks import Kind, remark
 from made_data import whole
 from other_programs import fitted, md, records
 
@@ -168,7 +169,8 @@ def test_beside_an_answer_stands_the_worst_alone_and_how_many_more_there_are() -
 
 
 def test_where_all_is_well_with_the_cells_nothing_is_said_whatever_the_fit_warned_of() -> None:
-    model = replace(md(), warnings=["far beyond its cells expect no better"])
+    doubts = [kind for kind in Kind if kind != Kind.REHEARSED]
+    model = replace(md(), remarks=[remark(kind, "measured on a rehearsed GPU") for kind in doubts])
     assert said(model, [96_000], [2]) == []
 
 

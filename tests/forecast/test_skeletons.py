@@ -21,6 +21,7 @@ from gpucast.fitting.problem import Problem
 from gpucast.fitting.selection import pose
 from gpucast.forecast.skeletons import communication, relative_errors
 from gpucast.model.fitted import Model
+from gpucast.util.remarks import texts_of
 from made_data import LAUNCH_COUNTS, dataset, launch, machine, skeleton, step, transfer
 from synthetic import noisy
 
@@ -415,7 +416,7 @@ def test_the_measured_dataset_has_skeletons_of_every_path() -> None:
     for path in ("native", "remote", "remote-sync"):
         problem = pose(data.where(lambda _: False), StepSelection(path=path, schedule="star-async"))
         assert problem.skeletons
-        assert not any("skeleton" in text for text in problem.warnings)
+        assert not any("skeleton" in text for text in texts_of(problem.remarks))
 
 
 def test_no_piece_of_a_curve_lies_beyond_the_largest_skeleton() -> None:

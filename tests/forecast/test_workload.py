@@ -129,7 +129,7 @@ def moved(n: int, gpus: int, h2d: int, d2h: int, exchange: int = 0) -> gc.Datase
 )
 def test_bytes_that_contradict_the_workload_are_told(bytes_: tuple[int, ...], wrong: bool) -> None:
     found = byte_contradictions(moved(1000, 4, *bytes_).steps, _core.ALL_PAIRS)
-    assert [("1 step record(s) moved other bytes" in each) for each in found] == [True] * wrong
+    assert [("1 step record(s) moved other bytes" in each.text) for each in found] == [True] * wrong
 
 
 def test_a_halo_is_compared_with_what_is_exchanged() -> None:

@@ -1,4 +1,5 @@
-"""Model files of before p of ``occupancy`` and t_root of ``work`` were parameters."""
+"""Model files of before p of ``occupancy`` and t_root of ``work`` were parameters, and of before
+warnings had a kind."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.model.fitted import Model
+from gpucast.util.remarks import Kind
 from made_data import (
     BLOCK,
     NATIVE,
@@ -109,6 +111,16 @@ def test_what_was_read_is_written_and_read_again(
     assert isinstance(again, Model)
     assert again.content == model.content
     assert np.array_equal(again.replicates, model.replicates)
+
+
+def test_of_warnings_there_were_texts_alone(work: dict[str, Any], tmp_path: Path) -> None:
+    texts = ["t_0 is too small to matter", "a text that nobody knows"]
+    old = {key: value for key, value in work.items() if key != "remarks"}
+    model = read({**old, "warnings": texts}, tmp_path)
+    assert model.warnings == texts
+    assert {one.kind for one in model.remarks} == {Kind.UNSORTED}
+    with pytest.raises(gc.InputError, match=r"warnings\[0\]: must be a string"):
+        read({**old, "warnings": [4]}, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from gpucast.report import curves
 from gpucast.report.advice import for_question, in_words, next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
+from gpucast.util.remarks import Kind, remark
 from gpucast.util.typed_json import from_json
 from other_programs import cutoff, fitted, md, records
 from report_pages import HOSTILE, h200, jumping, slower
@@ -334,7 +335,7 @@ def test_nothing_in_the_page_points_outside_it() -> None:
 
 def test_names_from_data_are_shown_and_never_run() -> None:
     data, model = jumping(HOSTILE)
-    model = replace(model, name=HOSTILE, warnings=[HOSTILE])
+    model = replace(model, name=HOSTILE, remarks=[remark(Kind.DATA, HOSTILE)])
     said = content([model], data, title=HOSTILE)
     found = _Page(page(said, command=HOSTILE))
     assert found.elements.count("script") == 6

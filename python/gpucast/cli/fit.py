@@ -10,6 +10,7 @@ import typer
 from gpucast.cli import options, predict_sharing, remarks, updating
 from gpucast.cli.output import print_json, say
 from gpucast.data.selection import ANY, StepSelection
+from gpucast.util.remarks import once, texts_of
 from gpucast.util.tables import print_table
 from gpucast.util.units import interval, p_value, percent, quantity
 
@@ -83,7 +84,7 @@ def command(
     fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
     if output is not None:
         fitted.save(output, force=force)
-    remarks.of_fit([*fitted.warnings, *fitted.notes], explain=explain)
+    remarks.of_fit(fitted.remarks, fitted.notes, explain=explain)
     if json:
         print_json(fitted.content)
         return
@@ -257,8 +258,8 @@ def _fit_transfers(
     fits = fit_transfers(dataset, memory=memory, method=method, replicates=count, seed=seed)
     compared = crossovers(fits)
     costs = launch_costs(dataset)
-    warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))
-    remarks.of_fit(warnings, explain=explain)
+    known = once(one for curve in fits for one in curve.remarks)
+    remarks.of_fit(known, explain=explain)
     if json:
         print_json(
             {
@@ -268,7 +269,7 @@ def _fit_transfers(
                     for a, _, cross in compared
                 ],
                 "launches": [each.to_dict() for each in costs],
-                "warnings": warnings,
+                "warnings": texts_of(known),
             }
         )
         return

@@ -154,8 +154,8 @@ def command(
     result = what_if(given, load(*transfers), path, machine=machine, memory=memory, launch=launch)
     result.save(output, force=force)
     # What the fit of the model has to say, it said.
-    known = () if explain else given.warnings
-    remarks.of_fit([text for text in result.warnings if text not in known], explain=explain)
+    known = () if explain else given.remarks
+    remarks.of_fit([one for one in result.remarks if one not in known], explain=explain)
     if json:
         print_json(result.content)
         return

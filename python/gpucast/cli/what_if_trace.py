@@ -16,6 +16,7 @@ from gpucast.replay.causes import Cause
 from gpucast.replay.forecast import TraceForecast
 from gpucast.replay.refused import in_words
 from gpucast.util.files import check_output
+from gpucast.util.remarks import Kind, remarks_of
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number, percent
 
@@ -81,7 +82,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
     trace = read(file)
     steps = find_steps(trace, asked.range_name)
     found = trace_on_path(trace, data, path, steps=steps, **how)
-    remarks.of_fit(found.warnings, explain=asked.explain)
+    remarks.of_fit(remarks_of(Kind.ASSUMED, found.warnings), explain=asked.explain)
     answered = content(found)
     if map_to is not None:
         from gpucast.plots import network_map as figure
@@ -126,7 +127,7 @@ def write_model(
     check_stated(options)
     found = path_model(names, data, path, options=options, machine=asked.machine, network=network)
     found.model.save(output, force=asked.force)
-    remarks.of_fit(found.model.warnings, explain=asked.explain)
+    remarks.of_fit(found.model.remarks, explain=asked.explain)
     if asked.json:
         cells = [
             {

@@ -8,6 +8,7 @@ from gpucast import _core
 from gpucast.data.records import Step
 from gpucast.data.workload import Workload
 from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, Remark, remark
 
 
 def workload_of(steps: Iterable[Step], name: str) -> Workload | None:
@@ -27,8 +28,8 @@ def workload_of(steps: Iterable[Step], name: str) -> Workload | None:
     return found[0] if found else None
 
 
-def byte_contradictions(steps: Sequence[Step], workload: _core.Workload) -> list[str]:
-    """A warning where bytes that steps counted are not those of their workload.
+def byte_contradictions(steps: Sequence[Step], workload: _core.Workload) -> list[Remark]:
+    """A remark where bytes that steps counted are not those of their workload.
 
     A schedule need not move everything in every step (positions may stay on the GPUs): only what
     moves is compared. Shares are whole elements, so that an element's bytes a GPU are no
@@ -43,9 +44,14 @@ def byte_contradictions(steps: Sequence[Step], workload: _core.Workload) -> list
     moved = first.bytes
     assert moved is not None
     return [
-        f"{len(wrong)} step record(s) moved other bytes than their workload says: n = {first.n} "
-        f"on {first.gpus} GPU(s) {moved.h2d} to the GPUs and {moved.d2h} back, where "
-        f"{expected:.0f} and {back:.0f} are modelled"
+        remark(
+            Kind.DATA,
+            f"{len(wrong)} step record(s) moved other bytes than their workload says: n = "
+            f"{first.n} on {first.gpus} GPU(s) {moved.h2d} to the GPUs and {moved.d2h} back, where "
+            f"{expected:.0f} and {back:.0f} are modelled",
+            n=first.n,
+            gpus=first.gpus,
+        )
     ]
 
 

@@ -47,11 +47,11 @@ def nearer(
     by_scaling: list[float] = []
     for trained, left_out in _folds(problem.steps):
         try:
-            terms = fit_terms(replace(paper, steps=trained, warnings=[], notes=[]), False)
+            terms = fit_terms(replace(paper, steps=trained, remarks=[], notes=[]), False)
             by_terms += _errors(terms, left_out)
         except InputError:
             return scaling
-        without = fit_scaling(replace(problem, steps=trained, warnings=[]), look_ahead=False)
+        without = fit_scaling(replace(problem, steps=trained, remarks=[]), look_ahead=False)
         by_scaling += _errors(without, left_out)
     if not by_terms or np.mean(by_terms) >= np.mean(by_scaling):
         return scaling

@@ -14,6 +14,7 @@ from gpucast.data.records import Step
 from gpucast.data.repetitions import disagreeing, own_deviation
 from gpucast.fitting.sample_variance import undisturbed
 from gpucast.model.scaling_content import DISPUTED
+from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import number
 
 Array = NDArray[np.float64]
@@ -67,7 +68,7 @@ class Samples:
     kept: Mapping[Key, list[float]]
     all: Mapping[Key, list[float]]
 
-    def warnings(self) -> list[str]:
+    def remarks(self) -> list[Remark]:
         """What samples far off the others of their cells would add to a run."""
         cells = [key for key in sorted(self.all) if len(self.kept[key]) < len(self.all[key])]
         if not cells:
@@ -82,11 +83,11 @@ class Samples:
         ratios = [np.mean(self.all[key]) / np.mean(self.kept[key]) for key in self.all]
         longer = float(np.mean(ratios)) - 1
         with_them = f"; with them steps take {100 * longer:.2g} % longer on average"
-        return [
+        text = (
             f"{left_out} of {every} samples{where} are far off the others of their cells, as first "
             "steps of a run and those of a busy machine are: left out"
-            + (with_them if longer >= _FELT else "")
-        ]
+        )
+        return [remark(Kind.LEFT_OUT, text + (with_them if longer >= _FELT else ""))]
 
 
 def samples_of(steps: list[Step]) -> Samples:

@@ -15,6 +15,7 @@ import numpy as np
 from gpucast.data.repetitions import disagreeing, own_deviation
 from gpucast.fitting.cells import Cells
 from gpucast.model.scaling_content import DISPUTED
+from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration, number
 
 FEWEST_OTHERS = 3
@@ -26,9 +27,9 @@ CLEARLY = 3.0
 
 def settled(
     cells: Cells, samples: Mapping[tuple[float, int], Sequence[float]]
-) -> tuple[Cells, list[str]]:
-    """The cells, of disputed ones the time nearest to what the others say, and a line on each whose
-    repetitions disagree.
+) -> tuple[Cells, list[Remark]]:
+    """The cells, of disputed ones the time nearest to what the others say, and a remark on each
+    whose repetitions disagree.
 
     Args:
         cells: as measured.
@@ -51,9 +52,9 @@ def settled(
         listed = f"{duration(times[0])} {between} {duration(times[-1])}"
         text = f"repetitions of {where} took {listed}, far more apart than those of other cells"
         if not disputed[at]:
-            said.append(f"{text}: their median counts, {duration(cells.seconds[at])}")
+            text += f": their median counts, {duration(cells.seconds[at])}"
         elif expected is None:
-            said.append(f"{text}: that cell is next to not known; measure it again")
+            text += ": that cell is next to not known; measure it again"
         else:
             away = np.abs(np.log(times / expected[at]))
             nearest = int(np.argmin(away))
@@ -62,7 +63,8 @@ def settled(
             which = duration(times[nearest])
             others = f"these say {duration(expected[at])}"
             verdict = f"{which} counts" if clear else f"neither is near; {which} counts as nearer"
-            said.append(f"{text}; {others}: {verdict}, the forecast is theirs; check it")
+            text += f"; {others}: {verdict}, the forecast is theirs; check it"
+        said.append(remark(Kind.DISPUTED, text, n=n, gpus=gpus))
     return replace(cells, seconds=seconds), said
 
 

@@ -39,6 +39,7 @@ from gpucast.model.content import (
 )
 from gpucast.model.fitted import Model, own
 from gpucast.model.forecaster import Forecaster
+from gpucast.util.remarks import Kind, once, remark
 from gpucast.util.units import p_value, ranges
 
 Array = NDArray[np.float64]
@@ -209,7 +210,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         ),
         bootstrap_seed=seed,
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        warnings=list(dict.fromkeys(problem.warnings)),
+        remarks=once(problem.remarks),
         notes=problem.notes,
         replicates=np.asarray(values),
         integers=list(integers),
@@ -244,13 +245,23 @@ def find_breakpoints(problem: Problem) -> Curves:
 def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> None:
     cells = observations.step_cells
     if len({n for n, _, _, _ in cells}) == 1:
-        problem.warnings.append("steps of one n only: how time grows with n is not known")
+        problem.remarks.append(
+            remark(Kind.ONE_VALUE, "steps of one n only: how time grows with n is not known")
+        )
     if len({gpus for _, gpus, _, _ in cells}) == 1:
-        problem.warnings.append(
-            "steps of one GPU count only: how time changes with N rests on the model's form"
+        problem.remarks.append(
+            remark(
+                Kind.ONE_VALUE,
+                "steps of one GPU count only: how time changes with N rests on the model's form",
+            )
         )
     if all(count == 1 for _, _, _, count in cells):
-        problem.warnings.append("one repetition a cell: noise and lack of fit cannot be told apart")
+        problem.remarks.append(
+            remark(
+                Kind.ONE_REPETITION,
+                "one repetition a cell: noise and lack of fit cannot be told apart",
+            )
+        )
 
 
 def _say_what_is_missing(
@@ -271,8 +282,12 @@ def _say_what_is_missing(
             f"{said}; measure more cells or repetitions, or take --model auto, which has priors",
             file=problem.dataset.name,
         )
-    problem.warnings.append(
-        f"{said}: forecasts rest on what such programs are like; measure more cells or repetitions"
+    problem.remarks.append(
+        remark(
+            Kind.UNDERDETERMINED,
+            f"{said}: forecasts rest on what such programs are like; measure more cells or "
+            "repetitions",
+        )
     )
 
 
@@ -287,7 +302,7 @@ def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> C
         for candidate, error in zip(tried, errors, strict=True)
     ]
     if not np.isfinite(errors[0]).all():
-        problem.warnings.append("too few cells for cross-validation")
+        problem.remarks.append(remark(Kind.NOT_TESTED, "too few cells for cross-validation"))
     return Choice(form=tried[0], name=tried[0].name, tried=found)
 
 
@@ -309,9 +324,12 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     if name == "k" and len(plausible) > 1:
         # Between these sizes a GPU needs one wave with the largest k and more with the least.
         least, largest = (k * problem.cores for k in (plausible[0], plausible[-1]))
-        problem.warnings.append(
-            f"k is not determined: {ranges(plausible)} fit alike; steps with {least} to {largest} "
-            "particles a GPU tell"
+        problem.remarks.append(
+            remark(
+                Kind.OPEN_INTEGER,
+                f"k is not determined: {ranges(plausible)} fit alike; steps with {least} to "
+                f"{largest} particles a GPU tell",
+            )
         )
     return {
         "k": found.model.integer if name == "k" else None,
@@ -330,16 +348,22 @@ def _parameters(
     result = {}
     for i, (name, _, _) in enumerate(found.model.parameters):
         if found.identified[i] and shares[i] < NEGLIGIBLE_SHARE:
-            problem.warnings.append(
-                f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time"
+            problem.remarks.append(
+                remark(
+                    Kind.TOO_SMALL,
+                    f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time",
+                )
             )
         told = parameter(found, i, replicates[:, i])
         result[name] = told if enough else replace(told, identified=False, stderr=None, ci95=None)
     hidden = [name for name, entry in result.items() if not entry.identified]
     if hidden:
-        problem.warnings.append(
-            f"not identified alone by these data: {', '.join(hidden)}; "
-            "transfers, launches or CPU timings of the same path would tell them apart"
+        problem.remarks.append(
+            remark(
+                Kind.NOT_IDENTIFIED,
+                f"not identified alone by these data: {', '.join(hidden)}; "
+                "transfers, launches or CPU timings of the same path would tell them apart",
+            )
         )
     return result
 
@@ -418,7 +442,7 @@ def _quality(
     )
     if not found.converged:
         what = "the fit" if choice.mixture is None else "the fit of the parameters"
-        problem.warnings.append(f"{what} did not converge")
+        problem.remarks.append(remark(Kind.NOT_CONVERGED, f"{what} did not converge"))
     return result
 
 
@@ -434,8 +458,11 @@ def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str
     f, freedom, pure_freedom = noise.lack_of_fit
     if not np.isfinite(f):
         if np.isfinite(noise.pure_error):
-            problem.warnings.append(
-                "too few cells with repetitions to test whether the form of the model is right"
+            problem.remarks.append(
+                remark(
+                    Kind.NOT_TESTED,
+                    "too few cells with repetitions to test whether the form of the model is right",
+                )
             )
         return {}
     everywhere = float(fdtrc(freedom, pure_freedom, f))
@@ -455,9 +482,10 @@ def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str
         hint = (
             f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
         )
-        problem.warnings.append(
-            f"lack of fit, {p_value(p)}{hint}: times differ from the {mean} by "
-            f"{100 * noise.between_cells:.2g} % beyond noise; {what_follows}"
+        lack = f"lack of fit, {p_value(p)}"
+        by = f"times differ from the {mean} by {100 * noise.between_cells:.2g} % beyond noise"
+        problem.remarks.append(
+            remark(Kind.LACK_OF_FIT, f"{lack}{hint}: {by}; {what_follows}", short=f"{lack}: {by}")
         )
     return {
         "reduced_chi2": (f * freedom + pure_freedom) / (freedom + pure_freedom),

@@ -15,6 +15,7 @@ from gpucast.data.records import Launch, Measurement, Skeleton, Step, Transfer
 from gpucast.data.selection import StepSelection
 from gpucast.data.vocabulary import ObservationKind
 from gpucast.data.workload import Workload
+from gpucast.util.remarks import Remark
 
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
 LARGEST_K = 128
@@ -47,8 +48,8 @@ class Problem:
         workload: what steps and skeletons do; None: all-pairs.
         cores, sms, block: of a GPU and the timed kernel; 0 where not known.
         largest_k: threads a core can hold resident at most.
-        warnings: one line each.
-        notes: the same for what changes no answer, such as models that could not be tried.
+        remarks: what one must know of the fit.
+        notes: a line each for what changes no answer, such as models that could not be tried.
     """
 
     dataset: Dataset
@@ -64,7 +65,7 @@ class Problem:
     sms: int = 0
     block: int = 0
     largest_k: int = LARGEST_K
-    warnings: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property

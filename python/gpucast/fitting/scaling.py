@@ -33,6 +33,7 @@ from gpucast.model.content import (
 )
 from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import MeasuredCells, Scaling, ScalingComponent
+from gpucast.util.remarks import Kind, Remark, once, remark
 from gpucast.util.units import number
 
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
@@ -72,13 +73,13 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     cells, disputes = settled(cells, samples.kept)
     found, ahead = _fitted(cells, look_ahead=look_ahead)
     traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
-    warnings = [
-        *problem.warnings,
+    remarks = [
+        *problem.remarks,
         *disputes,
-        *samples.warnings(),
+        *samples.remarks(),
         *_thin(cells, traced=traced),
         *_unlike(found, cells),
-        *ahead.warnings(),
+        *ahead.remarks(),
     ]
     quality = _quality(found, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
@@ -133,7 +134,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             **asdict(replace(about, machine=None, block=None)),
         ),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        warnings=list(dict.fromkeys(warnings)),
+        remarks=once(remarks),
         notes=notes,
         scaling=Scaling(
             unit=common(steps, "unit"),
@@ -153,26 +154,29 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     )
 
 
-def _thin(cells: Cells, *, traced: bool) -> list[str]:
+def _thin(cells: Cells, *, traced: bool) -> list[Remark]:
     """What so few cells cannot tell."""
     found = []
     if np.unique(cells.gpus).size == 1:
-        found.append(
+        text = (
             lone_count.NOT_KNOWN
             if traced
             else "steps of one GPU count only: how time changes with N is taken from other programs"
         )
+        found.append(remark(Kind.ONE_VALUE, text))
     if np.unique(cells.n).size == 1:
-        found.append("steps of one n only: how time grows with n is taken from other programs")
+        text = "steps of one n only: how time grows with n is taken from other programs"
+        found.append(remark(Kind.ONE_VALUE, text))
     if cells.n.size < FEW_CELLS:
-        found.append(
+        text = (
             f"{cells.n.size} measured cell(s), which many forms go through: forecasts are those of "
             "programs in general"
         )
+        found.append(remark(Kind.FEW_CELLS, text))
     return found
 
 
-def _unlike(found: _core.Scaling, cells: Cells) -> list[str]:
+def _unlike(found: _core.Scaling, cells: Cells) -> list[Remark]:
     """The cells that no form and no neighbour explains, the farthest first."""
     apart = np.flatnonzero(np.asarray(found.local) > 0)
     if not apart.size:
@@ -183,8 +187,13 @@ def _unlike(found: _core.Scaling, cells: Cells) -> list[str]:
     factor = cells.seconds[apart] / others
     farthest = np.argsort(-np.abs(np.log(factor)))
     return [
-        f"n = {number(n[i])} on {int(gpus[i])} GPU(s) took {factor[i]:.2g} times what all other "
-        "cells say: other forecasts leave it out; measure it again"
+        remark(
+            Kind.UNLIKE,
+            f"n = {number(n[i])} on {int(gpus[i])} GPU(s) took {factor[i]:.2g} times what all "
+            "other cells say: other forecasts leave it out; measure it again",
+            n=float(n[i]),
+            gpus=int(gpus[i]),
+        )
         for i in farthest
     ]
 
@@ -250,10 +259,13 @@ class _Ahead:
     gpus: float | None = None
     n: float | None = None
 
-    def warnings(self) -> list[str]:
+    def remarks(self) -> list[Remark]:
         return [
-            f"without the largest {word} measured, the fit misses it by {100 * error:.0f} % "
-            "(median): beyond the data expect no better"
+            remark(
+                Kind.HELD_OUT,
+                f"without the largest {word} measured, the fit misses it by {100 * error:.0f} % "
+                "(median): beyond the data expect no better",
+            )
             for word, error in (("GPU count", self.gpus), ("n", self.n))
             if error is not None and error >= LARGE_ERROR
         ]

@@ -21,6 +21,7 @@ from gpucast.data.workload import Workload
 from gpucast.errors import InputError
 from gpucast.fitting.problem import LONGEST, SHORTEST, Problem
 from gpucast.fitting.synchronous import waits_for_calls
+from gpucast.util.remarks import Kind, Remark, Severity, remark, remarks_of
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
@@ -74,13 +75,13 @@ def pose(
     stated = workload_of(steps, dataset.name) if steps else unless_stated
     # Of other programs' steps nobody has said what they are to move.
     known = found.schedule is not None or stated is not None
-    warnings = byte_contradictions(steps, workload.of(stated)) if known else []
+    remarks = byte_contradictions(steps, workload.of(stated)) if known else []
     transfers = _usable(
         beside.transfers,
         memory,
         found.memory,
         _methods(method, found.schedule),
-        warnings,
+        remarks,
         dataset.name,
     )
     launches = _launches(beside.launches)
@@ -89,7 +90,7 @@ def pose(
         found.schedule,
         found.memory or memory,
         workload.of(stated),
-        warnings,
+        remarks,
     )
     problem = Problem(
         dataset=dataset,
@@ -102,22 +103,25 @@ def pose(
         waits=waits_for_calls(beside.launches),
         workload=stated,
         block=found.block or 0,
-        warnings=[*_on_fake_gpus(dataset, found), *dataset.warnings, *warnings],
-        notes=_notes_on_cases(steps),
+        remarks=[
+            *_on_fake_gpus(dataset, found),
+            *remarks_of(Kind.DATA, dataset.warnings),
+            *remarks,
+            *_fitted_as_one(steps),
+        ],
     )
     _add_machine(problem, dataset.machines[problem.machine])
     require_plausible(steps, dataset.name)
     require_plausible([t for route in transfers.values() for t in route], dataset.name)
     require_plausible(launches, dataset.name)
     if steps:
-        problem.steps = _warm(steps, problem.warnings)
+        problem.steps = _warm(steps, problem.remarks)
     return problem
 
 
-def _on_fake_gpus(dataset: Dataset, found: StepSelection) -> list[str]:
-    """The worst that can be said of times, and so the first."""
-    text = rehearsal.warning(dataset.machines[str(found.machine)])
-    return [] if text is None else [text]
+def _on_fake_gpus(dataset: Dataset, found: StepSelection) -> list[Remark]:
+    rehearsed = rehearsal.warning(dataset.machines[str(found.machine)])
+    return [] if rehearsed is None else [rehearsed]
 
 
 def require_plausible(records: Sequence[Step | Transfer | Launch], name: str) -> None:
@@ -136,14 +140,19 @@ def require_plausible(records: Sequence[Step | Transfer | Launch], name: str) ->
                 )
 
 
-def _warm(steps: list[Step], warnings: list[str]) -> list[Step]:
+def _warm(steps: list[Step], remarks: list[Remark]) -> list[Step]:
     warm = [step for step in steps if not step.cold]
     if not warm:
-        warnings.append("all steps are first calls, which include start-up")
+        remarks.append(remark(Kind.DATA, "all steps are first calls, which include start-up"))
         return steps
     if len(warm) < len(steps):
-        warnings.append(
-            f"left out {len(steps) - len(warm)} first-call step record(s), which include start-up"
+        remarks.append(
+            remark(
+                Kind.LEFT_OUT,
+                f"left out {len(steps) - len(warm)} first-call step record(s), which include "
+                "start-up",
+                severity=Severity.MINOR,
+            )
         )
     return warm
 
@@ -160,13 +169,16 @@ def _refuse_unlike(steps: Sequence[Step], name: str) -> None:
         )
 
 
-def _notes_on_cases(steps: Sequence[Step]) -> list[str]:
+def _fitted_as_one(steps: Sequence[Step]) -> list[Remark]:
     cases = distinct(steps, "case")
     if len(cases) < 2 or not case_says_nothing(steps):
         return []
     return [
-        f"the {len(cases)} cases only name the steps' sizes or GPU counts: they were fitted as one "
-        "(--case chooses one)"
+        remark(
+            Kind.CHOICE,
+            f"the {len(cases)} cases only name the steps' sizes or GPU counts: they were fitted as "
+            "one (--case chooses one)",
+        )
     ]
 
 
@@ -183,17 +195,19 @@ def _usable(
     memory: str | None,
     of_steps: str | None,
     methods: Sequence[str],
-    warnings: list[str],
+    remarks: list[Remark],
     name: str,
 ) -> dict[str, list[Transfer]]:
     left_out = Counter(filter(None, map(_unusable, transfers)))
     if left_out:
         counted = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
-        warnings.append(f"left out transfers: {counted}")
+        remarks.append(
+            remark(Kind.LEFT_OUT, f"left out transfers: {counted}", severity=Severity.MINOR)
+        )
     usable = [transfer for transfer in transfers if _unusable(transfer) is None]
     kept = usable
     if of_steps is not None:
-        kept = _like_steps(usable, of_steps, warnings)
+        kept = _like_steps(usable, of_steps, remarks)
     elif memory is not None:
         kept = [t for t in usable if t.memory == memory]
         if not kept:
@@ -208,13 +222,16 @@ def _usable(
         memories = {t.memory for t in records}
         best = min(memories, key=_MEMORIES.index)
         if len(memories) > 1:
-            warnings.append(
-                f"{route}: transfers with {', '.join(sorted(memories))} memory; "
-                f"took {best} (--memory chooses)"
+            remarks.append(
+                remark(
+                    Kind.CHOICE,
+                    f"{route}: transfers with {', '.join(sorted(memories))} memory; "
+                    f"took {best} (--memory chooses)",
+                )
             )
         records = [t for t in records if t.memory == best]
         by_route[route] = [t for t in records if not _is_read(t)] or records
-    return _of_method(by_route, methods, warnings, name)
+    return _of_method(by_route, methods, remarks, name)
 
 
 def _is_read(transfer: Transfer) -> bool:
@@ -230,7 +247,7 @@ def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
 
 
 def _of_method(
-    by_route: dict[str, list[Transfer]], methods: Sequence[str], warnings: list[str], name: str
+    by_route: dict[str, list[Transfer]], methods: Sequence[str], remarks: list[Remark], name: str
 ) -> dict[str, list[Transfer]]:
     """Each route's transfers by the first of ``methods`` that it has, and those of no method."""
     kept: dict[str, list[Transfer]] = {}
@@ -241,7 +258,9 @@ def _of_method(
         if timed:
             kept[route] = timed
         else:
-            warnings.append(f"left out {route}: no transfers timed by {methods[0]!r}")
+            remarks.append(
+                remark(Kind.LEFT_OUT, f"left out {route}: no transfers timed by {methods[0]!r}")
+            )
     if by_route and not kept:
         there = {t.method for transfers in by_route.values() for t in transfers if t.method}
         raise InputError(
@@ -252,14 +271,17 @@ def _of_method(
     return kept
 
 
-def _like_steps(transfers: list[Transfer], memory: str, warnings: list[str]) -> list[Transfer]:
+def _like_steps(transfers: list[Transfer], memory: str, remarks: list[Remark]) -> list[Transfer]:
     """Transfers of the memory that the steps used; what steps pay for others says nothing."""
     alike = [t for t in transfers if t.memory == memory]
     alike = alike or [t for t in transfers if t.memory == "unknown"]
     if transfers and not alike:
         there = ", ".join(dict.fromkeys(t.memory for t in transfers))
-        warnings.append(
-            f"the steps used {memory} memory, the transfers {there}: transfers were left out"
+        remarks.append(
+            remark(
+                Kind.LEFT_OUT,
+                f"the steps used {memory} memory, the transfers {there}: transfers were left out",
+            )
         )
     return alike
 
@@ -283,14 +305,18 @@ def _skeletons(
     schedule: str | None,
     memory: str | None,
     work: _core.Workload,
-    warnings: list[str],
+    remarks: list[Remark],
 ) -> list[Skeleton]:
     """Those of a schedule (none: of no use) and memory that move what steps move."""
     alike = [s for s in skeletons if s.schedule == schedule and memory in (None, s.memory)]
     kept = [s for s in alike if _moves_as_steps(s, work)]
     if len(kept) < len(alike):
-        warnings.append(
-            f"left out {len(alike) - len(kept)} skeleton(s) whose bytes are not those of a step"
+        remarks.append(
+            remark(
+                Kind.LEFT_OUT,
+                f"left out {len(alike) - len(kept)} skeleton(s) whose bytes are not those of a "
+                "step",
+            )
         )
     return kept
 

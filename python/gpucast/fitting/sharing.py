@@ -23,6 +23,7 @@ from gpucast.fitting.problem import Problem
 from gpucast.model.content import Sharing
 from gpucast.model.forecaster import Array, Forecaster
 from gpucast.model.sharing import ratios
+from gpucast.util.remarks import Kind, remark
 
 DRAWS = 400
 
@@ -119,15 +120,18 @@ def fit_sharing(model: Forecaster, problem: Problem) -> list[Sharing] | None:
 
     Args:
         model: of steps of one instance, for sizes that were not measured with one alone.
-        problem: what was fitted; its warnings get what was left out.
+        problem: what was fitted.
     """
     chosen = problem.selection
     steps = [step for step in problem.dataset.shared_steps if chosen.admits(step)]
     kept = [step for step in steps if step.gpus == 1 and _effective(step) is not None]
     if len(kept) < len(steps):
-        model.warnings.append(
-            f"{len(steps) - len(kept)} of {len(steps)} records of instances on one GPU left out: "
-            "too few of them ran at the same time"
+        model.remarks.append(
+            remark(
+                Kind.LEFT_OUT,
+                f"{len(steps) - len(kept)} of {len(steps)} records of instances on one GPU left "
+                "out: too few of them ran at the same time",
+            )
         )
     alone = [step for step in problem.steps if step.gpus == 1]
     found = []

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpucast.data import rehearsal
 from gpucast.model import lone_count
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
 from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import DISPUTED
+from gpucast.util.remarks import Kind
 from gpucast.util.units import change, duration, number, percent
 
 MISFIT = 0.02
@@ -70,9 +70,9 @@ def _ranked(
     model: Forecaster, n: Array, gpus: Array, found: Forecasts | None
 ) -> Iterator[tuple[float, str]]:
     """Relative errors, and what each is of."""
-    rehearsed = rehearsal.said_among(model.warnings)
-    if rehearsed is not None:
-        yield math.inf, rehearsed
+    for one in model.remarks:
+        if one.kind == Kind.REHEARSED:
+            yield math.inf, one.text
     if isinstance(model, Model) and model.reconstruction is not None:
         yield math.inf, model.reconstruction.label
     if isinstance(model, ScalingModel):

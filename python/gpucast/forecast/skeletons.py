@@ -18,6 +18,7 @@ from gpucast.fitting.candidates import Candidate, Curves
 from gpucast.fitting.fit import SAMPLES_TO_CHOOSE, find_breakpoints
 from gpucast.fitting.problem import MOST_SAMPLES, Problem
 from gpucast.fitting.synchronous import terms_left
+from gpucast.util.remarks import Kind, remark
 
 Array = NDArray[np.float64]
 
@@ -76,7 +77,9 @@ def _choose(problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array
     means = [float(np.mean(factor)) for factor in factors]
     finite = [i for i, mean in enumerate(means) if np.isfinite(mean)]
     if not finite:
-        problem.warnings.append("too few skeletons to choose by; took the first usable term")
+        problem.remarks.append(
+            remark(Kind.CHOICE, "too few skeletons to choose by; took the first usable term")
+        )
         return tried[0]
     best = min(finite, key=lambda i: means[i])
 

@@ -28,6 +28,7 @@ from gpucast.model.content import OtherPath, Source
 from gpucast.model.fitted import Model
 from gpucast.model.other_path import T90
 from gpucast.transfers.curves import require_sizes
+from gpucast.util.remarks import Kind, remark
 
 Launch = Literal["auto", "measured", "keep", "scale"]
 
@@ -111,18 +112,24 @@ def _measured(model: Model, found: _core.Fit) -> set[str]:
 def _say_what_is_unknown(model: Model, problem: Problem, most: int) -> None:
     """Where the other path was measured with ``most`` GPUs."""
     if most == 1 and model.domain.gpus[1] > 1:
-        problem.warnings.append(
-            f"path {problem.path!r} was measured with one GPU alone: what several cost is a guess, "
-            "and intervals are the wider the more GPUs; measure skeletons on two"
+        problem.remarks.append(
+            remark(
+                Kind.ASSUMED,
+                f"path {problem.path!r} was measured with one GPU alone: what several cost is a "
+                "guess, and intervals are the wider the more GPUs; measure skeletons on two",
+            )
         )
 
 
 def _as_other_path(model: Model, result: Model, known: OtherPath) -> Model:
     """``result`` with intervals of what is known of its path in place of the model's own."""
     if model.domain.gpus[1] == 1:
-        result.warnings.append(
-            "the model was fitted to steps of one GPU alone: how its GPU and CPU terms go on with "
-            "more is their form's guess"
+        result.remarks.append(
+            remark(
+                Kind.ASSUMED,
+                "the model was fitted to steps of one GPU alone: how its GPU and CPU terms go on "
+                "with more is their form's guess",
+            )
         )
     result.other_path = known
     result.noise = replace(model.noise, pure_error=None, between_cells=0.0, t90=T90)
@@ -189,12 +196,17 @@ def _term_left(model: Model, problem: Problem) -> str:
         return own
     needed = {name for name, _, _ in _core.COM_TERMS[left[0]].parameters}
     if not needed <= {name for name, _, _ in _core.COM_TERMS[own].parameters}:
-        problem.warnings.append(
-            f"path {problem.path!r} does not wait for calls as the model's does, and {left[0]} "
-            f"cannot be known without skeletons: {own} is kept"
+        problem.remarks.append(
+            remark(
+                Kind.ASSUMED,
+                f"path {problem.path!r} does not wait for calls as the model's does, and {left[0]} "
+                f"cannot be known without skeletons: {own} is kept",
+            )
         )
         return own
-    problem.warnings.append(f"calls of path {problem.path!r} are waited for: {left[0]} is taken")
+    problem.remarks.append(
+        remark(Kind.ASSUMED, f"calls of path {problem.path!r} are waited for: {left[0]} is taken")
+    )
     return left[0]
 
 
@@ -235,8 +247,11 @@ def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "kee
     if launch == "auto":
         if problem.launches:
             return "measured"
-        problem.warnings.append(
-            f"path {problem.path!r} has no launch records: t_kernel is kept from the model"
+        problem.remarks.append(
+            remark(
+                Kind.ASSUMED,
+                f"path {problem.path!r} has no launch records: t_kernel is kept from the model",
+            )
         )
         return "keep"
     return launch
@@ -287,7 +302,9 @@ def _merge(
         columns.append(model.replicates[:, old[name]] * factor)
         parameters[name] = model.parameters[name].scaled(factor)
         if name != "t_kernel" and name in target.communication:
-            problem.warnings.append(f"{name} is kept from the model: no transfer measures it")
+            problem.remarks.append(
+                remark(Kind.ASSUMED, f"{name} is kept from the model: no transfer measures it")
+            )
     found = [each for each in combinations(fit, drawn) if replaced.issuperset(each.parameters)]
     communication = set(model.core.communication)
     kept = [each for each in model.combinations if communication.isdisjoint(each.parameters)]
@@ -298,7 +315,7 @@ def _merge(
         combinations=[*found, *kept],
         breakpoints=target.curves,
         data=replace(model.data, what_if=source),
-        warnings=[*model.warnings, *problem.warnings],
+        remarks=[*model.remarks, *problem.remarks],
         replicates=np.column_stack(columns),
         integers=list(model.integers),
     )

@@ -15,6 +15,7 @@ import numpy as np
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import Workload
+from gpucast.util.remarks import Remark
 from gpucast.util.typed_json import Ascending, Bounds
 from gpucast.util.units import interval, quantity
 
@@ -528,7 +529,7 @@ class Fitted:
     other_path: OtherPath | None = field(default=None, metadata={"omit": True})
     bootstrap_seed: int | None = None
     created: str | None = None
-    warnings: list[str]
+    remarks: list[Remark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reconstruction: Reconstruction | None = field(default=None, metadata={"omit": True})
     machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})

@@ -14,7 +14,7 @@ from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Bootstrap
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import SCHEMA, Forecaster
-from gpucast.model.older import renewed
+from gpucast.model.older import renewed, with_remarks
 from gpucast.model.scaling import ScalingModel
 from gpucast.traces.reading import is_trace
 from gpucast.util.files import read_bytes
@@ -79,13 +79,13 @@ def _refuse_data(text: str, name: str) -> None:
 
 
 def _scaling(content: dict[str, object]) -> ScalingModel:
-    model = from_json(ScalingModel, content)
+    model = from_json(ScalingModel, with_remarks(content))
     _ = model.core  # checks what the values have to be together
     return model
 
 
 def _own(content: dict[str, object]) -> Model:
-    content = renewed(content)
+    content = renewed(with_remarks(content))
     drawn = from_json(Bootstrap, content).bootstrap
     model = from_json(Model, content)
     model.replicates = np.array(drawn.values, dtype=np.float64).reshape(

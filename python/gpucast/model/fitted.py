@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval
 from gpucast.model.joint import DRAWS
 from gpucast.model.mixed import Mixed, Times
 from gpucast.model.other_path import T90, Elsewhere
-from gpucast.util.typed_json import to_json
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
 # replicates are used; forty still give the spread to 11 %.
@@ -63,11 +61,6 @@ class Model(Fitted, Forecaster):
         lines += [f"  {name:{width}}  {each}" for name, each in self.parameters.items()]
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """The model file but its replicates, as JSON values: what ``fit --json`` prints."""
-        return dict(to_json(self))
 
     @property
     def core(self) -> _core.Model:

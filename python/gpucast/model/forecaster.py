@@ -42,6 +42,8 @@ from gpucast.model.intervals import (
 from gpucast.model.shown import forecasts_html, forecasts_text, model_html, model_text
 from gpucast.model.update import machine_factors, steps_of_kind
 from gpucast.util import files
+from gpucast.util.remarks import Remark, texts_of
+from gpucast.util.typed_json import to_json
 from gpucast.util.units import EXACT, plain
 
 if TYPE_CHECKING:
@@ -142,7 +144,7 @@ class Forecaster(ABC):
         machine_factors: what cells timed on the machine that it forecasts have said of it; None:
             it forecasts the machine that it was fitted to.
         sharing: what several instances on one GPU cost one another; None: nobody measured it.
-        warnings, notes: what one must know to use it; one line each.
+        remarks: what one must know to use it; notes: what changes no answer, one line each.
     """
 
     name: str
@@ -157,7 +159,7 @@ class Forecaster(ABC):
     created: str | None
     machine_factors: MachineFactors | None
     sharing: list[Sharing] | None
-    warnings: list[str]
+    remarks: list[Remark]
     notes: list[str]
 
     def __getstate__(self) -> dict[str, object]:
@@ -178,9 +180,14 @@ class Forecaster(ABC):
         return model_html(self)
 
     @property
-    @abstractmethod
+    def warnings(self) -> list[str]:
+        """The text of each remark."""
+        return texts_of(self.remarks)
+
+    @property
     def content(self) -> dict[str, Any]:
         """What was fitted, as JSON values: what ``fit --json`` prints."""
+        return {**to_json(self), "warnings": self.warnings}
 
     @property
     @abstractmethod

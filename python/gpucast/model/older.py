@@ -1,18 +1,38 @@
-"""Model files of before GPU terms got a parameter more, brought up to date.
+"""Model files of before, brought up to date.
 
 The exponent p of ``occupancy`` was a structural integer, of the model and of each replicate; it is
-a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing.
+a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing. Of
+warnings there were texts alone.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+from gpucast.util.remarks import Kind, remarks_of
+from gpucast.util.typed_json import from_json, to_json
 
 _NOTHING = 1e-30
 """s; parameters are above 0, and this shows in no time."""
 
 _P = {"unit": "", "meaning": "how sharply one regime takes over from the other"}
 _ROOT = {"unit": "s", "meaning": "time that grows with the root of the interactions"}
+
+
+@dataclass
+class _Warnings:
+    warnings: list[str]
+
+
+def with_remarks(content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a model file with remarks, of which older files have the texts alone.
+
+    Raises:
+        WrongValueError: the texts are no list of strings.
+    """
+    texts = from_json(_Warnings, content).warnings
+    return {"remarks": to_json(remarks_of(Kind.UNSORTED, texts)), **content}
 
 
 def renewed(content: dict[str, Any]) -> dict[str, Any]:

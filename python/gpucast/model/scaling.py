@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from gpucast.model.intervals import (
 )
 from gpucast.model.joint import COUNTS_DRAWN, DRAWS, joint_draws, nodes_of, shuffled
 from gpucast.model.scaling_content import FittedScaling
-from gpucast.util.typed_json import to_json
 
 if TYPE_CHECKING:
     import pandas
@@ -83,10 +82,6 @@ class ScalingModel(FittedScaling, Forecaster):
         lines += [f"  {100 * (each.weight or 0):3.0f} %  {each.model}" for each in self.candidates]
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
-
-    @property
-    def content(self) -> dict[str, Any]:
-        return dict(to_json(self))
 
     @property
     def selection(self) -> StepSelection:

@@ -23,6 +23,7 @@ from gpucast.model.content import (
     TimedCells,
     Tried,
 )
+from gpucast.util.remarks import Remark
 
 DISPUTED = 0.3
 """Standard deviation of ln T from which on repetitions leave a cell's time open."""
@@ -144,7 +145,7 @@ class FittedScaling:
     machine: Gpu
     data: FittedSteps
     created: str | None = None
-    warnings: list[str]
+    remarks: list[Remark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     scaling: Scaling
     simulated: SimulatedSteps | None = field(default=None, metadata={"omit": True})

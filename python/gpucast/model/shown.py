@@ -27,8 +27,9 @@ class Fitted(Protocol):
     domain: Domain
     observations: Observed | None
     quality: Quality | None
-    warnings: list[str]
 
+    @property
+    def warnings(self) -> list[str]: ...
     @property
     def form(self) -> str: ...
 

@@ -50,6 +50,7 @@ from gpucast.traces.finding_steps import find_steps
 from gpucast.traces.parts import StepParts
 from gpucast.traces.reading import read
 from gpucast.traces.records import LOST, labels_of, record_of
+from gpucast.util.remarks import Kind, remarks_of
 
 BEYOND = (4.0, 16.0, 64.0)
 """Times the largest traced size, to which workloads are followed; below the least, not the last."""
@@ -262,7 +263,10 @@ def fitted(
         noise=replace(
             model.noise, sample=float(np.hypot(model.noise.between_cells, costs.spread_visit))
         ),
-        warnings=[*model.warnings, *said_of_cells, *costs.warnings],
+        remarks=[
+            *model.remarks,
+            *remarks_of(Kind.ASSUMED, [*said_of_cells, *costs.warnings]),
+        ],
     )
     return PathModel(found, tuple(cells), refused)
 

@@ -24,6 +24,7 @@ from gpucast.traces.parts import StepParts, StepWork, parts_of, work_of
 from gpucast.traces.reading import is_trace, read
 from gpucast.traces.steps import Steps
 from gpucast.traces.trace import Process, Trace
+from gpucast.util.remarks import Kind, Remark, remark, remarks_of
 from gpucast.util.units import duration, number, size
 
 OWN = "gpucast-mdapp"
@@ -78,7 +79,7 @@ class ImportedTrace(Imported):
         assert isinstance(step, Step)
         return step
 
-    def repeated(self, times: int, said: Sequence[str]) -> Imported:
+    def repeated(self, times: int, said: Sequence[Remark]) -> Imported:
         """Where so many of its steps are one, with what is said of that."""
         found = self.found.times(times)
         changed: dict[str, object] = {"seconds": [times * each for each in self.step.seconds]}
@@ -94,7 +95,7 @@ class ImportedTrace(Imported):
         return replace(
             self,
             entries=[self.step.model_copy(update=changed)],
-            warnings=[*self.warnings, *said],
+            remarks=[*self.remarks, *said],
             notes=[*self.notes[:-1], _understood(found)],
             found=found,
         )
@@ -200,8 +201,10 @@ def together(traces: Sequence[Imported], options: Options) -> list[Imported]:
         times = repeats(shapes)
         said = unlike([each.a_gpu * often for each, often in zip(shapes, times, strict=True)])
         for each, often in zip(own, times, strict=True):
+            taken = said_of_repeats([each.shape], [often])
+            remarks = [remark(Kind.READ_AS, text, about="steps") for text in taken]
             made[each.shape.file] = each.repeated(
-                often, [*said_of_repeats([each.shape], [often]), *said]
+                often, [*remarks, *remarks_of(Kind.READ_AS, said)]
             )
             said = []  # once is enough
     return [made[each.shape.file] for each in read]
@@ -210,8 +213,10 @@ def together(traces: Sequence[Imported], options: Options) -> list[Imported]:
 def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imported:
     run = run_of(trace, found)
     names = [name for name in dict.fromkeys(trace.run.machine.gpus) if name]
-    said = [*trace.missing, *([LOST] if found.lost else [])]
-    kept = Found([run], warnings=said, gpu_names=names)
+    said = [remark(Kind.LACKS, text, about=text) for text in trace.missing]
+    if found.lost:
+        said.append(remark(Kind.LACKS, LOST, about="kernels"))
+    kept = Found([run], remarks=said, gpu_names=names)
     try:
         return imported(kept, path, options)
     except UnclearError as error:

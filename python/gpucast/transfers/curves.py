@@ -20,6 +20,7 @@ from gpucast.errors import InputError
 from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
 from gpucast.fitting.problem import Problem, transfer_observations
 from gpucast.fitting.selection import pose
+from gpucast.util.remarks import Remark, texts_of
 
 Array = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ class TransferFit:
         replicates: the same of each bootstrap refit, shape (B, values).
         noise: relative noise of one transfer around the curve.
         bytes: smallest and largest size measured.
-        warnings: what was left out or chosen; one line each.
+        remarks: what was left out or chosen.
     """
 
     machine: str
@@ -57,7 +58,12 @@ class TransferFit:
     noise: float
     bytes: tuple[int, int]
     sizes: int
-    warnings: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The text of each remark."""
+        return tuple(texts_of(self.remarks))
 
     @property
     def core(self) -> _core.Model:
@@ -138,7 +144,7 @@ def fit_transfers(
                     piecewise=piecewise,
                     replicates=draws,
                     seed=seed,
-                    warnings=tuple(problem.warnings),
+                    remarks=tuple(problem.remarks),
                 )
             )
     if not result:
@@ -155,7 +161,7 @@ def fit_curve(
     piecewise: bool = True,
     replicates: int = REPLICATES,
     seed: int = 1,
-    warnings: tuple[str, ...] = (),
+    remarks: tuple[Remark, ...] = (),
 ) -> TransferFit:
     """Fit the curve of one way to move data.
 
@@ -184,7 +190,7 @@ def fit_curve(
         noise=float(found.noise[route].total),
         bytes=(min(sizes), max(sizes)),
         sizes=len(sizes),
-        warnings=warnings,
+        remarks=remarks,
     )
 
 

@@ -19,6 +19,7 @@ from gpucast.data.formats.utilization import of_utilization
 from gpucast.data.records import Entry, Machine
 from gpucast.errors import InputError
 from gpucast.util.files import read_bytes
+from gpucast.util.remarks import Remark
 
 UNNAMED = "imported"
 """Machine of records whose file names none."""
@@ -42,6 +43,7 @@ class Options:
         sheet: of a workbook that has several tables.
         gpus, size: of runs whose log does not say them; None: nobody said.
         overrule: whether these win over what the log says.
+        whose: who says so, for messages.
         from_name: regular expression whose named groups say of a log what its file's name says.
         regex: regular expression whose named groups find the runs of a text of no known format.
         every_run: also runs of a log that a later one of the same size makes a rehearsal.
@@ -64,6 +66,7 @@ class Options:
     gpus: int | None = None
     size: float | None = None
     overrule: bool = False
+    whose: str = "the option"
     from_name: str | None = None
     regex: str | None = None
     every_run: bool = False
@@ -77,14 +80,14 @@ class Imported:
     Attributes:
         entries: records of ``Options.machine``.
         machine: fields of a machine record that the file states, as JSON.
-        warnings: one line each.
+        remarks: what one must know of them.
         notes: what was understood and what left out, where that is no reason to worry; one line
             each.
     """
 
     entries: list[Entry]
     machine: dict[str, object] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 

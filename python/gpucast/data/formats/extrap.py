@@ -26,6 +26,7 @@ from gpucast.data.formats.single_machine import check_single_kind, check_single_
 from gpucast.data.records import Entry
 from gpucast.data.vocabulary import Schedule
 from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, remark
 
 PARAMETERS = ("n", "gpus")
 METRIC = "seconds"
@@ -149,8 +150,11 @@ def _imported(
     for metric, count in others.items():
         text = f"metric {metric!r} ({count} values) is no time in seconds and was left out"
         entries.append(entry(options, {"kind": "note", "text": text}, file=file))
-    warnings = [f"{file}: metric {metric!r} was left out" for metric in others]
-    return Imported(entries, {}, warnings)
+    remarks = [
+        remark(Kind.LEFT_OUT, f"{file}: metric {metric!r} was left out", about=metric)
+        for metric in others
+    ]
+    return Imported(entries, {}, remarks)
 
 
 def _plain(value: object) -> Number:

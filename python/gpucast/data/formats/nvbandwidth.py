@@ -24,6 +24,7 @@ from gpucast.data import jsonl
 from gpucast.data.formats import Format, Imported, Options, entry
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, remark
 
 _DIGITS = 6  # of the default C++ stream, by which the tool prints rates
 _TEST = re.compile(
@@ -60,7 +61,8 @@ def read(text: str, file: str, options: Options) -> Imported:
     for message in ("error", "warning"):
         if message in top:
             found.entries.append(_note(options, file, f"nvbandwidth's {message}", top[message]))
-            found.warnings.append(f"{file}: nvbandwidth's {message}: {_line(top[message])}")
+            text = f"{file}: nvbandwidth's {message}: {_line(top[message])}"
+            found.remarks.append(remark(Kind.DATA, text))
     tests = top.get("testcases", [])
     if not isinstance(tests, list):
         raise InputError("must be a list", file=file, field="testcases")

@@ -9,7 +9,6 @@ with a warning; a file that the user named is read or refused. A run that two fi
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -161,18 +160,18 @@ def check_stated(options: Options) -> None:
 
 def _together(read: Iterable[Read]) -> list[str]:
     """The files' warnings; one that more than a few files have names the first of them."""
-    saying: dict[str, list[str]] = {}
+    # What is about nothing in particular may be anything: it stands alone.
+    saying: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for each in read:
-        for line in each.imported.warnings:
-            _, same, text = line.partition(each.file)
-            # Lines and figures differ; what is said does not.
-            said = re.sub(r"[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?", "", text if same else line)
-            saying.setdefault(said, []).append(line)
-    return [
-        line
-        for said, lines in saying.items()
-        for line in (lines if len(lines) <= _FEW else [f"{len(lines)} files, as {lines[0]}"])
-    ]
+        for one in each.imported.remarks:
+            alike = saying.setdefault((one.kind, one.about or one.text), [])
+            alike.append((each.file, one.text))
+    lines = []
+    for alike in saying.values():
+        files = len({file for file, _ in alike})
+        texts = [text for _, text in alike]
+        lines += texts if files <= _FEW else [f"{files} files, as {texts[0]}"]
+    return lines
 
 
 def _models(read: Iterable[Read]) -> list[str]:

@@ -16,6 +16,7 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.measure.described.description import OUTPUT, Program, Result
 from gpucast.measure.described.runs import Run
 from gpucast.util import units
+from gpucast.util.remarks import Kind
 
 
 class NoResultError(GpucastError):
@@ -70,7 +71,7 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
     options = Options(
         path=program.path, program=program.program, case=program.case, unit=program.unit,
         timestep=result.timestep, gpus=run.cell.gpus, size=float(run.cell.n), overrule=True,
-        every_run=result.pick == "all",
+        every_run=result.pick == "all", whose="the description's",
     )  # fmt: skip
     reader, where = formats()[name], result.file or "its output"
     # Read even so: what only lacks its head may still be understood.
@@ -83,7 +84,7 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         ) from error
     steps = [entry for entry in found.entries if isinstance(entry, Step)]
     if not steps:
-        why = f": {found.warnings[0]}" if found.warnings else ""
+        why = f": {found.remarks[0]}" if found.remarks else ""
         raise NoResultError(f"no run that importer {name} understands{other or why}")
     if result.pick == "last":
         steps = steps[-1:]
@@ -100,11 +101,8 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         more["phases"] = last.phases.model_dump(exclude_none=True)
     stated = {name: value for name, value in more.items() if value is not None}
     # What the description settles need not be said: only what the log says otherwise.
-    said = [text for text in found.warnings if "was taken" in text]
     cell = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
-    warnings = [
-        f"{cell}: {text}".replace("the option was", "the description's was") for text in said
-    ]
+    warnings = [f"{cell}: {one.text}" for one in found.remarks if one.kind == Kind.OVERRULED]
     return Times(seconds, stated, warnings)
 
 

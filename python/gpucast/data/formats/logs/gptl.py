@@ -16,6 +16,7 @@ import re
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.util.remarks import Kind, remark
 
 STEPS = ("CPL:RUN_LOOP", "prim_run_subcycle_c", "prim_run_subcycle", "prim_run")
 """Timers that run once a step."""
@@ -40,15 +41,18 @@ def parse(text: str) -> Found:
     name = next((each for each in (*STEPS, WHOLE) if each in timers), None)
     if name is None:
         known = ", ".join((*STEPS, WHOLE))
-        return Found(warnings=[f"has none of the timers of a step: {known}"])
+        text = f"has none of the timers of a step: {known}"
+        return Found(remarks=[remark(Kind.LACKS, text, about="timers")])
     timer = timers[name]
     processes, calls = int(timer["processes"]), runs.decimal(timer["calls"])
     seconds = runs.decimal(timer["most"])
     if not processes or not calls or not seconds:
-        return Found(warnings=[f"timer {name}: never called"])
+        text = f"timer {name}: never called"
+        return Found(remarks=[remark(Kind.LACKS, text, about=name)])
     found = Found()
     if name == WHOLE:
-        found.warnings.append(f"times all steps together ({WHOLE}): they count as one step")
+        text = f"times all steps together ({WHOLE}): they count as one step"
+        found.remarks.append(remark(Kind.READ_AS, text, about="steps"))
     found.runs.append(
         Run(
             program="E3SM" if name.startswith("CPL") else "HOMMEXX",

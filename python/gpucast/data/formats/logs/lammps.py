@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.util.remarks import Kind, Remark, once, remark
 
 _BANNER = re.compile(r"LAMMPS \((?P<version>[0-9]{1,2} [A-Za-z]{3} [0-9]{4}[^)\n]*)\)")
 _LOOP = re.compile(
@@ -79,13 +80,13 @@ class _Devices:
     nodes: int | None = None
     path: str | None = None
     how: str | None = None
-    warning: str | None = None
+    warning: Remark | None = None
 
 
 def parse(text: str) -> Found:
     """The dynamics runs of a log; minimizations and runs of no step are none."""
     found = runs.of_executions(text, _BANNER, _read)
-    found.warnings = list(dict.fromkeys(found.warnings))
+    found.remarks = once(found.remarks)
     return found
 
 
@@ -106,7 +107,7 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
         devices = known.get((ranks, procs)) or _devices(part, ranks, procs)
         known[ranks, procs] = devices
         if devices.warning:
-            found.warnings.append(devices.warning)
+            found.remarks.append(devices.warning)
         found.runs.append(
             Run(
                 program="LAMMPS",
@@ -157,8 +158,10 @@ def _devices(part: str, ranks: int, procs: int) -> _Devices:
         )
     return _Devices(
         procs, path=runs.HOST,
-        warning="names no GPU: taken as a run on processor cores, path host (if it ran on GPUs, "
-        "import it alone with --gpus)",
+        warning=remark(
+            Kind.READ_AS, "names no GPU: taken as a run on processor cores, path host (if it ran "
+            "on GPUs, import it alone with --gpus)", about="no GPU",
+        ),
     )  # fmt: skip
 
 
@@ -183,8 +186,10 @@ def _package(part: str, ranks: int, names: dict[str, str]) -> _Devices:
         )  # fmt: skip
     return _Devices(
         devices * nodes, nodes=nodes, how=how,
-        warning=f"lists {devices} device(s) with {each} rank(s) each for {ranks} ranks: read as "
-        f"{nodes} nodes alike, {devices * nodes} GPUs",
+        warning=remark(
+            Kind.READ_AS, f"lists {devices} device(s) with {each} rank(s) each for {ranks} ranks: "
+            f"read as {nodes} nodes alike, {devices * nodes} GPUs", about="nodes",
+        ),
     )  # fmt: skip
 
 
@@ -204,8 +209,10 @@ def _kokkos(part: str, ranks: int, procs: int) -> _Devices:
         )  # fmt: skip
     return _Devices(
         ranks, nodes=ranks // number, how="KOKKOS",
-        warning=f"{ranks} ranks with up to {number} GPUs a node: read as {ranks // number} nodes "
-        "with a GPU for each rank",
+        warning=remark(
+            Kind.READ_AS, f"{ranks} ranks with up to {number} GPUs a node: read as "
+            f"{ranks // number} nodes with a GPU for each rank", about="ranks",
+        ),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.util.remarks import Kind, remark
 
 _RANK = re.compile(
     r"Rank +(?P<rank>[0-9]+)(?: Group +(?P<group>[0-9]+))? +Pid +[0-9]+ on +(?P<host>\S+) "
@@ -92,7 +93,8 @@ def _read(part: str, before: int, number: int, found: Found) -> None:
         found.unfinished.append(before + 1)
     wrong = [row for row in rows if row.fields.get("#wrong", "0") not in ("0", "N/A")]
     if wrong:
-        found.warnings.append(f"{len(wrong)} line(s) with wrong results, as the program counts")
+        text = f"{len(wrong)} line(s) with wrong results, as the program counts"
+        found.remarks.append(remark(Kind.DATA, text, about="wrong results"))
 
 
 def _rows(text: str) -> list[_Row]:

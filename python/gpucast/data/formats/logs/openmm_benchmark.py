@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, remark
 
 ATOMS = {
     "gbsa": 2489, "amoebagk": 2489, "rf": 23558, "pme": 23558, "amoebapme": 23558,
@@ -96,7 +97,8 @@ def _read_structure(text: str, found: Found, *, is_json: bool) -> None:
         version = system.get("openmm_version")
         run = _run(entry, at, 1, version) if isinstance(entry, dict) else None
         if run is None:
-            found.warnings.append(f"benchmarks[{at}] has no speed: left out")
+            text = f"benchmarks[{at}] has no speed: left out"
+            found.remarks.append(remark(Kind.UNFINISHED, text, about="benchmarks"))
             continue
         found.runs.append(run)
     if isinstance(system.get("gpu"), str) and system["gpu"].strip():

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.util.remarks import Kind, remark
 
 _HEADER = re.compile(r'^#("[^"\n]+"(?:[^"\n]{1,3}"[^"\n]+")+)[ \t]*\n', re.MULTILINE)
 STEP, TIME = "Step", "Time (ps)"
@@ -43,9 +44,8 @@ def parse(text: str) -> Found:
             samples, uncertainty = _speed(rows, timestep)
         if not samples:
             if len(rows) > 1 and not {ELAPSED, SPEED} & rows[0].keys():
-                found.warnings.append(
-                    f"line {line}: no {ELAPSED} and no {SPEED}: report with elapsedTime=True"
-                )
+                text = f"line {line}: no {ELAPSED} and no {SPEED}: report with elapsedTime=True"
+                found.remarks.append(remark(Kind.LACKS, text, about=ELAPSED))
             else:
                 found.unfinished.append(line)
             continue

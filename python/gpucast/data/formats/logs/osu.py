@@ -14,6 +14,7 @@ import re
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.util.remarks import Kind, remark
 
 _TITLE = re.compile(
     r"# OSU (?P<build>MPI(?:-(?P<device>CUDA|ROCM|SYCL|OPENACC))?|NCCL|RCCL|XCCL|OpenSHMEM|UPC\S*)"
@@ -48,7 +49,8 @@ def parse(text: str) -> Found:
         test = title["test"].strip()
         gpus, path, where = _devices(title, part, test)
         if where is None and gpus is not None:
-            found.warnings.append("does not say whether buffers were on the host or on GPUs")
+            text = "does not say whether buffers were on the host or on GPUs"
+            found.remarks.append(remark(Kind.LACKS, text, about="buffers"))
         datatype = _DATATYPE.search(part)
         words = [title["version"], datatype["type"] if datatype else None, where]
         for row in rows:

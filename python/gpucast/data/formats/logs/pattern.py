@@ -24,6 +24,7 @@ from gpucast.data.formats.tables import numbers, units
 from gpucast.data.formats.tables.columns import TIME
 from gpucast.data.formats.tables.steps import LONG_STEP
 from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, remark
 from gpucast.util.units import duration
 
 NUMBERS = ("n", "gpus", "nodes", "ranks", "seconds", "rate")
@@ -54,7 +55,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     matches = list(pattern.finditer(text))
     found = Found()
     if not matches:
-        found.warnings.append("nothing matches --regex")
+        found.remarks.append(remark(Kind.LACKS, "nothing matches --regex", about="--regex"))
         return runs.imported(found, file, options)
     decimal = _decimal(matches, file, options)
     stated = runs.named(file, options)

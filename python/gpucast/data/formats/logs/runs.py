@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from gpucast.data.formats import Format, Imported, Options, entry
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, Remark, once, remark
 
 # So many in a second: divided by a whole number, 2 fs are the double nearest to 2e-15.
 FEMTOSECONDS = 1e15
@@ -79,13 +79,13 @@ class Found:
     Attributes:
         runs: in the order of the log.
         unfinished: line of each run that began but whose time is missing.
-        warnings: other things to know, without the file's name.
+        remarks: other things to know, without the file's name.
         gpu_names: models of the GPUs.
     """
 
     runs: list[Run] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     gpu_names: list[str] = field(default_factory=list)
 
 
@@ -123,25 +123,28 @@ def imported(found: Found, file: str, options: Options) -> Imported:
         InputError: a size or a number of GPUs that neither the log nor the user states.
     """
     stated = named(file, options)
-    warnings = [f"{file}: {text}" for text in found.warnings]
+    remarks = [_of_file(file, one) for one in found.remarks]
     if options.from_name is not None and not stated.named:
-        warnings.append(f"{file}: its name does not match --from-name")
+        text = f"{file}: its name does not match --from-name"
+        remarks.append(remark(Kind.LACKS, text, about="--from-name"))
     if found.unfinished:
         count = len(found.unfinished)
-        warnings.append(
+        text = (
             f"{file}:{found.unfinished[0]}: {count} run{'s' if count > 1 else ''} without a final "
             f"time (cut off or crashed?): left out"
         )
+        remarks.append(remark(Kind.UNFINISHED, text, about="runs"))
     runs, left = chosen(found.runs, options)
     if left:
-        warnings.append(
+        text = (
             f"{file}: holds several runs: {left} before the last of its size left out "
             "(--every-run keeps them)"
         )
-    if not runs and not warnings:
-        warnings.append(f"{file}: holds no timed run")
+        remarks.append(remark(Kind.LEFT_OUT, text, about="earlier runs"))
+    if not runs and not remarks:
+        remarks.append(remark(Kind.LACKS, f"{file}: holds no timed run", about="runs"))
     entries: list[Entry] = []
-    contradicted: Counter[str] = Counter()
+    contradicted: list[Remark] = []
     whole_runs = [completed(run, stated, contradicted) for run in runs]
     for whole in whole_runs:
         missing = _missing(whole, file)
@@ -149,10 +152,14 @@ def imported(found: Found, file: str, options: Options) -> Imported:
             missing.runs = tuple(identity(each) for each in whole_runs)
             raise missing
         entries.append(entry(options, _step(whole, options), file=file, line=whole.line))
-    warnings += [f"{file}: {text}" for text in contradicted]
+    remarks += [_of_file(file, one) for one in once(contradicted)]
     names = list(dict.fromkeys(found.gpu_names))
     machine: dict[str, object] = {"gpus": [{"name": name} for name in names]} if names else {}
-    return Imported(entries, machine, warnings)
+    return Imported(entries, machine, remarks)
+
+
+def _of_file(file: str, one: Remark) -> Remark:
+    return replace(one, text=f"{file}: {one.text}")
 
 
 def chosen(runs: Iterable[Run], options: Options) -> tuple[list[Run], int]:
@@ -184,12 +191,13 @@ def identity(run: Run | Step) -> object | None:
 class Stated:
     """What the user says of a log: ``named`` overrules it, ``given`` completes it.
 
-    With ``overrule``, ``given`` overrules it too.
+    With ``overrule``, ``given`` overrules it too. ``whose``: who says so, for messages.
     """
 
     named: Mapping[str, object]
     given: Mapping[str, object]
     overrule: bool = False
+    whose: str = "the option"
 
 
 _GIVEN = {
@@ -215,6 +223,7 @@ def named(file: str, options: Options) -> Stated:
         _from_name(file, options.from_name),
         {key: value for key, value in given.items() if value is not None},
         options.overrule,
+        options.whose,
     )
 
 
@@ -258,7 +267,7 @@ def compiled(pattern: str, option: str, names: Iterable[str]) -> re.Pattern[str]
     return made
 
 
-def completed(run: Run, stated: Stated, contradicted: Counter[str]) -> Run:
+def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
     """The run with the gaps filled; ``contradicted`` collects where the user says other than the
     log."""
     values: dict[str, Any] = dict(stated.named)
@@ -272,10 +281,11 @@ def completed(run: Run, stated: Stated, contradicted: Counter[str]) -> Run:
         if known is None or stated.overrule:
             values[name] = value
         if known is not None:
-            taken = "the option was" if stated.overrule else "its own was"
-            contradicted[
-                f"says {name} {_shown(known)}, {_OPTIONS[name]} {_shown(value)}: {taken} taken"
-            ] += 1
+            taken = stated.whose if stated.overrule else "its own"
+            text = (
+                f"says {name} {_shown(known)}, {_OPTIONS[name]} {_shown(value)}: {taken} was taken"
+            )
+            contradicted.append(remark(Kind.OVERRULED, text, about=name))
     if "gpus" in values:
         # Processor cores are not what the user counts.
         values["path"] = None

@@ -16,6 +16,7 @@ from gpucast.data.formats.tables.numbers import Decimal, Number
 from gpucast.data.records import Entry
 from gpucast.data.repetitions import disagreeing
 from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
 
 Key = TypeVar("Key", bound=Hashable)
@@ -131,9 +132,9 @@ def gathered(
     options: Options,
     cell: Callable[[Row], dict[str, object]],
     seconds: Callable[[Row], float],
-) -> tuple[list[Entry], list[str]]:
+) -> tuple[list[Entry], list[Remark]]:
     """Rows gathered into records, one record a cell, one sample a row; and what to doubt of them: a
-    line on each cell whose rows differ far more than those of the others.
+    remark on each cell whose rows differ far more than those of the others.
 
     Args:
         table: rows with a time.
@@ -167,15 +168,17 @@ def _times(samples: dict[Key, list[tuple[int, float, Row]]]) -> dict[Key, list[f
     return {key: [time for _, time, _ in each] for key, each in samples.items()}
 
 
-def _doubt(samples: list[tuple[int, float, Row]]) -> str:
-    """Of a cell: which rows are the farthest apart."""
+def _doubt(samples: list[tuple[int, float, Row]]) -> Remark:
+    """Which rows of a cell are the farthest apart."""
     (_, least, first), (_, most, last) = (
         of(samples, key=lambda each: each[1]) for of in (min, max)
     )
-    return (
+    return remark(
+        Kind.DISPUTED,
         f"{first.file}:{first.line} and :{last.line}: {duration(least)} and {duration(most)} for "
         "the same n and GPU count, far more apart than repetitions elsewhere in the table: one is "
-        "a mistake, or a column tells them apart that was not used"
+        "a mistake, or a column tells them apart that was not used",
+        about="rows",
     )
 
 

@@ -82,7 +82,7 @@ def read(grid: Grid, options: Options) -> Imported:
     entries = _on_one_machine(entries)
     said += _of_shares(columns)
     notes = [*said, *notes_of(columns, skipped, _USUAL)]
-    return Imported(entries, warnings=doubts, notes=notes)
+    return Imported(entries, remarks=doubts, notes=notes)
 
 
 def _of_shares(columns: Columns) -> list[str]:
