@@ -201,13 +201,35 @@ def test_gromacs_until_2022_names_the_accounting_otherwise() -> None:
 
 
 def test_gromacs_without_gpus_works_on_cores() -> None:
-    (run,) = read_text(edited("gromacs", "GPUs selected for", "processors for"), "gromacs").entries
+    lines = path_of("gromacs").read_text().splitlines(keepends=True)
+    text = "".join(line for line in lines if "selected for" not in line and "Mapping" not in line)
+    (run,) = read_text(text, "gromacs").entries
     assert isinstance(run, Step)
     assert run.path == "host"
     assert run.phases is not None
     assert run.phases.cpu is None
     assert run.phases.kernel == [pytest.approx((0.4 + 0.3 + 1.0 + 0.2 + 3.0) / 20000)]
     assert run.phases.exchange == [pytest.approx((1.5 + 2.0 + 0.5 + 0.0) / 20000)]
+
+
+@pytest.mark.parametrize("threads", [1, 7, 16])
+@pytest.mark.parametrize("before", ["", "On host node7 "])
+def test_gromacs_of_one_rank_and_one_gpu_is_one_gpu(before: str, threads: int) -> None:
+    text = path_of("gromacs-hidden-gpus").read_text()
+    text = re.sub("On host node7 1 GPU", f"{before}1 GPU", text)
+    text = re.sub("the 8 GPU tasks in the 8 ranks", "the 2 GPU tasks in the 1 rank", text)
+    text = re.sub("  PP:0,.*", "  PP:0,PME:0", text)
+    threads_line = f"Using 1 MPI thread\nUsing {threads} OpenMP threads \n"
+    text = text.replace("Using 8 MPI processes\n", threads_line)
+    (run,) = read_text(text, "gromacs").entries
+    assert isinstance(run, Step)
+    assert (run.gpus, run.ranks, run.nodes, run.path) == (1, 1, 1, "native")
+
+
+def test_gromacs_on_gpus_that_no_line_counts_is_asked_about() -> None:
+    text = edited("gromacs", "GPUs selected for", "accelerators picked for")
+    with pytest.raises(InputError, match="--gpus: works on GPUs, but no line says how many"):
+        read_text(text, "gromacs")
 
 
 def test_gromacs_asks_where_every_rank_names_the_same_gpu() -> None:

@@ -27,7 +27,10 @@ _ATOMS = re.compile(r"There are: (?P<atoms>[0-9]+) Atoms")
 _RANKS = re.compile(r"Using (?P<ranks>[0-9]+) MPI (?:process|thread)")
 _THREADS = re.compile(r"Using (?P<threads>[0-9]+) OpenMP threads?\b")
 _NODES = re.compile(r"Running on (?P<nodes>[0-9]+) nodes? with total")
-_SELECTED = re.compile(r" (?P<gpus>[0-9]+) GPUs? (?:auto-|user-)?selected for this run")
+# "On host X" stands before it in builds with a library of MPI only.
+_SELECTED = re.compile(r"\b(?P<gpus>[0-9]+) GPUs? (?:auto-|user-)?selected for this run")
+_ON_GPUS = re.compile(r"Using GPU \S+ non-?bonded|Mapping of GPU IDs?|\bon the GPU\b")
+"""What runs on GPUs say, but not on how many."""
 _MAPPING = re.compile(
     r"Mapping of GPU IDs? to the (?P<tasks>[0-9]+) GPU tasks? in the (?P<ranks>[0-9]+) ranks? "
     r"on this node:\s+(?P<ids>[A-Za-z0-9:,]+)"
@@ -135,6 +138,8 @@ def _gpus(part: str, ranks: int, nodes: int) -> tuple[int | None, str, str | Non
     selected, mapping, multi = _SELECTED.search(part), _MAPPING.search(part), _MULTI.search(part)
     if multi is not None:
         return None, f"one of {multi['number']} simulations that run together on some GPUs", None
+    if selected is None and _ON_GPUS.search(part):
+        return None, "works on GPUs, but no line says how many were selected", None
     if selected is None:
         threads = _THREADS.search(part)
         return ranks * (int(threads["threads"]) if threads else 1), "", runs.HOST
