@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpucast.cli.parsing import counts, sizes
+from gpucast.cli.parsing import counts, size, sizes
 from gpucast.errors import InputError
 
 
@@ -18,6 +18,30 @@ def test_both_kinds_of_range_are_read_of_sizes_and_of_counts() -> None:
     assert sizes("512..1e6") == [
         512, 963, 1810, 3404, 6400, 12034, 22627, 42546, 80000, 150424, 282843, 531830, 1000000,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("5M", [5e6]),
+        ("2.3M,64k", [2300000, 64000]),
+        ("1k..1M:4", [1000, 10000, 100000, 1000000]),
+        ("5,000,000", [5e6]),
+        ("24,576,000", [24576000]),
+        ("1,024,512", [1024512]),
+        # Each of these may be a size.
+        ("1,250,500", [1, 250, 500]),
+        ("1000,100000", [1000, 100000]),
+    ],
+)
+def test_sizes_are_read_as_people_write_them(text: str, values: list[float]) -> None:
+    assert sizes(text) == values
+
+
+def test_one_size_is_no_list() -> None:
+    assert size("5,000,000") == 5e6
+    with pytest.raises(InputError, match=r"n: '1,2' are several sizes"):
+        size("1,2")
 
 
 def test_an_exponents_sign_is_no_range() -> None:

@@ -8,6 +8,7 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
+from gpucast.cli.parsing import size as parse_size
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import UNNAMED, Options
@@ -70,8 +71,8 @@ def command(
         typer.Option(min=1, help="GPUs of runs whose log does not say or leaves it unclear."),
     ] = None,
     n: Annotated[
-        float | None,
-        typer.Option("-n", "--size", help="Size of runs whose log does not say it."),
+        str | None,
+        typer.Option("-n", "--size", help="Size of runs whose log does not say it: 1e6, 5M."),
     ] = None,
     from_name: Annotated[
         str | None,
@@ -169,7 +170,7 @@ def command(
         decimal=decimal,
         sheet=sheet,
         gpus=gpus,
-        size=n,
+        size=None if n is None else parse_size(n, "-n"),
         from_name=from_name,
         regex=regex,
         every_run=every_run,

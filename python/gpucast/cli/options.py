@@ -115,7 +115,9 @@ def with_selection(command: Callable[..., None]) -> Callable[..., None]:
 
 Sizes = Annotated[
     str,
-    typer.Option("-n", help="Sizes (particles, cells): 1000,1e5 or a range 512..1e6:9 (9 values)."),
+    typer.Option(
+        "-n", help="Sizes (particles, cells): 1000,1e5,5M or a range 512..1e6:9 (9 values)."
+    ),
 ]
 Gpus = Annotated[
     str | None,

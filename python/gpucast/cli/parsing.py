@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from gpucast.errors import InputError
 from gpucast.util.units import parse_duration as duration
 
-__all__ = ["LARGEST_COUNT", "counts", "duration", "sizes", "words"]
+__all__ = ["LARGEST_COUNT", "counts", "duration", "size", "sizes", "words"]
 
 LARGEST_COUNT = 100_000
 """Numbers in a list: so many forecasts take some seconds, and 800 MB."""
@@ -17,12 +17,27 @@ LARGEST_COUNT = 100_000
 def sizes(text: str, field: str = "n") -> list[float]:
     """``1000,1e5`` or ``512..1e6:9`` (nine values, evenly spaced in the logarithm), or both.
 
-    Values between whole numbers are rounded to such. ``1000-5000:1000`` goes in steps.
+    Values between whole numbers are rounded to such. ``1000-5000:1000`` goes in steps. ``64k``,
+    ``5M`` and ``1G`` are thousands, millions and billions; ``5,000,000`` is one number, for no
+    size is 000.
 
     Raises:
         InputError: something that is no number greater than 0.
     """
-    return _listed(text, field, _positive)
+    whole = text.replace(",", "") if _GROUPED.fullmatch(text.strip()) else text
+    return _listed(whole, field, _positive)
+
+
+def size(text: str, field: str = "n") -> float:
+    """One size, written as in a list of them.
+
+    Raises:
+        InputError: it is no number greater than 0, or there are several.
+    """
+    found = sizes(text, field)
+    if len(found) > 1:
+        raise InputError(f"{text!r} are several sizes; state one", field=field)
+    return found[0]
 
 
 def counts(text: str, field: str = "gpus") -> list[float]:
@@ -103,9 +118,13 @@ def _parts(text: str, field: str) -> list[str]:
 
 
 def _positive(text: str, field: str) -> float:
-    value = _number(text)
+    factor = _FACTORS.get(text[-1:])
+    # 2.3M are 2300000, not the double next to it.
+    value = _number(text) if factor is None else float(f"{_number(text[:-1]) * factor:.15g}")
     if not 0 < value < float("inf"):
-        raise InputError(f"{text!r} is no number greater than 0", field=field)
+        raise InputError(
+            f"{text!r} is no number greater than 0 such as 5000000, 5e6, 5M", field=field
+        )
     return value
 
 
@@ -114,6 +133,11 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
+
+
+# Commas between every three digits, and a group that no size can be.
+_GROUPED = re.compile(r"(?=.*,0)[1-9][0-9]{0,2}(,[0-9]{3})+")
+_FACTORS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def _whole(text: str, field: str) -> float:

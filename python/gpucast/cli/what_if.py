@@ -12,6 +12,7 @@ import typer
 
 from gpucast.cli import options, remarks
 from gpucast.cli.output import print_json, say
+from gpucast.cli.parsing import size
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 from gpucast.util.units import quantity
@@ -64,7 +65,7 @@ def command(
         ),
     ] = None,
     n: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "-n",
             "--size",
@@ -118,7 +119,16 @@ def command(
                     field=name,
                 )
         asked = what_if_trace.Asked(
-            transfers or [], path, machine, network, range_name, from_name, n, explain, json, force
+            transfers or [],
+            path,
+            machine,
+            network,
+            range_name,
+            from_name,
+            None if n is None else size(n, "-n"),
+            explain,
+            json,
+            force,
         )
         if len(models) == 1 and output is None:
             what_if_trace.answer(model, asked, map_to=map_to)
