@@ -84,7 +84,7 @@ def test_comments_and_a_byte_order_mark_before_the_header_are_skipped(tmp_path: 
         ("10,1000001,1", "gpus: must be at most 1000000, got 1000001"),
         ("10,1,0", "seconds: must be greater than 0, got 0"),
         ("10,1,-1e-3", "seconds: must be greater than 0, got -1e-3"),
-        ("10,1,inf", "seconds: 'inf' is no number"),
+        ("10,1,inf", "seconds: 'inf' is no number; leave the cell empty where a run has no time"),
         ("10,1,1e999", "seconds: '1e999' is not a finite number"),
         ("10,1,1e-999", "seconds: must be greater than 0, got 1e-999"),
         ("10,1", "has 2 fields where the header has 3"),

@@ -7,6 +7,7 @@ out by hand beside them.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gpucast as gc
 from gpucast.data.formats import Format, Imported, Options, formats, printed, read_file, recognized
 from gpucast.data.records import Step
 from gpucast.errors import InputError
@@ -169,6 +171,32 @@ def test_lammps_without_gpus_ran_on_cores_and_its_crash_is_told() -> None:
 def test_the_user_overrules_a_single_log() -> None:
     run = step("lammps-cpu", gpus=2, overrule=True)
     assert (run.path, run.gpus) == ("native", 2)
+
+
+@pytest.mark.parametrize("column", ["ns_per_day", "timestep_in_fs", "time steps per second"])
+def test_a_table_with_a_column_of_that_name_is_no_log(column: str) -> None:
+    found = recognized(f"atoms,ngpu,{column}\n1000,1,100\n".encode(), "a.csv", Options())
+    assert found is not None
+    assert found.name == "csv"
+
+
+def test_gpus_of_a_node_complete_logs_that_say_their_nodes(tmp_path: Path) -> None:
+    """The count of all GPUs would make runs on one and on two nodes the same cell."""
+    text = path_of("gromacs-hidden-gpus").read_text()
+    logs = []
+    for nodes in (1, 2):
+        logs.append(tmp_path / f"{nodes}.log")
+        logs[-1].write_text(
+            text.replace("on 1 node with", f"on {nodes} nodes with")
+            .replace("Using 8 MPI", f"Using {8 * nodes} MPI")
+            .replace("70.403", f"{70.403 * nodes}")
+        )
+    found = gc.read(*logs, gpus_per_node=8)
+    assert [(step.nodes, step.gpus) for step in found.steps] == [(1, 8), (2, 16)]
+    with pytest.raises(InputError, match=r"these are on 1, 2 nodes; .* --gpus-per-node 8"):
+        gc.read(*logs, gpus=8)
+    with pytest.raises(InputError, match="--gpus-per-node: is beside --gpus"):
+        gc.read(*logs, gpus=8, gpus_per_node=8)
 
 
 # GROMACS
@@ -649,7 +677,9 @@ def test_figures_that_cannot_be_are_refused_or_left_out(name: str, figure: str) 
 def read_unless_refused(reader: Format, text: str) -> list[Step]:
     """The steps of a text; none where an error of one line refuses it."""
     try:
-        entries = reader.read(text, "a.log", GENEROUS).entries
+        of_node = replace(GENEROUS, gpus=None, gpus_per_node=2)
+        options = of_node if reader.name == "mdbenchmark" else GENEROUS
+        entries = reader.read(text, "a.log", options).entries
     except InputError as error:
         message = str(error)
     else:

@@ -16,7 +16,7 @@ TABLE = Path(__file__).parent / "logs" / "mdbenchmark.csv"
 
 
 def imported(path: Path = TABLE, **options: Any) -> Imported:
-    said = {"timestep": 2e-15, "size": 81743, "gpus": 2, **options}
+    said = {"timestep": 2e-15, "size": 81743, "gpus_per_node": 2, **options}
     return read_file(str(path), Options(**said))[0]
 
 
@@ -30,9 +30,10 @@ def test_it_is_known_by_its_columns_also_with_an_index_before_them() -> None:
         found = recognized(text, "a.csv", Options())
         assert found is not None
         assert found.name == "mdbenchmark"
-    found = recognized(b"nodes,gpus,n,ns/day\n1,4,1000,10\n", "a.csv", Options())
-    assert found is not None
-    assert found.name == "csv"
+    for own in b"nodes,gpus,n,ns/day\n1,4,1000,10\n", b"atoms,ngpu," + TABLE.read_bytes():
+        found = recognized(own, "a.csv", Options())
+        assert found is not None
+        assert found.name == "csv"
 
 
 def test_rows_become_steps() -> None:
@@ -59,7 +60,12 @@ def test_runs_without_a_result_are_left_out_and_said() -> None:
 
 ASKED = [
     ({"timestep": None}, "--timestep: ns/day needs the simulated time"),
-    ({"gpus": None}, "--gpus: MDBenchmark counts nodes, not GPUs"),
+    ({"gpus_per_node": None}, "--gpus: MDBenchmark counts nodes, not GPUs; state them"),
+    (
+        {"gpus_per_node": None, "gpus": 2},
+        "--gpus: 2 would be the GPUs of every run, but these are on 1, 2, 4 nodes; if each node "
+        "has 2, import with --gpus-per-node 2",
+    ),
     ({"size": None}, "-n: GROMACS does not say the size (atoms)"),
 ]
 
@@ -92,7 +98,7 @@ def test_the_command_asks_and_then_reads(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "data.jsonl"
     assert_refused(run("import", TABLE, "-o", target), "--timestep")
     status, out, _ = run(
-        "import", TABLE, "--timestep", "2fs", "--gpus", 2, "-n", 81743, "-o", target
+        "import", TABLE, "--timestep", "2fs", "--gpus-per-node", 2, "-n", 81743, "-o", target
     )
     assert status == 0
     assert "GROMACS" in out

@@ -245,9 +245,9 @@ def test_what_no_column_says_may_be_said_beside_the_table() -> None:
 
 
 def test_times_go_before_rates_and_these_before_simulated_ones() -> None:
-    (step,) = steps("n,gpus,ns/day,steps/s,ms/step\n1,1,7,7,2\n")
+    (step,) = steps("n,gpus,ns/day,steps/s,ms/step\n1,1,86.4,490,2\n")
     assert step.seconds == [2e-3]
-    (step,) = steps("n,gpus,samples/s,steps/s\n1,1,7,4\n")
+    (step,) = steps("n,gpus,samples/s,steps/s\n1,1,4.1,4\n")
     assert step.seconds == [0.25]
 
 
@@ -552,6 +552,179 @@ def test_jobs_that_did_not_complete_have_no_time() -> None:
 
 
 @pytest.mark.parametrize(
+    "word",
+    [
+        "abgebrochen", "crashed", "failed", "FAILED (exit 137)", "OOM", "out of memory", "#NV",
+        "---", "#DIV/0!", "n.a.", "Absturz nach 300 Schritten", "timeout", "killed", "segfault",
+        "diverged",
+    ],
+)  # fmt: skip
+def test_a_run_that_failed_in_words_is_left_out_and_said(word: str) -> None:
+    found = read(f"n,gpus,ms\n1000,1,4\n1000,2,{word}\n1000,4,1\n")
+    assert [e.gpus for e in found.entries if isinstance(e, Step)] == [1, 4]
+    assert found.notes[-1].startswith("1 row without a time left out")
+    if word[0].isalpha() and word != "n.a.":
+        assert repr(word) in found.notes[-1]
+
+
+def test_other_words_are_asked_about() -> None:
+    said = error_of("n,gpus,ms\n1000,1,4\n1000,2,half\n")
+    assert said == (
+        "t.csv:3: ms: 'half' is no number; leave the cell empty where a run has no time"
+    )
+
+
+@pytest.mark.parametrize("state", ["crashed", "abgebrochen", "OOM", "Failed", "out of memory"])
+def test_a_state_in_other_words_than_slurms_is_none_of_a_job_that_completed(state: str) -> None:
+    found = read(f"n,gpus,ms,state\n1,1,4,ok\n1,2,0.1,{state}\n1,4,1,done\n")
+    assert [e.gpus for e in found.entries if isinstance(e, Step)] == [1, 4]
+    assert "left out: 1 " in found.notes[0]
+
+
+# ------------------------------------------------------------- whole runs ----
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("wall time (s)", "50"), ("Walltime", "50"), ("Run time [min]", "0.83333333333333333"),
+        ("Elapsed [hh:mm:ss]", "00:00:50"), ("Laufzeit [mm:ss]", "0:50"), ("runtime_ms", "50000"),
+        ("total time (s)", "50"), ("Loop time", "50"), ("wall time (h:mm:ss)", "0:00:50"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("steps_name", ["steps", "Schritte", "n_steps", "Number of iterations"])
+def test_the_time_of_a_run_is_shared_out_over_its_steps(
+    name: str, cell: str, steps_name: str
+) -> None:
+    (step,) = steps(f"atoms;gpus;{steps_name};{name}\n1000;1;10000;{cell}\n")
+    assert step.seconds == [pytest.approx(5e-3)]
+
+
+def test_a_time_beside_steps_is_asked_about_unless_its_name_says_of_what_it_is() -> None:
+    text = "atoms,gpus,steps,time (s)\n1000,1,1000,50\n"
+    assert error_of(text) == (
+        "t.csv:1: 'time (s)' may be the time of a step or of all 'steps'; import with --columns "
+        "seconds='time (s)':s/step if of one, steps=steps if of all"
+    )
+    assert steps(text, "seconds=time (s):s/step")[0].seconds == [50]
+    assert steps(text, "steps=steps")[0].seconds == [0.05]
+    for name in ("ms/step", "time per step (ms)", "mean (ms)", "step_time_ms"):
+        assert steps(f"atoms,gpus,steps,{name}\n1000,1,1000,50\n")[0].seconds == [0.05]
+    assert steps("atoms,gpus,steps,steps/s\n1000,1,1000,50\n")[0].seconds == [0.02]
+
+
+def test_the_time_of_a_run_without_its_steps_is_no_time_of_a_step() -> None:
+    assert "column 'seconds' is missing" in error_of("n,gpus,wall time (s)\n1000,1,50\n")
+
+
+# ---------------------------------------------------------- contradictions ----
+
+
+@pytest.mark.parametrize("timestep", [None, TIMESTEP])
+def test_two_columns_of_speed_that_contradict_each_other_are_asked_about(
+    timestep: float | None,
+) -> None:
+    text = "n,gpus,ns/day,ms/step\n1,1,86.4,2\n1,2,17.28,1\n1,4,345.6,0.5\n"
+    assert error_of(text, timestep=timestep) == (
+        "t.csv:3: ms/step: '1' is 1 ms a step, 'ns/day' '17.28' is 10 ms: one is wrong; take one "
+        "with --columns seconds=ms/step or seconds=ns/day"
+    )
+    assert steps(text, "seconds=ms/step", timestep=timestep)[1].seconds == [1e-3]
+    right = text.replace("17.28", "172.8")
+    found = read(right, timestep=timestep)
+    assert [e.seconds for e in found.entries if isinstance(e, Step)] == [[2e-3], [1e-3], [5e-4]]
+    together = "'ms/step' and 'ns/day' together say a time step of 2 fs"
+    assert (together in found.notes) == (timestep is None)
+
+
+def test_a_column_beside_the_times_that_cannot_be_read_stops_nobody() -> None:
+    assert len(steps("n,gpus,ms/step,steps/s\n1,1,2,fast\n1,2,1,\n1,4,0.5,2000\n")) == 3
+
+
+# -------------------------------------------------------- nodes and models ----
+
+
+def test_gpus_of_a_node_are_those_of_each() -> None:
+    text = "n,nodes,ms\n1000,1,4\n1000,2,2\n1000,4,1\n"
+    for found in read(text, gpus_per_node=4), read(text, "gpus=nodes*4"):
+        cells = [(e.gpus, e.nodes) for e in found.entries if isinstance(e, Step)]
+        assert cells == [(4, 1), (8, 2), (16, 4)]
+        assert "gpus from 'nodes' (times 4)" in found.notes[0]
+    assert error_of(text, gpus=4) == (
+        "t.csv: --gpus: 4 would be the GPUs of every run, but these are on 1, 2, 4 nodes; if each "
+        "node has 4, import with --gpus-per-node 4"
+    )
+    assert "gpus=nodes*4 where each node has 4" in error_of(text)
+    # The same number of nodes leaves no doubt.
+    assert [step.gpus for step in steps("n,nodes,ms\n1,2,4\n2,2,2\n", gpus=4)] == [4, 4]
+
+
+def test_nodes_are_no_gpus_beside_the_gpus_of_each() -> None:
+    text = "n,Nodes,GPUs per Node,ms\n1000,1,4,4\n1000,2,4,2\n"
+    assert "gpus=Nodes are nodes, of which 'GPUs per Node'" in error_of(text, "gpus=Nodes")
+    assert [step.gpus for step in steps(text)] == [4, 8]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpu_type", "GPU", "accelerator", "GPU model", "Accelerator type", "GPU-Typ", "Beschleuniger",
+     "Grafikkarte", "gpu_name", "Device"],
+)  # fmt: skip
+def test_models_of_gpus_are_machines(name: str) -> None:
+    text = f"n,gpus,{name},ms\n1000,1,A100,4\n1000,2,A100,2\n1000,1,H100,2\n1000,2,H100,1\n"
+    found = steps(text)
+    assert [(step.machine, step.gpus) for step in found] == [
+        ("m, A100", 1), ("m, A100", 2), ("m, H100", 1), ("m, H100", 2),
+    ]  # fmt: skip
+    # One model is what the machine has.
+    one = read(text.replace("H100", "A100").replace(",2\n", ",2.1\n"))
+    assert {entry.machine for entry in one.entries} == {"m"}
+    assert one.machine == {"gpus": [{"name": "A100"}]}
+
+
+# ------------------------------------------------------ numbers and blanks ----
+
+
+@pytest.mark.parametrize(
+    ("cell", "n"),
+    [("0.5 M", 5e5), ("0.5M", 5e5), ("64k", 64000), ("2 Mio", 2e6), ("1.2 million", 1.2e6),
+     ("2.3 M", 2300000), ("500", 500)],
+)  # fmt: skip
+def test_sizes_may_have_a_factor_behind_them(cell: str, n: float) -> None:
+    assert steps(f"atoms,gpus,ms\n{cell},1,4\n")[0].n == n
+    comma = cell.replace(".", ",")
+    assert steps(f"Atome;GPUs;ms\n{comma};1;4,5\n")[0].n == n
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "atoms    GPUs   ms per step\n24000    1      4\n24000    2      2.5\n",
+        "atoms gpus ms/step\n24000 1 4\n24000 2 2.5\n",
+        "  atoms  gpus  ms/step\n  -----  ----  -------\n  24000     1        4\n"
+        "  24000     2      2.5\n",
+        "Our times in ms per step of n atoms by gpus\n\natoms gpus ms\n24 000  1  4\n"
+        "24 000  2  2.5\n",
+        "Our times in ms per step of n atoms by gpus\n\natoms,gpus,ms\n24000,1,4\n24000,2,2.5\n",
+    ],
+)
+def test_columns_may_be_aligned_by_blanks(text: str) -> None:
+    assert csv_steps.detect(text)
+    found = [(step.n, step.gpus, step.seconds) for step in steps(text)]
+    assert found == [(24000, 1, [4e-3]), (24000, 2, [2.5e-3])]
+
+
+def test_a_line_that_is_not_aligned_says_how() -> None:
+    said = error_of("atoms gpus ms\n24000 1 4\n24000 2\n")
+    assert said == (
+        "t.csv:3: has 2 fields where the header has 3; part columns by two blanks or more"
+    )
+
+
+# ------------------------------------------------------------ utilization ----
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "timestamp, name, utilization.gpu [%]\n2026/01/01 10:00:00, H100, 97 %\n",
@@ -764,6 +937,23 @@ def book_of(rows: list[list[object]], merged: list[str], file: Path) -> Path:
         book.active.merge_cells(each)
     book.save(file)
     return file
+
+
+@pytest.mark.parametrize("shown_as", ["[hh]:mm:ss", "hh:mm:ss", "[mm]:ss"])
+@pytest.mark.parametrize("name", ["Laufzeit [hh:mm:ss]", "Laufzeit", "wall time (s)"])
+def test_durations_of_a_workbook_are_seconds(name: str, shown_as: str, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["Atome", "GPUs", "Schritte", name])
+    # A spreadsheet has times as parts of a day: 27 h, and 50 s.
+    for row, seconds in enumerate((27 * 3600, 50), start=2):
+        book.active.append([1000, row, 1000, seconds / 86400])
+        book.active.cell(row, 4).number_format = shown_as
+    book.save(tmp_path / "t.xlsx")
+    assert [step.seconds for step in gc.read(tmp_path / "t.xlsx").steps] == [
+        [pytest.approx(97.2)],
+        [pytest.approx(0.05)],
+    ]
 
 
 def test_merged_cells_of_a_workbook_are_of_each_of_their_rows(tmp_path: Path) -> None:

@@ -41,8 +41,9 @@ def command(
             metavar="ROLE=COLUMN[:UNIT],...",
             help="A table's columns, where their names do not tell: n=atoms,gpus=devices,"
             "seconds=run:us; seconds=*:ms of all times below GPU counts. Also time or rate "
-            "(seconds in other units: ms, steps/s, samples/s, ns/day, hours/ns), timestep, nodes, "
-            "ranks, program, case, machine, repeat.",
+            "(seconds in other units: ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, "
+            "where its time is of all of them), timestep, nodes, ranks, program, case, machine, "
+            "gpu_type, repeat; gpus=nodes*4.",
         ),
     ] = None,
     timestep: Annotated[
@@ -69,6 +70,10 @@ def command(
     gpus: Annotated[
         int | None,
         typer.Option(min=1, help="GPUs of runs whose log does not say or leaves it unclear."),
+    ] = None,
+    gpus_per_node: Annotated[
+        int | None,
+        typer.Option(min=1, help="GPUs of each node, where a log or table says the nodes only."),
     ] = None,
     n: Annotated[
         str | None,
@@ -170,6 +175,7 @@ def command(
         decimal=decimal,
         sheet=sheet,
         gpus=gpus,
+        gpus_per_node=gpus_per_node,
         size=None if n is None else parse_size(n, "-n"),
         from_name=from_name,
         regex=regex,

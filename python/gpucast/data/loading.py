@@ -140,6 +140,7 @@ def read(
     decimal: Literal["point", "comma"] | None = None,
     sheet: str | None = None,
     gpus: int | None = None,
+    gpus_per_node: int | None = None,
     n: float | None = None,
     regex: str | None = None,
     from_name: str | None = None,
@@ -154,8 +155,9 @@ def read(
         sources: files, folders of them, and data frames; at least one.
         columns: names of columns by what they hold, where their names do not tell:
             ``{"n": "Size", "gpus": "Devices", "seconds": "Run:ms"}``, with a unit after a colon.
-            Roles: n, gpus, seconds (also called time or rate), timestep, nodes, ranks, program,
-            case, machine, repeat, path, schedule, kernel, unit.
+            Roles: n, gpus, seconds (also called time or rate), steps (of a row, where times are of
+            all of them), timestep, nodes, ranks, program, case, machine, gpu_type, repeat, path,
+            schedule, kernel, unit.
         timestep: simulated time of a step, which ns/day needs: s, or text such as ``"2fs"``.
         program, case, unit: what ran, the setting that must be the same for times to be
             comparable, and what n counts, where the files do not say.
@@ -164,7 +166,7 @@ def read(
         cores, sms, gpu_name: FP32 lanes and multiprocessors of one GPU, and what it is called.
         decimal: how decimals are written, where the numbers do not tell.
         sheet: of a workbook with several tables.
-        gpus, n: of runs whose log does not say them.
+        gpus, gpus_per_node, n: of runs whose log or table does not say them.
         regex: finds the runs of a text by its named groups n, gpus, nodes, ranks, seconds or rate,
             unit, case, program.
         from_name: finds n, gpus, nodes, ranks, case or program of a log in its file's name.
@@ -191,6 +193,7 @@ def read(
         decimal=decimal,
         sheet=sheet,
         gpus=gpus,
+        gpus_per_node=gpus_per_node,
         size=n,
         regex=regex,
         from_name=from_name,
@@ -318,7 +321,10 @@ def _machine_facts(imported: list[Imported]) -> JsonObject:
     for each in imported:
         for key, value in each.machine.items():
             if facts.setdefault(key, value) != value:
-                raise InputError("differs between the files; import them one by one", field=key)
+                raise InputError(
+                    "differs between the files; import them one by one, each with --machine",
+                    field=key,
+                )
     return facts
 
 

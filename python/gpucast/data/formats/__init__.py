@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -41,7 +41,7 @@ class Options:
             colon.
         decimal: how a table's decimals are written; None: told by its numbers.
         sheet: of a workbook that has several tables.
-        gpus, size: of runs whose log does not say them; None: nobody said.
+        gpus, gpus_per_node, size: of runs whose log does not say them; None: nobody said.
         overrule: whether these win over what the log says.
         whose: who says so, for messages.
         from_name: regular expression whose named groups say of a log what its file's name says.
@@ -64,6 +64,7 @@ class Options:
     decimal: Literal["point", "comma"] | None = None
     sheet: str | None = None
     gpus: int | None = None
+    gpus_per_node: int | None = None
     size: float | None = None
     overrule: bool = False
     whose: str = "the option"
@@ -83,12 +84,14 @@ class Imported:
         remarks: what one must know of them.
         notes: what was understood and what left out, where that is no reason to worry; one line
             each.
+        nodes: how many runs had of whose GPUs ``Options.gpus`` is the count.
     """
 
     entries: list[Entry]
     machine: dict[str, object] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    nodes: Collection[int] = ()
 
 
 @dataclass(frozen=True)
@@ -265,6 +268,19 @@ def entry(
     record = jsonl.record({**value, "machine": options.machine}, file=file, line=line)
     assert not isinstance(record, Machine)
     return record
+
+
+def check_gpus_of_all(options: Options, nodes: Collection[int], file: str) -> None:
+    """Raise InputError where ``gpus`` would be the count of runs on several numbers of nodes."""
+    gpus = options.gpus
+    if gpus is not None and len(set(nodes)) > 1:
+        counts = ", ".join(map(str, sorted(set(nodes))))
+        raise InputError(
+            f"{gpus} would be the GPUs of every run, but these are on {counts} nodes; if each node "
+            f"has {gpus}, import with --gpus-per-node {gpus}",
+            file=file,
+            field="--gpus",
+        )
 
 
 def _content(path: str) -> bytes:

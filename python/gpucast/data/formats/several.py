@@ -17,6 +17,7 @@ from gpucast.data.formats import (
     Imported,
     Options,
     PathFormat,
+    check_gpus_of_all,
     read_file,
     recognized,
 )
@@ -99,6 +100,9 @@ def read_files(
             failed[file] = error
     for other in others:
         _beside_one_another(found, other, options, failed, paths)
+    nodes = {count for each in found.read for count in each.imported.nodes}
+    if len(nodes) > 1:
+        check_gpus_of_all(options, nodes, " + ".join(paths))
     found.warnings = _together(found.read) + _models(found.read)
     repeated = _drop_repeated(found) + _settled(failed, found)
     for file, problem in failed.items():
@@ -154,8 +158,11 @@ def check_stated(options: Options) -> None:
     size, gpus = options.size, options.gpus
     if size is not None and not 0 < size <= LARGEST_N:
         raise InputError(f"{size:g} is no size: greater than 0, at most 1e18", field="-n")
-    if gpus is not None and not 1 <= gpus <= LARGEST_GPUS:
-        raise InputError(f"{gpus} is no number of GPUs: 1 to {LARGEST_GPUS}", field="--gpus")
+    for count, option in (gpus, "--gpus"), (options.gpus_per_node, "--gpus-per-node"):
+        if count is not None and not 1 <= count <= LARGEST_GPUS:
+            raise InputError(f"{count} is no number of GPUs: 1 to {LARGEST_GPUS}", field=option)
+    if gpus is not None and options.gpus_per_node is not None:
+        raise InputError("is beside --gpus; state one of them", field="--gpus-per-node")
 
 
 def _together(read: Iterable[Read]) -> list[str]:

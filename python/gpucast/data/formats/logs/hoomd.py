@@ -20,17 +20,16 @@ from gpucast.errors import InputError
 
 _RATE = re.compile(r"(?:^|\s)(?P<rate>[0-9.]+(?:e[+-]?[0-9]+)?) time steps per second")
 _AVERAGE = re.compile(r"Average TPS: (?P<rate>[0-9.]+(?:e[+-]?[0-9]+)?)\s")
-_MOVES = re.compile(r"trial moves per second")
+_MOVES = re.compile(r"[0-9] trial moves per second")
 _PARTICLES = re.compile(r'Group "all" created containing (?P<number>[0-9]+) particles')
 _VERSION = re.compile(r"HOOMD-blue v?(?P<version>[0-9]+\.[0-9]+\.[0-9]+)")
 _DEVICES = re.compile(r"running on the following GPU\(s\):\n(?P<list>(?: *\[[0-9]+\][^\n]*\n)+)")
 _BEGUN = re.compile(r"running for [0-9.e+]+ steps|\*\* starting run \*\*")
-_RATES = ("time steps per second", "Average TPS:", "trial moves per second")
 
 
 def detect(text: str) -> bool:
     """Whether HOOMD-blue or its benchmarks printed it; a bare number could be anybody's."""
-    if any(words in text for words in _RATES):
+    if any(rate.search(text) for rate in (_RATE, _AVERAGE, _MOVES)):
         return True
     return "HOOMD-blue" in text and _BEGUN.search(text) is not None
 

@@ -1,9 +1,10 @@
 """CSV files of MDBenchmark (``mdbenchmark analyze --save-csv``): GROMACS and NAMD over nodes.
 
 Columns, as its documentation shows them: module, nodes, ns/day, run time [min], gpu, host, ncores.
-``gpu`` says whether GPUs were used, not how many: how many a node has is asked with ``--gpus``, as
-is the size with ``-n`` and the simulated time of a step, which ns/day needs, with ``--timestep``.
-Runs that have no result yet have a ``?``. Runs without GPUs count processor cores.
+``gpu`` says whether GPUs were used, not how many: how many a node has is asked with
+``--gpus-per-node``, as is the size with ``-n`` and the simulated time of a step, which ns/day
+needs, with ``--timestep``. Runs that have no result yet have a ``?``. Runs without GPUs count
+processor cores.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import csv
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpucast.data.formats import Format, Imported, Options
+from gpucast.data.formats import Format, Imported, Options, check_gpus_of_all
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import DAY, HOST, Found, Run
+from gpucast.data.formats.tables.columns import roles_of
+from gpucast.data.formats.tables.outcomes import has_failed, is_none
 from gpucast.errors import InputError
 
 NEEDED = ("module", "nodes", "ns/day", "run time [min]")
@@ -26,7 +29,11 @@ _NANO = 1e9
 def detect(text: str) -> bool:
     """Whether its first line names MDBenchmark's columns."""
     first = text[:4096].partition("\n")[0]
-    return all(f"{name}," in f"{first}," for name in NEEDED)
+    if not all(f"{name}," in f"{first}," for name in NEEDED):
+        return False
+    # Sizes, or counts of GPUs, are columns of a table of somebody's own.
+    names = (name for name in first.split(",") if name.strip().casefold() != "gpu")
+    return not any({"n", "gpus"} & {*roles_of(name)} for name in names)
 
 
 def read(text: str, file: str, options: Options) -> Imported:
@@ -44,12 +51,14 @@ def read(text: str, file: str, options: Options) -> Imported:
             lacking = next(name for name in NEEDED if name not in row)
             raise InputError(f"column {lacking!r} is missing", file=file, line=1)
         speed = row["ns/day"]
-        if speed in ("", "?", "nan"):
+        if is_none(speed) or has_failed(speed):
             found.unfinished.append(line)
             continue
         found.runs.append(_run(row, line, file, options, options.timestep))
-    # A row's GPUs are counted already; what the user says is those of a node.
-    return runs.imported(found, file, replace(options, gpus=None, every_run=True))
+    check_gpus_of_all(options, {run.nodes or 1 for run in found.runs if run.path != HOST}, file)
+    # A row's GPUs are counted already.
+    counted = replace(options, gpus=None, gpus_per_node=None, every_run=True)
+    return runs.imported(found, file, counted)
 
 
 def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -83,7 +92,7 @@ def _run(row: dict[str, str], line: int, file: str, options: Options, timestep: 
     with_gpus = row.get("gpu", "True").casefold()
     if with_gpus not in ("true", "false"):
         raise wrong("gpu", "True or False")
-    gpus = nodes * options.gpus if options.gpus else None
+    gpus = nodes * options.gpus_per_node if options.gpus_per_node else options.gpus
     return Run(
         program=_NAMES.get(engine.casefold(), engine),
         line=line,
@@ -91,7 +100,7 @@ def _run(row: dict[str, str], line: int, file: str, options: Options, timestep: 
         uncertainty=runs.rounding(row["ns/day"]),
         unit="atoms",
         gpus=gpus if with_gpus == "true" else count("ncores"),
-        unclear="MDBenchmark counts nodes, not GPUs: say those of one node with --gpus",
+        unclear="MDBenchmark counts nodes, not GPUs",
         path=None if with_gpus == "true" else HOST,
         case=version or None,
         timestep=timestep,

@@ -41,6 +41,8 @@ _ENTRY = re.compile(
     r"(?P<ns_per_day>[0-9.eE+-]+)[ \t]*\n",
     re.MULTILINE,
 )
+# With a value behind it: tables of other programs have such columns, too.
+_KEY = re.compile(r"\b(?:ns_per_day|timestep_in_fs)[\"']?\s*:")
 _LINE = re.compile(r"^(?P<key>[a-z_]+): (?P<value>[^\n]*)\n", re.MULTILINE)
 _OLD = re.compile(
     r"^Test: (?P<test>\S+)[^\n]*\n(?P<between>(?:(?!Test:)[^\n]*\n)*?)"
@@ -56,7 +58,7 @@ Entry = Mapping[str, object]
 
 def detect(text: str) -> bool:
     """Whether benchmark.py printed or wrote it."""
-    if "ns_per_day" in text or "timestep_in_fs" in text:
+    if _KEY.search(text) is not None:
         return True
     return _TABLE.search(text) is not None or _OLD.search(text) is not None
 

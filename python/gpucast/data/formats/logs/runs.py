@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpucast.data.formats import Format, Imported, Options, entry
+from gpucast.data.formats import Format, Imported, Options, check_gpus_of_all, entry
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, once, remark
@@ -146,6 +146,12 @@ def imported(found: Found, file: str, options: Options) -> Imported:
     entries: list[Entry] = []
     contradicted: list[Remark] = []
     whole_runs = [completed(run, stated, contradicted) for run in runs]
+    nodes = {
+        whole.nodes
+        for run, whole in zip(runs, whole_runs, strict=True)
+        if whole.nodes is not None and whole.gpus == options.gpus != run.gpus
+    }
+    check_gpus_of_all(options, nodes, file)
     for whole in whole_runs:
         missing = _missing(whole, file)
         if missing is not None:
@@ -155,7 +161,7 @@ def imported(found: Found, file: str, options: Options) -> Imported:
     remarks += [_of_file(file, one) for one in once(contradicted)]
     names = list(dict.fromkeys(found.gpu_names))
     machine: dict[str, object] = {"gpus": [{"name": name} for name in names]} if names else {}
-    return Imported(entries, machine, remarks)
+    return Imported(entries, machine, remarks, nodes=nodes)
 
 
 def _of_file(file: str, one: Remark) -> Remark:
@@ -192,12 +198,21 @@ class Stated:
     """What the user says of a log: ``named`` overrules it, ``given`` completes it.
 
     With ``overrule``, ``given`` overrules it too. ``whose``: who says so, for messages.
+    ``gpus_per_node`` gives the GPUs of runs whose nodes are known.
     """
 
     named: Mapping[str, object]
     given: Mapping[str, object]
     overrule: bool = False
     whose: str = "the option"
+    gpus_per_node: int | None = None
+
+    def given_of(self, run: Run) -> Mapping[str, object]:
+        """What completes a run."""
+        nodes = self.named.get("nodes", run.nodes)
+        if self.gpus_per_node is None or not isinstance(nodes, int):
+            return self.given
+        return {**self.given, "gpus": nodes * self.gpus_per_node}
 
 
 _GIVEN = {
@@ -224,6 +239,7 @@ def named(file: str, options: Options) -> Stated:
         {key: value for key, value in given.items() if value is not None},
         options.overrule,
         options.whose,
+        options.gpus_per_node,
     )
 
 
@@ -271,7 +287,7 @@ def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
     """The run with the gaps filled; ``contradicted`` collects where the user says other than the
     log."""
     values: dict[str, Any] = dict(stated.named)
-    for name, value in stated.given.items():
+    for name, value in stated.given_of(run).items():
         known = getattr(run, name)
         if name in values or known == value:
             continue
@@ -298,7 +314,10 @@ def _missing(run: Run, file: str) -> UnclearError | None:
     if run.gpus is None:
         reason = run.unclear or f"{who} does not say on how many GPUs it ran"
         also = f", and {size} with -n" if run.n is None else ""
-        return UnclearError(f"{reason}; state them{also}", file=file, line=run.line, field="--gpus")
+        each = " or, of each node, with --gpus-per-node" if (run.nodes or 1) > 1 else ""
+        return UnclearError(
+            f"{reason}; state them{each}{also}", file=file, line=run.line, field="--gpus"
+        )
     if run.n is None:
         text = f"{who} does not say {size}; state it"
         return UnclearError(text, file=file, line=run.line, field="-n")

@@ -10,8 +10,9 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from gpucast.data.formats.tables.counts import GPU_WORDS, counts_across, is_worded
 from gpucast.data.formats.tables.sizes import MANY, SizeUnit, parse_size_unit, size_named
@@ -36,8 +37,20 @@ _TIME_WORDS = _BARE_TIMES | {
     "t_step", "timing", "median", "mean", "average", "avg", "duration", "speed", "rate",
     "performance", "perf", "throughput",
 }  # fmt: skip
+_RUN = re.compile(
+    r"(?:total|whole|overall|job|program)_(?:wall_?|run_?|elapsed_)?time|time_total"
+    r"|wall_?(?:clock_?)?(?:time)?|run_?time|elapsed(?:_time)?|loop_time|execution_time"
+    r"|time_to_solution"
+)
+"""Names of the time of a whole run."""
+_STEPWISE = re.compile("step|iter|mean|median|average|avg")
+"""In names of times that are those of a step."""
 # As names of columns these mean other things: the least time, the day.
 _NO_NAMES_OF_TIMES = {"min", "mins", "d", "day", "days", "h", "hr"}
+
+_GPU = "(?:gpu|accelerator|device|gcd|graphics_card)"
+_ONE_GPU = re.compile(_GPU)
+"""The name of a column of counts, or of the GPUs' models where words stand in it."""
 
 # Names by role, the best first: of a table that has several, the first is taken.
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -53,11 +66,13 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "program": ("program", "code|software|application|app"),
     "case": ("case", "setting|variant|configuration|config"),
     "machine": ("machine", "cluster|platform"),
+    "gpu_type": (rf"{_GPU}_?(type|model|name|kind)",),
     "path": ("path",),
     "schedule": ("schedule",),
     "kernel": ("kernel",),
     "unit": ("unit",),
-    "state": ("state", "status|job_state"),
+    "steps": ("steps", rf"{MANY}(time_?)?(steps|iterations|iters)"),
+    "state": ("state", "status|job_state|outcome"),
     "repeat": ("repeat", "repetition|rep|replicate"),
     "bytes": ("bytes",),
     "route": ("route",),
@@ -79,6 +94,7 @@ class Column:
         scale: what the column's numbers are multiplied with, to be SI or a count.
         share: ``gpus`` or ``ranks`` where sizes are of each of these, not of all together.
         counts: what sizes in it count, where its name says so.
+        of: what a time is of; None: nobody says, and it is of a step.
         confirmed: the user said its unit.
         down: a blank in it means the value above.
     """
@@ -89,6 +105,7 @@ class Column:
     scale: float = 1.0
     share: str | None = None
     counts: str | None = None
+    of: Literal["step", "run"] | None = None
     confirmed: bool = False
     down: bool = False
 
@@ -99,10 +116,12 @@ class Columns:
 
     Attributes:
         by_role: those used.
+        rivals: other columns of how fast a step is, by a role of their own.
         ignored: names of the others, but for what is prose by its name.
     """
 
     by_role: dict[str, Column]
+    rivals: dict[str, Column] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
 
 
@@ -170,7 +189,7 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
             return False
         if given or counts_across(names):
             return True
-        has_time = any(TIME in roles_of(name) for name in names)
+        has_time = any({TIME, "run"} & {*roles_of(name)} for name in names)
         return has_time and not any(re.fullmatch(r"[\d.,]+", name) for name in names)
 
     return seems
@@ -182,7 +201,12 @@ def roles_of(name: str) -> list[str]:
 
 
 def resolve(
-    names: Sequence[str], given: Mapping[str, str], *, file: str, line: int | None
+    names: Sequence[str],
+    given: Mapping[str, str],
+    *,
+    file: str,
+    line: int | None,
+    worded: Collection[int] = (),
 ) -> Columns:
     """Which columns are what.
 
@@ -190,6 +214,7 @@ def resolve(
         names: the header.
         given: what the user said: see ``named``.
         file, line: of the header, for messages.
+        worded: columns by index in which words stand, not numbers.
 
     Raises:
         InputError: a column that the user named is not there, a name is there twice, or two
@@ -198,21 +223,80 @@ def resolve(
     by_role = {
         role: _as_said(role, column, names, file=file, line=line) for role, column in given.items()
     }
-    taken = {column.at for column in by_role.values()}
+    # GPUs that are so many times the nodes leave the nodes what they are.
+    taken = {each.at for role, each in by_role.items() if each.scale == 1 or role not in _COUNTED}
     candidates: dict[str, list[tuple[int, Column]]] = {}
     for at, name in enumerate(names):
-        for role, rank, column in _recognized(name, at) if at not in taken else ():
+        if at in taken:
+            continue
+        if at in worded and _ONE_GPU.fullmatch(normalized(name)):
+            candidates.setdefault("gpu_type", []).append((1, Column(name, at)))
+            continue
+        for role, rank, column in _recognized(name, at):
             candidates.setdefault(role, []).append((rank, column))
     for role, found in candidates.items():
         if role not in by_role:
             by_role[role] = _best(role, found, file=file, line=line)
+    _check_nodes(by_role, given, file=file, line=line)
+    run = by_role.pop("run", None)
+    if run is not None and "steps" in by_role:
+        by_role.setdefault(TIME, run)
+    if "steps" in by_role and not _is_of_run(by_role, given, file=file, line=line):
+        del by_role["steps"]
+    rivals = {} if TIME in given else _rivals(by_role.get(TIME), candidates.get(TIME, ()))
     used = {column.at for column in by_role.values()}
     ignored = [
         name
         for at, name in enumerate(names)
         if at not in used and not _PROSE.fullmatch(normalized(name))
     ]
-    return Columns(by_role, ignored)
+    return Columns(by_role, rivals, ignored)
+
+
+_COUNTED = ("gpus", "nodes", "ranks")
+"""Roles of which one may be some times another's column: ``gpus=nodes*4``."""
+
+
+def _rivals(time: Column | None, found: Iterable[tuple[int, Column]]) -> dict[str, Column]:
+    others = [column for _, column in found if column is not time]
+    return {f"{TIME} {i}": column for i, column in enumerate(others, start=2)} if time else {}
+
+
+def _check_nodes(
+    by_role: Mapping[str, Column], given: Mapping[str, str], *, file: str, line: int | None
+) -> None:
+    """Refuse nodes called GPUs beside a column that says how many GPUs each has."""
+    gpus, each = by_role.get("gpus"), by_role.get("gpus_per_node")
+    if "gpus" not in given or gpus is None or gpus.scale != 1 or each is None:
+        return
+    if "nodes" in roles_of(gpus.name):
+        raise InputError(
+            f"gpus={shown(gpus.name)} are nodes, of which {each.name!r} says how many GPUs each "
+            "has; leave gpus= out, and the GPUs are their product",
+            file=file,
+            line=line,
+            field="--columns",
+        )
+
+
+def _is_of_run(
+    by_role: Mapping[str, Column], given: Mapping[str, str], *, file: str, line: int | None
+) -> bool:
+    """Whether the times are those of all the steps of a row."""
+    time = by_role.get(TIME)
+    if time is None or time.unit is None or time.unit.rank > 1:
+        return False
+    if "steps" in given or time.of == "run":
+        return True
+    if time.of == "step" or time.confirmed:
+        return False
+    name, steps = shown(time.name), shown(by_role["steps"].name)
+    raise InputError(
+        f"{time.name!r} may be the time of a step or of all {by_role['steps'].name!r}; import with "
+        f"--columns seconds={name}:{time.unit.name}/step if of one, steps={steps} if of all",
+        file=file,
+        line=line,
+    )
 
 
 def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
@@ -223,7 +307,10 @@ def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
     unit = _unit_in(word, stem, inner)
     scale = _timestep_scale(word, stem, inner)
     if unit is not None:
-        yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit)
+        of: Literal["step"] | None = "step" if _STEPWISE.search(word) else None
+        yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit, of=of)
+    elif (whole := _run_unit(word, stem, inner)) is not None:
+        yield "run", 0, Column(name, at, unit=whole, of="run")
     elif scale is not None:
         yield "timestep", 0, Column(name, at, scale=scale, confirmed=True)
     elif (size := size_named(name))[0] is not None:
@@ -259,6 +346,16 @@ def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
             if unit is not None:
                 return unit
     return None
+
+
+def _run_unit(word: str, stem: str, inner: str) -> Unit | None:
+    """The unit of the time of a whole run: ``wall time``, ``Elapsed [hh:mm:ss]``, ``runtime_s``."""
+    if not inner and _RUN.fullmatch(word):
+        return parse_unit("s")
+    if not inner:
+        stem, _, inner = word.rpartition("_")
+    unit = parse_unit(inner) if _RUN.fullmatch(stem) else None
+    return unit if unit is not None and unit.rank == 1 else None
 
 
 def _of_each(unit: Unit | None, share: str | None) -> Unit | None:
@@ -312,7 +409,8 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
             raise _error("times are of one row: seconds cannot be filled down")
         rest = f"{name}:{down[1]}" if down[1] else name
         return replace(_as_said(role, rest, names, file=file, line=line), down=True)
-    own = {each: column for each, _, column in _recognized(name, at)}.get(role)
+    recognized = {each: column for each, _, column in _recognized(name, at)}
+    own = recognized.get(role) or (recognized.get("run") if role == TIME else None)
     if unit_text is None and own is not None:
         return own
     if role == TIME:
@@ -330,7 +428,9 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
                 f"{unit_text!r} is no unit of step times such as s, ms, us, steps/s, samples/s, "
                 "ns/day, hours/ns"
             )
-        return Column(name, at, unit=unit, confirmed=unit_text is not None)
+        of_step = "/" in (unit_text or "") or own is None
+        of: Literal["step", "run"] | None = "step" if own is None or of_step else own.of
+        return Column(name, at, unit=unit, of=of, confirmed=unit_text is not None)
     if role == "timestep":
         scale = SIMULATED_TIMES.get(normalized(unit_text or ""))
         if scale is None:
@@ -338,6 +438,8 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
         return Column(name, at, scale=scale, confirmed=True)
     if role == "n":
         return _sizes_as_said(name, at, unit_text)
+    if role in _COUNTED and (times := re.fullmatch(r"\*\s*([1-9][0-9]{0,5})", unit_text or "")):
+        return Column(name, at, scale=float(times[1]))
     if unit_text is not None:
         raise _error(f"{role} has no unit")
     return Column(name, at)
@@ -361,8 +463,14 @@ def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:
 
 
 def _split(said: str, names: Sequence[str]) -> tuple[str, str | None]:
-    """Column and unit of ``COLUMN:UNIT``; a colon may be part of the column's name."""
-    if _index(said, names) is not None or ":" not in said:
+    """Column and unit of ``COLUMN:UNIT``, or factor of ``COLUMN*4``; a colon may be part of the
+    column's name."""
+    if _index(said, names) is not None:
+        return said, None
+    times = re.fullmatch(r"(.+?)\s*(\*\s*[0-9]+)", said)
+    if times is not None and _index(times[1], names) is not None:
+        return times[1], times[2]
+    if ":" not in said:
         return said, None
     column, _, unit = said.rpartition(":")
     return column.strip(), unit.strip()

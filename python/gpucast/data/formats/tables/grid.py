@@ -1,14 +1,16 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
-Of a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters; lines before the header
-that start with ``#`` are comments, and titles may stand above it. Blank lines are skipped
-everywhere. Cells are text, numbers, or None where empty.
+Of a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters, else blanks that align
+its columns; lines before the header that start with ``#`` are comments, and titles may stand above
+it. Blank lines, and rules such as ``----``, are skipped everywhere. Cells are text, numbers, or
+None where empty.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     import pandas
 
 DELIMITERS = ",;\t|"
+BLANKS = " "
+"""The delimiter of tables whose columns are aligned by blanks."""
+_RULE = re.compile(r"[-=+:_]*[-=]{2}[-=+:_]*")
 Cells = list[object]
 
 
@@ -89,24 +94,29 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
     lines = io.StringIO(text, newline="")
     for _ in range(skipped):
         next(lines)
+    aligned = (_aligned(line, len(names)) for line in lines)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     rows: list[tuple[int, Cells]] = []
+    line = skipped
     while True:
-        line = skipped + reader.line_num + 1
+        line = line + 1 if delimiter == BLANKS else skipped + reader.line_num + 1
         try:
-            values = next(reader)
+            values = next(aligned if delimiter == BLANKS else reader)
         except StopIteration:
             break
         except csv.Error as error:
             raise InputError(f"not valid CSV: {error}", file=file, line=line) from None
         cells: Cells = [unquoted(value.strip()) or None for value in values]
-        if not any(cells):
+        if all(cell is None or _RULE.fullmatch(str(cell)) for cell in cells):
             continue
         while len(cells) > len(names) and cells[-1] is None:
             cells.pop()
         if len(cells) != len(names):
+            how = "; part columns by two blanks or more" if delimiter == BLANKS else ""
             raise InputError(
-                f"has {len(values)} fields where the header has {len(names)}", file=file, line=line
+                f"has {len(values)} fields where the header has {len(names)}{how}",
+                file=file,
+                line=line,
             )
         rows.append((line, cells))
     return Grid(file, names, skipped, rows, delimiter, top.above)
@@ -198,10 +208,17 @@ class _Top:
 def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
     first: _Top | None = None
     commented: _Top | None = None
+    aligned: _Top | None = None
     above: list[str] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
+        if aligned is not None:
+            if all(map(_RULE.fullmatch, line.split())):
+                continue
+            if _goes_below(line, aligned):
+                return aligned
+            aligned = None
         if line.startswith("#"):
             top = _top(line, number)
             # "# GPUs" is a name as well as a comment: taken where no other line is a header.
@@ -215,10 +232,34 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
             first = top
         if is_header(top.names):
             return replace(top, above=tuple(above))
+        aligned = _aligned_top(line, number, is_header, tuple(above))
         above.append(line.strip().strip(DELIMITERS))
         if len(above) == MOST_ABOVE:
             break
     return commented or first or _Top([], DELIMITERS[0], 0)
+
+
+def _aligned_top(
+    line: str, number: int, is_header: IsHeader, above: tuple[str, ...]
+) -> _Top | None:
+    """The names in a line whose columns are aligned by blanks, if they are those of a header."""
+    # "# GPUs" is a name; names of several words are parted by more than one blank.
+    for names in re.split(r"\s{2,}", line.strip()), line.split():
+        if len(names) > 1 and is_header(names):
+            return _Top(names, BLANKS, number, above)
+    return None
+
+
+def _goes_below(line: str, top: _Top) -> bool:
+    """Whether a line looks like the first row of an aligned table: prose above tables does not."""
+    cells = _aligned(line, len(top.names))
+    return len(cells) == len(top.names) and sum(each[:1].isdigit() for each in cells) > 1
+
+
+def _aligned(line: str, count: int) -> list[str]:
+    """The cells of a line, ``count`` if possible; more than one blank parts them for sure."""
+    cells = re.split(r"\s{2,}", line.strip())
+    return cells if len(cells) == count else line.split()
 
 
 def _top(line: str, number: int) -> _Top | None:

@@ -6,6 +6,7 @@ in one way, so its other numbers mostly tell; where none does, the reader asks r
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable
 from typing import Literal
@@ -47,17 +48,39 @@ def parse(text: str, decimal: Decimal) -> Number | None:
     return int(plain) if _WHOLE.fullmatch(plain) else float(plain)
 
 
-_CLOCK = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,6}):([0-5]?[0-9]):([0-5]?[0-9](?:[.][0-9]*)?)")
+Clock = Literal["h:m:s", "m:s", "h:m"]
+"""What the numbers of a clock's time are; two alone may be either."""
+
+_LAST = r"([0-5]?[0-9](?:[.,][0-9]*)?)"
+_CLOCKS: dict[Clock, re.Pattern[str]] = {
+    "h:m:s": re.compile(rf"(?:([0-9]{{1,6}})-)?([0-9]{{1,6}}):([0-5]?[0-9]):{_LAST}"),
+    "m:s": re.compile(rf"()()([0-9]{{1,6}}):{_LAST}"),
+    "h:m": re.compile(r"()([0-9]{1,6}):([0-5]?[0-9])()"),
+}
 
 
-def parse_clock(text: str) -> Number | None:
-    """Seconds of ``1-03:12:44``, ``03:12:44`` (days, hours, minutes, seconds: Slurm's way); None:
-    it is no such text. Two numbers may be either hours or minutes."""
-    found = _CLOCK.fullmatch(text)
+def parse_clock(text: str, clock: Clock) -> Number | None:
+    """Seconds of ``1-03:12:44``, ``03:12:44`` (days, hours, minutes, seconds: Slurm's way), or of
+    two numbers where it is known which; None: it is no such text."""
+    found = _CLOCKS["h:m:s"].fullmatch(text) or _CLOCKS[clock].fullmatch(text)
     if found is None:
         return None
     days, hours, minutes = (int(each or 0) for each in found.groups()[:3])
-    return ((days * 24 + hours) * 60 + minutes) * 60 + (parse(found[4], "point") or 0)
+    seconds = parse((found[4] or "0").replace(",", "."), "point") or 0
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+_FIRST_DAY = datetime.datetime(1899, 12, 31)
+"""Spreadsheets have durations as times of days since then."""
+
+
+def seconds_of(value: object) -> Number | None:
+    """Seconds of a spreadsheet's duration or time of day; None: it is neither."""
+    if isinstance(value, datetime.time):
+        value = datetime.datetime.combine(_FIRST_DAY, value)
+    if isinstance(value, datetime.datetime) and value.year < 1901:
+        value = value - _FIRST_DAY
+    return value.total_seconds() if isinstance(value, datetime.timedelta) else None
 
 
 def decimals_of(texts: Iterable[str]) -> tuple[str | None, str | None, str | None]:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from gpucast.data.formats import Options, entry
+from gpucast.data.formats import UNNAMED, Options, entry
 from gpucast.data.formats.tables import numbers
 from gpucast.data.formats.tables.columns import TIME, Column, Columns
 from gpucast.data.formats.tables.columns import shown as named
 from gpucast.data.formats.tables.grid import FRAME, Grid, any_there
 from gpucast.data.formats.tables.numbers import Decimal, Number
+from gpucast.data.formats.tables.outcomes import is_none
+from gpucast.data.formats.tables.sizes import with_factor
 from gpucast.data.records import Entry
 from gpucast.data.repetitions import disagreeing
 from gpucast.errors import InputError
@@ -24,9 +26,8 @@ Key = TypeVar("Key", bound=Hashable)
 MOST_NAMED = 8
 """Columns not used that are named; of more, how many."""
 
-_NONE = frozenset(("nan", "na", "n/a", "#n/a", "-", "--", "none", "null", "?"))
 _NUMERIC = frozenset(
-    ("n", "gpus", "gpus_per_node", "nodes", "ranks", TIME, "timestep", "repeat", "bytes")
+    ("n", "gpus", "gpus_per_node", "nodes", "ranks", TIME, "timestep", "steps", "repeat", "bytes")
 )
 
 
@@ -45,7 +46,7 @@ class Row:
         cell = self.cells.get(role)
         if isinstance(cell, float) and math.isnan(cell):
             return False
-        return cell is not None and not (isinstance(cell, str) and cell.casefold() in _NONE)
+        return cell is not None and not (isinstance(cell, str) and is_none(cell))
 
     def text(self, role: str) -> str | None:
         """A cell's text; None where the column is absent or the cell empty."""
@@ -59,26 +60,33 @@ class Row:
         cell = self.cells.get(role)
         if cell is None:
             raise self.error(role, f"missing{self._if_above(role)}")
-        if isinstance(cell, str):
-            clock = self._clock(role, cell)
-            value = numbers.parse(cell, self.decimal) if clock is None else clock
-        else:
-            value = cell if type(cell) in (int, float) else None  # type: ignore[assignment]
+        value, factor = self._value(role, cell), 1.0
+        if value is None and role == "n" and isinstance(cell, str):
+            digits, factor = with_factor(cell)
+            value = numbers.parse(digits, self.decimal)
         if value is None:
-            raise self.error(role, f"{shown(cell)} is no number")
+            hint = "; leave the cell empty where a run has no time" if role == TIME else ""
+            raise self.error(role, f"{shown(cell)} is no number{hint}")
         if not math.isfinite(value):
             raise self.error(role, f"{shown(cell)} is not a finite number")
-        scale = self.columns[role].scale
+        scale = factor * self.columns[role].scale
         if scale != 1:
             # Time steps are small fractions; dividing by whole numbers rounds once, not twice.
             # Sizes in millions are decimals: 2.3 of them are 2300000, not the next double.
             value = value / round(1 / scale) if scale < 1 else float(f"{value * scale:.15g}")
         return value
 
-    def _clock(self, role: str, text: str) -> Number | None:
-        """The seconds of ``1-03:12:44``, where the column's unit is not another one."""
+    def _value(self, role: str, cell: object) -> Number | None:
+        """The number that a cell is; of times also of a clock: ``1-03:12:44``, or as a spreadsheet
+        has it, where the column's unit is not another one."""
+        if type(cell) in (int, float):
+            return cell  # type: ignore[return-value]
         unit = self.columns[role].unit
-        return numbers.parse_clock(text) if unit is not None and unit.name == "s" else None
+        clock = unit.clock if unit is not None else None
+        if not isinstance(cell, str):
+            return numbers.seconds_of(cell) if clock else None
+        seconds = numbers.parse_clock(cell, clock) if clock else None
+        return numbers.parse(cell, self.decimal) if seconds is None else seconds
 
     def _if_above(self, role: str) -> str:
         if self.file == FRAME or self.columns[role].down:
@@ -124,7 +132,8 @@ def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]
         if any_there(cells.values()):
             for role in (role for role, each in columns.by_role.items() if each.down):
                 cells[role] = above[role] = above.get(role) if cells[role] is None else cells[role]
-            yield Row(grid.file, line, cells, columns.by_role, how)
+            cells |= {role: values[each.at] for role, each in columns.rivals.items()}
+            yield Row(grid.file, line, cells, columns.by_role | columns.rivals, how)
 
 
 def gathered(
@@ -150,7 +159,7 @@ def gathered(
     records: dict[tuple[object, ...], Entry] = {}
     for row in table:
         value, sample = cell(row), seconds(row)
-        machine = row.text("machine") or options.machine
+        machine = _machine(row, options)
         key = (machine, *(each for each in value.items() if each[1] != []))
         if key not in samples:
             records[key] = _entry({**value, "seconds": [sample]}, machine, options, row)
@@ -162,6 +171,13 @@ def gathered(
         for key, record in records.items()
     ]
     return entries, [_doubt(samples[key]) for key in disagreeing(_times(samples))]
+
+
+def _machine(row: Row, options: Options) -> str:
+    """The machine of a row: GPUs of several models are no one machine's."""
+    name, model = row.text("machine"), row.text("gpu_type")
+    stated = name or (options.machine if options.machine != UNNAMED or model is None else None)
+    return ", ".join(filter(None, (stated, model)))
 
 
 def _times(samples: dict[Key, list[tuple[int, float, Row]]]) -> dict[Key, list[float]]:
@@ -182,16 +198,18 @@ def _doubt(samples: list[tuple[int, float, Row]]) -> Remark:
     )
 
 
-def notes_of(columns: Columns, skipped: int, usual: Collection[str]) -> list[str]:
+def notes_of(
+    columns: Columns, skipped: int, usual: Collection[str], words: Collection[str] = ()
+) -> list[str]:
     """What was read from where, left out and skipped: a line each, as far as there is anything.
 
-    ``usual``: names of columns that need no word.
+    ``usual``: names of columns that need no word; ``words``: what stands in place of times.
     """
     said = []
     read = [
         f"{role} from {each.name!r}{_unit_beside(each)}"
         for role, each in columns.by_role.items()
-        if each.name.casefold() not in usual and role in _NUMERIC
+        if (each.name.casefold() not in usual or each.scale > 1) and role in _NUMERIC
     ]
     if read:
         said.append(", ".join(read))
@@ -202,7 +220,9 @@ def notes_of(columns: Columns, skipped: int, usual: Collection[str]) -> list[str
         names = ", ".join([*listed[:MOST_NAMED], *more])
         said.append(f"{count} column{'s' * (count > 1)} not used: {names}")
     if skipped:
-        said.append(f"{skipped} row{'s' * (skipped > 1)} without a time left out")
+        listed = [shown(word) for word in dict.fromkeys(words)]
+        instead = f" ({', '.join(listed[:MOST_NAMED])})" if listed else ""
+        said.append(f"{skipped} row{'s' * (skipped > 1)} without a time left out{instead}")
     return said
 
 
@@ -233,7 +253,7 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
     """How the numbers of a table are written, as far as it matters."""
     indices = [each.at for role, each in columns.by_role.items() if role in _NUMERIC]
     texts = [each for _, cells in grid.rows for at in indices if isinstance(each := cells[at], str)]
-    point, comma, either = numbers.decimals_of(texts)
+    point, comma, either = numbers.decimals_of(map(_digits, texts))
     if point is not None and comma is not None:
         wrong = comma if _line_of(grid, indices, comma) > _line_of(grid, indices, point) else point
         other = point if wrong is comma else comma
@@ -258,8 +278,16 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
     return "point"
 
 
+def _digits(text: str) -> str:
+    return with_factor(text)[0]
+
+
 def _line_of(grid: Grid, indices: list[int], text: str) -> int:
-    return next(line for line, cells in grid.rows if any(cells[at] == text for at in indices))
+    return next(
+        line
+        for line, cells in grid.rows
+        if any(isinstance(each := cells[at], str) and _digits(each) == text for at in indices)
+    )
 
 
 def _in_order(gathered: list[tuple[int, float, Row]]) -> list[float]:

@@ -99,6 +99,16 @@ def size_named(name: str) -> tuple[int | None, SizeUnit]:
     return rank if rank is None else rank + len(_NAMES), unit
 
 
+_BEHIND = re.compile(r"(?P<digits>.*?[0-9][.,]?) ?(?P<word>[^\W\d_]+[.]?)")
+
+
+def with_factor(text: str) -> tuple[str, float]:
+    """The digits and the factor of ``0.5 M``, ``64k``, ``2 Mio.``; 1 where there is none."""
+    found = _BEHIND.fullmatch(text)
+    factor = _FACTORS.get(found["word"].casefold()) if found else None
+    return (found["digits"], factor) if found and factor else (text, 1.0)
+
+
 def may_be_a_share(name: str) -> bool:
     """Whether sizes of this name are those of one GPU as often as those of all."""
     word = _plain(name)

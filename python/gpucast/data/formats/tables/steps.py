@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
-from gpucast.data.formats import Imported, Options
+from gpucast.data.formats import Imported, Options, check_gpus_of_all
 from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
+from gpucast.data.formats.tables.outcomes import has_failed
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
+from gpucast.data.formats.tables.rows import shown as shown_cell
 from gpucast.data.formats.tables.sizes import may_be_a_share
 from gpucast.data.formats.tables.units import RATE_OF_WORK
 from gpucast.data.formats.utilization import of_utilization
@@ -27,17 +30,10 @@ LONG_STEP = 300.0
 """Seconds. Whole jobs of quantum chemistry, each taken as a step, last up to some 200 s; beyond, a
 column of microseconds that nobody named so is likelier."""
 
-_BROKEN = frozenset(
-    (
-        "BOOT_FAIL", "CANCELLED", "COMPLETING", "CONFIGURING", "DEADLINE", "FAILED", "NODE_FAIL",
-        "OUT_OF_MEMORY", "OUT_OF_ME", "PENDING", "PREEMPTED", "REQUEUED", "RESIZING", "REVOKED",
-        "RUNNING", "SIGNALING", "STOPPED", "SUSPENDED", "TIMEOUT",
-    )
-)  # fmt: skip
-"""Slurm's states of jobs other than COMPLETED (sacct; cut to a column's width with a plus)."""
-
 _LABELS = ("schedule", "kernel", "program", "case", "unit")
 _COUNTS = ("nodes", "ranks")
+CONTRADICTION = 2.0
+"""By such a factor two columns of how fast a step is contradict each other, not by rounding."""
 _SHARERS = {"gpus": "the GPUs", "ranks": "the ranks (the GPUs where no ranks are stated)"}
 _USUAL = {"n", "gpus", TIME, "nodes", "ranks", "timestep", "repeat"}
 
@@ -50,19 +46,31 @@ def read(grid: Grid, options: Options) -> Imported:
             gave, or times so long that their unit must be confirmed.
     """
     grid, options, said = melted(grid, options)
-    columns = resolve(grid.names, options.columns, file=grid.file, line=grid.line)
+    columns = resolve(
+        grid.names, options.columns, file=grid.file, line=grid.line, worded=_worded(grid)
+    )
     _require(columns, options, grid)
+    model = _only_model(grid, columns)
     time = columns.by_role[TIME]
     skipped = 0
+    words: list[str] = []
     broken: Counter[str] = Counter()
+    nodes: set[int] = set()
+    timesteps: dict[str, float] = {}
 
     def timed() -> Iterator[Row]:
         nonlocal skipped
         for row in rows(grid, columns, options.decimal):
-            state = _broken(row)
-            if state is not None:
-                broken[state] += 1
+            state, instead = row.text("state") or "", row.cells.get(TIME)
+            if has_failed(state):
+                broken[state.split()[0]] += 1
+            elif isinstance(instead, str) and has_failed(instead):
+                words.append(instead)
             elif row.has(TIME):
+                if row.has("nodes"):
+                    nodes.add(row.integer("nodes"))
+                if columns.rivals:
+                    _check_rivals(row, columns, options, timesteps)
                 yield row
             else:
                 skipped += 1
@@ -71,18 +79,50 @@ def read(grid: Grid, options: Options) -> Imported:
         timed(),
         options,
         lambda row: _cell(row, columns, options),
-        lambda row: _seconds(row, time, columns, options),
+        lambda row: _seconds_of(row, TIME, time, options),
     )
     if broken:
         states = ", ".join(f"{count} {state}" for state, count in broken.items())
         said.append(f"rows of jobs that did not complete left out: {states}")
+    on_nodes: Collection[int] = ()
+    if not columns.by_role.keys() & {"gpus", "gpus_per_node"}:
+        on_nodes = nodes if options.gpus is not None else ()
+        check_gpus_of_all(options, nodes, grid.file)
+        if options.gpus_per_node is not None:
+            said.append(f"gpus from 'nodes' (times {options.gpus_per_node})")
     if not entries:
         raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
     entries = _on_one_machine(entries)
     said += _of_shares(columns)
-    notes = [*said, *notes_of(columns, skipped, _USUAL)]
-    return Imported(entries, remarks=doubts, notes=notes)
+    if "steps" in columns.by_role:
+        said.append(f"seconds are {time.name!r} over {columns.by_role['steps'].name!r}")
+    said += [
+        f"{time.name!r} and {name!r} together say a time step of {1e15 * step:.3g} fs"
+        for name, step in timesteps.items()
+    ]
+    notes = [*said, *notes_of(columns, skipped + len(words), _USUAL, words)]
+    machine: dict[str, object] = {"gpus": [{"name": model}]} if model else {}
+    return Imported(entries, machine, remarks=doubts, notes=notes, nodes=on_nodes)
+
+
+def _only_model(grid: Grid, columns: Columns) -> str | None:
+    """The model of all GPUs, taken out of the columns; several are of several machines."""
+    column = columns.by_role.get("gpu_type")
+    models = {cells[column.at] for _, cells in grid.rows} - {None} if column else set()
+    if len(models) != 1:
+        return None
+    del columns.by_role["gpu_type"]
+    return str(models.pop())
+
+
+def _worded(grid: Grid) -> set[int]:
+    """The columns, by index, that have words where others have numbers."""
+    return {
+        at
+        for at in range(len(grid.names))
+        if any(isinstance(cell := cells[at], str) and cell[:1].isalpha() for _, cells in grid.rows)
+    }
 
 
 def _of_shares(columns: Columns) -> list[str]:
@@ -101,12 +141,6 @@ def _of_shares(columns: Columns) -> list[str]:
     elif said and time.unit is not None and time.unit.rank == RATE_OF_WORK:
         said[0] += f"; throughput {time.name!r} taken as that of all"
     return said
-
-
-def _broken(row: Row) -> str | None:
-    """The state of a job that Slurm says did not complete, whose time is not that of its steps."""
-    words = (row.text("state") or "").upper().split()
-    return words[0] if words and words[0].rstrip("+") in _BROKEN else None
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -142,9 +176,12 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         "gpus": (
             "gpus" in roles
             or {"nodes", "gpus_per_node"} <= roles.keys()
+            or ("nodes" in roles and options.gpus_per_node is not None)
             or options.gpus is not None,
             "gpus, devices",
-            f"gpus={shown(roles['ranks'].name)} where each rank has a GPU of its own"
+            f"gpus={shown(roles['nodes'].name)}*4 where each node has 4"
+            if "nodes" in roles
+            else f"gpus={shown(roles['ranks'].name)} where each rank has a GPU of its own"
             if "ranks" in roles
             else "gpus=COLUMN",
         ),
@@ -229,8 +266,11 @@ def _sharers(row: Row, share: str, options: Options) -> int:
 def _gpus(row: Row, options: Options) -> int:
     if "gpus" in row.columns:
         return row.integer("gpus")
-    if "gpus_per_node" in row.columns or options.gpus is None:
+    if "gpus_per_node" in row.columns:
         return row.integer("nodes") * row.integer("gpus_per_node")
+    if options.gpus_per_node is not None:
+        return row.integer("nodes") * options.gpus_per_node
+    assert options.gpus is not None  # a table without any of these was refused
     return options.gpus
 
 
@@ -240,18 +280,59 @@ def _timestep(row: Row, options: Options) -> float | None:
     return options.timestep
 
 
-def _seconds(row: Row, time: Column, columns: Columns, options: Options) -> float:
-    unit = time.unit
+def _check_rivals(row: Row, columns: Columns, options: Options, said: dict[str, float]) -> None:
+    """Refuse a row of which two columns say that a step is as fast and, by far, is not.
+
+    Args:
+        row, columns, options: of the table.
+        said: gets the simulated time of a step (s) that two columns tell together, where nobody
+            states it, by the name of the second; a row that tells another one is wrong, too.
+
+    Raises:
+        InputError: names both.
+    """
+    seconds = _seconds_of(row, TIME, columns.by_role[TIME], options)
+    for role, rival in columns.rivals.items():
+        unit = rival.unit
+        assert unit is not None  # a column of times has one
+        timestep = _timestep(row, options)
+        given = replace(options, timestep=said.get(rival.name, 1.0)) if not timestep else options
+        try:
+            other = _seconds_of(row, role, rival, given)
+        except InputError:  # nobody asked for that column
+            continue
+        if unit.needs_timestep and not timestep and rival.name not in said:
+            said[rival.name] = seconds / other
+        elif not 1 / CONTRADICTION < other / seconds < CONTRADICTION:
+            time = columns.by_role[TIME]
+            raise row.error(
+                TIME,
+                f"{shown_cell(row.cells[TIME])} is {duration(seconds)} a step, {rival.name!r} "
+                f"{shown_cell(row.cells[role])} is {duration(other)}: one is wrong; take one with "
+                f"--columns seconds={shown(time.name)} or seconds={shown(rival.name)}",
+            )
+
+
+def _lacks_timestep(row: Row, column: Column, options: Options) -> bool:
+    unit = column.unit
+    return unit is not None and unit.needs_timestep and _timestep(row, options) is None
+
+
+def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
+    """Seconds a step by a column of times or rates."""
+    unit = column.unit
     assert unit is not None  # a column of times has one
-    timestep = _timestep(row, options)
-    if unit.needs_timestep and timestep is None:
-        raise row.error("timestep", f"missing; {time.name!r} needs it")
-    value: float = row.positive(TIME)
+    if _lacks_timestep(row, column, options):
+        raise row.error("timestep", f"missing; {column.name!r} needs it")
+    value: float = row.positive(role)
     if unit.share is not None:
         value *= _sharers(row, unit.share, options)
-    seconds = unit.seconds(value, float(_size(row, options)), timestep or 0.0)
+    size = float(_size(row, options)) if unit.rank == RATE_OF_WORK else 0.0
+    seconds = unit.seconds(value, size, _timestep(row, options) or 0.0)
+    if role == TIME and "steps" in row.columns:
+        seconds /= row.positive("steps")
     if not 0 < seconds < float("inf"):
-        raise row.error(TIME, f"{row.cells[TIME]} gives no time greater than 0")
+        raise row.error(role, f"{row.cells[role]} gives no time greater than 0")
     return seconds
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from gpucast.data.formats.tables.numbers import Clock
+
 _SECONDS = {
     1.0: "s sec secs second seconds",
     1e-3: "ms msec msecs millisecond milliseconds",
@@ -45,6 +47,9 @@ _GERMAN = {
     "rechner": "machine", "programm": "program", "lauf": "run", "bemerkung": "remark",
     "bemerkungen": "remarks", "schritt": "step", "schritte": "steps", "zeitschritt": "timestep",
     "zeit": "time", "schrittzeit": "step_time", "sekunde": "second", "sekunden": "seconds",
+    "zustand": "state", "zeitschritte": "timesteps", "laufzeit": "run_time",
+    "gesamtzeit": "total_time", "wanduhrzeit": "wall_time", "dauer": "duration",
+    "beschleuniger": "accelerator", "grafikkarte": "gpu_type", "typ": "type", "modell": "model",
     "minuten": "minutes", "stunde": "hour", "stunden": "hours", "tag": "day", "tage": "days",
 }  # fmt: skip
 """Words of columns as spreadsheets in German have them; ``ß`` is compared as ``ss``."""
@@ -56,13 +61,14 @@ RATE_OF_WORK = 3
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of step times or of their inverse.
+    """A unit of times or of their inverse.
 
     Attributes:
         name: as the field writes it: ``ms``, ``ns/day``.
         seconds: seconds a step of ``(value, n, timestep)``.
         needs_timestep: whether seconds depend on the simulated time of a step.
         share: ``gpus`` or ``ranks`` where it is a rate of each of these, and ``n`` its share.
+        clock: how times with colons are read that stand for a number.
         rank: where a table has several, the least is taken: times, then rates of steps, then of
             work, then of simulated time, which need ever more to be known beside them.
     """
@@ -72,6 +78,7 @@ class Unit:
     needs_timestep: bool = False
     rank: int = 1
     share: str | None = None
+    clock: Clock | None = None
 
 
 def normalized(text: str) -> str:
@@ -136,15 +143,27 @@ def share_in(word: str) -> tuple[str, str | None]:
     return (local[1], "gpus") if local else (word, None)
 
 
+_CLOCKS: dict[str, Clock] = {
+    "hh:mm:ss": "h:m:s", "h:mm:ss": "h:m:s", "h:m:s": "h:m:s", "d_hh:mm:ss": "h:m:s",
+    "[h]:mm:ss": "h:m:s", "[hh]:mm:ss": "h:m:s", "std:mm:ss": "h:m:s", "hms": "h:m:s",
+    "mm:ss": "m:s", "m:ss": "m:s", "m:s": "m:s", "[mm]:ss": "m:s", "min:s": "m:s",
+    "hh:mm": "h:m", "h:mm": "h:m", "h:m": "h:m", "[h]:mm": "h:m", "[hh]:mm": "h:m",
+}  # fmt: skip
+
+
 def _time(word: str) -> Unit | None:
     size = _WALL.get(word)
+    if word in _CLOCKS:
+        return Unit(word, lambda value, n, timestep: value, clock=_CLOCKS[word])
     if size is None:
         return None
     short = _SECONDS[size].split()[0]
     if size < 1:
         # Divided by a whole number: 310 us are then the double nearest to 0.00031.
         return Unit(short, lambda value, n, timestep: value / round(1 / size))
-    return Unit(short, lambda value, n, timestep: value * size)
+    # A clock's time is seconds.
+    clock: Clock | None = "h:m:s" if size == 1 else None
+    return Unit(short, lambda value, n, timestep: value * size, clock=clock)
 
 
 def _steps_rate(name: str, wall: float) -> Unit:

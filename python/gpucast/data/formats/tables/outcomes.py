@@ -1,0 +1,28 @@
+"""Words that stand in tables where a run came to no result."""
+
+from __future__ import annotations
+
+import re
+
+_NONE = frozenset(("nan", "na", "n/a", "n.a.", "none", "null", "k.a.", "k. a."))
+
+_FAILED = re.compile(
+    r"abgebroch|abbruch|abgest|absturz|fehl|gescheit|crash|fail|abort|kill|cancel|oom\b"
+    r"|out[ _-]?of[ _-]?me|seg(mentation)?[ _-]?f|sigsegv|diverg|blew up|explod|time[d ]?[ _-]?out"
+    r"|time[ _-]?limit|err\b|error|did not|dnf\b|not (run|finished|completed|available|enough)"
+    r"|no (result|time|data|run)|unstable|incomplete|unfinished|broken|skipped|preempt"
+    r"|node[ _-]?fail|boot_fail|revoked|suspended|stopped|deadline|pending|running|queued|requeued"
+    r"|configuring|completing|resizing|signaling|todo|tbd\b|missing|fehlt|nicht|kein|échec|erreur|fallo|fallid",
+    re.IGNORECASE,
+)  # fmt: skip
+"""How words begin that say so, and the states of Slurm's jobs other than COMPLETED (``sacct``)."""
+
+
+def is_none(text: str) -> bool:
+    """Whether a cell holds no value: ``n/a``, ``---``, a spreadsheet's error such as ``#NV``."""
+    return text.casefold() in _NONE or text[:1] == "#" or not re.search(r"\w", text)
+
+
+def has_failed(text: str) -> bool:
+    """Whether a cell says that the run failed, or has not ended."""
+    return _FAILED.match(text.strip()) is not None
