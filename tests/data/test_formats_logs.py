@@ -124,8 +124,18 @@ def test_lammps_log_echoes_the_pair_style_with_its_cutoff() -> None:
 
 def test_lammps_asks_where_one_device_is_listed_under_several_ranks() -> None:
     text = edited("lammps-gpu-screen", "Device 1: Example GPU 40GB, 108 CUs, 1.4 GHZ", "-")
+    text = text.replace("with 2 proc(s)", "with 3 proc(s)")
     with pytest.raises(InputError, match="lists 1 device under 4 ranks"):
         read_text(text, "lammps")
+
+
+def test_lammps_believes_that_all_ranks_share_one_device_and_says_so() -> None:
+    text = edited("lammps-gpu-screen", "Device 1: Example GPU 40GB, 108 CUs, 1.4 GHZ", "-")
+    found = read_text(text.replace("with 2 proc(s)", "with 4 proc(s)"), "lammps")
+    (run,) = found.entries
+    assert isinstance(run, Step)
+    assert (run.gpus, run.nodes, run.ranks) == (1, 1, 4)
+    assert any("4 ranks share 1 device: read as 1 GPU" in line for line in found.warnings)
 
 
 def test_lammps_asks_where_the_other_nodes_differ() -> None:
@@ -554,7 +564,29 @@ def test_a_unit_behind_the_seconds_of_regex_is_read_and_said(
     (run,) = found.entries
     assert isinstance(run, Step)
     assert run.seconds == pytest.approx([334.3 * size, 335.3 * size])
-    assert found.notes == [f"times are read as {unit}, which stands behind them"]
+    assert found.notes == [f"times are read as {unit}, which stands beside them"]
+
+
+@pytest.mark.parametrize(
+    ("before", "size"),
+    [
+        ("elapsed time per iteration (ms): ", 1e-3), ("time [us] = ", 1e-6), ("step_ms=", 1e-3),
+        ("elapsed time per iteration (s): ", 1.0), ("time (min): ", 1.0), ("best_min=", 1.0),
+        ("loss (a): ", 1.0),
+    ],
+)  # fmt: skip
+def test_a_unit_before_the_seconds_of_regex_is_read(before: str, size: float) -> None:
+    text = f"iteration 10/ 500 | {before}38.3 | global batch size: 512 |\n"
+    pattern = re.escape(before) + r"(?P<seconds>[\d.]+) \| global batch size: +(?P<n>\d+)"
+    (run,) = read_text(text, "regex", regex=pattern, gpus=8).entries
+    assert isinstance(run, Step)
+    assert run.seconds == [pytest.approx(38.3 * size)]
+
+
+def test_two_units_beside_the_seconds_of_regex_are_asked_about() -> None:
+    pattern = r"(?P<seconds>[\d.]+)"
+    with pytest.raises(InputError, match=r"a\.log:1: --regex: 2\.5 has ms and s beside it"):
+        read_text("time (ms): 2.5 s\n", "regex", regex=pattern, gpus=1, size=1)
 
 
 @pytest.mark.parametrize("behind", ["", " min", " usual", " us_max", "% us", " atoms"])

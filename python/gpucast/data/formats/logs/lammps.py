@@ -7,7 +7,8 @@ never GPUs.
 GPUs of the GPU package are listed on the screen only, and only those of the first node: ``Device
 K:`` lines, and how many processes share one. Of KOKKOS the log says how many GPUs a node may
 have; as a rule each rank has one. Devices hidden from each other's ranks look like one shared
-device, so one device under several ranks is asked about.
+device, so one device under several ranks is asked about, but where the GPU package counts all ranks
+at it: that is said.
 
 Device times of the GPU package are averages over ranks which include queueing where ranks share a
 device: GPU time is taken over only where each rank has its own. Kernels of KOKKOS run
@@ -171,6 +172,12 @@ def _package(part: str, ranks: int, names: dict[str, str]) -> _Devices:
     how = f"GPU package, {next(iter(names.values())).lower()} precision"
     shared = _SHARED.search(part)
     each = int(shared["ranks"]) if shared else 0
+    if devices == 1 and ranks == each > 1:
+        return _Devices(
+            1, nodes=1, how=how,
+            warning=f"says that {ranks} ranks share 1 device: read as 1 GPU (where a wrapper shows "
+            "each rank its own, import it alone with --gpus)",
+        )  # fmt: skip
     if devices == 1 and ranks > 1 and each != 1:
         return _Devices(
             unclear=f"lists 1 device under {ranks} ranks: they share it, or each sees its own, or "

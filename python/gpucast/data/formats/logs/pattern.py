@@ -4,8 +4,9 @@ Each match of ``--regex`` sets what its named groups hold, and what is set stays
 match sets it anew, so that a header's batch size counts for the lines below. A match with
 ``seconds`` or ``rate`` is a sample. ``unit`` is the unit of either, as of a table's column:
 ``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there is no such group, ``--columns
-seconds=seconds:us`` says it, or it is read behind the number where the text has it there: nobody
-who writes ``334 us`` means seconds. Others are seconds, if they are no longer than steps are.
+seconds=seconds:us`` says it, or it is read beside the number where the text has it there: nobody
+who writes ``334 us``, ``time (ms): 38.3`` or ``step_ms=38.3`` means seconds. Others are seconds, if
+they are no longer than steps are.
 
 Samples that agree in everything else are one record's.
 """
@@ -38,6 +39,14 @@ _TIMES = ("seconds", "rate")
 _BEHIND = re.compile(r"[ \t]*[(\[]?([a-zµμ]+(?:/[a-z]+)?)(?![\w/])", re.IGNORECASE)
 """A word behind a number, perhaps in brackets, that may be its unit."""
 
+_BEFORE = re.compile(
+    r"(?:[(\[](?P<bracket>[a-zµμ]+(?:/[a-z]+)?)[)\]]|_(?P<joined>[a-zµμ]+))[ \t]*[:=]?[ \t]*$",
+    re.IGNORECASE,
+)
+"""The same before it, at the end of what a value is called: ``elapsed time (ms): ``."""
+_LONGEST = 40
+"""Characters before a number among which that stands."""
+
 
 def detect(text: str) -> bool:
     """Never: only ``--regex`` says what a text holds."""
@@ -62,7 +71,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     known: dict[str, object] = {**stated.given, **stated.named}
     cells: dict[tuple[object, ...], Run] = {}
     lines = runs.Lines(text)
-    behind: dict[str, None] = {}
+    beside: dict[str, None] = {}
     for match in matches:
         line = lines.of(match.start())
         values = dict(_values(match, decimal, file, line))
@@ -73,9 +82,9 @@ def read(text: str, file: str, options: Options) -> Imported:
         (name, value), *_ = times.items()
         unit = str(known.get("unit of time") or stated_unit)
         if not unit and name == TIME and "unit" not in pattern.groupindex:
-            unit = _unit_behind(match, file, line)
+            unit = _unit_beside(match, file, line)
             if unit:
-                behind[unit] = None
+                beside[unit] = None
         seconds, counted = _seconds(float(str(value)), unit, name == "rate", known, file, line)
         key = tuple(known.get(name) for name in (*NUMBERS, "case", "program"))
         if key in cells:
@@ -83,10 +92,10 @@ def read(text: str, file: str, options: Options) -> Imported:
         else:
             cells[key] = _run(known, seconds, counted, line, len(cells))
     found.runs += cells.values()
-    if not (behind or stated_unit or "unit" in pattern.groupindex):
+    if not (beside or stated_unit or "unit" in pattern.groupindex):
         _ask_about_long_steps(found.runs, file)
     made = runs.imported(found, file, options)
-    made.notes.extend(f"times are read as {unit}, which stands behind them" for unit in behind)
+    made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
     return made
 
 
@@ -113,25 +122,37 @@ def _stated_unit(options: Options, pattern: re.Pattern[str]) -> str:
     return unit
 
 
-def _unit_behind(match: re.Match[str], file: str, line: int) -> str:
-    """The unit that stands directly behind a match's seconds in the text; empty: none does.
+def _unit_beside(match: re.Match[str], file: str, line: int) -> str:
+    """The unit that stands directly before or behind a match's seconds in the text; empty: none.
 
     Minutes and longer are no units here: ``min`` may be the least time, and no step takes hours.
 
     Raises:
-        InputError: it is that of a rate.
+        InputError: it is that of a rate, or there are two.
     """
-    word = _BEHIND.match(match.string, match.end(TIME))
-    unit = units.parse_unit(word[1]) if word else None
-    if word is None or unit is None:
-        return ""
-    if unit.rank > 1:
+    start = match.start(TIME)
+    before = _BEFORE.search(match.string[max(0, start - _LONGEST) : start])
+    behind = _BEHIND.match(match.string, match.end(TIME))
+    words = [before["bracket"] or before["joined"]] if before else []
+    words += [behind[1]] if behind else []
+    found: dict[str, None] = {}
+    for word in words:
+        unit = units.parse_unit(word)
+        if unit is not None and unit.rank > 1:
+            raise InputError(
+                f"{match[TIME]} {word} is no time; name it with groups rate and unit: "
+                f"(?P<rate>[0-9.]+) (?P<unit>{word})",
+                file=file, line=line, field="--regex",
+            )  # fmt: skip
+        if unit is not None and unit.seconds(1.0, 0.0, 0.0) <= 1:
+            found[unit.name] = None
+    if len(found) > 1:
         raise InputError(
-            f"{match[TIME]} {word[1]} is no time; name it with groups rate and unit: "
-            f"(?P<rate>[0-9.]+) (?P<unit>{word[1]})",
+            f"{match[TIME]} has {' and '.join(found)} beside it; say which: --columns "
+            f"seconds=seconds:{next(iter(found))}",
             file=file, line=line, field="--regex",
         )  # fmt: skip
-    return unit.name if unit.seconds(1.0, 0.0, 0.0) <= 1 else ""
+    return next(iter(found), "")
 
 
 def _ask_about_long_steps(timed: list[Run], file: str) -> None:
