@@ -444,6 +444,28 @@ def test_nccl_tests_are_steps_of_bytes() -> None:
     assert {run.program for run in runs} == {"nccl-tests all_reduce"}
 
 
+def test_a_collective_is_no_work_that_more_gpus_share_out() -> None:
+    data = gc.read(path_of("nccl-tests"))
+    assert {step.workload.name for step in data.steps if step.workload} == {"all_reduce"}
+    assert not any(step.workload is None or step.workload.is_shared_out for step in data.steps)
+    model = gc.fit(data)
+    here = model.forecasts([33554432] * 2, [4, 32])
+    assert here.seconds[1] >= here.seconds[0]
+    assert here.high[1] > 3 * here.high[0]
+    assert any("how time changes with N is not known" in line for line in model.warnings)
+    assert model.best(33554432, [4, 8, 16, 32])["gpus"].tolist() == [4]
+
+
+def test_a_collective_on_several_counts_is_refused_as_one_curve(tmp_path: Path) -> None:
+    text = "# Collective test starting: all_reduce_perf\n" + path_of("nccl-tests").read_text()
+    fewer = re.sub("#  Rank  [23].*\n", "", text)
+    for name, log in ("a.txt", text), ("b.txt", fewer):
+        (tmp_path / name).write_text(log)
+    data = gc.read(tmp_path / "a.txt", tmp_path / "b.txt", program="all-reduce", case="float")
+    with pytest.raises(InputError, match="no work that GPUs share out, and here are 2, 4 GPUs"):
+        gc.fit(data)
+
+
 def test_nccl_tests_in_place_come_with_every_run() -> None:
     runs = steps("nccl-tests", every_run=True)
     assert len(runs) == 6

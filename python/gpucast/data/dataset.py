@@ -69,6 +69,10 @@ def _steps(*, shared: bool) -> cached_property[list[Step]]:
     return cached_property(records)
 
 
+UNNAMED_GPU = "unnamed GPU"
+"""What imported GPUs are called of which nobody says the model."""
+
+
 @dataclass(frozen=True, repr=False)
 class Dataset:
     """Records that belong together.
@@ -117,6 +121,12 @@ class Dataset:
         for record in self._all():
             digest.update(jsonl.to_line(record).encode("utf-8", "surrogatepass") + b"\n")
         return digest.hexdigest()
+
+    def gpu_name(self, machine: str | None) -> str | None:
+        """The model of a machine's GPUs; None where nobody says it, or they differ."""
+        record = self.machines.get(machine or "")
+        names = {gpu.name for gpu in (record.gpus if record is not None else None) or ()}
+        return names.pop() if len(names) == 1 and not names & {UNNAMED_GPU} else None
 
     def paths(self) -> list[str]:
         """The paths measured, in the order they first occur."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from gpucast.data import formats, jsonl
 from gpucast.data.bundled import bundled_files
-from gpucast.data.dataset import Dataset, PathLike, merged
+from gpucast.data.dataset import UNNAMED_GPU, Dataset, PathLike, merged
 from gpucast.data.formats import UNNAMED, Imported, Options, PathFormat, tables
 from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
@@ -333,7 +333,7 @@ def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] 
     added = {key: value for key, value in vars(given).items() if value is not None}
     if stated is None and not added:
         return None
-    return [{"name": "unnamed GPU", **gpu, **added} for gpu in stated or [{}]]
+    return [{"name": UNNAMED_GPU, **gpu, **added} for gpu in stated or [{}]]
 
 
 def _cited(source: str, files: Sequence[str]) -> str:

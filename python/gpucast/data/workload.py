@@ -52,6 +52,11 @@ class Workload:
     operations: Annotated[float, Bounds(above=0, most=_LARGEST_FACTOR)] | None = None
     """Floating-point operations of a unit of work."""
 
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether more GPUs leave each less to do."""
+        return self.visits.gpus < 1
+
 
 def of(stated: Workload | None) -> _core.Workload:
     """The core's workload; all-pairs where none is stated."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Step
 from gpucast.data.selection import distinct
+from gpucast.errors import InputError
 from gpucast.fitting.cells import Array, Cells, cells_of, samples_of
 from gpucast.fitting.disputed import settled
 from gpucast.fitting.lone_form import name_with
@@ -72,7 +73,10 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     samples = samples_of(problem.steps)
     cells, disputes = settled(cells, samples.kept)
     found, ahead = _fitted(cells, look_ahead=look_ahead)
-    traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
+    collective = _refuse_counts_of_collectives(problem)
+    traced = collective or any(
+        step.phases is not None and step.phases.calls for step in problem.steps
+    )
     remarks = [
         *problem.remarks,
         *disputes,
@@ -127,7 +131,13 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             n=(float(cells.n.min()), float(cells.n.max())),
             gpus=(int(cells.gpus.min()), int(cells.gpus.max())),
         ),
-        machine=Gpu(id=problem.machine, cores=0, sms=0, block=0),
+        machine=Gpu(
+            id=problem.machine,
+            name=problem.dataset.gpu_name(problem.machine),
+            cores=0,
+            sms=0,
+            block=0,
+        ),
         data=FittedSteps(
             name=problem.dataset.name,
             digest=problem.dataset.digest,
@@ -152,6 +162,27 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             components=components,
         ),
     )
+
+
+def _refuse_counts_of_collectives(problem: Problem) -> bool:
+    """Whether more GPUs leave each no less to do, so that no form of shared work describes N.
+
+    Raises:
+        InputError: such steps are of several GPU counts.
+    """
+    stated = problem.workload
+    if stated is None or stated.is_shared_out:
+        return False
+    counts = sorted({step.gpus for step in problem.steps})
+    if len(counts) > 1:
+        listed = ", ".join(map(str, counts))
+        raise InputError(
+            f"{stated.name} is no work that GPUs share out, and here are {listed} GPUs; fit each "
+            "count alone, by files of its own",
+            file=problem.dataset.name,
+            field="gpus",
+        )
+    return True
 
 
 def _thin(cells: Cells, *, traced: bool) -> list[Remark]:

@@ -197,6 +197,7 @@ class Gpu:
     """The fitted machine, and counts of one GPU and its kernel; 0 where not known."""
 
     id: str | None = None
+    name: str | None = field(default=None, metadata={"omit": True})
     cores: NotNegative
     sms: NotNegative
     block: NotNegative

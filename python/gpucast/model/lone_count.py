@@ -26,9 +26,7 @@ PER_LN = 0.6
 _HARDLY = 1e-9
 """Relative; by which other counts take longer, so that the traced one is the best of equal ones."""
 
-NOT_KNOWN = (
-    "steps of one GPU count only: how time changes with N is not known; trace another count, too"
-)
+NOT_KNOWN = "steps of one GPU count only: how time changes with N is not known"
 
 
 def factor(gpus: Array, lone: int) -> Array:

@@ -85,7 +85,8 @@ class Scaling:
     Attributes:
         unit: what n counts; None: not said.
         timestep: s of simulated time a step advances; None: not said.
-        traced: whether the steps are of traces, of programs that may be any.
+        traced: whether the steps are of traces, of programs that may be any, or of collectives:
+            their forms do not say how time changes with N.
         doubts: what is to be said beside each forecast; one line each.
     """
 
