@@ -169,3 +169,32 @@ def test_predict_refuses_what_it_cannot_say_of_instances(
     gc.fit(dataset_of(PROGRAMS, (1,))).save(model)
     found = run("predict", model, "-n", "1e4", "--gpus", "1/2,1", option)
     assert_refused(found, f"{option}: knows whole GPU counts only")
+
+
+SHARED = (
+    "n,gpus,instances,ms\n1000,1,1,20.5\n1000,2,1,12\n1000,4,1,7.5\n2000,1,1,41\n2000,2,1,22\n"
+    "1000,1,2,41\n2000,1,2,82\n"
+)
+
+
+def test_a_column_of_instances_is_no_column_of_repetitions(tmp_path: Path) -> None:
+    """The GPU serves one after the other: two take twice as long, four four times."""
+    table = tmp_path / "t.csv"
+    table.write_text(SHARED)
+    data = gc.read(table)
+    assert [len(step.seconds) for step in data.steps] == [1] * 5
+    assert [step.instances for step in data.shared_steps] == [2, 2]
+    found = shared_forecasts(gc.fit(data), [1000, 2000, 1000], [2, 2, 4])
+    # Forecasts of measured cells are what was measured, over the time of one alone.
+    assert found.seconds[:2] == pytest.approx([0.041, 0.082], rel=0.03)
+    assert found.low[2] < 0.082 < found.high[2]
+
+
+def test_forecasts_pass_through_cells_whose_ratio_the_form_misses(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    # No queue has this ratio for three, beside that for two.
+    table.write_text(SHARED + "1000,1,3,45\n")
+    model = gc.fit(gc.read(table))
+    alone = model.seconds(np.array([1000.0]), np.ones(1))[0]
+    found = shared_forecasts(model, [1000, 1000], [2, 3])
+    assert found.seconds / alone == pytest.approx([41 / 20.5, 45 / 20.5], rel=1e-6)

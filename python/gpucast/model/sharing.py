@@ -123,6 +123,7 @@ def shared_forecasts(
     sizes, counts = checked_sizes(list(n)), np.array(instances, dtype=np.float64)
     alone = model.forecasts(sizes, np.ones(sizes.size), interval)
     drawn = np.log(ratio_draws(sharing, sizes, counts, alone.seconds))
+    drawn += _off_measured(sharing, sizes, counts, np.median(drawn, axis=0))
     ratio = np.median(drawn, axis=0)
     # Draws of the form, each with quantiles of what scatters about it; the time of one alone is
     # known with an uncertainty of its own.
@@ -140,6 +141,18 @@ def shared_forecasts(
         speedup_low=counts * np.exp(-many),
         speedup_high=counts * np.exp(-few),
         extrapolated=alone.extrapolated | (counts > 2 * np.ceil(sharing.most - 0.5)),
+    )
+
+
+def _off_measured(sharing: Sharing, n: Array, instances: Array, forecast: Array) -> Array:
+    """What the form misses of ln of the ratio in cells that were measured; 0 in others."""
+    measured = dict(zip(zip(sharing.n, sharing.instances, strict=True), sharing.ratio, strict=True))
+    cells = zip(n.tolist(), instances.tolist(), forecast.tolist(), strict=True)
+    return np.array(
+        [
+            np.log(measured[size, count]) - log if (size, count) in measured else 0.0
+            for size, count, log in cells
+        ]
     )
 
 

@@ -62,6 +62,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "gpus_per_node": (r"gpus/node|gpus_?node",),
     "nodes": ("nodes", rf"{MANY}(nodes|hosts)"),
+    "instances": ("instances", rf"{MANY}(instances|copies|replicas|instanzen)"),
     "ranks": ("ranks", rf"{MANY}((mpi_)?ranks|processes|procs|mpi_tasks)"),
     "program": ("program", "code|software|application|app"),
     "case": ("case", "setting|variant|configuration|config"),

@@ -27,7 +27,19 @@ MOST_NAMED = 8
 """Columns not used that are named; of more, how many."""
 
 _NUMERIC = frozenset(
-    ("n", "gpus", "gpus_per_node", "nodes", "ranks", TIME, "timestep", "steps", "repeat", "bytes")
+    (
+        "n",
+        "gpus",
+        "gpus_per_node",
+        "nodes",
+        "ranks",
+        "instances",
+        TIME,
+        "timestep",
+        "steps",
+        "repeat",
+        "bytes",
+    )
 )
 
 

@@ -31,7 +31,7 @@ LONG_STEP = 300.0
 column of microseconds that nobody named so is likelier."""
 
 _LABELS = ("schedule", "kernel", "program", "case", "unit")
-_COUNTS = ("nodes", "ranks")
+_COUNTS = ("nodes", "ranks", "instances")
 CONTRADICTION = 2.0
 """By such a factor two columns of how fast a step is contradict each other, not by rounding."""
 _SHARERS = {"gpus": "the GPUs", "ranks": "the ranks (the GPUs where no ranks are stated)"}
