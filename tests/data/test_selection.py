@@ -80,6 +80,8 @@ def test_cases_that_name_sizes_or_counts_are_one(cells: list[tuple[float, int, s
         [(1000, 1, "single"), (1000, 1, "double")],
         [(1000, 1, "single"), (9000, 1, "single"), (27000, 1, "double")],
         [(1000, 1, "a"), (1000, 2, "b"), (9000, 1, "b")],
+        [(1000, 1, "A100"), (9000, 1, "A100"), (1000, 2, "H100"), (9000, 2, "H100")],
+        [(1000, 1, "A100"), (9000, 2, "A100"), (1000, 4, "H100"), (9000, 8, "H100")],
     ],
 )
 def test_other_cases_are_several(cells: list[tuple[float, int, str]]) -> None:

@@ -406,3 +406,22 @@ def test_a_damaged_file_is_refused(tmp_path: Path, key: str, value: Any, said: s
     (tmp_path / "bad.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match=said):
         gc.load_model(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("factor", [0.3, 3.0])
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_update_of_another_kind_of_gpu_says_so_and_covers_its_own_cells(
+    factor: float, count: int
+) -> None:
+    fitted = md()
+    cells = ((24_000, 1), (409_000, 2), (1_067_000, 4))[:count]
+    data = elsewhere(fitted, [factor] * 3, cells)
+    updated = fitted.updated(data)
+    (warning,) = updated.warnings[len(fitted.warnings) :]
+    assert "another kind of GPU" in warning
+    n, gpus = map(list, zip(*cells, strict=True))
+    found = updated.forecasts(n, gpus)
+    measured = parts_of(fitted, cells) @ np.full(3, factor)
+    assert np.all((found.low < measured) & (measured < found.high))
+    again = fitted.updated(elsewhere(fitted, [1.02] * 3, cells))
+    assert again.warnings == fitted.warnings

@@ -11,6 +11,7 @@ below; the command line's option for it, to ``cli/options.py``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -201,7 +202,8 @@ def case_says_nothing(records: Iterable[Entry]) -> bool:
     """Whether cases differ only as n does, or only as the GPU count does.
 
     Published tables name their systems, one of each size, and people call a run by the count that
-    it was on. Such steps are one series: taken case by case they would say nothing about n or N.
+    it was on (``2 nodes``): where it does not speak of counts, it is a setting. Such steps are one
+    series: taken case by case they would say nothing about n or N.
     """
     steps = [record for record in records if record.kind == "step"]
     if None in {step.case for step in steps}:
@@ -209,7 +211,18 @@ def case_says_nothing(records: Iterable[Entry]) -> bool:
     by_n = {(step.n, step.case) for step in steps}
     by_gpus = {(step.gpus, step.case) for step in steps}
     sizes, cases = {n for n, _ in by_n}, {case for _, case in by_n}
-    return len(by_n) == len(sizes) == len(cases) or len(by_gpus) == len({g for g, _ in by_gpus})
+    counted = all(_names_count(str(case), gpus) for gpus, case in by_gpus)
+    return len(by_n) == len(sizes) == len(cases) or (
+        counted and len(by_gpus) == len({gpus for gpus, _ in by_gpus})
+    )
+
+
+_COUNTED = re.compile(r"(?:gpu|node|device|gcd|card|host|rank|process|knoten|rechner)s?\b", re.I)
+
+
+def _names_count(case: str, gpus: int) -> bool:
+    """Whether a case is called by what it ran on: ``8``, ``4xA100``, ``one node``."""
+    return bool(_COUNTED.search(case) or re.search(rf"(?<![0-9]){gpus}(?![0-9])", case))
 
 
 def alike(steps: Sequence[Step], preferred: StepSelection, name: str) -> list[Step]:

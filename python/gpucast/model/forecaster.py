@@ -540,15 +540,18 @@ class Forecaster(ABC):
         parts = np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
         # Parts of averaged forms sum up to their mean, the forecast is their median.
         parts *= (found.seconds / parts.sum(axis=1))[:, np.newaxis]
-        factors = machine_factors(
+        factors, other_kind = machine_factors(
             data,
             steps,
-            self.machine.id,
+            self.machine,
             self.common_factors,
             parts,
             np.square(np.log(high / low) / (2 * Z90)),
         )
-        return dataclasses.replace(self, machine_factors=factors)  # type: ignore[type-var]
+        warnings = [*self.warnings, other_kind] if other_kind else self.warnings
+        return dataclasses.replace(  # type: ignore[type-var]
+            self, machine_factors=factors, warnings=warnings
+        )
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; whole or not at all."""

@@ -18,9 +18,17 @@ from gpucast.data.records import Step
 from gpucast.data.selection import FIELDS, StepSelection, distinct, only
 from gpucast.data.steps import Cell, samples_of
 from gpucast.errors import InputError
-from gpucast.model.content import MachineFactors, Origin, TimedCells
+from gpucast.model.content import Gpu, MachineFactors, Origin, TimedCells
 from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt
 from gpucast.util.units import duration, number
+
+OTHER_KIND = 1.0
+"""Sd of the logarithms of the factors of GPUs of another kind, of which nothing is known."""
+
+UNLIKELY = 3.0
+"""Standard deviations by which machines of one kind hardly differ."""
+
+_FIT_ALONE = "a fit to cells of its own, over sizes and counts, says more than an update"
 
 FARTHEST = 10.0
 """Times that differ by a larger factor are of another program, or in another unit."""
@@ -29,20 +37,26 @@ FARTHEST = 10.0
 def machine_factors(
     data: Dataset,
     steps: Sequence[Step],
-    fitted: str | None,
+    fitted: Gpu,
     common: CommonFactors,
     parts: Array,
     variance: Array,
-) -> MachineFactors:
+) -> tuple[MachineFactors, str | None]:
     """What steps say of the machine they were timed on; a cell's time is its samples' median.
+
+    GPUs of another kind are told by their name, or by times that machines of one kind cannot have:
+    then nothing is known beforehand of how much they differ.
 
     Args:
         data: what the steps are of.
-        fitted: the machine that the model was fitted to.
+        fitted: the GPUs that the model was fitted to.
         common: by how much machines differ.
         parts: forecasts of T_gpu, T_cpu, T_com of each cell, in the order of ``samples_of``; s.
         variance: of the difference of measured and forecast ln T of each, were both of one machine
             and time.
+
+    Returns:
+        The factors, and why the GPUs are of another kind; None: nothing says so.
 
     Raises:
         InputError: a time is far from its forecast.
@@ -53,9 +67,15 @@ def machine_factors(
     _refuse_far(list(cells), parts.sum(axis=1), seconds, data.name)
     visits = np.array([each.visits for each in cells.values()])
     own = common_variance(parts, common.visit) / visits + common_variance(parts, common.cell)
-    prior = common.prior(same_machine=machine == fitted != UNNAMED)
+    same_machine = machine == fitted.id != UNNAMED
+    prior = common.prior(same_machine=same_machine)
+    kind = _other_kind(data, machine, fitted)
+    if kind is None and not same_machine:
+        kind = _unlike(prior, parts, seconds, variance + own)
+    if kind is not None:
+        prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
     means, covariance = learnt(prior, parts, seconds, variance + own)
-    return MachineFactors(
+    factors = MachineFactors(
         # What was imported without a name is called by its file.
         machine=data.name if machine in (None, UNNAMED) else str(machine),
         data=Origin(name=data.name, digest=data.digest),
@@ -68,6 +88,26 @@ def machine_factors(
         covariance=covariance.tolist(),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
+    return factors, kind
+
+
+def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
+    """What names of GPUs say, where both are known."""
+    name = data.gpu_name(None if machine is None else str(machine))
+    if name is None or fitted.name is None or name == fitted.name:
+        return None
+    return f"{name} is another kind of GPU than {fitted.name}: {_FIT_ALONE}"
+
+
+def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str | None:
+    """What times say that GPUs of one kind would hardly take."""
+    shares = parts / parts.sum(axis=1)[:, np.newaxis]
+    spread = np.sqrt(np.einsum("ij,jk,ik->i", shares, prior, shares) + variance)
+    off = np.log(seconds / parts.sum(axis=1))
+    if np.median(np.abs(off) / spread) < UNLIKELY:
+        return None
+    times = float(np.exp(np.median(off)))
+    return f"steps take {times:.3g} times as long: by that another kind of GPU; {_FIT_ALONE}"
 
 
 def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection) -> list[Step]:
