@@ -42,7 +42,7 @@ from gpucast.model.intervals import (
 from gpucast.model.shown import forecasts_html, forecasts_text, model_html, model_text
 from gpucast.model.update import machine_factors, steps_of_kind
 from gpucast.util import files
-from gpucast.util.remarks import Remark, texts_of
+from gpucast.util.remarks import Kind, Remark, remark, texts_of
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import EXACT, plain
 
@@ -548,9 +548,9 @@ class Forecaster(ABC):
             parts,
             np.square(np.log(high / low) / (2 * Z90)),
         )
-        warnings = [*self.warnings, other_kind] if other_kind else self.warnings
+        remarks = [*self.remarks, *([remark(Kind.UNLIKE, other_kind)] if other_kind else [])]
         return dataclasses.replace(  # type: ignore[type-var]
-            self, machine_factors=factors, warnings=warnings
+            self, machine_factors=factors, remarks=remarks
         )
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -175,8 +175,10 @@ def _package(part: str, ranks: int, names: dict[str, str]) -> _Devices:
     if devices == 1 and ranks == each > 1:
         return _Devices(
             1, nodes=1, how=how,
-            warning=f"says that {ranks} ranks share 1 device: read as 1 GPU (where a wrapper shows "
-            "each rank its own, import it alone with --gpus)",
+            warning=remark(
+                Kind.READ_AS, f"says that {ranks} ranks share 1 device: read as 1 GPU (where a "
+                "wrapper shows each rank its own, import it alone with --gpus)", about="device",
+            ),
         )  # fmt: skip
     if devices == 1 and ranks > 1 and each != 1:
         return _Devices(
