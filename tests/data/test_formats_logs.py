@@ -135,7 +135,7 @@ def test_lammps_believes_that_all_ranks_share_one_device_and_says_so() -> None:
     (run,) = found.entries
     assert isinstance(run, Step)
     assert (run.gpus, run.nodes, run.ranks) == (1, 1, 4)
-    assert any("4 ranks share 1 device: read as 1 GPU" in line for line in found.warnings)
+    assert any("4 ranks share 1 device: read as 1 GPU" in one.text for one in found.remarks)
 
 
 def test_lammps_asks_where_the_other_nodes_differ() -> None:
