@@ -34,12 +34,12 @@ class Agenda {
  public:
   void add(double time, What what, std::int32_t about, std::uint32_t version = 0) {
     events_.push_back({std::max(time, now_), ++made_, what, about, version});
-    std::push_heap(events_.begin(), events_.end(), later);
+    std::ranges::push_heap(events_, later);
   }
   bool empty() const { return events_.empty(); }
   // The next event; it is now then.
   Event next() {
-    std::pop_heap(events_.begin(), events_.end(), later);
+    std::ranges::pop_heap(events_, later);
     const Event event = events_.back();
     events_.pop_back();
     now_ = event.time;
