@@ -2,6 +2,7 @@
 #include "replay.h"
 
 #include <nanobind/eigen/dense.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,8 +10,10 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "gpucast/remote/layer.h"
 #include "gpucast/replay/simulate.h"
 
 namespace nb = nanobind;
@@ -18,6 +21,7 @@ using namespace nb::literals;
 
 namespace {
 
+namespace remote = gpucast::remote;
 namespace replay = gpucast::replay;
 
 using Integers = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -110,13 +114,26 @@ void bind_replay(nb::module_& m) {
   m.attr("REPLAY_ASKED") = names(asked_rows);
   m.attr("REPLAY_TAKES") = names(takes_rows);
   m.attr("REPLAY_MESSAGES") = names(message_rows);
+  const replay::Path usual;
+  m.attr("REMOTE_SPIN") = replay::seconds(remote::usual_spin);
+  m.attr("REMOTE_MOST_UNDER_WAY") = remote::most_under_way;
+  m.def(
+      "remote_layer",
+      [](unsigned cores) {
+        return std::pair(remote::usual_inline(cores),
+                         replay::seconds(remote::between_copies(cores)));
+      },
+      "cores"_a,
+      "What gpucast's remote GPUs do on a host of so many cores (remote/include/gpucast/remote): "
+      "bytes of the largest copy within its message, and s for which the threads of larger ones "
+      "look for the next before they sleep.");
   m.def(
       "replay",
       [](std::int32_t threads, std::int32_t devices, const Integers& streams,
          const std::vector<std::uint8_t>& engines, const Integers& asked, const Seconds& takes,
          std::uint8_t transport, const Seconds& message_times, double line, double bulk_line,
          double bulk_wake, double spin, double wake_server, double wake_client, std::int32_t queue,
-         double tick, double tail, double bulk_deep) {
+         double tick, double tail, double bulk_deep, std::int64_t most_inline, double bulk_nap) {
         nb::gil_scoped_release release;
         const replay::Program calls = program(threads, devices, streams, engines, asked, takes);
         if (transport > 2) throw std::invalid_argument("no such transport");
@@ -133,6 +150,8 @@ void bind_replay(nb::module_& m) {
         path.tick = tick;
         path.tail = tail;
         path.bulk_deep = bulk_deep;
+        path.most_inline = most_inline;
+        path.bulk_nap = bulk_nap;
         const replay::Times times = replay::simulate(calls, path);
         Seconds result(4, static_cast<Eigen::Index>(calls.size()));
         for (std::size_t c = 0; c < calls.size(); ++c) {
@@ -145,9 +164,10 @@ void bind_replay(nb::module_& m) {
         return result;
       },
       "threads"_a, "devices"_a, "streams"_a, "engines"_a, "asked"_a, "takes"_a, "transport"_a,
-      "messages"_a, "line"_a = 0.0, "bulk_line"_a = 0.0, "bulk_wake"_a = 0.0, "spin"_a = 2e-3,
+      "messages"_a, "line"_a = 0.0, "bulk_line"_a = 0.0, "bulk_wake"_a = 0.0, "spin"_a = usual.spin,
       "wake_server"_a = 0.0, "wake_client"_a = 0.0, "queue"_a = 1024, "tick"_a = 0.0,
-      "tail"_a = 0.0, "bulk_deep"_a = 2e-3,
+      "tail"_a = 0.0, "bulk_deep"_a = 2e-3, "most_inline"_a = usual.most_inline,
+      "bulk_nap"_a = usual.bulk_nap,
       "A program of calls on a path (replay/include/gpucast/replay): rows begin, end of each call, "
       "and of its work, s; not a number where it asks for none. streams: rows device, kind; asked, "
       "takes, messages: rows REPLAY_ASKED, REPLAY_TAKES, REPLAY_MESSAGES; transport: 0 direct, 1 "

@@ -166,6 +166,7 @@ TEST(Forwarded, AFullSocketHoldsTheHost) {
     each.bytes = std::int64_t{1} << 20;
   const Program calls = program(copies);
   Path path = forwarding(calls);
+  path.most_inline = std::int64_t{1} << 20;
   path.socket = std::int64_t{2} << 20;
   path.messages.serve.assign(calls.size(), 50 * us);
   // Two are on their way at 8; the server begins with the first at 10.
@@ -183,6 +184,7 @@ TEST(Forwarded, AllConnectionsShareTheLine) {
   yours.engine = engines_each + up;
   const Program calls = program({mine, yours});
   Path path = forwarding(calls);
+  path.most_inline = mine.bytes;
   path.line = 1e-9;  // s a byte: each takes 1000 us and 0.128
   const Times times = simulate(calls, path);
   EXPECT_NEAR(times.work[0], (1000.128 + 1 + 5 + 2 + 3) * us, tolerance);
@@ -207,6 +209,25 @@ TEST(Forwarded, LargeCopiesShareALineOfTheirOwn) {
   EXPECT_NEAR(times.work[2], (2009 + 2 + 3) * us, tolerance);
 }
 
+TEST(Forwarded, CopiesGoTheWayThatTheLayerSendsThem) {
+  Call copied = copy(apart, Direction::h2d, 0);
+  const auto arrives = [&](std::size_t bytes, unsigned cores) {
+    copied.bytes = static_cast<std::int64_t>(bytes);
+    const Program calls = program({copied});
+    Path path = forwarding(calls);
+    path.most_inline = static_cast<std::int64_t>(remote::usual_inline(cores));
+    path.bulk_line = 1e-6;  // of large copies alone: a second a million bytes
+    return simulate(calls, path).work[0];
+  };
+  for (const unsigned cores : {1U, 7U, 8U, 64U}) {
+    const std::size_t most = remote::usual_inline(cores);
+    EXPECT_LT(arrives(most, cores), 1e-3);
+    EXPECT_GT(arrives(most + 1, cores), 0.04);
+  }
+  // And so they go unless it is said otherwise.
+  EXPECT_EQ(Path{}.most_inline, remote::usual_inline(remote::cores_for_channels));
+}
+
 TEST(Forwarded, ALargeCopyAfterAPauseWakesItsThreads) {
   Call large = copy(apart, Direction::h2d, 0);
   large.bytes = 2'000'000;
@@ -217,6 +238,7 @@ TEST(Forwarded, ALargeCopyAfterAPauseWakesItsThreads) {
   path.messages.up = {100 * us, 100 * us};  // its data is there after its message
   const Times awake = simulate(calls, path);
   path.bulk_wake = 70 * us;
+  path.bulk_nap = 50 * us;
   path.bulk_deep = 500 * us;
   const Times asleep = simulate(calls, path);
   EXPECT_NEAR(asleep.work[0], awake.work[0], tolerance);

@@ -12,6 +12,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.model.fitted import Model
+from gpucast.model.older import renewed
 from gpucast.util.remarks import Kind
 from made_data import (
     BLOCK,
@@ -142,3 +143,13 @@ def test_a_damaged_old_file_is_refused(
 ) -> None:
     with pytest.raises(gc.InputError):
         read({**occupancy, key: damaged}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "sleeps"), [("remote", True), ("remote-sync", True), ("native", False), ("lab", False)]
+)
+def test_of_a_what_ifs_path_the_name_alone_was_known(path: str, sleeps: bool) -> None:
+    old = {"other_path": {"host": 0.1}, "data": {"what_if": {"path": path}}}
+    assert renewed(old)["other_path"] == {"host": 0.1, "sleeps": sleeps}
+    known = {**old, "other_path": {"host": 0.1, "sleeps": not sleeps}}
+    assert renewed(known) == known

@@ -18,7 +18,8 @@ def test_copies_beyond_a_message_may_be_faster() -> None:
         transfer("d2h", size, [each] * 5, path="remote", method="call")
         for size, each in took.items()
     ]
-    curve = curve_of(dataset([machine(), *records]), "remote", "d2h", "pinned")
+    data = dataset([machine(), *records])
+    curve = curve_of(data, "remote", "d2h", "pinned", inline_bytes=MIB)
     assert curve is not None
     sizes = np.array(list(took), float)
     assert curve.at(sizes) == pytest.approx(list(took.values()))

@@ -336,8 +336,10 @@ def _with_more_of(first: Machine, again: Machine) -> Machine:
     caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
     changed: dict[str, object] = {}
-    if first.transport is None and again.transport is not None:
-        changed["transport"] = again.transport  # of the machine's remote paths, others state none
+    for key in ("transport", "answered", "inline_bytes"):
+        # Of the machine's remote paths; others state none.
+        if getattr(first, key) is None and getattr(again, key) is not None:
+            changed[key] = getattr(again, key)
     if caveats != (first.caveats or []):
         changed["caveats"] = caveats
     if len(sources) > 1 or (sources and first.source is None):

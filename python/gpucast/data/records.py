@@ -217,6 +217,15 @@ class Machine(_Record):
         None,
         description=f"{MEANING['Transport']} Absent: none are remote, or it is not known.",
     )
+    answered: Flag | None = Field(
+        None,
+        description="remote GPUs: every call waits for its server's answer; absent: not known",
+    )
+    inline_bytes: Total | None = Field(
+        None,
+        description="remote GPUs: the largest copy that travels within its message; larger ones "
+        "go in pieces over connections of their own; absent: as gpucast does it today",
+    )
     topology: FreeObject | None = None
     tool: Tool | None = None
     started: Moment | None = Field(None, description="UTC, ISO 8601 with Z")

@@ -156,11 +156,12 @@ def host_apart(memory: str, mixture: PartsMixture | None) -> float:
 
 
 def known_by_skeletons(
-    measured: Deviations, noise: Noise, mixture: PartsMixture | None = None
+    measured: Deviations, noise: Noise, mixture: PartsMixture | None = None, *, sleeps: bool
 ) -> OtherPath:
     """What is known of a path with skeletons.
 
     Args:
+        sleeps: threads that look for messages on it sleep.
         noise, mixture: of the model whose GPU and CPU terms are kept.
     """
     columns = (measured.n, measured.gpus, measured.deviation, measured.variance)
@@ -180,11 +181,17 @@ def known_by_skeletons(
         computing=noise.between_cells,
         visit=_VISIT,
         known_gpus=measured.most,
+        sleeps=sleeps,
     )
 
 
 def known_by_transfers(
-    problem: Problem, launch: str, noise: Noise, mixture: PartsMixture | None = None
+    problem: Problem,
+    launch: str,
+    noise: Noise,
+    mixture: PartsMixture | None = None,
+    *,
+    sleeps: bool,
 ) -> OtherPath:
     """What is known of a path with transfers alone, and launches by one of ``Launch``."""
     transfers = (each for route in problem.transfers.values() for each in route)
@@ -197,4 +204,5 @@ def known_by_transfers(
         computing=noise.between_cells,
         visit=_VISIT,
         known_gpus=1,
+        sleeps=sleeps,
     )

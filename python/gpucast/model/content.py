@@ -228,6 +228,7 @@ class OtherPath:
         computing: sd of ln of the GPUs' and the host's work around their form.
         visit: sd of ln S from visit to visit.
         known_gpus: the largest GPU count at which communication was measured.
+        sleeps: threads that look for messages there sleep when none has come for a while.
     """
 
     n: list[Size] = field(default_factory=list)
@@ -241,6 +242,7 @@ class OtherPath:
     computing: NotNegative
     visit: NotNegative
     known_gpus: Count
+    sleeps: bool
 
     def __post_init__(self) -> None:
         if not len(self.n) == len(self.gpus) == len(self.deviation) == len(self.variance):

@@ -299,7 +299,7 @@ class Model(Fitted, Forecaster):
         known = self.other_path
         if known is None:
             return None
-        return Elsewhere(self.data.forecast_path, known, self.terms.com, self._steps)
+        return Elsewhere(known, self.terms.com, self._steps)
 
     def _there(
         self, elsewhere: Elsewhere, n: Array, gpus: Array, fitted: Array

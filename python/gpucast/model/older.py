@@ -2,7 +2,8 @@
 
 The exponent p of ``occupancy`` was a structural integer, of the model and of each replicate; it is
 a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing. Of
-warnings there were texts alone.
+warnings there were texts alone, and of a what-if's path the name, which told whether threads sleep
+there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gpucast.data.path_names import usual
 from gpucast.util.remarks import Kind, remarks_of
 from gpucast.util.typed_json import from_json, to_json
 
@@ -36,10 +38,24 @@ def with_remarks(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def renewed(content: dict[str, Any]) -> dict[str, Any]:
-    """The content of a model file with the parameters that its GPU term has today.
+    """The content of a model file with what it would hold today.
 
     Content that is damaged, or needs nothing, is returned as it is.
     """
+    return _with_parameters(_with_sleep(content))
+
+
+def _with_sleep(content: dict[str, Any]) -> dict[str, Any]:
+    known, data = content.get("other_path"), content.get("data")
+    source = data.get("what_if") if isinstance(data, dict) else None
+    if not (isinstance(known, dict) and isinstance(source, dict)) or "sleeps" in known:
+        return content
+    sleeps = bool(usual(source.get("path")).forwarded)
+    return {**content, "other_path": {**known, "sleeps": sleeps}}
+
+
+def _with_parameters(content: dict[str, Any]) -> dict[str, Any]:
+    """With the parameters that its GPU term has today."""
     terms, parameters = content.get("model"), content.get("parameters")
     drawn = content.get("bootstrap")
     if not (isinstance(terms, dict) and isinstance(parameters, dict) and isinstance(drawn, dict)):

@@ -42,12 +42,11 @@ T90 = 1.8595480375228424
 # Sd of a visit's noise in ln of each part: of the GPUs' work, the host's, communication.
 _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
 
-# Seconds for which a connection looks for messages (usual_spin of remote/src/protocol/limits.h),
-# and what waking costs after longer waits: _WAKE (wait / _SPIN)^_GROWTH
-# seconds for each GPU.
-_SPIN, _WAKE, _GROWTH = 2e-3, 90e-6, 0.75
+# Seconds for which a connection looks for messages, and what waking costs after longer waits:
+# _WAKE (wait / _SPIN)^_GROWTH seconds for each GPU.
+_SPIN: float = _core.REMOTE_SPIN
+_WAKE, _GROWTH = 90e-6, 0.75
 _WAKE_LOG_SD = 0.4
-_SLEEPY = ("remote", "remote-sync", "remote-shm")
 _ONE_BY_ONE = ("star-serial", "star-serial-poll", "star-serial-hide", "star-async-turns")
 
 # Skeletons and steps of a GPU that is busy for this long cost what they cost without any work.
@@ -85,14 +84,12 @@ class Elsewhere:
     """Forecasts on the other path, from a core's model of it.
 
     Attributes:
-        path: of the forecast.
         known: what was measured of it.
         com: the communication term.
         native: what the steps of the first path say of T_gpu and T_cpu beyond their form; None:
             the form is all.
     """
 
-    path: str
     known: OtherPath
     com: str
     native: Mixed | None = None
@@ -208,7 +205,7 @@ class Elsewhere:
         return np.asarray(UNSEEN_DOUBLING * beyond)
 
     def _woken(self, wait: Array, gpus: Array) -> Array:
-        if self.path not in _SLEEPY:
+        if not self.known.sleeps:
             return np.zeros(wait.size)
         asleep = wait > _SPIN
         relative = np.where(asleep, wait / _SPIN, 1.0)

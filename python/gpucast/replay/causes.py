@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpucast.replay.kinds import Mask, changes_of, kinds_of
-from gpucast.replay.measured import MOST_INLINE
 from gpucast.replay.path import PathCosts, forwarded
 from gpucast.replay.program import SYNCS, CallProgram, Direction, Operation
 from gpucast.replay.step_times import simulated_seconds
@@ -87,7 +86,7 @@ def causes_of(
 
 def _items(program: CallProgram, costs: PathCosts) -> list[_Item]:
     _, messages = forwarded(program, costs)
-    large = (program.operation == Operation.copy) & (program.bytes > MOST_INLINE)
+    large = (program.operation == Operation.copy) & (program.bytes > costs.inline_bytes)
     none = np.zeros(len(program), bool)
     found = [
         _Item(each.words, each.per_step(program), each.calls)
@@ -98,7 +97,7 @@ def _items(program: CallProgram, costs: PathCosts) -> list[_Item]:
         found.append(_Item(f"bytes on the wire: {_moved(program, 0)}", 0.0, none, (_LINE,)))
     if large.any():
         # They share memory and threads: one kind does not cost what it does without the others.
-        words = f"large copies: {_moved(program, MOST_INLINE)}"
+        words = f"large copies: {_moved(program, costs.inline_bytes)}"
         count = np.count_nonzero(large) / max(1, program.steps)
         found.append(_Item(words, count, large, (_BULK,)))
     found.append(_Item("until servers see that their GPUs are done", 0.0, none, (_TAIL,)))

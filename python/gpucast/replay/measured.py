@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,30 +12,34 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Transfer
 from gpucast.replay.program import Seconds
 
-MOST_INLINE = 1 << 20
-"""Bytes that travel within a message (remote/src/protocol/limits.h)."""
-
 
 @dataclass(frozen=True)
 class Curve:
     """Seconds over bytes: medians of what was measured, straight in the logarithms between.
 
     Below the smallest size it is level, above the largest it goes on by its last two sizes' slope.
-    Copies of more than ``MOST_INLINE`` bytes go another way than smaller ones, which may be faster:
-    nothing is told of either by the other.
+    Copies of more than ``inline_bytes`` go another way than smaller ones, which may be faster:
+    nothing is told of either by the other. None: all go one way.
     """
 
     sizes: Seconds
     seconds: Seconds
+    inline_bytes: int | None = None
 
     def at(self, sizes: Seconds) -> Seconds:
         """Seconds of so many bytes."""
-        large = self.sizes > MOST_INLINE
+        if self.inline_bytes is None:
+            return _interpolated(self.sizes, self.seconds, sizes)
+        large = self.sizes > self.inline_bytes
         if large.all() or not large.any():
             return _interpolated(self.sizes, self.seconds, sizes)
         few = _interpolated(self.sizes[~large], self.seconds[~large], sizes)
         many = _interpolated(self.sizes[large], self.seconds[large], sizes)
-        return np.where(sizes > MOST_INLINE, many, few)
+        return np.where(sizes > self.inline_bytes, many, few)
+
+    def times(self, factor: float) -> Curve:
+        """So many times as long."""
+        return replace(self, seconds=self.seconds * factor)
 
     @property
     def least(self) -> float:
@@ -53,9 +57,18 @@ def _interpolated(known: Seconds, seconds: Seconds, sizes: Seconds) -> Seconds:
 
 
 def curve_of(
-    data: Dataset, path: str, route: str, memory: str, method: str = "call"
+    data: Dataset,
+    path: str | None,
+    route: str,
+    memory: str,
+    method: str = "call",
+    inline_bytes: int | None = None,
 ) -> Curve | None:
-    """Of copies alone between the host and GPUs; another memory's where this one has none."""
+    """Of copies alone between the host and GPUs; another memory's where this one has none.
+
+    Args:
+        inline_bytes: the largest copy that travels within its message; None: there are none.
+    """
     records = [
         each
         for each in data.transfers
@@ -65,10 +78,10 @@ def curve_of(
         and not each.cold
     ]
     own = [each for each in records if each.memory == memory]
-    return _curve(own) or _curve(records)
+    return _curve(own, inline_bytes) or _curve(records, inline_bytes)
 
 
-def _curve(records: Iterable[Transfer]) -> Curve | None:
+def _curve(records: Iterable[Transfer], inline_bytes: int | None) -> Curve | None:
     samples: dict[int, list[float]] = {}
     for each in records:
         if each.bytes > 0:
@@ -79,13 +92,13 @@ def _curve(records: Iterable[Transfer]) -> Curve | None:
     medians = np.array([statistics.median(samples[size]) for size in sizes])
     # More bytes never take less on one way: what says so is noise.
     found = np.array(sizes, float)
-    large = found > MOST_INLINE
+    large = np.zeros(found.size, bool) if inline_bytes is None else found > inline_bytes
     for way in (large, ~large):
         medians[way] = np.maximum.accumulate(medians[way])
-    return Curve(found, medians)
+    return Curve(found, medians, inline_bytes)
 
 
-def launch_seconds(data: Dataset, path: str, method: str, count: int) -> float | None:
+def launch_seconds(data: Dataset, path: str | None, method: str, count: int) -> float | None:
     """Median s of so many launches together; None where that was not measured."""
 
     def chosen(each: Launch) -> bool:

@@ -35,9 +35,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.replay.measured import MOST_INLINE, Curve, curve_of, launch_seconds, visits_differ
+from gpucast.replay.measured import Curve, curve_of, launch_seconds, visits_differ
 from gpucast.replay.native import USUAL_LATENCY
 from gpucast.replay.network import Network
 from gpucast.replay.program import (
@@ -49,11 +50,8 @@ from gpucast.replay.program import (
     Operation,
     Seconds,
 )
+from gpucast.transfers.path_facts import PathFacts, direct_path, facts_of, same_layer
 
-WINDOW = 4 << 20
-"""Bytes that one connection has under way."""
-SPIN = 2e-3
-"""s that either side looks for a message before it sleeps (limits.h)."""
 WAKE = 40e-6
 """s until a thread runs that a message woke, where it was not measured: Linux, an idle core."""
 
@@ -115,7 +113,9 @@ class PathCosts:
         in_step: times as much as n bytes cost in a step, over n; None: as much.
         bulk_line: s a byte of what large copies of all GPUs share, up and down (memory, where
             all is one host).
-        bulk_wake: s until the threads that take large copies are awake, after a pause of theirs.
+        inline_bytes: the largest copy that travels within its message; bulk_nap: s for which the
+            threads that take larger ones look for the next before they sleep.
+        bulk_wake: s until these threads are awake, after a pause of theirs.
         wake_server, wake_client, spin: see Messages.
         spread_messages, spread_data, spread_visit: by which visits differ, in launches, in copies
             and in steps: standard deviations of logarithms.
@@ -135,12 +135,14 @@ class PathCosts:
     down: Mapping[Memory, Curve]
     pinned_up: Curve
     pinned_down: Curve
+    inline_bytes: int
+    bulk_nap: float
     in_step: Curve | None = None
     bulk_line: float = 0.0
     bulk_wake: float = 0.0
     wake_server: float = WAKE
     wake_client: float = WAKE
-    spin: float = SPIN
+    spin: float = _core.REMOTE_SPIN
     network: Network | None = None
     spread_messages: float = 0.0
     spread_data: float = 0.0
@@ -153,10 +155,6 @@ class PathCosts:
 
     def scaled(self, factor: float, send: float, turn: float, data: float) -> PathCosts:
         """Everything times ``factor``, messages, turns and bytes each by another."""
-
-        def times(curve: Curve, by: float) -> Curve:
-            return Curve(curve.sizes, curve.seconds * by)
-
         return replace(
             self,
             send=Sent(self.send.launch * factor * send, self.send.other * factor * send),
@@ -164,9 +162,9 @@ class PathCosts:
             serve=self.serve * factor * turn,
             driver=self.driver * factor * turn,
             tail=self.tail * factor * turn,
-            up={key: times(curve, factor * data) for key, curve in self.up.items()},
-            served=None if self.served is None else times(self.served, factor * data),
-            down={key: times(curve, factor * data) for key, curve in self.down.items()},
+            up={key: curve.times(factor * data) for key, curve in self.up.items()},
+            served=None if self.served is None else self.served.times(factor * data),
+            down={key: curve.times(factor * data) for key, curve in self.down.items()},
             bulk_wake=self.bulk_wake * factor * data,
             wake_server=self.wake_server * factor,
             wake_client=self.wake_client * factor,
@@ -185,35 +183,37 @@ def path_costs(data: Dataset, path: str) -> PathCosts:
             file=data.name,
             field="--path",
         )
-    if path in ("native", "host"):
+    facts = facts_of(data, path)
+    if facts.forwarded is False:
         raise InputError(
             f"{path} reaches GPUs without messages, as a trace's program does itself; name a path "
             "of remote GPUs",
             field="--path",
         )
-    synchronous = path.endswith("sync")
+    around = _Around.of(data, path, facts)
     warnings: list[str] = []
     submit = _required(launch_seconds(data, path, "submit", 1), data, path, "submit")
-    up = _by_memory(data, path, "h2d", data)
-    down = _by_memory(data, path, "d2h", data)
-    sending = _sending(data, path, synchronous, up)
-    send = _send(data, path, synchronous, submit, sending, warnings)
-    serve, driver = _serving(data, path)
-    turn, tail = _answering(data, path, send, serve, driver, warnings)
+    up, down = _by_memory(around, "h2d"), _by_memory(around, "d2h")
+    sending = _sending(around, up)
+    send = _send(around, submit, sending, warnings)
+    serve, driver = _serving(around)
+    turn, tail = _answering(around, send, serve, driver, warnings)
     return PathCosts(
         path=path,
-        synchronous=synchronous,
+        synchronous=facts.answered,
         send=send,
         turn=turn,
         serve=serve,
         driver=driver,
         tail=tail,
         up=sending,
-        served=_served(data, path, synchronous, up),
+        served=_served(around, up),
         down=down,
         bulk_line=_bulk_line(turn, [*sending.values(), *down.values()]),
-        pinned_up=_pinned(data, "h2d"),
-        pinned_down=_pinned(data, "d2h"),
+        pinned_up=_pinned(around, "h2d"),
+        pinned_down=_pinned(around, "d2h"),
+        inline_bytes=facts.layer.inline_bytes,
+        bulk_nap=facts.layer.nap,
         wake_server=_wake(data, path),
         spread_messages=visits_differ(data.launches, path) or USUAL_SPREAD,
         spread_data=visits_differ(data.transfers, path) or USUAL_SPREAD,
@@ -232,21 +232,61 @@ def _required(seconds: float | None, data: Dataset, path: str, method: str) -> f
     return seconds
 
 
-def _plain(path: str) -> str:
-    """The path whose calls are not all answered: remote of remote-sync."""
-    return path.removesuffix("-sync")
+@dataclass(frozen=True)
+class _Around:
+    """A path, and those that tell of it what it does not itself.
+
+    Attributes:
+        plain: over the same layer, where calls are not all answered; answered: where all are; None:
+            not measured. One of them is ``path``.
+        native: where the same GPUs are reached without messages.
+        inline_bytes: the largest copy within its message.
+    """
+
+    data: Dataset
+    path: str
+    plain: str | None
+    answered: str | None
+    native: str | None
+    inline_bytes: int
+
+    @classmethod
+    def of(cls, data: Dataset, path: str, facts: PathFacts) -> _Around:
+        """From what the records say."""
+        return cls(
+            data=data,
+            path=path,
+            plain=same_layer(data, path, answered=False),
+            answered=same_layer(data, path, answered=True),
+            native=direct_path(data),
+            inline_bytes=facts.layer.inline_bytes,
+        )
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether every call is answered."""
+        return self.path == self.answered
+
+    def launch(self, path: str | None, method: str, count: int) -> float | None:
+        """Median s of so many launches."""
+        return launch_seconds(self.data, path, method, count)
+
+    def each_of_many(self, path: str | None, method: str) -> float | None:
+        """s of a launch among many."""
+        few, many = (self.launch(path, method, count) for count in (16, 256))
+        return (many - few) / 240 if few is not None and many is not None and many > few else None
+
+    def copies(self, path: str | None, route: str, memory: Memory) -> Curve | None:
+        """What a caller waits for copies."""
+        return curve_of(self.data, path, route, memory.name, inline_bytes=self.inline_bytes)
 
 
-def _send(
-    data: Dataset, path: str, synchronous: bool, submit: float, up: Mapping[Memory, Curve],
-    warnings: list[str],
-) -> Sent:  # fmt: skip
-    if synchronous:
-        row = launch_seconds(data, _plain(path), "row", 16)
-        found = launch_seconds(data, _plain(path), "submit", 1)
+def _send(around: _Around, submit: float, up: Mapping[Memory, Curve], warnings: list[str]) -> Sent:
+    row = around.launch(around.plain, "row", 16)
+    if around.synchronous:
+        found = around.launch(around.plain, "submit", 1)
         launch = found if found is not None else SENT * submit
     else:
-        row = launch_seconds(data, path, "row", 16)
         launch = submit
         if row is None:
             warnings.append(
@@ -258,39 +298,33 @@ def _send(
     return Sent(launch, min(launch, *(curve.least for curve in up.values())))
 
 
-def _serving(data: Dataset, path: str) -> tuple[float, float]:
+def _serving(around: _Around) -> tuple[float, float]:
     """m and D: what a server takes for each of many launches, and natively the driver."""
-    driver = _each_of_many(data, "native", "row")
+    driver = around.each_of_many(around.native, "row")
     if driver is None:
-        driver = launch_seconds(data, "native", "submit", 1) or GPU_PART
-    both = _each_of_many(data, _plain(path), "drain")
+        driver = around.launch(around.native, "submit", 1) or GPU_PART
+    both = around.each_of_many(around.plain, "drain")
     if both is None:
         return LEAST_SERVED, driver
     return max(both - driver, LEAST_SERVED), min(driver, max(both - LEAST_SERVED, LEAST_SERVED))
 
 
-def _each_of_many(data: Dataset, path: str, method: str) -> float | None:
-    few, many = (launch_seconds(data, path, method, count) for count in (16, 256))
-    return (many - few) / 240 if few is not None and many is not None and many > few else None
-
-
 def _answering(
-    data: Dataset, path: str, send: Sent, serve: float, driver: float, warnings: list[str]
+    around: _Around, send: Sent, serve: float, driver: float, warnings: list[str]
 ) -> tuple[float, float]:
     """R and W."""
-    answered = path if path.endswith("sync") else f"{path}-sync"
-    row = launch_seconds(data, answered, "row", 16)
-    one = row / 16 if row is not None else launch_seconds(data, answered, "submit", 1)
-    idle = launch_seconds(data, path, "idle", 1)
-    both = launch_seconds(data, path, "sync", 1)
+    row = around.launch(around.answered, "row", 16)
+    one = row / 16 if row is not None else around.launch(around.answered, "submit", 1)
+    idle = around.launch(around.path, "idle", 1)
+    both = around.launch(around.path, "sync", 1)
     if idle is not None:
         waited = idle - send.other - serve - USUAL_RECORD
-    elif both is not None and not path.endswith("sync"):
+    elif both is not None and not around.synchronous:
         waited = both - send.launch - serve - USUAL_LATENCY - EMPTY_KERNEL
     elif both is not None and one is not None:
         waited = both - one - send.other - serve - USUAL_RECORD
     else:
-        _required(both, data, path, "sync")
+        _required(both, around.data, around.path, "sync")
     if one is None:
         warnings.append("what an answer takes is told by waits, to about 1 us")
         turn = TURNED * waited
@@ -319,54 +353,50 @@ def _wake(data: Dataset, path: str) -> float:
     return WAKE if rested is None or idle is None else max(rested - idle, 0.0)
 
 
-def _by_memory(data: Dataset, path: str, route: str, named: Dataset) -> dict[Memory, Curve]:
+def _by_memory(around: _Around, route: str) -> dict[Memory, Curve]:
     found: dict[Memory, Curve] = {}
     for memory in (Memory.pageable, Memory.pinned):
-        curve = curve_of(data, path, route, memory.name)
+        curve = around.copies(around.path, route, memory)
         if curve is None:
             raise InputError(
-                f"no copies ({route}, method call) of two sizes on path {path}: "
+                f"no copies ({route}, method call) of two sizes on path {around.path}: "
                 "gpucast-microbench measure --what launches,transfers",
-                file=named.name,
+                file=around.data.name,
                 field="transfer",
             )
         found[memory] = curve
     return found
 
 
-def _sending(
-    data: Dataset, path: str, synchronous: bool, up: Mapping[Memory, Curve]
-) -> dict[Memory, Curve]:
+def _sending(around: _Around, up: Mapping[Memory, Curve]) -> dict[Memory, Curve]:
     """What sending takes the host: not all of a copy that is answered."""
-    if not synchronous:
+    if not around.synchronous:
         return dict(up)
     result = {}
     for memory, curve in up.items():
-        plain = curve_of(data, _plain(path), "h2d", memory.name)
+        plain = around.copies(around.plain, "h2d", memory)
         grows = (curve.seconds - curve.least) / (1 + SERVED_BYTES)
-        result[memory] = plain or Curve(curve.sizes, SENT * curve.least + grows)
+        result[memory] = plain or replace(curve, seconds=SENT * curve.least + grows)
     return result
 
 
-def _served(
-    data: Dataset, path: str, synchronous: bool, up: Mapping[Memory, Curve]
-) -> Curve | None:
+def _served(around: _Around, up: Mapping[Memory, Curve]) -> Curve | None:
     """What the server reads and copies n bytes in, by what copies take that are answered; None:
     that was not measured."""
     curve = up[Memory.pinned]
-    if not synchronous:
-        found = curve_of(data, f"{path}-sync", "h2d", Memory.pinned.name)
+    if not around.synchronous:
+        found = around.copies(around.answered, "h2d", Memory.pinned)
         if found is None:
             return None
         curve = found
-    sizes = curve.sizes[curve.sizes <= MOST_INLINE]
+    sizes = curve.sizes[curve.sizes <= around.inline_bytes]
     if sizes.size < 2:
         return None
     return Curve(sizes, curve.at(sizes))
 
 
-def _pinned(data: Dataset, route: str) -> Curve:
-    found = curve_of(data, "native", route, "pinned", "gated")
+def _pinned(around: _Around, route: str) -> Curve:
+    found = curve_of(around.data, around.native, route, "pinned", "gated")
     if found is not None:
         return found
     sizes = np.array([1.0, 2.0**30])
@@ -383,7 +413,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     up = copies & (direction == Direction.h2d)
     down = copies & (direction == Direction.d2h)
     size = program.bytes.astype(float)
-    large = size > MOST_INLINE
+    large = size > costs.inline_bytes
     flight = (1 - 2 * ANSWERED) * costs.turn / 2
     rows = {name: np.zeros(len(program)) for name in _ROWS}
     launches = np.isin(operation, (Operation.launch, Operation.graph_launch))
@@ -410,13 +440,17 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     line = 0.0
     if costs.network is not None:
         rows["flight"] += costs.network.round_trip / 2
-        line = max(1 / costs.network.bandwidth, costs.network.round_trip / WINDOW)
+        line = max(
+            1 / costs.network.bandwidth, costs.network.round_trip / _core.REMOTE_MOST_UNDER_WAY
+        )
     messages = Messages(
         transport=2 if costs.synchronous else 1,
         times=np.array(list(rows.values())),
         line=line,
         bulk_line=costs.bulk_line,
         bulk_wake=costs.bulk_wake,
+        inline_bytes=costs.inline_bytes,
+        bulk_nap=costs.bulk_nap,
         spin=costs.spin,
         wake_server=costs.wake_server,
         wake_client=costs.wake_client,

@@ -71,6 +71,9 @@ SYNCS = (Operation.sync_stream, Operation.sync_event, Operation.sync_device)
 
 _ASKED: tuple[str, ...] = _core.REPLAY_ASKED
 _TAKES: tuple[str, ...] = _core.REPLAY_TAKES
+_CORES = 64
+_TODAY = _core.remote_layer(_CORES)
+"""Of today's layer on a host of many cores."""
 
 
 SWITCH = 1.8e-6
@@ -94,6 +97,8 @@ class Messages:
         times: rows cost, up, flight, serve, answer, down, after, lead, polls.
         line: s a byte of the wire that all connections share; 0: none. bulk_line: of what large
             copies share; bulk_wake: s until the threads that take these are awake after a pause.
+        inline_bytes: the largest copy within its message; bulk_nap: s for which threads that take
+            larger ones look for the next before they sleep (remote/include/gpucast/remote).
         spin: s that either side looks for a message before it sleeps.
         wake_server, wake_client: s that waking it then takes.
         tail: s until a server knows that its GPU has done what is waited for.
@@ -104,7 +109,9 @@ class Messages:
     line: float = 0.0
     bulk_line: float = 0.0
     bulk_wake: float = 0.0
-    spin: float = 2e-3
+    inline_bytes: int = _TODAY[0]
+    bulk_nap: float = _TODAY[1]
+    spin: float = _core.REMOTE_SPIN
     wake_server: float = 0.0
     wake_client: float = 0.0
     tail: float = 0.0
@@ -242,6 +249,8 @@ class CallProgram:
             line=path.line,
             bulk_line=path.bulk_line,
             bulk_wake=path.bulk_wake,
+            most_inline=path.inline_bytes,
+            bulk_nap=path.bulk_nap,
             spin=path.spin,
             wake_server=path.wake_server,
             wake_client=path.wake_client,

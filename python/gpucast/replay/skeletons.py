@@ -23,7 +23,7 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
-from gpucast.replay.measured import MOST_INLINE, Curve
+from gpucast.replay.measured import Curve
 from gpucast.replay.network import Network
 from gpucast.replay.path import USUAL_VISIT, PathCosts, data_seconds, forwarded, path_costs
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
@@ -77,14 +77,18 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     by_size: dict[int, list[Skeleton]] = {}
     for each in chosen:
         by_size.setdefault(each.h2d_bytes, []).append(each)
-    sizes = sorted(size for size in by_size if size <= MOST_INLINE)
+    sizes = sorted(size for size in by_size if size <= costs.inline_bytes)
     if len(sizes) < 2:
         return costs
     tick = tick_in(data)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
-    large = [each for each in alone if each.h2d_bytes > MOST_INLINE]
-    found = replace(found, bulk_wake=_wake(found, large, tick), spread_visit=_visits_differ(alone))
+    large = [each for each in alone if each.h2d_bytes > costs.inline_bytes]
+    found = replace(
+        found,
+        bulk_wake=_wake(found, large, tick),
+        spread_visit=_visits_differ(alone, costs.inline_bytes),
+    )
     return found if found.bulk_line > 0 else replace(found, bulk_line=_line(found, data, tick))
 
 
@@ -116,7 +120,7 @@ def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
         if each.path == costs.path
         and each.schedule == "star-async"
         and each.gpus > 1
-        and each.h2d_bytes > MOST_INLINE
+        and each.h2d_bytes > costs.inline_bytes
         and each.busy <= LONGEST_KERNEL
     ]
     most = max((each.gpus for each in together), default=0)
@@ -140,14 +144,14 @@ def _too_long(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> boo
     return statistics.median(misses) > 1
 
 
-def _visits_differ(records: Iterable[Skeleton]) -> float:
+def _visits_differ(records: Iterable[Skeleton], inline_bytes: int) -> float:
     """Standard deviation of the logarithm of a step that was measured again, minutes later.
 
     Of those without large copies, whose threads wake by chance.
     """
     medians: dict[tuple[object, ...], list[float]] = {}
     for each in records:
-        if each.h2d_bytes <= MOST_INLINE:
+        if each.h2d_bytes <= inline_bytes:
             shape = (each.schedule, each.memory, each.h2d_bytes, each.d2h_bytes, each.busy)
             medians.setdefault(shape, []).append(statistics.median(each.seconds))
     found = [statistics.variance(np.log(of)) for of in medians.values() if len(of) > 1]

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "gpucast/remote/layer.h"
 #include "transport/ucx_library.h"
 
 namespace gpucast::remote {
 
 // What may be on its way and unread, as bytes; each message counts for some more, so that many
 // short ones take no more of this process than few long ones.
-inline constexpr std::uint64_t ucx_window = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t ucx_window = most_under_way;
 constexpr std::uint64_t ucx_cost(std::size_t bytes) { return bytes + 512; }
 
 class UcxArrivals {

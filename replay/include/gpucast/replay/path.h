@@ -13,9 +13,11 @@
 // comes to the host by itself is read by a thread that waits for something, and by none before.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
+#include "gpucast/remote/layer.h"
 #include "gpucast/replay/program.h"
 
 namespace gpucast::replay {
@@ -42,14 +44,19 @@ struct Messages {
   std::vector<double> lead;
 };
 
+constexpr double seconds(std::chrono::microseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// What gpucast's remote GPUs do on hosts with cores for their threads, unless it is said otherwise.
 struct Path {
   Transport transport = Transport::direct;
   Messages messages;
   // Copies beyond this many bytes go over connections of their own, in pieces.
-  std::int64_t most_inline = std::int64_t{1} << 20;
-  std::int64_t piece = std::int64_t{1} << 20;
+  std::int64_t most_inline = remote::inline_beside_channels;
+  std::int64_t piece = remote::piece_bytes;
   // Bytes that a connection takes before who writes has to wait for the server to read.
-  std::int64_t socket = std::int64_t{4} << 20;
+  std::int64_t socket = remote::most_under_way;
   // All devices' connections share one wire, up and down, for what lies between hosts; `line` is
   // its seconds a byte, 0 for none.
   double line = 0;
@@ -61,12 +68,12 @@ struct Path {
   // between. (Hosts look for work before they let a core sleep, and let it sleep the deeper the
   // longer they expect it to.)
   double bulk_wake = 0;
-  double bulk_nap = 50e-6;
+  double bulk_nap = seconds(remote::between_copies(remote::cores_for_channels));
   double bulk_deep = 2e-3;
   // From the end of what is waited for until its server knows.
   double tail = 0;
   // Either side looks for a message for so long; then it sleeps, and a message has to wake it.
-  double spin = 2e-3;
+  double spin = seconds(remote::usual_spin);
   double wake_server = 0;
   double wake_client = 0;
   // Works that a device takes before who asks for more has to wait; 0: any number.

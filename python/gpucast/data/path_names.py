@@ -1,0 +1,34 @@
+"""What names of paths mean where nothing else tells: the only place that reads them for it.
+
+What a path costs is decided by its records (``gpucast.transfers.path_facts``). Records of steps
+alone, and model files of before that, hold no such facts: a name of the vocabulary is then taken
+for what it usually stands for, and a name of the user's own for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+NATIVE = "native"
+
+
+class Usual(NamedTuple):
+    """Of a path: whether calls become messages to a server, None: not known; whether each is
+    answered."""
+
+    forwarded: bool | None
+    answered: bool
+
+
+_USUAL = {
+    "host": Usual(forwarded=False, answered=False),
+    NATIVE: Usual(forwarded=False, answered=False),
+    "remote": Usual(forwarded=True, answered=False),
+    "remote-sync": Usual(forwarded=True, answered=True),
+    "remote-shm": Usual(forwarded=True, answered=False),
+}
+
+
+def usual(path: object) -> Usual:
+    """What a path of this name usually is."""
+    return _USUAL.get(str(path), Usual(forwarded=None, answered=False))

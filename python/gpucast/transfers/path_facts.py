@@ -1,0 +1,148 @@
+"""What a path is, by its records: how calls reach its GPUs, and what carries them.
+
+A path's name is its owner's to choose and says nothing. Machine records state what they know
+(``transport``, ``answered``, ``inline_bytes``); the rest is what was measured:
+
+- gpucast-microbench times queued work behind a gate (method ``gated``) wherever a GPU can read the
+  host's memory while it waits, which no layer of messages lets it. A path that it measured without
+  is one of messages.
+- Launches tell whether each call is answered (``gpucast.fitting.synchronous``).
+- A wait after a pause (``rest``) beside one without (``idle``) tells whether a thread slept.
+
+Where neither machine nor measurements tell, as in records of steps alone, a name of the vocabulary
+is taken for what it usually stands for (``gpucast.data.path_names``).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gpucast import _core
+from gpucast.data.dataset import Dataset
+from gpucast.data.path_names import NATIVE, usual
+from gpucast.data.records import Launch, Machine, Transfer
+from gpucast.data.vocabulary import Transport
+from gpucast.fitting.synchronous import waits_for_calls
+
+WOKEN = 20e-6
+"""s by which a wait after a pause takes longer where a thread has to wake: 50 to 250 us on H200
+hosts over messages; natively 6 to 10, of caches and cores gone cold."""
+
+_TOOL, _GATED = "gpucast-microbench", "gated"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What gpucast's remote GPUs did on a host.
+
+    Attributes:
+        inline_bytes: the largest copy that travelled within its message.
+        nap: s for which the threads of larger ones look for the next before they sleep.
+    """
+
+    inline_bytes: int
+    nap: float
+
+
+@dataclass(frozen=True)
+class PathFacts:
+    """What decides how calls are made on a path.
+
+    Attributes:
+        forwarded: calls become messages to a server; None: nothing tells.
+        answered: each call waits for its server's answer.
+        sleeps: threads that look for messages sleep when none has come for a while.
+        transport: what carries messages, where it is known.
+        layer: of gpucast's remote GPUs that was measured.
+    """
+
+    forwarded: bool | None
+    answered: bool
+    sleeps: bool
+    transport: Transport | None
+    layer: Layer
+
+
+def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
+    """What the records of a path say of it; ``machine``: of that one alone."""
+    own = data.select(path=path) if machine is None else data.select(path=path, machine=machine)
+    launches = own.launches
+    timed: list[Launch | Transfer] = [*launches, *own.transfers]
+    measured = dict.fromkeys(each.machine for each in (*timed, *own.skeletons, *own.steps))
+    machines = [data.machines[each] for each in measured]
+    transport = next((each.transport for each in machines if each.transport is not None), None)
+    usually = usual(path)
+    forwarded = _forwarded(machines, timed)
+    if forwarded is None:
+        forwarded = usually.forwarded
+    answered = next((each.answered for each in machines if each.answered is not None), None)
+    if answered is None:
+        answered = waits_for_calls(launches)
+    woken = _wake(launches)
+    return PathFacts(
+        forwarded=forwarded,
+        answered=usually.answered if answered is None else answered,
+        sleeps=bool(forwarded) if woken is None else woken > WOKEN,
+        transport=transport,
+        layer=_layer(machines),
+    )
+
+
+def direct_path(data: Dataset) -> str | None:
+    """The path on which programs reach the same GPUs without messages; None: not measured."""
+    timed: list[Launch | Transfer] = [*data.transfers, *data.launches]
+    for each in timed:
+        # Where CPU threads act as devices there is no GPU to describe.
+        if each.method == _GATED and data.machines[each.machine].gpus:
+            return each.path
+    return NATIVE if NATIVE in data.paths() else None
+
+
+def same_layer(data: Dataset, path: str, *, answered: bool) -> str | None:
+    """The path over the same transport of which every call is answered, or none need be: itself, or
+    another one; None: not measured."""
+    own = facts_of(data, path)
+    if own.answered == answered:
+        return path
+    for other in data.paths():
+        facts = facts_of(data, other)
+        alike = facts.forwarded and facts.transport == own.transport
+        if other != path and alike and facts.answered == answered:
+            return other
+    return None
+
+
+def _forwarded(machines: list[Machine], timed: list[Launch | Transfer]) -> bool | None:
+    stated = any(
+        fact is not None
+        for each in machines
+        for fact in (each.transport, each.answered, each.inline_bytes)
+    )
+    if stated:
+        return True
+    if any(each.method == _GATED for each in timed):
+        return False
+    by_microbench = any(each.tool is not None and each.tool.name == _TOOL for each in machines)
+    return True if timed and by_microbench else None
+
+
+def _wake(launches: Iterable[Launch]) -> float | None:
+    """s by which a wait takes longer after a pause; None: that was not measured."""
+    rest, idle = (
+        [value for each in launches if each.method == method for value in each.seconds]
+        for method in ("rest", "idle")
+    )
+    return statistics.median(rest) - statistics.median(idle) if rest and idle else None
+
+
+def _layer(machines: list[Machine]) -> Layer:
+    """As stated, or as today's does it on a host of so many cores."""
+    cores = max((each.cpu_cores or 0 for each in machines), default=0)
+    inline, nap = _core.remote_layer(cores)
+    stated = next((each.inline_bytes for each in machines if each.inline_bytes is not None), inline)
+    if stated != inline:
+        # Older layers' threads slept as soon as today's do where cores are few.
+        nap = _core.remote_layer(0)[1]
+    return Layer(stated, nap)
