@@ -5,8 +5,8 @@
 Prints, for each group of steps over another path, with skeletons and without: median and 95th
 percentile of the errors, how many measured cells the 90 % interval holds, and its half-width; with
 --one-gpu where native steps and skeletons are of one GPU alone. Ends with status 1 if a target is
-missed on the dataset that the sizes in ``gpucast.model.other_path`` come from: with skeletons
-median 3 % (claret) and 5 % (tuned) and coverage 80 to 97 %, without at least 80 %.
+missed: coverage of at least 85 % on each host; on h200-x2, with skeletons, median 3 % (claret) and
+5 % (tuned). Intervals know how far hosts differ: where one is like its skeletons they hold more.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from gpucast.util.tables import print_table
 Array = NDArray[np.float64]
 
 NATIVE = "native"
-SETTINGS_FROM = "h200-x2"
+MEDIANS_ON = "h200-x2"
 TARGETS = {"claret": 0.03, "tuned": 0.05}
-COVERAGE = (0.80, 0.97)
+COVERAGE = 0.85
 WAYS: dict[str, Launch] = {"skeletons": "auto", "transfers": "measured"}
 
 
@@ -129,7 +129,7 @@ def percentages(each: Judged) -> list[str]:
 
 
 def summary(found: list[Judged], way: str, target: bool) -> tuple[list[list[str]], bool]:
-    """Rows by kernel and pooled, and whether the targets are reached."""
+    """Rows by kernel and pooled, and whether targets are reached; ``target``: of medians, too."""
     rows, reached = [], True
     of_way = [each for each in found if each.way == way]
     for kernel in sorted({str(each.group.kernel) for each in of_way}):
@@ -142,10 +142,7 @@ def summary(found: list[Judged], way: str, target: bool) -> tuple[list[list[str]
             reached &= median <= TARGETS[kernel]
     pooled = float(np.mean(np.concatenate([each.covered for each in of_way]))) if of_way else 1.0
     rows.append(["all", way, "", f"{100 * pooled:.1f}", ""])
-    if target:
-        least, most = COVERAGE
-        reached &= pooled >= least and (way != "skeletons" or pooled <= most)
-    return rows, reached
+    return rows, reached and pooled >= COVERAGE
 
 
 def main() -> int:
@@ -169,7 +166,7 @@ def main() -> int:
         print()
         total = []
         for way in WAYS:
-            its, ok = summary(found, way, name == SETTINGS_FROM and not options.one_gpu)
+            its, ok = summary(found, way, name == MEDIANS_ON and not options.one_gpu)
             total += its
             reached &= ok
         print_table(["kernel", "by", "median %", "coverage %", "half-width %"], total, "llrrr")

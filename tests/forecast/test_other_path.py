@@ -163,6 +163,17 @@ def test_threads_sleep_on_remote_gpus_after_two_milliseconds(native: Model) -> N
             assert more == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("factor", [0.75, 1.0, 1.35])
+def test_a_host_whose_steps_all_miss_their_skeletons_is_within_intervals(
+    native: Model, factor: float
+) -> None:
+    """Steps of whole hosts took 0.7 to 1.4 of the communication that skeletons there showed."""
+    n, gpus = outer([1000.0, 8000.0, 64000.0], [1.0, 2.0, 4.0])
+    found = there(native, far).forecasts(n, gpus)
+    truth = [sum(computing(*cell)) + factor * far(*cell) for cell in zip(n, gpus, strict=True)]
+    assert np.all((found.low < truth) & (truth < found.high))
+
+
 def test_without_skeletons_intervals_are_wider(native: Model) -> None:
     data = dataset([machine(), *microbenchmarks(far, "far")])
     by_skeletons = gc.what_if(native, data)

@@ -14,8 +14,8 @@ meanwhile. The variance of ln T is the sum of the parts' own, each by the square
   longer for its GPUs pays to wake them: nothing below 2 ms, beyond that about 0.1 ms a GPU, growing
   with the wait. Skeletons do not wait so long.
 
-Sizes are of h200-x2 (two H200, remote and remote-sync, four schedules and memories, two kernels):
-studies/what_if.py measures them, and h200-x4 judges.
+Sizes are of H200 hosts: most of h200-x2, what hosts differ by of all that are bundled and one more
+(``gpucast.forecast.other_path``). studies/what_if.py measures them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
 # _WAKE (wait / _SPIN)^_GROWTH seconds for each GPU.
 _SPIN: float = _core.REMOTE_SPIN
 _WAKE, _GROWTH = 90e-6, 0.75
-_WAKE_LOG_SD = 0.4
+_WAKE_LOG_SD = 0.8
 _ONE_BY_ONE = ("star-serial", "star-serial-poll", "star-serial-hide", "star-async-turns")
 
 # Skeletons and steps of a GPU that is busy for this long cost what they cost without any work.
