@@ -19,6 +19,8 @@
 #   scripts/gpu.sh copies FOLDER      remote copies of 64 KiB to 4 MiB, beside raw sockets (two minutes)
 #   scripts/gpu.sh graphs FOLDER      CUDA graphs, memory pools and host functions over servers on loopback,
 #                                     beside native runs (a minute)
+#   scripts/gpu.sh others FOLDER      programs of cuBLAS, cuFFT, PyTorch, CuPy and the static runtime over servers
+#                                     on loopback: each ends, and says who called the driver (a minute)
 #   scripts/gpu.sh trace FOLDER       gpucast trace: what traces hold of programs that are known, what
 #                                     recording costs (five minutes)
 #   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
@@ -53,7 +55,7 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote shared tls copies graphs \
+readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote shared tls copies graphs others \
 trace sharing dataset micro cells concurrent programs openmm ddp \
 traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
@@ -254,6 +256,15 @@ graphs() {
     on "$way" "$built/trace/programs/graph" --n 5,50,500 --path "$way" -o "$out/graph-$way.jsonl" --force
   done
   on remote python3 benchmarks/remote_calls.py
+}
+
+others() {
+  local nvcc
+  nvcc=$(scripts/nvcc.sh) || { echo "$0: no CUDA compiler" >&2; return 1; }
+  build && build-remote && serve
+  GPUCAST_REMOTE=$servers PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} with_cuda_libraries \
+    python3 benchmarks/remote_others.py --client "$built/remote/client" --nvcc "$nvcc" \
+    --microbench "$microbench" -o "$out" 2>&1 | tee "$out/others.txt"
 }
 
 trace() {

@@ -463,14 +463,30 @@ def test_the_environment_keeps_what_was_there(
         plain=True,
         sync=True,
         channels=3,
-        base={"LD_LIBRARY_PATH": "/mine", "OTHER": "x"},
+        base={"LD_LIBRARY_PATH": "/mine", "LD_PRELOAD": "mine.so", "OTHER": "x"},
     )
     assert result["LD_LIBRARY_PATH"] == f"{tmp_path}:/mine"
+    assert result["LD_PRELOAD"] == f"{tmp_path}/libcuda.so.1:mine.so"
+    assert result["CUDA_VISIBLE_DEVICES"] == ""
     assert result["GPUCAST_REMOTE"] == "a:1,b:2"
     assert result["GPUCAST_REMOTE_SYNC"] == "1"
     assert result["GPUCAST_REMOTE_PLAIN"] == "1"
     assert result["GPUCAST_REMOTE_CHANNELS"] == "3"
     assert result["OTHER"] == "x"
+
+
+def test_the_guard_is_not_in_the_way_of_who_may_use_local_gpus(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    before = {"LD_LIBRARY_PATH": f"{tmp_path}:/mine"}
+    by_option = environment("a:1", allow_local_cuda=True, base=before)
+    assert by_option["LD_LIBRARY_PATH"] == "/mine"
+    assert by_option["LD_PRELOAD"] == f"{tmp_path}/libcudart.so.13:{tmp_path}/libcudart.so.12"
+    assert "CUDA_VISIBLE_DEVICES" not in by_option
+    by_variable = environment("a:1", base={**before, "GPUCAST_REMOTE_MIXED": "allow"})
+    assert by_variable == by_option
 
 
 def test_a_program_in_another_folder_finds_secret_and_sockets(

@@ -196,14 +196,24 @@ def run(
             show_default=False,
         ),
     ] = None,
+    allow_local_cuda: Annotated[
+        bool,
+        typer.Option(
+            "--allow-local-cuda",
+            help="What brings a CUDA runtime of its own (cuBLAS, PyTorch) may use the GPUs of this "
+            "machine; else it ends the program.",
+        ),
+    ] = False,
 ) -> None:
     """Run a CUDA program, as it is, over GPUs of other machines.
 
-    A program that brings a CUDA runtime of its own would not see them, and is not started.
+    A program that brings a CUDA runtime of its own would not see them, and is not started or is
+    ended. Exit status: the program's; 2 if it ends well without having reached a server.
     """
-    from gpucast.remote import CLIENT, client_folder, environment, replace_by
+    from gpucast.remote import CLIENT, MIXED, client_folder, environment
     from gpucast.remote.addresses import addresses
     from gpucast.remote.program import require_remote
+    from gpucast.remote.running import run_program
 
     variables = environment(
         gpus,
@@ -213,11 +223,12 @@ def run(
         sync=sync,
         channels=channels,
         counters=counters,
+        allow_local_cuda=allow_local_cuda,
     )
     _warn_of_twins(addresses(gpus, field="--gpus"))
-    for warning in require_remote(program, variables, client_folder() / CLIENT):
-        warn(warning)
-    replace_by(program, variables)
+    if variables.get(MIXED) != "allow":
+        require_remote(program[0], variables, client_folder() / CLIENT)
+    raise typer.Exit(run_program(program, variables))
 
 
 Servers = Annotated[

@@ -144,6 +144,11 @@ def _driver() -> Finding:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return Finding("CUDA driver", "missing", "no libcuda.so.1", "programs use CPU threads here")
+    if hasattr(driver, "gpucast_remote_guard"):
+        return Finding(
+            "CUDA driver", "attention", "hidden by the client of remote GPUs",
+            "programs use remote GPUs alone; unset LD_LIBRARY_PATH, LD_PRELOAD to see it",
+        )  # fmt: skip
     number = ctypes.c_int()
     driver.cuDriverGetVersion(ctypes.byref(number))
     made_for = f"CUDA {number.value // 1000}.{number.value % 1000 // 10}"

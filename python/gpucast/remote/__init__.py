@@ -1,7 +1,8 @@
-"""Remote GPUs: starts GPU servers, and programs over them.
+"""Remote GPUs: starts GPU servers, and says what programs need to run over them.
 
 The programs stay as they are: ``LD_LIBRARY_PATH`` puts the client library, which has the CUDA
-runtime's name, before the one they were linked with.
+runtime's name, before the one they were linked with. Beside it lies a driver over which nothing
+computes: CUDA runtimes of other libraries find that one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,14 @@ from gpucast.remote.addresses import absolute, addresses
 
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
+SERVED = ("13", "12")
+"""Versions of the CUDA runtime whose place the client takes: a library for each, side by side."""
+
+GUARD = "libcuda.so.1"
+"""Beside the client: the driver over which nothing computes."""
+
+MIXED = "GPUCAST_REMOTE_MIXED"
+"""The variable that, as ``allow``, lets other CUDA runtimes use this machine's GPUs."""
 
 _CLIENT_SAYS = "gpucast remote: "
 """How the client's own lines on stderr begin."""
@@ -56,13 +65,15 @@ def environment(
     sync: bool = False,
     channels: int | None = None,
     counters: str | None = None,
+    allow_local_cuda: bool = False,
     base: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """What a program needs to find the GPUs ``host:port,...`` instead of this machine's.
 
     ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
     where the address is unix:/path and both sides can), socket, shared-memory, or ucx.
-    ``counters``: a file, or ``-`` for stderr. Files and sockets are named with their whole paths:
+    ``counters``: a file, or ``-`` for stderr. ``allow_local_cuda``: what brings a CUDA runtime of
+    its own may use this machine's GPUs beside. Files and sockets are named with their whole paths:
     the program may run in another folder.
 
     Raises:
@@ -70,12 +81,11 @@ def environment(
         GpucastError: gpucast was built without remote GPUs.
     """
     before = os.environ if base is None else base
-    libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
     # Also a secret that the user's own variables name.
     secret = secret_file or before.get("GPUCAST_REMOTE_SECRET_FILE")
     servers = [absolute(each) for each in addresses(gpus, field="--gpus")]
     wanted = {
-        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        **_libraries(before, allow_local_cuda=allow_local_cuda),
         "GPUCAST_REMOTE": ",".join(servers),
         "GPUCAST_REMOTE_PLAIN": "1" if plain else None,
         "GPUCAST_REMOTE_TRANSPORT": transport,
@@ -89,6 +99,33 @@ def environment(
     return {**before, **{key: str(each) for key, each in wanted.items() if each is not None}}
 
 
+def _libraries(before: Mapping[str, str], *, allow_local_cuda: bool) -> dict[str, str]:
+    """The variables by which the loader finds the client and, unless it may not, the guard.
+
+    The guard is also preloaded, for processes that take other folders for their libraries, and for
+    libraries that name the driver's folder. Where this machine's driver is to be found, it is the
+    client that is preloaded, as the guard lies in its folder.
+    """
+    folder = client_folder().absolute()
+    if allow_local_cuda or before.get(MIXED) == "allow":
+        first = [str(folder / f"libcudart.so.{each}") for each in SERVED]
+        others = before.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+        return {
+            "LD_PRELOAD": _joined(*first, before.get("LD_PRELOAD")),
+            "LD_LIBRARY_PATH": _joined(*(each for each in others if each != str(folder))),
+            MIXED: "allow",
+        }
+    return {
+        "LD_PRELOAD": _joined(str(folder / GUARD), before.get("LD_PRELOAD")),
+        "LD_LIBRARY_PATH": _joined(str(folder), before.get("LD_LIBRARY_PATH")),
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+
+
+def _joined(*parts: str | None) -> str:
+    return os.pathsep.join(filter(None, parts))
+
+
 def client_said(lines: Iterable[str]) -> str | None:
     """Why a program's client could not use a server, among the lines that the program printed.
 
@@ -96,14 +133,6 @@ def client_said(lines: Iterable[str]) -> str | None:
     """
     said = (each.removeprefix(_CLIENT_SAYS) for each in lines if each.startswith(_CLIENT_SAYS))
     return next((each for each in said if not each.startswith(_ENDS_NO_PROGRAM)), None)
-
-
-def replace_by(program: Sequence[str], variables: Mapping[str, str]) -> None:
-    """Become the program; comes back only with an error."""
-    try:
-        os.execvpe(program[0], list(program), dict(variables))
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=program[0]) from error
 
 
 def gpus_here() -> int:

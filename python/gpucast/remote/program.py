@@ -10,54 +10,41 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from gpucast.errors import InputError
-from gpucast.remote import elf
+from gpucast.remote import SERVED, elf
 
 RUNTIME = "libcudart.so."
-SERVED = ("13", "12")
-"""Versions of the CUDA runtime whose place the client takes: a library for each, side by side."""
 
 RELINK = (
     f"link it with the shared runtime of CUDA {' or '.join(SERVED)}: nvcc -cudart shared, or "
     "CUDA_RUNTIME_LIBRARY Shared in CMake"
 )
 
+ALLOW = "it would not compute on remote GPUs (--allow-local-cuda lets it use those of this machine)"
+
 _RESOLVED = re.compile(r"^\s*(\S+) => (/.*) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What is wrong with a program over remote GPUs.
-
-    Attributes:
-        refused: why it would never see one, in a line; None where it may.
-        warnings: parts of it that would not; one line each.
-    """
-
-    refused: str | None
-    warnings: tuple[str, ...] = ()
-
-
-def require_remote(command: Sequence[str], variables: Mapping[str, str], client: Path) -> list[str]:
-    """Refuse a program that would never see a remote GPU; warnings about parts of it.
+def require_remote(program: str, variables: Mapping[str, str], client: Path) -> None:
+    """Refuse a program that would not see remote GPUs alone.
 
     Raises:
-        InputError: it brings a CUDA runtime of its own, or finds another one first.
+        InputError: it, or a library that it is linked with, brings a CUDA runtime of its own, or
+            finds another one first.
     """
-    found = look(command[0], variables, client)
-    if found.refused is not None:
-        raise InputError(found.refused, file=command[0])
-    return list(found.warnings)
+    refused = why_not(program, variables, client)
+    if refused is not None:
+        raise InputError(refused, file=program)
 
 
-def look(program: str, variables: Mapping[str, str], client: Path) -> Findings:
-    """What becomes of a program that is started with these variables.
+def why_not(program: str, variables: Mapping[str, str], client: Path) -> str | None:
+    """Why a program that is started with these variables would not see remote GPUs alone.
 
-    Scripts and interpreters tell nothing before they run: nothing is wrong with them.
+    Scripts and interpreters tell nothing before they run: nothing is wrong with them. What they
+    load then meets the guard.
 
     Args:
         program: its name, looked up in PATH.
@@ -70,14 +57,14 @@ def look(program: str, variables: Mapping[str, str], client: Path) -> Findings:
     except (OSError, elf.NoElfError):
         own = None
     if own is None:
-        return Findings(None)
+        return None
     if not own.is_dynamic:
-        return Findings(f"is linked statically, and sees no remote GPU; {RELINK}" if _own(own)
-                        else None)  # fmt: skip
+        statically = f"is linked statically, and sees no remote GPU; {RELINK}"
+        return statically if _own(own) else None
     libraries = _libraries(own.path, variables)
     refused = _runtime_of(own) or _another(own, libraries, client)
-    parts = [_part(path) for name, path in libraries.items() if not name.startswith(RUNTIME)]
-    return Findings(refused, tuple(each for each in parts if each is not None))
+    parts = (_part(path) for name, path in libraries.items() if not name.startswith(RUNTIME))
+    return refused or next((each for each in parts if each is not None), None)
 
 
 def _runtime_of(own: elf.ElfFile) -> str | None:
@@ -85,7 +72,9 @@ def _runtime_of(own: elf.ElfFile) -> str | None:
     if versions and versions[0] not in SERVED:
         return f"was linked with the runtime of CUDA {versions[0]}; {RELINK}"
     if not versions and _own(own):
-        return f"brings a CUDA runtime of its own (linked statically); {RELINK}"
+        return (
+            f"brings a CUDA runtime of its own (linked statically), or calls the driver; {RELINK}"
+        )
     return None
 
 
@@ -120,9 +109,11 @@ def _part(path: Path) -> str | None:
         return None
     versions = _versions(file)
     if versions and versions[0] not in SERVED:
-        return f"{path.name} was linked with the runtime of CUDA {versions[0]}: not remote"
+        return (
+            f"needs {path.name}, which was linked with the runtime of CUDA {versions[0]}; {ALLOW}"
+        )
     if file.has_gpu_code and _own(file):
-        return f"{path.name} brings a CUDA runtime of its own, and sees no remote GPU"
+        return f"needs {path.name}, which brings a CUDA runtime of its own; {ALLOW}"
     return None
 
 

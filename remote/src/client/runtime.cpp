@@ -1,13 +1,28 @@
 #include "client/runtime.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 
+#include "client/local_driver.h"
 #include "client/refusals.h"
 
 namespace gpucast::remote::client {
+namespace {
+
+// For `gpucast remote run`, which made the file.
+void tell_of_servers(const std::string& file) {
+  if (file.empty()) return;
+  const int opened = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (opened < 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(opened, "\n", 1);
+  ::close(opened);
+}
+
+}  // namespace
 
 ThreadState::~ThreadState() {
   if (!own_streams.empty()) runtime().destroy(own_streams);
@@ -28,8 +43,10 @@ void Runtime::connect() {
   ::pthread_atfork(nullptr, nullptr, [] { runtime().forked_ = runtime().begun_.load(); });
   try {
     settings_ = read_client_settings();
+    keep_out_local_driver();
     for (const Endpoint& each : settings_.servers)
       gpus_.push_back(std::make_unique<Gpu>(each, settings_));
+    tell_of_servers(settings_.reached);
     std::atexit([] { runtime().finish(); });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "gpucast remote: %s\n", error.what());

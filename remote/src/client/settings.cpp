@@ -82,6 +82,7 @@ ClientSettings read_client_settings() {
   if (variable("CUDA_MODULE_LOADING") == "EAGER")
     result.most_loaded_ahead = std::numeric_limits<std::uint64_t>::max();
   result.counters = variable("GPUCAST_REMOTE_COUNTERS");
+  result.reached = variable("GPUCAST_REMOTE_REACHED");
   return result;
 }
 

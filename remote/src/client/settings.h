@@ -15,6 +15,9 @@
 //                                it sleeps (default 2000)
 //   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-`, a table on stderr; else
 //                                a file, which gets JSON Lines
+//   GPUCAST_REMOTE_REACHED       a file that is there, which gets a line once all servers are
+//   reached GPUCAST_REMOTE_MIXED=allow   others in the process may use this machine's GPUs
+//   (local_driver.h)
 #pragma once
 
 #include <chrono>
@@ -38,6 +41,7 @@ struct ClientSettings {
   // Of GPU code that is loaded beside what a kernel needs, so that what follows is there already.
   std::uint64_t most_loaded_ahead = std::uint64_t{8} << 20;
   std::string counters = {};
+  std::string reached = {};
 };
 
 // std::runtime_error or std::invalid_argument with one line that names the variable.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/cuda/cuda_device.h"
+#include "gpucast/devices/cuda/gpus.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {
@@ -22,6 +23,9 @@ enum Operation : int { sum = 0 };
 class Nccl {
  public:
   Nccl() {
+    // It would end the program: it brings a CUDA runtime of its own.
+    if (devices::cuda::path() != schema::Path::native)
+      throw std::runtime_error("allgather needs NCCL, which does not see remote GPUs");
     const char* named = std::getenv("GPUCAST_NCCL");
     const char* file = named != nullptr ? named : "libnccl.so.2";
     library_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);

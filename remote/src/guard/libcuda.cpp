@@ -1,0 +1,86 @@
+// A CUDA driver over which nothing computes: libcuda.so.1 beside the client.
+//
+// Every CUDA runtime, shared, static or within a library (cuBLAS, cuFFT, PyTorch's own), gets at
+// the GPU by opening libcuda.so.1. The loader finds this one before the machine's, by
+// LD_LIBRARY_PATH, and as one of that name is in the process already wherever the client is loaded
+// or LD_PRELOAD names this file. So the first call of the driver, by whomever, ends the program.
+//
+// It is loaded into every process that a program starts, and needs no library but the system's.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "end_program.h"
+
+namespace gpucast::remote {
+namespace {
+
+constexpr const char* driver = "libcuda.so";
+
+const char* file_of(const void* address) {
+  Dl_info found;
+  const bool known = ::dladdr(address, &found) != 0 && found.dli_fname != nullptr;
+  return known && *found.dli_fname != '\0' ? found.dli_fname : "code of no library";
+}
+
+// `caller`: where it would have gone on.
+[[noreturn]] void refuse(const void* caller) noexcept {
+  constexpr int most = 8192;
+  char line[most];  // NOLINT(modernize-avoid-c-arrays): without the C++ library
+  std::snprintf(line, sizeof line,
+                "%s: %s calls the CUDA driver itself, past the remote GPUs, and would compute on a "
+                "GPU of this machine: cuBLAS, cuFFT, PyTorch and all that bring a CUDA runtime of "
+                "their own do not run over remote GPUs (gpucast remote run --allow-local-cuda lets "
+                "them use this machine's)",
+                program_invocation_name, file_of(caller));
+  end_program(line);
+}
+
+// Whether a program that opens this file means the driver, whatever its version, in any folder.
+bool names_driver(const char* file) noexcept {
+  if (file == nullptr) return false;
+  const char* const slash = std::strrchr(file, '/');
+  return std::strncmp(slash == nullptr ? file : slash + 1, driver, std::strlen(driver)) == 0;
+}
+
+// The C library's function that has the name of one of this library.
+template <class Function>
+Function* next(std::atomic<Function*>& known, const char* name) noexcept {
+  Function* result = known.load(std::memory_order_relaxed);
+  if (result == nullptr) {
+    result = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+    known.store(result, std::memory_order_relaxed);
+  }
+  return result;
+}
+
+std::atomic<void* (*)(const char*, int) noexcept> next_dlopen;
+std::atomic<void* (*)(Lmid_t, const char*, int) noexcept> next_dlmopen;
+
+}  // namespace
+}  // namespace gpucast::remote
+
+using namespace gpucast::remote;
+
+#define GPUCAST_EXPORTED extern "C" __attribute__((visibility("default")))
+
+#define GPUCAST_DRIVER_CALL(name) \
+  GPUCAST_EXPORTED void name() { refuse(__builtin_return_address(0)); }
+#include "guard/driver_calls.inc"  // of CUDA's headers (CMakeLists.txt)
+
+// So that who asks whether there is a driver can tell.
+GPUCAST_EXPORTED int gpucast_remote_guard() { return 1; }
+
+// Where LD_PRELOAD names this library, the machine's driver is not found by its path either. The C
+// library's functions are tail calls: they look at who called them.
+GPUCAST_EXPORTED void* dlopen(const char* file, int mode) noexcept {
+  if (names_driver(file)) file = file_of(reinterpret_cast<const void*>(&names_driver));
+  return next(next_dlopen, "dlopen")(file, mode);
+}
+GPUCAST_EXPORTED void* dlmopen(Lmid_t space, const char* file, int mode) noexcept {
+  if (names_driver(file)) file = file_of(reinterpret_cast<const void*>(&names_driver));
+  return next(next_dlmopen, "dlmopen")(space, file, mode);
+}
