@@ -102,6 +102,16 @@ def test_microbench_measures_what_there_is_and_notes_the_rest(tmp_path: Path) ->
     assert machine["transport"] == "tls"
 
 
+def test_microbench_check_names_what_it_cannot_ask_of_remote_gpus() -> None:
+    with servers(1, **kernels_of("microbench")) as running:
+        finished = run_remote(addresses(running), MICROBENCH, "check", "--engine", "cuda")
+    lines = finished.stdout.splitlines()
+    skipped = [line for line in lines if line.startswith("skipped ")]
+    assert len(skipped) == 2
+    assert all(line.endswith(": the devices do not reach the host's memory") for line in skipped)
+    assert lines[-1].endswith(" passed, 0 failed, 2 skipped"), finished.stdout
+
+
 @pytest.mark.parametrize(
     ("program", "sizes", "gpus", "cells"),
     [

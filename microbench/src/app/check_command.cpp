@@ -61,8 +61,14 @@ class Check : public Command {
     }
     int passed = 0;
     int failed = 0;
+    int skipped = 0;
     for (const SelfTest& test : tests) {
       if (context.interrupted.stop_requested()) break;
+      if (!test.refused.empty()) {
+        ++skipped;
+        context.out << "skipped " << test.name << ": " << test.refused << "\n";
+        continue;
+      }
       const std::string why = failure(test);
       if (why.empty()) {
         ++passed;
@@ -71,7 +77,9 @@ class Check : public Command {
       ++failed;
       context.out << "FAILED " << test.name << ": " << why << "\n";
     }
-    context.out << passed << " passed, " << failed << " failed\n";
+    context.out << passed << " passed, " << failed << " failed";
+    if (skipped > 0) context.out << ", " << skipped << " skipped";
+    context.out << "\n";
     return failed > 0 || context.interrupted.stop_requested() ? 1 : 0;
   }
 

@@ -86,10 +86,12 @@ class HostLoops : public support::Interface {
   virtual bool correct() = 0;
 };
 
-// Something that must hold on this machine; `run` throws DeviceError where it does not.
+// Something that must hold on this machine; `run` throws DeviceError where it does not. `refused`:
+// why these devices cannot be asked for it; empty where they can.
 struct SelfTest {
   std::string name;
   std::function<void()> run;
+  std::string refused = {};
 };
 
 class Engine : public devices::Backend {

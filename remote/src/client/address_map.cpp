@@ -119,4 +119,9 @@ std::optional<AddressMap::Pinned> AddressMap::pinned(const void* begin, std::siz
   return found == pinned_.end() ? std::nullopt : std::optional(found->second);
 }
 
+bool AddressMap::has_pinned() const {
+  const std::shared_lock lock(mutex_);
+  return !pinned_.empty();
+}
+
 }  // namespace gpucast::remote::client

@@ -45,6 +45,7 @@ class AddressMap {
   std::optional<Pinned> unpin(const void* begin, bool allocated);
   // The allocation that covers the whole range.
   std::optional<Pinned> pinned(const void* begin, std::size_t bytes) const;
+  bool has_pinned() const;
 
  private:
   mutable std::shared_mutex mutex_;

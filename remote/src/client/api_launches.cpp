@@ -2,11 +2,14 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "client/entry.h"
 #include "client/launches.h"
+#include "end_program.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;
@@ -84,7 +87,12 @@ void __cudaRegisterVar(void** handle, char* host, char* /*device*/, const char* 
 void __cudaRegisterManagedVar(void** /*handle*/, void** /*host*/, char* /*device*/,
                               const char* name, int /*ext*/, std::size_t /*bytes*/,
                               int /*constant*/, int /*global*/) {
-  runtime().unsupported(std::string("__managed__ variables (") + name + ")");
+  // The program would read it as soon as it runs, through an address that nobody sets.
+  end_program((std::string(program_invocation_name) +
+               ": not supported on remote GPUs: __managed__ " + name +
+               ": memory that host and GPU both reach; make it a __device__ variable, and " +
+               "copy it with cudaMemcpyToSymbol and cudaMemcpyFromSymbol")
+                  .c_str());
 }
 char __cudaInitModule(void** /*handle*/) { return 1; }
 

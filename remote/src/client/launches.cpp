@@ -28,6 +28,27 @@ void check(const Gpu& gpu, const LaunchShape& shape) {
   }
 }
 
+// To where the kernel has them. How many arguments there are, and of which size, only the kernel
+// says: one without any is given an array that holds nothing.
+//
+// An address of pinned memory is refused here: it is none of the GPU's, and a kernel that used it
+// would cost the program its context. What lies within a structure may be an address or not.
+void pack(const Function& function, const LoadedKernel& kernel, void** arguments,
+          std::byte* packed) {
+  const bool has_pinned = runtime().memory.has_pinned();
+  for (std::size_t k = 0; k < kernel.parameters.size(); ++k) {
+    const Parameter& parameter = kernel.parameters[k];
+    std::memcpy(packed + parameter.offset, arguments[k], parameter.bytes);
+    if (!has_pinned || parameter.bytes != sizeof(void*)) continue;
+    const void* address = nullptr;
+    std::memcpy(&address, arguments[k], sizeof address);
+    if (runtime().memory.pinned(address, 1)) {
+      require(runtime().unsupported("pinned host memory as argument " + std::to_string(k + 1) +
+                                    " of kernel " + function.name));
+    }
+  }
+}
+
 // But for its stream and arguments.
 Launch message_of(const LoadedKernel& kernel, const LaunchShape& shape,
                   const LaunchOptions& options) {
@@ -58,11 +79,9 @@ Work kernel_work(const void* host, const LaunchShape& shape, void** arguments,
   if (arguments == nullptr && !kernel.parameters.empty()) throw Failure{cudaErrorInvalidValue};
   work.function = &function;
   work.arguments.resize(kernel.argument_bytes);
-  for (std::size_t k = 0; k < kernel.parameters.size(); ++k) {
-    work.offsets.push_back(kernel.parameters[k].offset);
-    std::memcpy(work.arguments.data() + kernel.parameters[k].offset, arguments[k],
-                kernel.parameters[k].bytes);
-  }
+  for (const Parameter& each : kernel.parameters)
+    work.offsets.push_back(each.offset);
+  pack(function, kernel, arguments, work.arguments.data());
   work.content.work = GraphWork::kernel;
   work.content.kernel = message_of(kernel, shape, options);
   return work;
@@ -77,13 +96,9 @@ void launch(const void* host, const LaunchShape& shape, void** arguments,
   check(*on.gpu, shape);
   const LoadedKernel& kernel = on.gpu->modules.kernel(function);
   require(kernel.status);
-  // How many arguments there are, and of which size, only the kernel says: a kernel without any is
-  // given an array that holds nothing.
   std::array<std::byte, most_argument_bytes> packed;  // NOLINT: filled as far as it is used
   std::memset(packed.data(), 0, kernel.argument_bytes);
-  for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
-    std::memcpy(packed.data() + kernel.parameters[k].offset, arguments[k],
-                kernel.parameters[k].bytes);
+  pack(function, kernel, arguments, packed.data());
   Launch message = message_of(kernel, shape, options);
   message.stream = on.id;
   message.arguments = Bytes(packed.data(), kernel.argument_bytes);

@@ -165,7 +165,9 @@ class CudaEngine : public Engine {
     return open_host_loops(device, memory, bytes);
   }
 
-  std::vector<SelfTest> self_tests() override { return cuda::self_tests(pool_, count_); }
+  std::vector<SelfTest> self_tests() override {
+    return cuda::self_tests(pool_, count_, maps_host_memory_ ? "" : no_mapped_memory);
+  }
 
   std::vector<Json> placements() const override {
     std::vector<Json> found;

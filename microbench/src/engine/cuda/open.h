@@ -31,6 +31,7 @@ std::unique_ptr<HostLoops> open_host_loops(int device, records::Memory memory, s
 
 // What measurements on GPUs rely on: gates that cannot hang, wrong bytes that are seen, memory that
 // runs out without harm.
-std::vector<SelfTest> self_tests(BufferPool& pool, int devices);
+// `no_gates`: why there are none; empty where there are.
+std::vector<SelfTest> self_tests(BufferPool& pool, int devices, const std::string& no_gates);
 
 }  // namespace gpucast::microbench::cuda
