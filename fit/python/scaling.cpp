@@ -189,14 +189,21 @@ void bind_scaling(nb::module_& m) {
   m.def(
       "fit_scaling",
       [](const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, const VectorXd& seconds,
-         const VectorXd& variance, unsigned threads) {
-        const Cells measured = cells(n, gpus, nodes, seconds, variance);
+         const VectorXd& variance, const VectorXd& repeated, unsigned threads) {
+        Cells measured = cells(n, gpus, nodes, seconds, variance);
+        if (repeated.size() != 0 && repeated.size() != n.size()) {
+          throw std::invalid_argument("repeated is one entry a cell");
+        }
+        measured.repeated = repeated;
         nb::gil_scoped_release release;
         return gpucast::fit::scaling::fit_scaling(measured, threads);
       },
-      "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "threads"_a = 0U,
+      "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "repeated"_a = VectorXd(),
+      "threads"_a = 0U,
       "The mixture for measured cells: medians in s, and the variance of their logarithms that "
-      "repetitions and rounding leave.");
+      "repetitions and rounding leave; repeated: 1 where repetitions agree on a cell, so that it "
+      "is "
+      "no mistake however unlike the others it is.");
   m.def(
       "scaling_shape",
       [](const std::string& term, double n, double gpus, double nodes) {

@@ -25,7 +25,8 @@ TEST(ScalingTerms, HaveTheirShapes) {
   const std::map<std::string_view, double> expected{
       {"work", 8},       {"dedicated", 64.0 / 7},
       {"whole", 64},     {"start", 1},
-      {"filling", 1},    {"shared", 1.0 / 8},
+      {"filling", 1},    {"thread", 1},
+      {"local", 8},      {"shared", 1.0 / 8},
       {"imbalance", 24}, {"uneven", 4},
       {"halo", 2},       {"shell", 4},
       {"edges", 1},      {"neighbours", .5},
@@ -57,6 +58,15 @@ TEST(ScalingTerms, WorkGrowsAsItsGrowthSays) {
   }
 }
 
+// 64 elements on 8 GPUs, all pairs: a thread goes through 64 partners, a GPU's own 8 elements have
+// 64 pairs.
+TEST(ScalingTerms, OfOneElementAndOfAShareAreToldWhereWorkGrowsFaster) {
+  const Scale step{.n = 64, .gpus = 8, .growth = &growths[3]};
+  EXPECT_DOUBLE_EQ(terms[place("thread")].shape(step), 64);
+  EXPECT_DOUBLE_EQ(terms[place("local")].shape(step), 64);
+  EXPECT_DOUBLE_EQ(terms[place("work")].shape(step), 512);
+}
+
 TEST(ScalingTerms, StayFiniteForAnySizeAndCount) {
   for (const double n : {1e-3, 1.0, 1e18}) {
     for (const double gpus : {1.0, 1e6}) {
@@ -86,12 +96,7 @@ Form form_of(const std::vector<std::string_view>& names, std::size_t overlap) {
   return form;
 }
 
-std::size_t overlap_named(std::string_view name) {
-  for (std::size_t i = 0; i < overlaps.size(); ++i) {
-    if (overlaps[i].name == name) return i;
-  }
-  return std::numeric_limits<std::size_t>::max();
-}
+std::size_t overlap(std::string_view name) { return overlap_named(name).value(); }
 
 TEST(Forms, AddWhereNothingOverlaps) {
   std::vector<double> part{3, 4, 5};
@@ -102,7 +107,7 @@ TEST(Forms, AddWhereNothingOverlaps) {
 // sqrt(3^2 + 4^2) = 5 of work and exchange, and 1 that is never hidden.
 TEST(Forms, HideExchangeBehindWork) {
   std::vector<double> part{3, 1, 4};
-  const Form form = form_of({"work", "start", "halo"}, overlap_named("hidden in part"));
+  const Form form = form_of({"work", "start", "halo"}, overlap("hidden in part"));
   EXPECT_DOUBLE_EQ(combine(form, part), 6);
   EXPECT_DOUBLE_EQ(part[0], 9.0 / 5);
   EXPECT_DOUBLE_EQ(part[1], 1);
@@ -111,7 +116,7 @@ TEST(Forms, HideExchangeBehindWork) {
 
 TEST(Forms, FillGpusWithoutHidingExchange) {
   std::vector<double> part{3, 4, 2};
-  const Form form = form_of({"work", "filling", "halo"}, overlap_named("filled"));
+  const Form form = form_of({"work", "filling", "halo"}, overlap("filled"));
   EXPECT_DOUBLE_EQ(combine(form, part), 7);
   EXPECT_DOUBLE_EQ(part[2], 2);
 }
@@ -140,14 +145,34 @@ TEST(Forms, PartsSumToTheStepAndAreItsDerivatives) {
 TEST(Forms, MeanSomethingWhereTheyOverlapWhatTheySay) {
   EXPECT_TRUE(form_of({"work", "start"}, 0).is_meaningful());
   EXPECT_FALSE(form_of({"work", "filling"}, 0).is_meaningful());
-  EXPECT_TRUE(form_of({"work", "filling"}, overlap_named("filled")).is_meaningful());
-  EXPECT_FALSE(form_of({"work", "halo"}, overlap_named("filled")).is_meaningful());
-  EXPECT_TRUE(form_of({"work", "halo"}, overlap_named("hidden")).is_meaningful());
-  EXPECT_FALSE(form_of({"work", "reduction"}, overlap_named("hidden")).is_meaningful());
+  EXPECT_TRUE(form_of({"work", "filling"}, overlap("filled")).is_meaningful());
+  EXPECT_FALSE(form_of({"work", "halo"}, overlap("filled")).is_meaningful());
+  EXPECT_TRUE(form_of({"work", "halo"}, overlap("hidden")).is_meaningful());
+  EXPECT_FALSE(form_of({"work", "reduction"}, overlap("hidden")).is_meaningful());
+}
+
+TEST(Forms, HaveTermsOfFasterWorkOnlyWhereItGrowsFaster) {
+  for (const std::string_view lead : {"work", "local"}) {
+    Form form = form_of({lead, "thread"}, overlap("filled sharply"));
+    EXPECT_FALSE(form.is_meaningful());
+    form.growth = 3;
+    EXPECT_TRUE(form.is_meaningful());
+    EXPECT_TRUE(form.fills());
+  }
+  EXPECT_FALSE(form_of({"local"}, 0).is_meaningful());
+}
+
+// Twice the least time's work takes twice as long within 1e-9, half of it as long.
+TEST(Forms, FillGpusSharply) {
+  const Form form = form_of({"work", "filling"}, overlap("filled sharply"));
+  std::vector<double> full{2, 1};
+  EXPECT_NEAR(combine(form, full), 2, 1e-9);
+  std::vector<double> not_full{.5, 1};
+  EXPECT_NEAR(combine(form, not_full), 1, 1e-9);
 }
 
 TEST(Forms, AreNamedByTheirTerms) {
-  Form form = form_of({"work", "start", "halo"}, overlap_named("hidden"));
+  Form form = form_of({"work", "start", "halo"}, overlap("hidden"));
   form.growth = 1;
   EXPECT_EQ(form.name(), "work + start + halo, work ~ n^(4/3), hidden");
   EXPECT_EQ(form_of({"work"}, 0).name(), "work");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -258,3 +258,80 @@ def test_any_table_of_positive_times_gives_forecasts(
     for column in far[:5]:
         assert np.isfinite(column).all()
         assert (column > 0).all()
+
+
+def table_of(
+    seconds: Truth, sizes: Sequence[float], counts: Sequence[int], sigma: float = 0.01
+) -> pd.DataFrame:
+    """Three runs a cell."""
+    random = np.random.default_rng(11)
+    rows = [
+        {"n": n, "gpus": gpus, "seconds": seconds(n, gpus) * random.lognormal(0, sigma)}
+        for n in sizes
+        for gpus in counts
+        for _ in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+def unfilled(n: float, gpus: int) -> float:
+    """A program whose GPUs are full from 2e5 elements on."""
+    return float(1.2e-3 + 6e-9 * max(0.0, n / gpus - 2e5) + 0.06e-3 * np.log2(gpus))
+
+
+def test_a_cell_that_repeats_beyond_the_knee_is_not_left_out() -> None:
+    model = gc.fit(table_of(unfilled, [50_000, 100_000, 200_000, 400_000], COUNTS))
+    assert isinstance(model, ScalingModel)
+    assert not any(model.scaling.cells.local)
+    assert not any("leave it out" in each for each in model.warnings)
+    assert covered(model, unfilled, [(8e5, 1), (8e5, 2), (16e5, 1), (16e5, 4)]).all()
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_only_a_lone_run_between_others_may_be_a_mistake(repetitions: int) -> None:
+    """Twice as long in the middle of a row, and at the corner."""
+    for n, gpus, alone in ((96_000, 2, repetitions == 1), (1_067_000, 4, False)):
+        rows = timed(fluid, 0).groupby(["n", "gpus"]).head(repetitions).copy()
+        rows.loc[(rows.n == n) & (rows.gpus == gpus), "seconds"] *= 2
+        model = gc.fit(rows)
+        assert isinstance(model, ScalingModel)
+        assert any(model.scaling.cells.local) == alone
+
+
+def test_what_a_lone_run_at_an_end_says_is_held_beside_what_the_others_say() -> None:
+    """The largest n took twice as long: a slip, or another law from there on."""
+    rows = timed(fluid, 0, counts=(1, 2)).groupby(["n", "gpus"]).head(1).copy()
+    rows.loc[rows.n == SIZES[-1], "seconds"] *= 2
+    found = gc.fit(rows).forecasts([2e6], [1])
+    assert found.low[0] < 1.1 * fluid(2e6, 1)
+    assert found.high[0] > 2 * fluid(2e6, 1) * 0.9
+
+
+@pytest.mark.parametrize("counts", [(1,), (1, 2, 4, 8)])
+def test_flat_times_leave_open_what_larger_sizes_take(counts: tuple[int, ...]) -> None:
+    """From work that grows as n once the GPU is full, to a GPU that four times the size leaves as
+    empty."""
+    model = gc.fit(table_of(unfilled, [25_000, 50_000, 100_000, 200_000], counts))
+    found = model.forecasts([8e5], [1])
+    assert found.low[0] < 1.25e-3
+    assert found.high[0] > unfilled(8e5, 1)
+
+
+def test_a_knee_is_not_taken_for_work_of_a_higher_power() -> None:
+    model = gc.fit(table_of(unfilled, [50_000, 100_000, 200_000, 400_000], [1]))
+    found = model.forecasts([5e6], [1])
+    assert found.low[0] <= unfilled(5e6, 1) <= found.high[0]
+    assert found.seconds[0] < 0.5
+
+
+def test_work_of_all_pairs_that_does_not_fill_a_gpu_may_fill_it_later() -> None:
+    """Steps grow as n, however many GPUs there are, until these are full."""
+
+    def all_pairs(n: float, gpus: int) -> float:
+        return 5e-9 * n * max(1.0, n / (4e5 * gpus)) + 0.06e-3 * np.log2(gpus)
+
+    model = gc.fit(table_of(all_pairs, [50_000, 100_000, 200_000, 400_000, 800_000], COUNTS))
+    assert isinstance(model, ScalingModel)
+    share = sum(each.weight for each in model.scaling.components if "thread" in each.terms)
+    assert share > 0.5
+    assert covered(model, all_pairs, [(32e5, 1), (32e5, 4)]).all()

@@ -196,3 +196,11 @@ def test_a_form_that_is_off_beyond_noise_is_said() -> None:
 def vars_of(model: ScalingModel) -> dict[str, object]:
     computed = {"core", "most_per_gpu", "_refuted"}
     return {name: value for name, value in vars(model).items() if name not in computed}
+
+
+def test_times_that_do_not_grow_with_n_are_said_to_say_nothing_of_larger_ones() -> None:
+    model = fitted(records(lambda n, gpus: 1e-3, sizes=[25_000, 50_000, 100_000, 200_000]))
+    text = "beyond n = 200000: measured times do not grow with n, so they say nothing of larger n; "
+    assert said(model, [4e5], [1, 2])[0] == f"{text}time one"
+    assert not any("grow" in each for each in said(model, [1e5], [1, 2]))
+    assert not any("grow" in each for each in said(md(), [3e6], [4]))

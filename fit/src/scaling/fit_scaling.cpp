@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::size_t most_forms = 25;
 constexpr std::size_t most_first_forms = 60;
+constexpr std::size_t most_open = 60;
 constexpr std::size_t forms_for_amplitudes = 3;
 constexpr int rounds = 2;
 constexpr double farthest_deviate = 4;
 constexpr double integration_step = 1.2;    // of deviates about the most plausible
-constexpr double least_log_weight = -6;     // relative to the best form
 constexpr double negligible_weight = 1e-4;  // of a component
 constexpr Eigen::Index most_cells_to_search = 64;
 
@@ -130,9 +130,12 @@ Deviates set_apart(Cells& cells, const Correlations& among, const Priors& priors
   for (Eigen::Index found = 0; found <= count / most_unlike_share; ++found) {
     const Process process(among, amplitudes(priors, learned.deviates), cells);
     const LeftOut left_out = leave_out(cells, process, priors, forms.front());
+    Eigen::ArrayXd far = left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs();
+    for (Eigen::Index i = 0; i < count; ++i) {
+      if (!cells.may_be_mistaken(i)) far[i] = 0;
+    }
     Eigen::Index worst = 0;
-    const double farthest =
-        left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs().maxCoeff(&worst);
+    const double farthest = far.maxCoeff(&worst);
     if (farthest < suspicious || cells.local[worst] > 0) return learned.deviates;
     if (std::isnan(learned.cost)) learned = learn(cells, among, priors, forms, deviates);
     const double sd = std::max(least_unlike_sd, std::abs(left_out.residual[worst]));
@@ -183,8 +186,8 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
       const auto& form = forms[f].form;
       FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
                              priors, &forms[f].parameters, 50);
-      const double log_weight =
-          fit.log_evidence + priors.odds(form, extent) - half_square(points[p]);
+      const double log_weight = fit.log_evidence + priors.odds(form, extent) +
+                                forms[f].log_stands_for - half_square(points[p]);
       components[p * forms.size() + f] = {form, points[p], std::move(fit.parameters), log_weight};
     }
   });
@@ -231,9 +234,9 @@ Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& prior
                    : learn(cells, among, priors, forms, deviates).deviates;
     if (round == 0) deviates = set_apart(cells, among, priors, forms, deviates);
   }
-  const double best = forms.front().log_weight;
-  std::erase_if(forms,
-                [&](const Plausible& each) { return each.log_weight < best + least_log_weight; });
+  const Cells few = thinned(cells, most_cells_to_search);
+  const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates), few);
+  forms = open_laws(forms, few, among_few, priors, most_open, threads);
   std::vector<Component> components =
       components_about(cells, among, priors, forms, deviates, threads);
   normalize(components);

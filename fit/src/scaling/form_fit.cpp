@@ -45,7 +45,9 @@ Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cel
   const Eigen::VectorXd rate = (-cells.log_seconds.array()).exp();
   for (Eigen::Index k = 0; k < shapes.value.cols(); ++k) {
     const std::size_t term = form.terms[static_cast<std::size_t>(k)];
-    const LogNormal share = priors.share_of(term);
+    LogNormal share = priors.share_of(term);
+    const double beyond = model::scaling::overlaps[form.overlap].beyond;
+    if (beyond > 0 && Priors::leads(term)) share = {-std::log(beyond), priors.beyond_log_sd};
     const double largest = shapes.value.col(k).cwiseProduct(rate).maxCoeff();
     prior.mean[k] = share.log_median -
                     std::log(largest > 0 ? largest : largest_share_of_unseen(term, form, cells));
@@ -59,6 +61,18 @@ Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cel
     prior.log_sd += std::log(sd);
   }
   return prior;
+}
+
+// Where to begin: the prior's median, but the least time of a GPU that is not full is half of a
+// step. A smaller one would be hidden in all cells, and the iteration would not see it.
+Eigen::VectorXd begin(const model::scaling::Form& form, Eigen::VectorXd median,
+                      const Priors& priors) {
+  for (std::size_t k = 0; k < form.terms.size(); ++k) {
+    const std::size_t term = form.terms[k];
+    if (model::scaling::terms[term].info.place != model::scaling::Place::filling) continue;
+    median[static_cast<Eigen::Index>(k)] += std::log(.5) - priors.share_of(term).log_median;
+  }
+  return median;
 }
 
 // A point of the iteration.
@@ -80,7 +94,13 @@ Shapes shapes(const model::scaling::Form& form, const Cells& cells, double refer
     for (Eigen::Index k = 0; k < count; ++k) {
       const auto& term = model::scaling::terms[form.terms[static_cast<std::size_t>(k)]];
       result.value(i, k) = term.shape(scale);
-      if (form.is_free() && term.info.grows) result.tilt(i, k) = std::log(scale.n / reference);
+      if (!form.is_free() || !term.info.grows || result.value(i, k) == 0) continue;
+      // By what a power more of the work multiplies the term: n, or of a share by itself n / N.
+      model::scaling::Growth steeper = *scale.growth;
+      steeper.power += 1;
+      auto next = scale;
+      next.growth = &steeper;
+      result.tilt(i, k) = std::log(term.shape(next) / result.value(i, k) / reference);
     }
   }
   return result;
@@ -121,7 +141,7 @@ FormFit fit_form(const model::scaling::Form& form, const Shapes& shapes, const C
     at.cost = .5 * at.residuals.squaredNorm() + .5 * (off.square() * prior.precision.array()).sum();
     return at;
   };
-  At at = evaluate(start != nullptr ? *start : prior.mean);
+  At at = evaluate(start != nullptr ? *start : begin(form, prior.mean, priors));
   Eigen::MatrixXd jacobian;
   Eigen::MatrixXd precision;
   const auto linearize = [&] {

@@ -1,7 +1,10 @@
 #include "gpucast/fit/scaling/search.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "gpucast/fit/parallel.h"
@@ -15,11 +18,53 @@ using model::scaling::Form;
 constexpr std::size_t beam = 20;
 constexpr std::size_t most_terms = 6;  // the work included
 constexpr int most_iterations = 50;
+constexpr double least_log_weight = -6;  // relative to the best form
+
+// So many forms of GPUs that may not be full lead to others (open_laws), however many are ahead of
+// them: terms of which the cells say nothing make many forms of one law.
+constexpr std::size_t most_opened = 12;
 
 // Where all shares are alike, as in a weak-scaling series, growth beyond n cannot be told from any
 // cost that grows with N.
 bool tells_growth(const model::scaling::Extent& measured) {
   return measured.sizes > 1 && (measured.shares_differ || measured.counts == 1);
+}
+
+constexpr std::size_t sharply = model::scaling::overlap_named("filled sharply").value();
+
+bool is_filling(std::size_t term) {
+  return model::scaling::terms[term].info.place == model::scaling::Place::filling;
+}
+
+// The plausible ones of some forms, or where they are more than `most` some that stand for all:
+// as many of each law as its weight says (systematic resampling).
+std::vector<Plausible> resampled(std::vector<Plausible> forms, std::size_t most) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (const Plausible& each : forms)
+    best = std::max(best, each.log_weight);
+  std::erase_if(forms,
+                [&](const Plausible& each) { return each.log_weight < best + least_log_weight; });
+  std::ranges::sort(forms, {}, [](const Plausible& each) {
+    return std::tuple(each.form.growth, each.form.overlap, each.form.terms);
+  });
+  if (forms.size() <= most) return forms;
+  double sum = 0;
+  for (const Plausible& each : forms)
+    sum += std::exp(each.log_weight - best);
+  const double share = sum / static_cast<double>(most);
+  std::vector<Plausible> kept;
+  double passed = 0;
+  double next = share / 2;
+  for (Plausible& each : forms) {
+    passed += std::exp(each.log_weight - best);
+    int times = 0;
+    for (; next < passed; next += share)
+      ++times;
+    if (times == 0) continue;
+    each.log_stands_for = std::log(times * share) + best - each.log_weight;
+    kept.push_back(std::move(each));
+  }
+  return kept;
 }
 
 class Search {
@@ -42,8 +87,13 @@ class Search {
     std::vector<Form> forms;
     for (const std::size_t lead : offered_) {
       if (!Priors::leads(lead)) continue;
-      for (std::size_t growth = 0; growth < growths_; ++growth)
+      for (std::size_t growth = 0; growth < growths_; ++growth) {
         forms.push_back({{lead}, growth, 0});
+        for (const std::size_t term : offered_) {
+          if (!is_filling(term)) continue;
+          forms.push_back({{std::min(lead, term), std::max(lead, term)}, growth, sharply});
+        }
+      }
     }
     try_all(forms);
     for (std::size_t level = 1; level <= most_terms; ++level) {
@@ -53,8 +103,16 @@ class Search {
       try_all(forms);
     }
     std::vector<Plausible> result;
-    for (const Form& form : best(most)) {
-      result.push_back({form, starts_.at(form), log_weights_.at(form)});
+    std::size_t filling = 0;
+    const std::vector<Form> ranked = best(log_weights_.size());
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+      const Form& form = ranked[i];
+      const double weight = log_weights_.at(form);
+      const bool opens = form.fills() && filling < most_opened &&
+                         weight > log_weights_.at(ranked.front()) + least_log_weight;
+      if (i >= most && !opens) continue;
+      filling += form.fills() ? 1 : 0;
+      result.push_back({form, starts_.at(form), weight});
     }
     return result;
   }
@@ -95,6 +153,7 @@ class Search {
     const auto has = [&](std::size_t each) {
       return std::ranges::find(form.terms, each) != form.terms.end();
     };
+    if (is_filling(term) && form.fills()) return false;
     const bool of_shares = model::scaling::terms[term].info.place == model::scaling::Place::work;
     return !Priors::leads(term) && !has(term) && !(of_shares && has(Priors::whole_term));
   }
@@ -149,7 +208,11 @@ double Priors::odds(const model::scaling::Form& form,
                     const model::scaling::Extent& measured) const {
   const auto& growth = model::scaling::growths[form.growth];
   double sum = growth.odds + (form.adds() ? 0.0 : overlap_odds);
-  if (form.growth > 0 && growth.freedom == 0 && measured.sizes < 3) sum += odds_of_two_sizes;
+  if (form.growth > 0 && measured.sizes < 3) {
+    if (growth.freedom == 0) sum += odds_of_two_sizes;
+  } else if (form.growth > 0 && form.fills()) {
+    sum += odds_of_growth_beyond - growth.odds;
+  }
   for (const std::size_t term : form.terms) {
     sum += model::scaling::terms[term].info.odds;
     if (term == host_term) {
@@ -165,6 +228,36 @@ std::vector<Plausible> search_forms(const Cells& cells, const Process& process,
                                     const Priors& priors, Starts& starts, std::size_t most,
                                     unsigned threads) {
   return Search(cells, process, priors, starts, threads).run(most);
+}
+
+std::vector<Plausible> open_laws(const std::vector<Plausible>& forms, const Cells& cells,
+                                 const Process& process, const Priors& priors, std::size_t most,
+                                 unsigned threads) {
+  const auto extent = cells.extent();
+  std::set<std::vector<std::size_t>> bases;
+  for (const Plausible& each : forms) {
+    if (each.form.fills() && bases.size() < most_opened) bases.insert(each.form.terms);
+  }
+  std::vector<Plausible> all = forms;
+  const std::size_t growths = tells_growth(extent) ? model::scaling::growths.size() : 1;
+  for (const auto& terms : bases) {
+    for (std::size_t growth = 0; growth < growths; ++growth) {
+      for (std::size_t overlap = 0; overlap < model::scaling::overlaps.size(); ++overlap) {
+        const Form form{terms, growth, overlap};
+        if (model::scaling::overlaps[overlap].exchange || !form.is_meaningful()) continue;
+        const bool known = std::ranges::find(forms, form, &Plausible::form) != forms.end();
+        if (!known) all.push_back({form, {}});
+      }
+    }
+  }
+  parallel_for(all.size() - forms.size(), threads, 8, [&](std::size_t i) {
+    Plausible& each = all[forms.size() + i];
+    FormFit fit = fit_form(each.form, shapes(each.form, cells, cells.largest_size()), cells,
+                           process, priors, nullptr, most_iterations);
+    each.log_weight = fit.log_evidence + priors.odds(each.form, extent);
+    each.parameters = std::move(fit.parameters);
+  });
+  return resampled(std::move(all), most);
 }
 
 std::vector<Plausible> rank_forms(const std::vector<Plausible>& forms, const Cells& cells,

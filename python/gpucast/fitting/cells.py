@@ -52,8 +52,15 @@ class Cells:
 
     def fit(self) -> _core.Scaling:
         """The mixture for these cells."""
+        agreed = (self.repetitions > 1) & (self.variance < DISPUTED**2)
         return _core.fit_scaling(
-            self.n, self.gpus, self.nodes, self.seconds, self.variance, threads=1
+            self.n,
+            self.gpus,
+            self.nodes,
+            self.seconds,
+            self.variance,
+            agreed.astype(np.float64),
+            threads=1,
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gpucast.model import lone_count
+from gpucast.model.content import TimedCells
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
 from gpucast.model.scaling import ScalingModel
@@ -20,6 +21,9 @@ MISFIT = 0.02
 
 LEFT_OUT = 0.1
 """Held-out errors of the chosen form from here on are said."""
+
+FLAT = 0.1
+"""Relative; times that grow by less from the smallest to the largest n are as good as constant."""
 
 _UNKNOWN = 0.5
 """Where nobody knows the error, it ranks as one of so much."""
@@ -161,7 +165,13 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
         elif wanting := _wanting(model, "GPU counts", counts):
             yield _UNKNOWN, f"beyond {_gpus(most)}: {wanting}"
     asked = float(n.max())
-    if asked > largest or (smallest == largest and n.min() < largest):
+    if asked > largest and isinstance(model, ScalingModel) and _flat(model.scaling.cells):
+        yield (
+            _NOT_KNOWN,
+            f"beyond n = {number(largest)}: measured times do not grow with n, so they say nothing "
+            "of larger n; time one",
+        )
+    elif asked > largest or (smallest == largest and n.min() < largest):
         error = None if quality is None else quality.held_out_n_error
         if error is not None:
             text = f"forecasts without that n missed it by {_share(error)}"
@@ -171,6 +181,19 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
             yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
         elif wanting := _wanting(model, "sizes", sizes):
             yield _UNKNOWN, f"beyond n = {number(largest)}: {wanting}"
+
+
+def _flat(cells: TimedCells) -> bool:
+    """Whether no GPU count's times grow from its smallest to its largest n, of at least twice the
+    size: a GPU that so little work does not fill says nothing of one that is full."""
+    n, gpus, seconds = (np.array(each) for each in (cells.n, cells.gpus, cells.seconds))
+    grown = []
+    for count in np.unique(gpus):
+        at = np.flatnonzero(gpus == count)
+        least, most = at[np.argmin(n[at])], at[np.argmax(n[at])]
+        if n[most] >= 2 * n[least]:
+            grown.append(seconds[most] / seconds[least] - 1)
+    return bool(grown) and max(grown) < FLAT
 
 
 def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:

@@ -20,6 +20,7 @@ struct Cells {
   Eigen::VectorXd variance;     // of it, as known from repetitions and rounding
   Eigen::VectorXd local;        // variance of what is the cell's alone: 0 but where the cell is
                                 // known to be unlike all others
+  Eigen::VectorXd repeated{};   // 1: repetitions agree on it; empty: none was repeated
 
   Eigen::Index size() const { return n.size(); }
   double largest_size() const { return n.maxCoeff(); }
@@ -27,7 +28,30 @@ struct Cells {
   // Some of the cells: `at` is whatever indexes an Eigen vector.
   template <class Indices>
   Cells some(const Indices& at) const {
-    return {n(at), gpus(at), nodes(at), log_seconds(at), variance(at), local(at)};
+    return {n(at),
+            gpus(at),
+            nodes(at),
+            log_seconds(at),
+            variance(at),
+            local(at),
+            repeated.size() > 0 ? Eigen::VectorXd(repeated(at)) : repeated};
+  }
+
+  // Whether a cell may be a mistake: it was timed once, and others lie on both sides of it. What
+  // repeats is a fact, and beyond an end of the data a law may change.
+  bool may_be_mistaken(Eigen::Index at) const {
+    if (repeated.size() > 0 && repeated[at] > 0) return false;
+    const auto between = [&](const Eigen::VectorXd& along, const Eigen::VectorXd& across) {
+      bool below = false;
+      bool above = false;
+      for (Eigen::Index i = 0; i < size(); ++i) {
+        if (across[i] != across[at]) continue;
+        below = below || along[i] < along[at];
+        above = above || along[i] > along[at];
+      }
+      return below && above;
+    };
+    return between(n, gpus) || between(gpus, n);
   }
 
   model::scaling::Scale scale(Eigen::Index at, std::size_t growth) const {

@@ -29,6 +29,11 @@ struct Priors {
   // Log odds of a form in which something overlaps.
   double overlap_odds = -3;
 
+  // Where GPUs may not be full, times below the knee say nothing of how work grows beyond it: log
+  // odds of each growth but n. A knee beyond the data is known within a factor.
+  double odds_of_growth_beyond = -2;
+  double beyond_log_sd = .5;
+
   // Two sizes do not tell one power of the work from another.
   double odds_of_two_sizes = -5;
 
@@ -54,7 +59,7 @@ struct Priors {
 
   // Whether a term is the program's work: a form has one of these.
   static constexpr bool leads(std::size_t term) {
-    return term == work_term || term == dedicated_term || term == whole_term;
+    return term == work_term || term == dedicated_term || term == whole_term || term == local_term;
   }
 
   // Log odds of a form for measurements of this extent.
@@ -63,6 +68,7 @@ struct Priors {
   static constexpr std::size_t work_term = model::scaling::term_named("work").value();
   static constexpr std::size_t dedicated_term = model::scaling::term_named("dedicated").value();
   static constexpr std::size_t whole_term = model::scaling::term_named("whole").value();
+  static constexpr std::size_t local_term = model::scaling::term_named("local").value();
   static constexpr std::size_t shared_term = model::scaling::term_named("shared").value();
   static constexpr std::size_t host_term = model::scaling::term_named("host").value();
 };

@@ -16,6 +16,7 @@
 #include "gpucast/model/scaling/terms/host.h"
 #include "gpucast/model/scaling/terms/imbalance.h"
 #include "gpucast/model/scaling/terms/jitter.h"
+#include "gpucast/model/scaling/terms/local.h"
 #include "gpucast/model/scaling/terms/neighbours.h"
 #include "gpucast/model/scaling/terms/network.h"
 #include "gpucast/model/scaling/terms/reduction.h"
@@ -25,6 +26,7 @@
 #include "gpucast/model/scaling/terms/shell.h"
 #include "gpucast/model/scaling/terms/stages.h"
 #include "gpucast/model/scaling/terms/start.h"
+#include "gpucast/model/scaling/terms/thread.h"
 #include "gpucast/model/scaling/terms/transpose.h"
 #include "gpucast/model/scaling/terms/uneven.h"
 #include "gpucast/model/scaling/terms/whole.h"
@@ -49,8 +51,10 @@ inline constexpr auto terms = catalogue_of<
     Work,
     Dedicated,
     Whole,
+    Local,
     Start,
     Filling,
+    Thread,
     Shared,
     Imbalance,
     Uneven,

@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,14 +27,28 @@ namespace gpucast::model::scaling {
 struct Overlap {
   std::string_view name;  // empty: nothing overlaps
   double q;
-  bool exchange;  // whether exchange goes on beside work; otherwise only filling does
+  bool exchange;      // whether exchange goes on beside work; otherwise only filling does
+  double beyond = 0;  // how many times the largest measured work fills a GPU; 0: not said
 };
 
 inline constexpr std::array overlaps{
-    Overlap{"", 1, true},        Overlap{"hidden in part", 2, true},
-    Overlap{"hidden", 4, true},  Overlap{"filled slowly", 1.5, false},
-    Overlap{"filled", 2, false}, Overlap{"filled at once", 4, false},
+    Overlap{"", 1, true},
+    Overlap{"hidden in part", 2, true},
+    Overlap{"hidden", 4, true},
+    Overlap{"filled slowly", 1.5, false},
+    Overlap{"filled", 2, false},
+    Overlap{"filled at once", 4, false},
+    Overlap{"filled sharply", 32, false},
+    Overlap{"filled beyond", 32, false, 4},
+    Overlap{"filled far beyond", 32, false, 12},
 };
+
+constexpr std::optional<std::size_t> overlap_named(std::string_view name) {
+  for (std::size_t i = 0; i < overlaps.size(); ++i) {
+    if (overlaps[i].name == name) return i;
+  }
+  return std::nullopt;
+}
 
 struct Form {
   std::vector<std::size_t> terms;  // places in the catalogue, ascending
@@ -55,9 +70,20 @@ struct Form {
     return place == Place::filling || (place == Place::beside && overlaps[overlap].exchange);
   }
 
+  // Whether GPUs that are not full are part of the form.
+  bool fills() const {
+    for (const std::size_t term : terms) {
+      if (scaling::terms[term].info.place == Place::filling) return true;
+    }
+    return false;
+  }
+
   // Whether the form is what it says: something overlaps where it says so, and the least time of a
   // GPU that is not full is no term of a sum (there it is `start`).
   bool is_meaningful() const {
+    for (const std::size_t term : terms) {
+      if (growth == 0 && scaling::terms[term].info.faster) return false;
+    }
     for (const std::size_t term : terms) {
       if (adds() && scaling::terms[term].info.place == Place::filling) return false;
       if (!adds() && beside(term)) return true;

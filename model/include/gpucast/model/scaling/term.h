@@ -31,8 +31,9 @@ struct TermInfo {
   std::string_view summary;  // one line
   Part part = Part::gpu;
   Place place = Place::work;
-  bool grows = false;  // with the work
-  double odds = 0;     // log odds that a program has the term, before anything was measured
+  bool grows = false;   // with the work
+  bool faster = false;  // told from another term only where work grows faster than n
+  double odds = 0;      // log odds that a program has the term, before anything was measured
 };
 
 }  // namespace gpucast::model::scaling
