@@ -298,15 +298,6 @@ def test_only_a_lone_run_between_others_may_be_a_mistake(repetitions: int) -> No
         assert any(model.scaling.cells.local) == alone
 
 
-def test_what_a_lone_run_at_an_end_says_is_held_beside_what_the_others_say() -> None:
-    """The largest n took twice as long: a slip, or another law from there on."""
-    rows = timed(fluid, 0, counts=(1, 2)).groupby(["n", "gpus"]).head(1).copy()
-    rows.loc[rows.n == SIZES[-1], "seconds"] *= 2
-    found = gc.fit(rows).forecasts([2e6], [1])
-    assert found.low[0] < 1.1 * fluid(2e6, 1)
-    assert found.high[0] > 2 * fluid(2e6, 1) * 0.9
-
-
 @pytest.mark.parametrize("counts", [(1,), (1, 2, 4, 8)])
 def test_flat_times_leave_open_what_larger_sizes_take(counts: tuple[int, ...]) -> None:
     """From work that grows as n once the GPU is full, to a GPU that four times the size leaves as

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 #include <tuple>
@@ -98,22 +99,18 @@ class Search {
     try_all(forms);
     for (std::size_t level = 1; level <= most_terms; ++level) {
       forms.clear();
-      for (const Form& form : best(beam))
-        vary(form, forms);
+      for (const bool fills : {false, true}) {
+        for (const Form& form : best(fills ? most_opened : beam, fills))
+          vary(form, forms);
+      }
       try_all(forms);
     }
     std::vector<Plausible> result;
-    std::size_t filling = 0;
-    const std::vector<Form> ranked = best(log_weights_.size());
-    for (std::size_t i = 0; i < ranked.size(); ++i) {
-      const Form& form = ranked[i];
-      const double weight = log_weights_.at(form);
-      const bool opens = form.fills() && filling < most_opened &&
-                         weight > log_weights_.at(ranked.front()) + least_log_weight;
-      if (i >= most && !opens) continue;
-      filling += form.fills() ? 1 : 0;
-      result.push_back({form, starts_.at(form), weight});
+    for (const bool fills : {false, true}) {
+      for (const Form& form : best(fills ? most_opened : most, fills))
+        result.push_back({form, starts_.at(form), log_weights_.at(form)});
     }
+    std::ranges::sort(result, std::greater(), &Plausible::log_weight);
     return result;
   }
 
@@ -178,11 +175,13 @@ class Search {
     }
   }
 
-  std::vector<Form> best(std::size_t most) const {
+  // The most plausible forms of GPUs that are full, or of such that may not be.
+  std::vector<Form> best(std::size_t most, bool fills) const {
     std::vector<std::pair<double, Form>> ranked;
     ranked.reserve(log_weights_.size());
-    for (const auto& [form, weight] : log_weights_)
-      ranked.emplace_back(-weight, form);
+    for (const auto& [form, weight] : log_weights_) {
+      if (form.fills() == fills) ranked.emplace_back(-weight, form);
+    }
     std::ranges::sort(ranked);
     std::vector<Form> forms;
     for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {

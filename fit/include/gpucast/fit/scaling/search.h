@@ -24,9 +24,10 @@ struct Plausible {
 // Where an earlier search left the coefficients of forms, to begin with.
 using Starts = std::map<model::scaling::Form, Eigen::VectorXd>;
 
-// A beam search: from the bare work of each growth, the most plausible forms are each varied by one
-// term more, another growth, another overlap, level by level. Returns the `most` most plausible
-// forms, best first. `starts` is read and updated.
+// A beam search: from the bare work of each growth, filling GPUs at once or not until they have
+// some, the most plausible forms of either kind are each varied by one term more, another growth,
+// another overlap, level by level. Returns the `most` most plausible forms and some of GPUs that
+// may not be full, best first. `starts` is read and updated.
 std::vector<Plausible> search_forms(const Cells& cells, const Process& process,
                                     const Priors& priors, Starts& starts, std::size_t most,
                                     unsigned threads);
