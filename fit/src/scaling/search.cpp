@@ -235,7 +235,15 @@ std::vector<Plausible> open_laws(const std::vector<Plausible>& forms, const Cell
   const auto extent = cells.extent();
   std::set<std::vector<std::size_t>> bases;
   for (const Plausible& each : forms) {
-    if (each.form.fills() && bases.size() < most_opened) bases.insert(each.form.terms);
+    if (!each.form.fills() || bases.size() >= 2 * most_opened) continue;
+    // A least time of any kind: they stand next to one another in the catalogue.
+    std::vector<std::size_t> base = each.form.terms;
+    const auto least = std::ranges::find_if(base, is_filling);
+    for (std::size_t term = 0; term < model::scaling::terms.size(); ++term) {
+      if (!is_filling(term) || !model::scaling::terms[term].offered(extent)) continue;
+      *least = term;
+      bases.insert(base);
+    }
   }
   std::vector<Plausible> all = forms;
   const std::size_t growths = tells_growth(extent) ? model::scaling::growths.size() : 1;

@@ -20,7 +20,7 @@ struct Thread {
                                  .place = Place::filling,
                                  .grows = true,
                                  .faster = true,
-                                 .odds = 1.0};
+                                 .odds = -1.0};
 
   static double shape(const Scale& step) { return step.work() / step.n; }
   static bool offered(const Extent& measured) { return measured.sizes > 1; }
