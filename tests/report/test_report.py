@@ -73,7 +73,7 @@ def test_curves_and_table_are_the_models_own_forecasts() -> None:
     for curve in shown["curves"]:
         found = model.forecasts(curve["n"], [curve["gpus"]] * len(curve["n"]))
         assert curve["seconds"] == pytest.approx(found.seconds, rel=1e-5)
-        high = np.array(curve["seconds"]) * curve["single"]
+        high = np.array(curve["seconds"]) * curve["high"]
         assert high == pytest.approx(found.high, rel=1e-4)
         assert np.array(curve["gpu"]) * found.seconds == pytest.approx(found.t_gpu, rel=1e-3)
         assert set(said["n"]["values"]) <= set(curve["n"])

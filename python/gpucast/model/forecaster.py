@@ -446,19 +446,7 @@ class Forecaster(ABC):
         sizes = checked_sizes(n)
         if not counts.size:
             raise InputError("needs at least one GPU count to choose from", field="gpus")
-        forecast, seconds = self.times(sizes, counts)
-        share = self.best_shares(sizes, counts, interval)
-        if self.draw_count:
-            # Where what was measured is within what the model says, so are its probabilities.
-            off = self.refuted(sizes)
-            other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
-            for at in np.flatnonzero(other | (off > 0)).tolist():
-                factors = seconds[at] / forecast[at]
-                apart = None
-                if off[at] > 0:
-                    known = self.measured(np.full(counts.size, sizes[at]), counts)
-                    apart = np.where(np.isnan(known), off[at], 0.0)
-                share[at] = self.shares_about(sizes[at], counts, factors, interval, apart)
+        seconds, share = self.believed_shares(sizes, counts, interval)
         fastest = np.argmin(seconds, axis=1)
         outside = self.extrapolates(sizes, counts[fastest])
         measured = seconds[np.arange(sizes.size), fastest] == self.measured(sizes, counts[fastest])
@@ -480,6 +468,28 @@ class Forecaster(ABC):
                 }
             )
         return result
+
+    def believed_shares(
+        self, n: Array, gpus: Array, interval: Interval = Interval.now
+    ) -> tuple[Array, Array]:
+        """Step times (s) that are ``believed``, of every n with every GPU count (these rise), and
+        the probability that each count is the fastest, as ``best_counts`` states them: all that
+        says how sure a best count is asks here."""
+        forecast, seconds = self.times(n, gpus)
+        share = self.best_shares(n, gpus, interval)
+        if not self.draw_count:
+            return seconds, share
+        # Where what was measured is within what the model says, so are its probabilities.
+        off = self.refuted(n)
+        other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
+        for at in np.flatnonzero(other | (off > 0)).tolist():
+            factors = seconds[at] / forecast[at]
+            apart = None
+            if off[at] > 0:
+                known = self.measured(np.full(gpus.size, n[at]), gpus)
+                apart = np.where(np.isnan(known), off[at], 0.0)
+            share[at] = self.shares_about(n[at], gpus, factors, interval, apart)
+        return seconds, share
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
         """Step times (s) of every n with every GPU count, a row an n: forecast, and ``believed``.

@@ -251,10 +251,12 @@ def _model(
                 "gpus": each.gpus,
                 "n": _plain(each.found.n),
                 "seconds": _digits(each.found.seconds, 6),
-                # Factors to the upper ends of both intervals and to what is not exceeded with the
+                # Factors to the ends of both intervals and to what is not exceeded with the
                 # probability that a plan asks for, and shares of two terms.
-                "single": _digits(each.found.high / each.found.seconds, 5),
-                "mean": _digits(each.found.mean_high / each.found.seconds, 5),
+                **{
+                    end: _digits(getattr(each.found, end) / each.found.seconds, 5)
+                    for end in ("low", "high", "mean_low", "mean_high")
+                },
                 "sure": _digits(at_most(model.log_width(each.found.spread), SURE), 5),
                 "gpu": _digits(each.found.t_gpu / each.found.seconds, 4),
                 "com": _digits(each.found.t_com / each.found.seconds, 4),
@@ -318,7 +320,7 @@ def _shares(
     if not model.draw_count:
         return None
     return [
-        [_digits(row, 3) for row in model.best_shares(n, counts[:most], interval)]
+        [_digits(row, 3) for row in model.believed_shares(n, counts[:most], interval)[1]]
         for most in range(1, counts.size + 1)
     ]
 

@@ -48,13 +48,11 @@
     const seconds = curve.seconds[i] ** (1 - w) * curve.seconds[j] ** w;
     const gpu = linear("gpu");
     const com = linear("com");
-    const single = linear("single");
-    const mean = linear("mean");
-    const sure = linear("sure");
     return {
       seconds,
-      low: seconds / single, high: seconds * single,
-      meanLow: seconds / mean, meanHigh: seconds * mean, sure: seconds * sure,
+      low: seconds * linear("low"), high: seconds * linear("high"),
+      meanLow: seconds * linear("mean_low"), meanHigh: seconds * linear("mean_high"),
+      sure: seconds * linear("sure"),
       parts: [gpu * seconds, Math.max(0, 1 - gpu - com) * seconds, com * seconds],
       extrapolated: extrapolated(model, curve.gpus, n),
     };
