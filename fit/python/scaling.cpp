@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpucast/fit/beyond.h"
 #include "gpucast/fit/scaling/mixture.h"
 #include "gpucast/model/scaling/catalogue.h"
 #include "gpucast/model/scaling/form.h"
@@ -107,6 +108,36 @@ ComponentValues values_of(const Component& component) {
 }  // namespace
 
 void bind_scaling(nb::module_& m) {
+  using gpucast::fit::Beyond;
+  nb::class_<Beyond>(m, "Beyond",
+                     "What breaks of a program's scaling may add beyond the GPU counts measured "
+                     "(fit/include/gpucast/fit/beyond.h).")
+      .def(
+          "__init__",
+          [](Beyond* self, double least_gpus, double largest_gpus) {
+            if (!(0 < least_gpus && least_gpus <= largest_gpus)) {
+              throw std::invalid_argument("GPU counts are above 0, the largest the last");
+            }
+            new (self) Beyond(least_gpus, largest_gpus);
+          },
+          "least_gpus"_a, "largest_gpus"_a)
+      .def(
+          "variance",
+          [](const Beyond& self, const VectorXd& gpus) {
+            require_positive(gpus);
+            return VectorXd(gpus.unaryExpr([&](double count) {
+              return gpucast::fit::mean_square(self.outcomes(self.distance(count)));
+            }));
+          },
+          "gpus"_a, "Mean square of what a break adds to ln T, from no break.")
+      .def(
+          "draws",
+          [](const Beyond& self, const VectorXd& gpus, Eigen::Index count, std::uint64_t seed) {
+            require_positive(gpus);
+            return self.draws(gpus, count, seed);
+          },
+          "gpus"_a, "count"_a, "seed"_a,
+          "Draws of what a break adds to ln T of cells together; a row a draw.");
   nb::class_<Mixture>(m, "Scaling",
                       "Forecasts of a program known by its step times alone: a mixture over forms "
                       "(model/include/gpucast/model/scaling).")
@@ -114,7 +145,8 @@ void bind_scaling(nb::module_& m) {
           "__init__",
           [](Mixture* self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
              const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
-             const std::vector<ComponentValues>& components) {
+             const std::vector<ComponentValues>& components, double slope_error) {
+            if (!(slope_error >= 0)) throw std::invalid_argument("a slope's error is 0 or more");
             std::vector<Component> list;
             list.reserve(components.size());
             for (const ComponentValues& each : components)
@@ -124,9 +156,10 @@ void bind_scaling(nb::module_& m) {
               throw std::invalid_argument("variances are 0 or more, one a cell");
             }
             measured.local = local;
-            new (self) Mixture(std::move(measured), std::move(list));
+            new (self) Mixture(std::move(measured), std::move(list), slope_error);
           },
-          "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "local"_a, "components"_a)
+          "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "local"_a, "components"_a,
+          "slope_error"_a = 0.0)
       .def_prop_ro(
           "components",
           [](const Mixture& self) {
@@ -168,14 +201,6 @@ void bind_scaling(nb::module_& m) {
           "(seconds, low, high, mean_low, mean_high, spread of log T, parts): medians, 90 % "
           "intervals of one measurement (`variance` added to noise) and of the expected time, and "
           "T_gpu, T_cpu, T_com in columns.")
-      .def(
-          "log_density",
-          [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
-             const VectorXd& seconds, const VectorXd& variance) {
-            return self.log_density(cells(n, gpus, nodes, seconds, variance));
-          },
-          "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a,
-          "Log density of measured log times, cell by cell.")
       .def(
           "draws",
           [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,

@@ -21,6 +21,13 @@ void StudentMixture::add(double member_weight, double member_mean, double member
   scale.push_back(member_scale);
 }
 
+double StudentMixture::distribution(double x) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < weight.size(); ++i)
+    sum += weight[i] * student::distribution((x - mean[i]) / scale[i]);
+  return sum;
+}
+
 // Newton's iteration, halved where it leaves what is known to hold the quantile.
 double StudentMixture::quantile(double probability) const {
   double low = mean[0];

@@ -150,6 +150,19 @@ TEST(Scaling, ForecastsMoreGpusAndLargerSizes) {
   EXPECT_LT(errors(mixture, cells_of({8e6}, {1, 8}, cutoff)).maxCoeff(), .05);
 }
 
+TEST(Scaling, IsNoSurerOfMoreGpusThanItsDraws) {
+  const Mixture mixture = fit_scaling(cells_of({32e3, 256e3, 2048e3}, {1, 2, 4, 8}, cutoff), 1);
+  const Cells at = cells_of({256e3}, {8, 16, 64}, cutoff);
+  const AveragedForecast found = mixture.forecast(at, 1);
+  const MatrixXd drawn = mixture.draws(at, 20'000, 1);
+  for (Index i = 0; i < at.size(); ++i) {
+    VectorXd sorted = drawn.col(i);
+    std::ranges::sort(sorted);
+    EXPECT_NEAR(std::log(found.mean_low[i]), sorted[1'000], .03);
+    EXPECT_NEAR(std::log(found.mean_high[i]), sorted[19'000], .06);
+  }
+}
+
 TEST(Scaling, FindsHowWorkGrows) {
   const auto pairs = [](double n, double gpus) { return 1e-4 + 1e-12 * n * n / gpus; };
   const Mixture mixture = fit_scaling(cells_of({1e4, 3e4, 1e5, 3e5}, {1, 2, 4}, pairs), 1);
@@ -251,27 +264,6 @@ TEST(Scaling, LetsAnUnlikeCellDeviateAlone) {
   EXPECT_LT(errors(mixture, cells_of({400e3}, {4}, cutoff)).maxCoeff(), .05);
 }
 
-TEST(Scaling, LogDensityIsOfADistribution) {
-  const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
-  const Index count = 8001;
-  const double step = 1e-3;
-  Cells at{VectorXd::Constant(count, 5e6),
-           VectorXd::Constant(count, 16),
-           VectorXd::Zero(count),
-           VectorXd::LinSpaced(count, -4, 4).array() + std::log(cutoff(5e6, 16)),
-           VectorXd::Zero(count),
-           VectorXd::Zero(count)};
-  const VectorXd density = mixture.log_density(at).array().exp();
-  EXPECT_NEAR(density.sum() * step, 1, 1e-4);
-  // 5 % lie below the interval.
-  const AveragedForecast found = mixture.forecast(at.some(std::vector<Index>{0}), 1);
-  double below = 0;
-  for (Index i = 0; i < count; ++i) {
-    if (at.log_seconds[i] < std::log(found.low[0])) below += density[i] * step;
-  }
-  EXPECT_NEAR(below, .05, 1e-3);
-}
-
 // Draws of one cell have the forecast's quantiles, within four standard errors of a share.
 TEST(Scaling, DrawsAreOfTheForecast) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
@@ -297,7 +289,7 @@ TEST(Scaling, IsTheSameOnAnyNumberOfThreads) {
 
 TEST(Scaling, IsWhatItsComponentsSay) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
-  const Mixture again(mixture.cells(), mixture.components());
+  const Mixture again(mixture.cells(), mixture.components(), 0);
   const Cells at = cells_of({5e6}, {4, 16}, cutoff);
   EXPECT_EQ(mixture.forecast(at, 1).low, again.forecast(at, 1).low);
   double sum = 0;

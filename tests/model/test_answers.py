@@ -239,7 +239,10 @@ def test_draws_of_many_cells_are_as_wide_as_those_of_each() -> None:
     some = np.arange(5, n.size, 97)
     few = np.log(model.draws(n[some], gpus[some], 200))
     middle = np.median(many, axis=0)[some] - np.log(model.seconds(n[some], gpus[some]))
-    assert np.max(np.abs(middle)) < 0.03
+    # Beyond the counts measured a break makes times longer, and none shorter.
+    within = gpus[some] <= model.domain.gpus[1]
+    assert np.max(np.abs(middle[within])) < 0.03
+    assert np.min(middle) > -0.03
     # Standard deviations of 200 heavy-tailed draws repeat within some 20 %.
     wide, narrow = np.std(many, axis=0)[some], np.std(few, axis=0)
     assert np.all(wide < 2 * narrow + 0.002)

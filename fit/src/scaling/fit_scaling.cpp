@@ -240,7 +240,7 @@ Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& prior
   std::vector<Component> components =
       components_about(cells, among, priors, forms, deviates, threads);
   normalize(components);
-  return {std::move(cells), std::move(components), priors};
+  return {std::move(cells), std::move(components), 0, priors};
 }
 
 }  // namespace gpucast::fit::scaling

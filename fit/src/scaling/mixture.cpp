@@ -13,11 +13,23 @@
 
 namespace gpucast::fit::scaling {
 
-Mixture::Mixture(Cells cells, std::vector<Component> components, const Priors& priors)
-    : cells_(std::move(cells)), components_(std::move(components)), priors_(priors) {
-  if (cells_.size() == 0 || components_.empty()) {
-    throw std::invalid_argument("a mixture needs cells and components");
-  }
+namespace {
+
+Beyond beyond(const Cells& cells) {
+  if (cells.size() == 0) throw std::invalid_argument("a mixture needs cells");
+  return {cells.gpus.minCoeff(), cells.gpus.maxCoeff()};
+}
+
+}  // namespace
+
+Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_error,
+                 const Priors& priors)
+    : cells_(std::move(cells)),
+      components_(std::move(components)),
+      priors_(priors),
+      beyond_(beyond(cells_)),
+      slope_error_(slope_error) {
+  if (components_.empty()) throw std::invalid_argument("a mixture needs components");
   const Correlations among(priors_, cells_, cells_);
   for (std::size_t i = 0; i < components_.size(); ++i) {
     const Component& component = components_[i];
@@ -133,14 +145,17 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForeca
     measured.clear();
     double mean = 0;
     double square = 0;
+    const double distance = beyond_.distance(at.gpus[j]);
+    const double of_slope = std::pow(slope_error_ * distance, 2);
     Eigen::RowVector3d shares = Eigen::RowVector3d::Zero();
     for (const Predicted& one : predicted) {
       const double weight = one.component->weight;
-      expected.add(weight, one.mean[j], std::sqrt(priors_.inflation * one.variance[j]) + 1e-12);
+      const double variance = priors_.inflation * one.variance[j] + of_slope;
+      expected.add(weight, one.mean[j], std::sqrt(variance) + 1e-12);
       measured.add(weight, one.mean[j],
-                   std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + at.variance[j]));
+                   std::sqrt(variance + priors_.inflation * one.noise + at.variance[j]));
       mean += weight * one.mean[j];
-      square += weight * (priors_.inflation * one.variance[j] + one.mean[j] * one.mean[j]);
+      square += weight * (variance + one.mean[j] * one.mean[j]);
       for (std::size_t k = 0; k < one.component->form.terms.size(); ++k) {
         const auto part = model::scaling::terms[one.component->form.terms[k]].info.part;
         shares[static_cast<Eigen::Index>(part)] +=
@@ -149,25 +164,9 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForeca
     }
     const Eigen::Index i = first + j;
     into.set(i, expected, measured, mean, square);
+    if (distance > 0) into.widen(i, expected, measured, beyond_.outcomes(distance));
     into.parts.row(i) = into.seconds[i] * shares / shares.sum();
   }
-}
-
-Eigen::VectorXd Mixture::log_density(const Cells& measured) const {
-  const std::vector<Predicted> predicted = predict(measured, false);
-  Eigen::VectorXd result(measured.size());
-  std::vector<double> terms(predicted.size());
-  for (Eigen::Index j = 0; j < measured.size(); ++j) {
-    for (std::size_t i = 0; i < predicted.size(); ++i) {
-      const Predicted& one = predicted[i];
-      const double scale =
-          std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + measured.variance[j]);
-      terms[i] = std::log(one.component->weight) - std::log(scale) +
-                 student::log_density((measured.log_seconds[j] - one.mean[j]) / scale);
-    }
-    result[j] = log_sum_exp(terms);
-  }
-  return result;
 }
 
 Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const {
@@ -176,12 +175,16 @@ Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_
   weights.reserve(components_.size());
   for (const Component& each : components_)
     weights.push_back(each.weight);
-  return fit::draws(
-      weights,
-      [&](std::size_t i) {
-        return Joint{predicted[i].mean, priors_.inflation * predicted[i].covariance};
-      },
-      count, seed);
+  const Eigen::VectorXd slope =
+      slope_error_ * at.gpus.unaryExpr([&](double gpus) { return beyond_.distance(gpus); });
+  return beyond_.draws(at.gpus, count, seed) +
+         fit::draws(
+             weights,
+             [&](std::size_t i) {
+               return Joint{predicted[i].mean, priors_.inflation * predicted[i].covariance +
+                                                   slope * slope.transpose()};
+             },
+             count, seed);
 }
 
 }  // namespace gpucast::fit::scaling

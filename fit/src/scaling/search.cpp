@@ -214,6 +214,7 @@ double Priors::odds(const model::scaling::Form& form,
   }
   for (const std::size_t term : form.terms) {
     sum += model::scaling::terms[term].info.odds;
+    if (term == ring_term && measured.largest_gpus <= few_gpus) sum += ring_odds_few_gpus;
     if (term == host_term) {
       sum += host_odds_by_gpus * std::max(0.0, std::log(measured.largest_gpus / 8));
       if (static_cast<double>(measured.sizes) < few_sizes) sum += host_odds_few_sizes;

@@ -16,6 +16,7 @@ from gpucast import _core
 from gpucast.data.records import Step
 from gpucast.data.selection import distinct
 from gpucast.errors import InputError
+from gpucast.fitting import node_boundary
 from gpucast.fitting.cells import Array, Cells, cells_of, samples_of
 from gpucast.fitting.disputed import settled
 from gpucast.fitting.lone_form import name_with
@@ -32,6 +33,7 @@ from gpucast.model.content import (
     Quality,
     Tried,
 )
+from gpucast.model.intervals import Z90
 from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import MeasuredCells, Scaling, ScalingComponent
 from gpucast.util.remarks import Kind, Remark, once, remark
@@ -72,6 +74,9 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         cells = cells.where(_evenly(cells, MOST_CELLS))
     samples = samples_of(problem.steps)
     cells, disputes = settled(cells, samples.kept)
+    suspect = node_boundary.suspected(cells)
+    if suspect is not None:
+        cells = suspect.stated(cells)
     found, ahead = _fitted(cells, look_ahead=look_ahead)
     collective = _refuse_counts_of_collectives(problem)
     traced = collective or any(
@@ -83,6 +88,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         *samples.remarks(),
         *_thin(cells, traced=traced),
         *_unlike(found, cells),
+        *([suspect.question()] if suspect is not None else []),
         *ahead.remarks(),
     ]
     quality = _quality(found, cells)
@@ -158,6 +164,9 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
                 variance=cells.variance.tolist(),
                 local=np.asarray(found.local).tolist(),
             ),
+            # A fit without the counts beyond a boundary does not know of it; this one does.
+            slope_error=ahead.slope_error if suspect is None else 0.0,
+            per_node=None if suspect is None else suspect.gpus,
             parts=parts_of(steps),
             components=components,
         ),
@@ -284,11 +293,16 @@ def _quality(found: _core.Scaling, cells: Cells) -> Quality:
 
 @dataclass(frozen=True)
 class _Ahead:
-    """Median errors of forecasts of the largest GPU count and n by fits without them; None where
-    too few cells are left."""
+    """Forecasts of the largest GPU count and n by fits without them.
+
+    Attributes:
+        gpus, n: median errors; None where too few cells are left.
+        slope_error: by how much more than was said the first was off, a unit of ln N.
+    """
 
     gpus: float | None = None
     n: float | None = None
+    slope_error: float = 0.0
 
     def remarks(self) -> list[Remark]:
         return [
@@ -310,19 +324,45 @@ def _fitted(cells: Cells, *, look_ahead: bool) -> tuple[_core.Scaling, _Ahead]:
         whole = pool.submit(cells.fit)
         gpus = pool.submit(_held_out, cells, cells.gpus)
         n = pool.submit(_held_out, cells, cells.n)
-        return whole.result(), _Ahead(gpus.result(), n.result())
+        counts, sizes = gpus.result(), n.result()
+        return whole.result(), _Ahead(
+            gpus=None if counts is None else counts.error,
+            n=None if sizes is None else sizes.error,
+            slope_error=0.0 if counts is None else counts.slope_error,
+        )
 
 
-def _held_out(cells: Cells, of: Array) -> float | None:
-    """Median error of the cells with the largest value, forecast by a fit to the others."""
+@dataclass(frozen=True)
+class _HeldOut:
+    """How well the largest value's cells were forecast by a fit to the others.
+
+    Attributes:
+        error: median, relative.
+        slope_error: by how much ln T was off beyond its standard deviation, a unit of the value's
+            logarithm.
+    """
+
+    error: float
+    slope_error: float
+
+
+def _held_out(cells: Cells, of: Array) -> _HeldOut | None:
     rest = of < of.max()
     if np.unique(of[rest]).size < 2 or rest.sum() < FEWEST_CELLS:
         return None
     left_out = cells.where(~rest)
     found = cells.where(rest).fit()
     zero = np.zeros(left_out.n.size)
-    forecast = found.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[0]
-    return float(np.median(np.abs(forecast / left_out.seconds - 1)))
+    forecast, low = found.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[:2]
+    off = float(np.median(np.log(left_out.seconds / forecast)))
+    # What may come beyond the data is in the other end alone.
+    sd = float(np.median(np.log(forecast / low))) / Z90
+    # Of less than twice the value before an error tells no more than of twice.
+    reach = max(np.log(of.max() / of[rest].max()), np.log(2))
+    return _HeldOut(
+        error=float(np.median(np.abs(forecast / left_out.seconds - 1))),
+        slope_error=float(np.sqrt(max(0.0, off**2 - sd**2)) / reach),
+    )
 
 
 def common(steps: list[Step], field: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpucast.model import lone_count
+from gpucast.model import between_nodes, lone_count
 from gpucast.model.content import TimedCells
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
@@ -82,6 +82,7 @@ def _ranked(
     if isinstance(model, ScalingModel):
         yield from _of_traces(model, gpus)
         yield from _of_repetitions(model, n, gpus)
+        yield from _of_boundary(model, gpus)
     yield from _missed(model, n, gpus, found)
     yield from _beyond(model, n, gpus)
     yield from _overfilled(model, n, gpus)
@@ -107,6 +108,13 @@ def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
         yield _NOT_KNOWN, lone_count.NOT_KNOWN
     for text in model.scaling.doubts:
         yield _DOUBTED, text
+
+
+def _of_boundary(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
+    """That a node may end where steps get longer."""
+    per_node = model.scaling.per_node
+    if per_node is not None and gpus.size and gpus.max() > per_node:
+        yield _NOT_KNOWN, between_nodes.doubt(per_node)
 
 
 def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:

@@ -33,6 +33,9 @@ from gpucast.model.other_path import T90, Elsewhere
 _EVALUATIONS = 20_000_000
 _FEWEST_REPLICATES = 40
 
+# Draws repeat, so that a model's answers do.
+_SEED = 1
+
 # Starting threads for fewer forecasts takes longer than they save.
 _WORTH_THREADS = 20_000
 
@@ -242,10 +245,24 @@ class Model(Fitted, Forecaster):
             t_cpu=parts[:, 1],
             t_com=parts[:, 2],
             extrapolated=self.extrapolates(n, gpus),
-            spread=found.spread,
+            spread=self._with_breaks(found.spread, gpus),
             common=common,
             interval=interval,
         )
+
+    def _with_breaks(self, spread: Array, gpus: Array) -> Array:
+        """Spreads with what may come beyond the measured GPU counts."""
+        if self._beyond is None:
+            return spread
+        return np.sqrt(np.square(spread) + self._beyond.variance(gpus))
+
+    @cached_property
+    def _beyond(self) -> _core.Beyond | None:
+        """What may come beyond the GPU counts measured; None where nothing was measured, or a form
+        is taken that the user named."""
+        if self.observations is None or self.exact:
+            return None
+        return _core.Beyond(*map(float, self.domain.gpus))
 
     def _mixed_times(
         self, mixed: Mixed, n: Array, gpus: Array, common: Array | None = None
@@ -323,6 +340,13 @@ class Model(Fitted, Forecaster):
         return self.evaluated(self.core, self.values, n, gpus, np.exp(self.log_factors))
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
+        drawn = self._drawn(n, gpus, count, interval)
+        if self._beyond is None or gpus.max(initial=0.0) <= self.domain.gpus[1]:
+            return drawn
+        return drawn * np.exp(self._beyond.draws(gpus, count, _SEED))
+
+    def _drawn(self, n: Array, gpus: Array, count: int, interval: Interval) -> Array:
+        """Draws of times whose law goes on beyond the measured GPU counts as it was."""
         if self.mixed is not None:
             found = self._finite(self.mixed.times(n, gpus))
             shares = found.parts / found.parts.sum(axis=1, keepdims=True)

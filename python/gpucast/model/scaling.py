@@ -208,6 +208,7 @@ class ScalingModel(FittedScaling, Forecaster):
             variance=np.array(cells.variance, dtype=np.float64),
             local=np.array(cells.local, dtype=np.float64),
             components=components,
+            slope_error=self.scaling.slope_error,
         )
 
     def forecasts(

@@ -88,12 +88,17 @@ class Scaling:
         traced: whether the steps are of traces, of programs that may be any, or of collectives:
             their forms do not say how time changes with N.
         doubts: what is to be said beside each forecast; one line each.
+        slope_error: sd of d ln T / d ln N beyond the GPU counts measured, by which the fit without
+            the largest was further off than it said.
+        per_node: GPUs of a node that times make suspect and nobody stated; None: none.
     """
 
     unit: str | None = None
     timestep: Positive | None = None
     traced: bool = field(default=False, metadata={"omit": True})
     doubts: list[str] = field(default_factory=list, metadata={"omit": True})
+    slope_error: NotNegative = 0.0
+    per_node: Count | None = field(default=None, metadata={"omit": True})
     cells: MeasuredCells
     parts: MeasuredParts | None = field(default=None, metadata={"omit": True})
     components: list[ScalingComponent]

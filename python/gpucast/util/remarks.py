@@ -41,6 +41,7 @@ class Kind(StrEnum):
     ASSUMED = "assumed"  # what stands in for a measurement
     HELD_OUT = "held-out"  # how far off forecasts of cells left out were
     FEW_CELLS = "few-cells"  # any form goes through them
+    NODE_BOUNDARY = "node-boundary"  # times as of another node, which nobody stated
     UNLIKE = "unlike"  # a cell that no form explains
     ONE_VALUE = "one-value"  # one n or GPU count only
     LACK_OF_FIT = "lack-of-fit"
@@ -57,6 +58,7 @@ _USUAL: Final = {
     Kind.DISPUTED: Severity.SERIOUS,
     Kind.NOT_CONVERGED: Severity.SERIOUS,
     Kind.UNDERDETERMINED: Severity.SERIOUS,
+    Kind.NODE_BOUNDARY: Severity.SERIOUS,
     Kind.TOO_SMALL: Severity.MINOR,
 }
 """The severity of kinds that are no mere doubt."""

@@ -4,7 +4,9 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "gpucast/fit/beyond.h"
 #include "gpucast/fit/parallel.h"
 #include "gpucast/fit/student_mixture.h"
 
@@ -39,6 +41,18 @@ struct AveragedForecast {
     mean_low[cell] = std::min(seconds[cell], std::exp(expected.quantile(.05)));
     mean_high[cell] = std::max(seconds[cell], std::exp(expected.quantile(.95)));
     spread[cell] = std::sqrt(std::max(0.0, square - mean * mean));
+  }
+
+  // Widens what `set` set for what may come beyond the data. The forecast is that of no break.
+  void widen(Eigen::Index cell, const StudentMixture& expected, const StudentMixture& measured,
+             const std::vector<Beyond::Outcome>& outcomes) {
+    const Ends of_one = ends(measured, outcomes);
+    const Ends of_mean = ends(expected, outcomes);
+    low[cell] = std::min(seconds[cell], std::exp(of_one.low));
+    high[cell] = std::max(high[cell], std::exp(of_one.high));
+    mean_low[cell] = std::min(seconds[cell], std::exp(of_mean.low));
+    mean_high[cell] = std::max(mean_high[cell], std::exp(of_mean.high));
+    spread[cell] = std::sqrt(spread[cell] * spread[cell] + mean_square(outcomes));
   }
 };
 

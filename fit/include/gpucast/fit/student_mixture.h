@@ -15,6 +15,7 @@ struct StudentMixture {
 
   void clear();
   void add(double member_weight, double member_mean, double member_scale);
+  double distribution(double x) const;
   double quantile(double probability) const;
 };
 

@@ -5,6 +5,9 @@
 // cells say of the deviation from it, and the variance that coefficients, process and noise leave.
 // The mixture's quantiles are those of Student's t with 8 degrees of freedom about each component,
 // since variances are themselves estimated.
+//
+// Beyond the GPU counts measured a break of the law is possible (beyond.h), and where the fit to
+// fewer counts was further off than it said, the slope in ln N is as uncertain as that showed.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "gpucast/fit/averaged_forecast.h"
+#include "gpucast/fit/beyond.h"
 #include "gpucast/fit/scaling/cells.h"
 #include "gpucast/fit/scaling/form_fit.h"
 #include "gpucast/fit/scaling/priors.h"
@@ -33,9 +37,13 @@ class Mixture {
  public:
   // Components with the same deviates stand next to one another. Throws std::invalid_argument where
   // a form and its coefficients do not go together, or there are no cells or components.
-  Mixture(Cells cells, std::vector<Component> components, const Priors& priors = {});
+  // `slope_error`: standard deviation of the slope of ln T in ln N beyond the counts measured, by
+  // which forecasts of the largest were off beyond what was said.
+  Mixture(Cells cells, std::vector<Component> components, double slope_error,
+          const Priors& priors = {});
 
   const Cells& cells() const { return cells_; }
+  double slope_error() const { return slope_error_; }
   const std::vector<Component>& components() const { return components_; }
   // Standard deviations of a component's log coefficients.
   Eigen::VectorXd log_errors(std::size_t component) const;
@@ -45,9 +53,6 @@ class Mixture {
   // Cells::variance is added to that of one measurement's ln T. By `threads` threads (0: one a
   // core).
   AveragedForecast forecast(const Cells& at, unsigned threads) const;
-
-  // Log density of the cells' measured times, one by one; Cells::variance is added.
-  Eigen::VectorXd log_density(const Cells& measured) const;
 
   // `count` draws of the expected ln T of all cells together, a row each.
   Eigen::MatrixXd draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const;
@@ -80,6 +85,8 @@ class Mixture {
   Cells cells_;
   std::vector<Component> components_;
   Priors priors_;
+  Beyond beyond_;
+  double slope_error_;
   std::vector<Point> points_;
 };
 

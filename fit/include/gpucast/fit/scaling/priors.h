@@ -46,6 +46,11 @@ struct Priors {
   double host_odds_many_sizes = 2.5;
   double many_sizes = 6;
 
+  // Messages that grow with the GPUs in number are rare among programs that were made for many
+  // GPUs, whose tables tell; up to so many GPUs hardly any table can, and the odds are higher.
+  double ring_odds_few_gpus = 1.5;
+  double few_gpus = 8;
+
   // By how much variances are larger than the components say. Forms, growth and terms are chosen
   // from a list, and the truth is in none of them.
   double inflation = 1.6;
@@ -70,6 +75,7 @@ struct Priors {
   static constexpr std::size_t whole_term = model::scaling::term_named("whole").value();
   static constexpr std::size_t local_term = model::scaling::term_named("local").value();
   static constexpr std::size_t shared_term = model::scaling::term_named("shared").value();
+  static constexpr std::size_t ring_term = model::scaling::term_named("ring").value();
   static constexpr std::size_t host_term = model::scaling::term_named("host").value();
 };
 
