@@ -132,6 +132,15 @@ void bind_components(nb::module_& m) {
           "component"_a,
           "ln T of each measured cell less what a component and all other cells say of it.")
       .def(
+          "log_evidence",
+          [](const ComponentMixture& self, std::size_t at) {
+            if (at >= self.components().size()) throw std::invalid_argument("no such component");
+            return self.fit_of(at).log_evidence();
+          },
+          "component"_a,
+          "Logarithm of the density of the measured times by a component, its parameters integrated "
+          "over.")
+      .def(
           "errors",
           [](const ComponentMixture& self, std::size_t at) {
             if (at >= self.components().size()) throw std::invalid_argument("no such component");

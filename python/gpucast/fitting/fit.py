@@ -163,6 +163,9 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
     breakpoints = find_breakpoints(problem)
     if model == "auto":
         choice = by_evidence(problem, breakpoints)
+        if choice.steps_alone:
+            problem = problem.steps_alone()
+            observations = problem.observations()
     else:
         choice = _as_named(problem, model, breakpoints, seed)
     winner = choice.form

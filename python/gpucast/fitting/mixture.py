@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpucast import _core
-from gpucast.data import workload
-from gpucast.data.records import Step, Transfer
+from gpucast.data.records import Step
 from gpucast.data.steps import medians_of
 from gpucast.errors import InputError
+from gpucast.fitting import timed_alone
 from gpucast.fitting.candidates import PAPER, Candidate, Curves, straight, terms_of
 from gpucast.fitting.problem import KERNELS_ALONE, Problem
 from gpucast.fitting.sample_variance import sample_variances
 from gpucast.fitting.synchronous import terms_left
 from gpucast.model.content import MixtureForm, PartsMixture, Terms, TimedVisits, Tried
 from gpucast.model.forecaster import Array
+from gpucast.model.mixed import STEPS_ALONE
 
 # Relative; a clock reads no finer, and single samples scatter by no less.
 _LEAST_VARIANCE = 1e-6
@@ -28,18 +29,21 @@ _LEAST_VARIANCE = 1e-6
 _CPU_CLOCK, _CPU_RELATIVE = 1e-7, 0.01
 _KERNEL_CLOCK, _KERNEL_RELATIVE = 2e-6, 0.003
 
-# How far what steps pay is from what was timed alone: standard deviations of logarithms.
-_LAUNCH_SD, _QUEUE_SD, _LATENCY_SD, _THROUGHPUT_SD = 0.4, 0.7, 0.5, 0.7
-
-# Queueing a GPU's copies costs the host as much as so many launches.
-_LAUNCHES_TO_QUEUE = 2.0
-
 # Log odds of terms that a path's launches speak against (fitting/synchronous.py).
 _AGAINST_HIDING, _AGAINST_TURNS = -4.0, -8.0
+
+# The same of turns where no launches were timed: calls are waited for on one path in ten.
+# Steps of one GPU count do not tell.
+_RARE_TURNS = -2.2
 _TURNS = "star-async-turns"
 
 # Schedules in which the host only launches.
 _NO_HOST_WORK = ("allgather",)
+
+# What was timed beside the steps is left out where each of their times, forecast by the others
+# before it, is by so much less plausible with it than without, all together: a hundredfold, in
+# logarithms.
+_REFUTED = 4.6
 
 # k is looked for with so many samples of a record.
 _SAMPLES_FOR_K = 9
@@ -63,6 +67,8 @@ class Choice:
         fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
         gpus_error, n_error: median error of the cells with the most GPUs, and of those with the
             largest n, forecast without them; None where too little is left.
+        steps_alone: whether what was timed beside the steps is left out, since it does not describe
+            them.
     """
 
     form: Candidate
@@ -72,6 +78,7 @@ class Choice:
     mixture: PartsMixture | None = None
     gpus_error: float | None = None
     n_error: float | None = None
+    steps_alone: bool = False
 
 
 def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
@@ -86,6 +93,13 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
     paper = _paper(problem)
     tried = forms(problem, paper)
     found = fit_mixture(problem, tried)
+    misled = False
+    if problem.transfers or problem.launches:
+        alone = fit_mixture(problem.steps_alone(), tried)
+        misled = alone.log_evidence(0) > found.log_evidence(0) + _REFUTED
+        if misled:
+            problem.warnings.append(STEPS_ALONE)
+            problem, breakpoints, found = problem.steps_alone(), (), alone
     weighed = [
         Tried(model=Candidate(*core.terms).name, cv_error=_left_out(found, i), weight=weight)
         for i, (core, weight, *_) in enumerate(found.components)
@@ -101,10 +115,11 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
         form=form,
         name=Candidate(*plain.terms).name,
         fitted=found,
-        mixture=content(found, visits_of(problem)),
+        mixture=content(found, visits_of(problem), misled),
         tried=weighed,
         gpus_error=_held_out(problem, tried, "gpus"),
         n_error=_held_out(problem, tried, "n"),
+        steps_alone=misled,
     )
 
 
@@ -115,9 +130,8 @@ def _paper(problem: Problem) -> Candidate | None:
     if why_not is not None:
         problem.notes.append(f"not tried: {why_not}")
         return None
-    steps = replace(problem, transfers={}, launches=[], skeletons=[])
     core = paper.model(problem)
-    observations = steps.observations(most_samples=_SAMPLES_FOR_K)
+    observations = problem.steps_alone().observations(most_samples=_SAMPLES_FOR_K)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     return replace(paper, integer=found.model.integer)
 
@@ -158,14 +172,14 @@ def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Component
         InputError: none can be fitted.
     """
     rows = visits_of(problem)
-    priors = _priors(problem)
+    priors = timed_alone.known(problem)
     left = terms_left(problem.schedule or PAPER[2], problem.waits)
     candidates = []
     for each in tried:
         core = each.model(problem)
         names = {name for name, _, _ in core.parameters}
         known = {name: prior for name, prior in priors.items() if name in names}
-        candidates.append((core, _log_odds(each.com, left), known))
+        candidates.append((core, _log_odds(each.com, left, problem.waits), known))
     try:
         return _core.fit_components(*rows.columns(), candidates)
     except ValueError as error:
@@ -255,8 +269,10 @@ def visits_of(problem: Problem) -> Visits:
     )
 
 
-def content(found: _core.Components, of: Visits) -> PartsMixture:
-    """What a model file holds of a mixture."""
+def content(
+    found: _core.Components, of: Visits, steps_alone: bool = False
+) -> PartsMixture:
+    """What a model file holds of a mixture; ``steps_alone``: as ``Choice`` has it."""
     forms = [
         MixtureForm(
             terms=Terms(gpu=core.terms[0], cpu=core.terms[1], com=core.terms[2]),
@@ -285,6 +301,7 @@ def content(found: _core.Components, of: Visits) -> PartsMixture:
             cpu_variance=of.visits[:, 4].tolist(),
         ),
         forms=forms,
+        steps_alone=steps_alone,
     )
 
 
@@ -300,57 +317,8 @@ def _positive(samples: Sequence[float] | None) -> list[float]:
     return [seconds for seconds in samples or () if seconds > 0]
 
 
-def _log_odds(com: str, left: Sequence[str]) -> float:
+def _log_odds(com: str, left: Sequence[str], waits: bool | None) -> float:
     """Of a communication term, where a path's launches leave these."""
-    if com in left:
-        return 0.0
-    return _AGAINST_TURNS if com == _TURNS else _AGAINST_HIDING
-
-
-def _priors(problem: Problem) -> dict[str, tuple[float, float]]:
-    """What launches and transfers say of parameters of steps: median, and the logarithm's standard
-    deviation."""
-    known: dict[str, tuple[float, float]] = {}
-    if problem.launches:
-        launches = [np.median(each.seconds) / each.count for each in problem.launches]
-        launch = float(np.median(launches))
-        known["t_kernel"] = (launch, _LAUNCH_SD)
-        known["t_queue"] = (_LAUNCHES_TO_QUEUE * launch, _QUEUE_SD)
-    for route, transfers in problem.transfers.items():
-        latency, throughput = _line(transfers, *_range_of_bytes(problem, route))
-        known[f"L_{route}"] = (latency, _LATENCY_SD)
-        known[f"B_{route}"] = (throughput, _THROUGHPUT_SD)
-    return known
-
-
-def _range_of_bytes(problem: Problem, route: str) -> tuple[float, float]:
-    """The least and the most that a copy of a step moves on a route."""
-    work = workload.of(problem.workload)
-    amount = {"h2d": work.to_gpu, "d2h": work.from_gpu}.get(route)
-    moved = [
-        amount(step.n, step.gpus) if amount else work.to_gpu(step.n, step.gpus) / step.gpus
-        for step in problem.steps
-    ]
-    return min(moved), max(moved)
-
-
-def _line(transfers: Sequence[Transfer], least: float, most: float) -> tuple[float, float]:
-    """Latency (s) and throughput (B/s) of a straight line through the times of ``least`` and of
-    ``most`` bytes: what small copies and what large ones of a program pay."""
-    of_size: dict[float, list[float]] = defaultdict(list)
-    for each in transfers:
-        of_size[each.bytes].append(float(np.median(each.seconds)))
-    sizes = np.array(sorted(of_size))
-    times = np.array([np.median(of_size[size]) for size in sizes])
-
-    def time(size: float) -> float:
-        return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(times))))
-
-    # At least a factor of 4 apart, so that a slope is there to be seen; within what was timed.
-    most = min(max(most, 4 * sizes[0]), sizes[-1])
-    least = max(min(least, most / 4), sizes[0])
-    if most <= least:
-        return float(times[0]), float(sizes[-1] / times[-1])
-    # Where times scatter by more than they grow, a fifth of the larger is laid to its bytes.
-    slope = max((time(most) - time(least)) / (most - least), 0.2 * time(most) / most)
-    return max(time(least) - slope * least, 0.2 * time(least)), 1 / slope
+    if com not in left:
+        return _AGAINST_TURNS if com == _TURNS else _AGAINST_HIDING
+    return _RARE_TURNS if com == _TURNS and waits is None else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,12 @@ class Problem:
     def schedule(self) -> str | None:
         """The schedule of steps and skeletons; None where there are none and none was chosen."""
         return self.selection.schedule
+
+    def steps_alone(self) -> Problem:
+        """The same steps without what was timed beside them."""
+        return replace(
+            self, transfers={}, launches=[], skeletons=[], kernel_start=None, waits=None
+        )
 
     def observations(self, most_samples: int | None = None) -> _core.Observations:
         """All samples for the core.

@@ -11,6 +11,7 @@ from gpucast.model import between_nodes, lone_count
 from gpucast.model.content import TimedCells
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
+from gpucast.model.mixed import STEPS_ALONE
 from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import DISPUTED
 from gpucast.util.remarks import Kind
@@ -89,8 +90,10 @@ def _ranked(
     quality = model.quality
     if quality is None:
         return
-    mixed = isinstance(model, Model) and model.mixture is not None
-    if not quality.converged and not mixed:
+    mixture = model.mixture if isinstance(model, Model) else None
+    if mixture is not None and mixture.steps_alone:
+        yield _UNKNOWN, STEPS_ALONE
+    if not quality.converged and mixture is None:
         yield 1.0, "the fit did not converge"
     # What follows the data is not off by what a form is.
     off = model.between_cells

@@ -473,6 +473,8 @@ class PartsMixture:
             logarithm.
         visits: of these cells.
         forms: the largest weight first.
+        steps_alone: whether transfers and launches were left out since they do not describe the
+            steps.
     """
 
     n: list[Size]
@@ -481,6 +483,7 @@ class PartsMixture:
     kernel_variance: list[NotNegative]
     visits: TimedVisits
     forms: list[MixtureForm]
+    steps_alone: bool = field(default=False, metadata={"omit": True})
 
     def __post_init__(self) -> None:
         cells, visits = len(self.n), len(self.visits.cell)

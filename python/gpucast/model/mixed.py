@@ -14,6 +14,12 @@ from gpucast.model.content import Gpu, MixtureForm, PartsMixture
 from gpucast.model.forecaster import Array
 from gpucast.model.joint import joint_draws, shuffled
 
+STEPS_ALONE = (
+    "transfers and launches that were timed alone do not describe the steps (of another machine, "
+    "path or memory?): left out"
+)
+"""That a mixture knows nothing but the steps, though more was measured."""
+
 _SEED = 1
 
 
