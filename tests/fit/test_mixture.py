@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpucast as gc
 from gpucast import _core
 from gpucast.data.steps import medians_of
-from gpucast.fitting.mixture import _line, _log_odds, fit_mixture, forms, visits_of
+from gpucast.fitting.mixture import _log_odds, fit_mixture, forms, visits_of
 from gpucast.fitting.problem import Problem
 from gpucast.fitting.selection import pose
 from gpucast.model.fitted import Model
@@ -27,7 +27,6 @@ from made_data import (
     microbenchmarks,
     step,
     steps,
-    transfer,
     whole,
 )
 from records_samples import relaxed
@@ -90,50 +89,20 @@ def test_kernel_phases_count_where_they_are_the_kernel_alone(schedule: str, alon
     assert np.isfinite(visits_of(posed(timed)).kernel[0]) == alone
 
 
-# ---- what transfers and launches say ----
-
-
-def line(time: Any, least: float, most: float) -> tuple[float, float]:
-    records = [transfer("h2d", 4**i, [time(4**i)] * 3) for i in range(5, 14)]
-    return _line(dataset([machine(), *records]).transfers, least, most)
-
-
-def test_a_straight_curve_is_its_latency_and_throughput() -> None:
-    def straight(size: float) -> float:
-        return 1e-5 + size / 1e9
-
-    assert line(straight, 4**5, 4**7) == pytest.approx((1e-5, 1e9))
-    # One size is taken with a fourth of it; what is more than was timed, to the ends of that.
-    assert line(straight, 4**7, 4**7) == pytest.approx((1e-5, 1e9))
-    assert line(straight, 1, 1e12) == pytest.approx((1e-5, 1e9))
-    # Latency is a fifth of the smaller copy's time at least.
-    assert line(straight, 4**9, 4**10) == pytest.approx((0.2 * (1e-5 + 4**9 / 1e9), 1e9))
-
-
-def test_a_curve_that_bends_is_the_line_of_the_bytes_that_steps_move() -> None:
-    def bent(size: float) -> float:
-        return 1e-5 + (size / 1e9 if size <= 4**9 else 4**9 / 1e9 + (size - 4**9) / 1e10)
-
-    assert line(bent, 4**5, 4**9) == pytest.approx((1e-5, 1e9))
-    assert line(bent, 4**9, 4**13) == pytest.approx((1e-5 + 4**9 * (1e-9 - 1e-10), 1e10))
-
-
-def test_of_times_that_do_not_grow_a_fifth_is_laid_to_bytes() -> None:
-    latency, throughput = line(lambda _: 1e-5, 4**6, 4**8)
-    assert throughput == pytest.approx(4**8 / (0.2 * 1e-5))
-    assert latency == pytest.approx(1e-5 - 0.2 * 1e-5 / 16)
-
-
-def test_a_single_size_is_its_time() -> None:
-    only = dataset([machine(), transfer("h2d", 4096, [2e-5] * 3)]).transfers
-    assert _line(only, 1, 1e6) == pytest.approx((2e-5, 4096 / 2e-5))
+# ---- what launches say ----
 
 
 def test_launches_speak_against_what_hides_and_against_turns() -> None:
     waits, does_not = ["star-serial"], ["star-serial", "star-serial-poll", "star-serial-hide"]
-    assert [_log_odds(com, waits) for com in does_not] == [0, -4, -4]
-    assert [_log_odds(com, does_not) for com in does_not] == [0, 0, 0]
-    assert _log_odds("star-async-turns", ["star-async"]) == -8
+    assert [_log_odds(com, waits, True) for com in does_not] == [0, -4, -4]
+    assert [_log_odds(com, does_not, False) for com in does_not] == [0, 0, 0]
+    assert _log_odds("star-async-turns", ["star-async"], False) == -8
+
+
+def test_turns_are_rare_where_no_launch_says_so() -> None:
+    left = ["star-async", "star-async-turns"]
+    assert [_log_odds(com, left, None) for com in left] == [0, -2.2]
+    assert _log_odds("star-async-turns", ["star-async-turns"], True) == 0
 
 
 def test_nothing_hides_in_a_mixture_whose_path_waits() -> None:

@@ -21,6 +21,7 @@ from gpucast.fitting.synchronous import terms_left
 from gpucast.model.content import MixtureForm, PartsMixture, Terms, TimedVisits, Tried
 from gpucast.model.forecaster import Array
 from gpucast.model.mixed import STEPS_ALONE
+from gpucast.util.remarks import Kind, remark
 
 # Relative; a clock reads no finer, and single samples scatter by no less.
 _LEAST_VARIANCE = 1e-6
@@ -40,10 +41,9 @@ _TURNS = "star-async-turns"
 # Schedules in which the host only launches.
 _NO_HOST_WORK = ("allgather",)
 
-# What was timed beside the steps is left out where each of their times, forecast by the others
-# before it, is by so much less plausible with it than without, all together: a hundredfold, in
-# logarithms.
-_REFUTED = 4.6
+# In log evidence: what was timed beside the steps does not describe them where it makes their times
+# a thousand times less plausible.
+_REFUTED = 6.9
 
 # k is looked for with so many samples of a record.
 _SAMPLES_FOR_K = 9
@@ -92,14 +92,10 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
     """
     paper = _paper(problem)
     tried = forms(problem, paper)
-    found = fit_mixture(problem, tried)
-    misled = False
-    if problem.transfers or problem.launches:
-        alone = fit_mixture(problem.steps_alone(), tried)
-        misled = alone.log_evidence(0) > found.log_evidence(0) + _REFUTED
-        if misled:
-            problem.warnings.append(STEPS_ALONE)
-            problem, breakpoints, found = problem.steps_alone(), (), alone
+    found, steps_alone = fit_plausible(problem, tried)
+    if steps_alone:
+        problem.remarks.append(remark(Kind.DATA, STEPS_ALONE))
+        problem, breakpoints = problem.steps_alone(), ()
     weighed = [
         Tried(model=Candidate(*core.terms).name, cv_error=_left_out(found, i), weight=weight)
         for i, (core, weight, *_) in enumerate(found.components)
@@ -115,11 +111,11 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
         form=form,
         name=Candidate(*plain.terms).name,
         fitted=found,
-        mixture=content(found, visits_of(problem), misled),
+        mixture=content(found, visits_of(problem), steps_alone),
         tried=weighed,
         gpus_error=_held_out(problem, tried, "gpus"),
         n_error=_held_out(problem, tried, "n"),
-        steps_alone=misled,
+        steps_alone=steps_alone,
     )
 
 
@@ -163,6 +159,25 @@ def _held_out(problem: Problem, tried: Sequence[Candidate], field: str) -> float
     zero = np.zeros(n.size)
     forecast = found.forecast(n, gpus, np.ones(n.size), zero, zero)[0]
     return float(np.median(np.abs(forecast / np.array(list(left_out.values())) - 1)))
+
+
+def fit_plausible(problem: Problem, tried: Sequence[Candidate]) -> tuple[_core.Components, bool]:
+    """The mixture over ``tried`` with what was timed beside the steps, or without where that makes
+    them far more plausible; whether it is without.
+
+    What is plausible is the density of all step times by the leading form: of each by the others
+    before it. Cells left out one at a time do not tell, since the processes that follow the others
+    make up for any form.
+
+    Raises:
+        InputError: none can be fitted.
+    """
+    found = fit_mixture(problem, tried)
+    if not problem.transfers and not problem.launches:
+        return found, False
+    alone = fit_mixture(problem.steps_alone(), tried)
+    steps_alone = alone.log_evidence(0) - found.log_evidence(0) > _REFUTED
+    return (alone if steps_alone else found), steps_alone
 
 
 def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Components:
@@ -269,9 +284,7 @@ def visits_of(problem: Problem) -> Visits:
     )
 
 
-def content(
-    found: _core.Components, of: Visits, steps_alone: bool = False
-) -> PartsMixture:
+def content(found: _core.Components, of: Visits, steps_alone: bool = False) -> PartsMixture:
     """What a model file holds of a mixture; ``steps_alone``: as ``Choice`` has it."""
     forms = [
         MixtureForm(

@@ -85,9 +85,7 @@ class Problem:
 
     def steps_alone(self) -> Problem:
         """The same steps without what was timed beside them."""
-        return replace(
-            self, transfers={}, launches=[], skeletons=[], kernel_start=None, waits=None
-        )
+        return replace(self, transfers={}, launches=[], skeletons=[], kernel_start=None, waits=None)
 
     def observations(self, most_samples: int | None = None) -> _core.Observations:
         """All samples for the core.

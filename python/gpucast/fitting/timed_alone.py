@@ -23,8 +23,8 @@ _LAUNCHES_TO_QUEUE = 2.0
 # How far the time of a copy is from a straight line, relative.
 _OFF_LINE = 0.05
 
-# Logarithms of latencies and throughputs are looked at in such steps, to so many standard deviations
-# of what is plausible of them and by so much beyond what copies show.
+# Logarithms of latencies and throughputs are looked at in such steps, to so many standard
+# deviations of what is plausible of them, and by so much beyond what copies show.
 _STEP, _REACH, _BEYOND = 0.04, 4.0, 1.0
 
 _PLAUSIBLE_LATENCY, _PLAUSIBLE_THROUGHPUT = _core.TRANSFER_PRIORS

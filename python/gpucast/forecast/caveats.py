@@ -33,7 +33,7 @@ _FEWEST_VALUES = 3
 """Of GPU counts or sizes: two to learn growth from, and one to forecast."""
 
 _DOUBTED = 1.0
-"""That steps of cells may not be one another's."""
+"""That steps of cells may not be one another's, or what was timed beside steps not theirs."""
 
 _NOT_TRIED = 1.5
 """That a run may end for want of memory."""
@@ -92,7 +92,7 @@ def _ranked(
         return
     mixture = model.mixture if isinstance(model, Model) else None
     if mixture is not None and mixture.steps_alone:
-        yield _UNKNOWN, STEPS_ALONE
+        yield _DOUBTED, STEPS_ALONE
     if not quality.converged and mixture is None:
         yield 1.0, "the fit did not converge"
     # What follows the data is not off by what a form is.
