@@ -24,9 +24,10 @@ from gpucast.model.forecaster import Array
 from gpucast.model.mixed import STEPS_ALONE
 from made_data import NATIVE, dataset, machine, skeleton, steps, transfer, whole
 
-TIMES, BEYOND = 1.5, 0.04
+TIMES, BEYOND, BEYOND_ONE_COUNT = 1.5, 0.03, 0.07
 """No forecast is further off with other records than so many times the error of one without, and so
-much beyond (relative)."""
+much beyond (relative); the last where steps of one GPU count forecast others: these rest on what
+such programs are like, and on what was timed alone."""
 
 MIB = 2**20
 
@@ -69,12 +70,12 @@ def fitted(data: Dataset) -> Model:
     return model
 
 
-def broken_by(seconds: Array, without: Array, measured: Array) -> float:
+def broken_by(seconds: Array, without: Array, measured: Array, beyond: float = BEYOND) -> float:
     """By how much typical and largest error break their bound; of forecasts with other records and
     without them."""
     error, error_without = (np.abs(np.log(each / measured)) for each in (seconds, without))
     return max(
-        float(of(error) - (TIMES * of(error_without) + BEYOND)) for of in (np.median, np.max)
+        float(of(error) - (TIMES * of(error_without) + beyond)) for of in (np.median, np.max)
     )
 
 
@@ -157,9 +158,10 @@ def test_no_part_of_what_was_timed_alone_misleads_any_bundled_group(bundled: str
             data = restricted(training, trained)
             beyond = [cell not in trained for cell in zip(cells.n, cells.gpus, strict=True)]
             n, gpus, seconds = cells[beyond][["n", "gpus", "measured"]].to_numpy(float).T
+            bound = BEYOND if len({count for _, count in trained}) > 1 else BEYOND_ONE_COUNT
             without = forecast(with_part(data, None), group, n, gpus)
             for part, keep in PARTS.items():
                 found = forecast(with_part(data, keep), group, n, gpus)
-                broken[name, split, part] = broken_by(found, without, seconds)
+                broken[name, split, part] = broken_by(found, without, seconds, bound)
     assert len(broken) >= 10 * len(PARTS)
     assert {each: by for each, by in broken.items() if by > 0} == {}
