@@ -138,7 +138,8 @@ void bind_components(nb::module_& m) {
             return self.fit_of(at).log_evidence();
           },
           "component"_a,
-          "Logarithm of the density of the measured times by a component, its parameters integrated "
+          "Logarithm of the density of the measured times by a component, its parameters "
+          "integrated "
           "over.")
       .def(
           "errors",

@@ -165,9 +165,9 @@ def fit_plausible(problem: Problem, tried: Sequence[Candidate]) -> tuple[_core.C
     """The mixture over ``tried`` with what was timed beside the steps, or without where that makes
     them far more plausible; whether it is without.
 
-    What is plausible is the density of all step times by the leading form: of each by the others
-    before it. Cells left out one at a time do not tell, since the processes that follow the others
-    make up for any form.
+    Step times are as plausible as their density under the leading form, which multiplies how well
+    each is forecast by those before it. Cells left out one at a time do not tell: the processes
+    that follow the other cells make up for any form.
 
     Raises:
         InputError: none can be fitted.
