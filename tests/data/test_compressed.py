@@ -10,6 +10,7 @@ import pytest
 from gpucast.data import bundled, jsonl
 from gpucast.data.loading import load
 from gpucast.errors import InputError
+from gpucast.util import limits
 from made_data import whole
 
 
@@ -52,6 +53,6 @@ def test_a_compressed_file_cut_off_anywhere_is_refused(plain: Path) -> None:
 def test_a_compressed_file_that_holds_too_much_is_refused(
     plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonl, "LARGEST_INPUT", 100)
-    with pytest.raises(InputError, match="holds more than"):
+    monkeypatch.setattr(limits, "INPUT", limits.Limit(0, "bytes"))
+    with pytest.raises(InputError, match="is larger than 0 MiB"):
         jsonl.read(compressed(plain))

@@ -12,6 +12,7 @@ from gpucast.data import jsonl
 from gpucast.data.formats import csv_writer
 from gpucast.data.loading import read
 from gpucast.errors import InputError
+from gpucast.util import limits
 from gpucast.util.files import check_output, read_bytes
 from gpucast.util.tables import one_line
 
@@ -20,23 +21,23 @@ STEP = jsonl.to_line(jsonl.record(made_data.step(216, 1, [1e-3])))
 
 def test_a_device_without_an_end_is_refused() -> None:
     with pytest.raises(InputError, match="/dev/zero: is larger than 1 MiB"):
-        read_bytes("/dev/zero", most=1 << 20)
+        read_bytes("/dev/zero", limits.Limit(1 << 20, "bytes"))
 
 
 def test_a_file_of_exactly_as_much_as_is_read_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(1000))
-    assert len(read_bytes(path, most=1000)) == 1000
+    assert len(read_bytes(path, limits.Limit(1000, "bytes"))) == 1000
     with pytest.raises(InputError):
-        read_bytes(path, most=999)
+        read_bytes(path, limits.Limit(999, "bytes"))
 
 
 def test_a_record_of_too_many_samples_is_refused_before_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", len(STEP))
+    monkeypatch.setattr(limits, "RECORD", limits.Limit(len(STEP), "bytes"))
     assert len(jsonl.parse(f"{STEP}\n".encode(), "f").records) == 1
-    with pytest.raises(InputError, match=r"^f:2: a record of more than"):
+    with pytest.raises(InputError, match=r"^f:2: is larger than"):
         jsonl.parse(f"{STEP}\n{STEP} \n".encode(), "f")
 
 

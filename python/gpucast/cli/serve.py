@@ -38,7 +38,7 @@ def command(
 
     from gpucast.serve.app import App
     from gpucast.serve.work import Source
-    from gpucast.util.files import LARGEST_INPUT
+    from gpucast.util.limits import INPUT
 
     with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="gpucast-") as folder:
         app = App(Path(folder))
@@ -51,7 +51,7 @@ def command(
                 port=port,
                 ident=None,
                 # Up to twice as much the page itself refuses, in words.
-                max_request_body_size=2 * LARGEST_INPUT,
+                max_request_body_size=2 * INPUT.default,
             )
         except OSError as error:
             raise InputError(f"{port}: {error.strerror}", field="--port") from error

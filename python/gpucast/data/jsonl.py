@@ -23,16 +23,14 @@ from pydantic import ValidationError
 
 from gpucast.data.records import KINDS, RECORD, SCHEMA, Machine, Note, Record
 from gpucast.errors import InputError
-from gpucast.util.files import LARGEST_INPUT, read_bytes
+from gpucast.util import limits
+from gpucast.util.files import read_bytes
 from gpucast.util.validation_errors import message_of, path_of, shown
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 PathLike = str | os.PathLike[str]
-
-LONGEST_LINE = 16 << 20
-"""Bytes of a record: a million samples, of which a fit takes the quantiles anyway."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +62,18 @@ def read(path: PathLike) -> Lines:
 def _decompressed(content: bytes, file: str) -> bytes:
     try:
         with gzip.open(io.BytesIO(content)) as stream:
-            found = stream.read(LARGEST_INPUT + 1)
+            found = stream.read(limits.INPUT.most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"is no whole gzip file ({error})", file=file) from None
-    if len(found) > LARGEST_INPUT:
-        raise InputError(f"holds more than {LARGEST_INPUT >> 20} MiB", file=file)
+    limits.INPUT.check(len(found), file)
     return found
 
 
 def parse(content: bytes, file: str) -> Lines:
     """The records in the bytes of a file; ``file`` is its name for messages. As ``read``."""
     content = content.removeprefix(b"\xef\xbb\xbf")
+    limits.check_json(content, file)
+    limits.RECORDS.check(content.count(b"\n"), file)
     lines = content.split(b"\n")  # not splitlines: strings may hold U+2028 and the like
     unfinished = lines[-1] != b""
     records: list[Record] = []
@@ -84,12 +83,7 @@ def parse(content: bytes, file: str) -> Lines:
         line = line.rstrip(b"\r")
         if not line.strip():
             continue
-        if len(line) > LONGEST_LINE:
-            raise InputError(
-                f"a record of more than {LONGEST_LINE >> 20} MiB; split its samples into several",
-                file=file,
-                line=number,
-            )
+        limits.RECORD.check(len(line), file, line=number)
         try:
             records.append(_record(line))
         except ValidationError as error:

@@ -29,6 +29,7 @@ from pydantic_core import PydanticKnownError
 
 from gpucast.data.limits import LARGEST_GPUS as LARGEST_GPUS
 from gpucast.data.limits import LARGEST_N as LARGEST_N
+from gpucast.data.limits import SMALLEST_N
 from gpucast.data.vocabulary import (
     MEANING,
     Engine,
@@ -94,6 +95,8 @@ def _size(value: object, check: ValidatorFunctionWrapHandler) -> float:
     if type(value) is int and value > LARGEST_N:
         raise PydanticKnownError("less_than_equal", {"le": LARGEST_N})
     found: float = check(value)
+    if found < SMALLEST_N:
+        raise PydanticKnownError("greater_than_equal", {"ge": SMALLEST_N})
     if type(value) is int:
         return value
     return int(found) if found.is_integer() else found
@@ -101,7 +104,13 @@ def _size(value: object, check: ValidatorFunctionWrapHandler) -> float:
 
 Size = Annotated[
     float,
-    Field(strict=True, gt=0, le=LARGEST_N, allow_inf_nan=False),
+    Field(
+        strict=True,
+        gt=0,
+        le=LARGEST_N,
+        allow_inf_nan=False,
+        json_schema_extra={"minimum": SMALLEST_N},
+    ),
     WrapValidator(_size),
 ]
 """What the work grows with: particles, cells, samples. A whole number is an ``int``."""

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import Workload
 from gpucast.util.remarks import Remark
@@ -31,7 +31,7 @@ LogOdds = Annotated[float, Bounds(least=-50, most=50)]
 LogFactor = Annotated[float, Bounds(least=-20, most=20)]
 Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
 Interval = tuple[float, float]
-Size = Annotated[float, Bounds(above=0, most=LARGEST_N)]
+Size = Annotated[float, Bounds(above=0, least=SMALLEST_N, most=LARGEST_N)]
 Count = Annotated[int, Bounds(least=1, most=LARGEST_GPUS)]
 Sizes = Annotated[tuple[Size, Size], Ascending]
 Counts = Annotated[tuple[Count, Count], Ascending]

@@ -17,6 +17,7 @@ from gpucast.model.forecaster import SCHEMA, Forecaster
 from gpucast.model.older import renewed, with_remarks
 from gpucast.model.scaling import ScalingModel
 from gpucast.traces.reading import is_trace
+from gpucast.util import limits
 from gpucast.util.files import read_bytes
 from gpucast.util.typed_json import WrongValueError, from_json
 
@@ -37,7 +38,9 @@ def load_model(path: str | os.PathLike[str]) -> Forecaster:
             file=name,
         )
     try:
-        text = read_bytes(_file_of(path)).decode("utf-8")
+        file = read_bytes(_file_of(path))
+        limits.check_json(file, name)
+        text = file.decode("utf-8")
         content = json.loads(text, parse_constant=_refuse_constant)
     except OSError as error:
         raise from_os_error(error, path) from error

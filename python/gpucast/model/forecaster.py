@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.data.steps import samples_of
@@ -642,7 +642,7 @@ def checked_sizes(values: Sequence[float] | Array) -> Array:
         InputError: one that is no number greater than 0, or too large.
     """
     array = np.array(values, dtype=np.float64)
-    wrong = array[~((array > 0) & (array <= LARGEST_N))]
+    wrong = array[~((array >= SMALLEST_N) & (array <= LARGEST_N))]
     if wrong.size:
         raise InputError(
             f"{wrong[0]:.12g} is no size greater than 0 and up to {LARGEST_N:.12g}", field="n"

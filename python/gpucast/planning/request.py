@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from gpucast import _core
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import SURE, Interval
@@ -37,7 +37,7 @@ Duration = Annotated[Positive, BeforeValidator(seconds)]
 Setup = Annotated[Amount, BeforeValidator(seconds)]
 Size = Annotated[
     float,
-    Field(strict=True, gt=0, le=LARGEST_N, allow_inf_nan=False),
+    Field(strict=True, ge=SMALLEST_N, le=LARGEST_N, allow_inf_nan=False),
     AfterValidator(units.plain),
 ]
 Steps = Annotated[int, Field(strict=True, ge=1, le=10**18), BeforeValidator(whole)]

@@ -30,8 +30,7 @@ from gpucast.report.render import loading_page, page
 from gpucast.serve.inbox import Inbox
 from gpucast.serve.process import apart
 from gpucast.serve.work import SETTINGS, Answer, Order, Source, answer
-from gpucast.util import JsonObject
-from gpucast.util.files import LARGEST_INPUT
+from gpucast.util import JsonObject, limits
 from gpucast.util.version import version
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ WRONG_ADDRESS = "This is not the address that gpucast serve printed; it has a se
 
 class _Request(Request):
     trusted_hosts = ["127.0.0.1", "localhost"]  # noqa: RUF012 (as werkzeug declares it)
-    max_content_length = LARGEST_INPUT
+    max_content_length = limits.INPUT.default
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class App:
             self._state = State(order, self._work(order), settings=said)
             return _see_other("./")
         except RequestEntityTooLarge:
-            error, status = f"files are larger than {LARGEST_INPUT >> 20} MiB together", 413
+            error, status = f"files are larger than {limits.INPUT.default >> 20} MiB together", 413
         except OSError as problem:
             error, status = str(from_os_error(problem)), 500
         except GpucastError as problem:
@@ -154,7 +153,7 @@ class App:
                 {"name": name, "meaning": meaning, "value": state.settings.get(name, "")}
                 for name, meaning in SETTINGS.items()
             ],
-            "most": LARGEST_INPUT,
+            "most": limits.INPUT.default,
             "understood": found.understood if found else [],
             "warnings": found.warnings if found else [],
             "series": found.series if found else [],

@@ -10,18 +10,19 @@ process.
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, cast
 
+from gpucast.data.limits import LARGEST_GPUS
 from gpucast.errors import InputError
 from gpucast.traces import foreign, tables
+from gpucast.traces.json_pieces import JsonPieces
 from gpucast.traces.trace import Process, RunDescription, Trace, TracedMachine
+from gpucast.util import limits
 from gpucast.util.files import PathLike
 
 _GZIP = b"\x1f\x8b"
@@ -42,6 +43,9 @@ _WAITS = {
     "Stream Sync": tables.HOST_WAITS_STREAM,
     "Context Sync": tables.HOST_WAITS_DEVICE,
 }
+_LATEST = 2**62
+"""ns; sums and differences of two fit 64 bits."""
+_AXES = 3
 UNFIT = "host times hold the cost of PyTorch's profiler: forecasts of host-bound steps are too slow"
 
 Event = Mapping[str, Any]
@@ -66,18 +70,62 @@ def read(path: PathLike) -> Trace:
         InputError: no JSON, or one without CUDA calls or work; the event that is wrong.
     """
     file = str(path)
-    content = Path(path).read_bytes()
+    events = _Events(file)
     try:
-        text = gzip.decompress(content) if content.startswith(_GZIP) else content
-        document = json.loads(text)
+        with open(path, "rb") as plain:
+            is_packed = plain.read(len(_GZIP)) == _GZIP
+            plain.seek(0)
+            stream = cast("BinaryIO", gzip.GzipFile(fileobj=plain)) if is_packed else plain
+            document = JsonPieces(stream, file).read("traceEvents", events.take)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is no whole JSON ({error})", file=file) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"is cut off or damaged ({error})", file=file) from None
-    events = document.get("traceEvents") if isinstance(document, dict) else document
-    if not isinstance(events, list):
+    if "traceEvents" in document:
         raise InputError("must be a list", file=file, field="traceEvents")
-    return _Kineto(file, document if isinstance(document, dict) else {}).trace(events)
+    return _Kineto(file, document).trace(events.by_category)
+
+
+_FIELDS = ("cat", "name", "pid", "tid", "ts", "dur")
+_ARGUMENTS = (
+    "correlation", "device", "inDevice", "context", "inContext", "stream", "graph id",
+    "graph node id", "shared memory", "registers per thread", "bytes", "fromDevice", "toDevice",
+    "grid", "block", "cuda_sync_kind", "event_id", "wait_on_cuda_event_id",
+    "wait_on_cuda_event_record_corr_id",
+)  # fmt: skip
+_KEPT = {*_CALLS, *_WORK, "cuda_sync", "cuda_event", "user_annotation"}
+
+
+@dataclass
+class _Events:
+    """What is kept of a list of events: those that are read here, with their places in the list."""
+
+    file: str
+    by_category: dict[str, list[tuple[int, Event]]] = field(default_factory=dict)
+    seen: int = 0
+    kept: int = 0
+
+    def take(self, event: object) -> None:
+        self.seen += 1
+        if not isinstance(event, dict) or event.get("ph") != "X":
+            return
+        category = str(event.get("cat", "")).lower()
+        if category not in _KEPT:
+            return
+        self.kept += 1
+        limits.EVENTS.check(self.kept, self.file)
+        plain: dict[str, Any] = {name: event[name] for name in _FIELDS if name in event}
+        for name in ("pid", "tid"):
+            if not isinstance(plain.get(name), int | float | str | None):
+                raise InputError(
+                    f"{name} must be a number",
+                    file=self.file,
+                    field=f"traceEvents[{self.seen - 1}]",
+                )
+        given = event.get("args")
+        if isinstance(given, dict):
+            plain["args"] = {name: given[name] for name in _ARGUMENTS if name in given}
+        self.by_category.setdefault(category, []).append((self.seen - 1, plain))
 
 
 @dataclass(frozen=True)
@@ -87,11 +135,7 @@ class _Kineto:
     file: str
     document: Mapping[str, Any]
 
-    def trace(self, events: list[object]) -> Trace:
-        found: dict[str, list[tuple[int, Event]]] = {}
-        for at, event in enumerate(events):
-            if isinstance(event, dict) and event.get("ph") == "X":
-                found.setdefault(str(event.get("cat", "")).lower(), []).append((at, event))
+    def trace(self, found: Mapping[str, list[tuple[int, Event]]]) -> Trace:
         calls = [each for name in _CALLS for each in found.get(name, ())]
         work = [each for name in _WORK for each in found.get(name, ())]
         for name, there, what in (
@@ -103,6 +147,9 @@ class _Kineto:
                     f"no {what} (category {name}): profile with ProfilerActivity.CUDA",
                     file=self.file,
                 )
+        base = self.document.get("baseTimeNanoseconds")
+        if isinstance(base, int) and abs(base) > _LATEST:
+            raise InputError("must be ns", file=self.file, field="baseTimeNanoseconds")
         names = foreign.Names()
         first = {event.get("tid"): self._ns(at, event)[0] for at, event in reversed(calls)}
         threads = {
@@ -112,16 +159,16 @@ class _Kineto:
         waits = self._waits(found)
         made = foreign.outermost(self._calls(calls, threads, names), done, waits)
         foreign.mark_asynchronous(done, made, names)
-        properties = [
-            each for each in self.document.get("deviceProperties") or () if isinstance(each, dict)
-        ]
+        stated = self.document.get("deviceProperties")
+        listed = stated if isinstance(stated, list) else []
+        properties = [each for each in listed if isinstance(each, dict)]
         distributed = self.document.get("distributedInfo")
         rank = distributed.get("rank") if isinstance(distributed, dict) else None
         pids = Counter(event.get("pid") for _, event in calls)
         pid = pids.most_common(1)[0][0]
         process = Process(
-            pid=pid if isinstance(pid, int) else 0,
-            rank=rank if isinstance(rank, int) else None,
+            pid=pid if isinstance(pid, int) and 0 < pid < 2**32 else 0,
+            rank=rank if isinstance(rank, int) and 0 <= rank < LARGEST_GPUS else None,
             program="python",
             lost=0,
             ended="exit",
@@ -257,26 +304,28 @@ class _Kineto:
         base = self.document.get("baseTimeNanoseconds", 0)
         try:
             start = (base if isinstance(base, int) else 0) + round(float(event["ts"]) * 1000)
-            return start, start + round(float(event.get("dur", 0)) * 1000)
+            end = start + round(float(event.get("dur", 0)) * 1000)
+            if max(abs(start), abs(end)) > _LATEST:
+                raise OverflowError
         except (KeyError, TypeError, ValueError, OverflowError):
             raise InputError(
                 "must have ts and dur in microseconds", file=self.file, field=f"traceEvents[{at}]"
             ) from None
+        return start, end
 
     def _number(self, at: int, event: Event, *keys: str) -> int:
         """The first of these arguments that is there; 0 for none, and for "none" written as -1."""
         arguments = event.get("args") or {}
         for key in keys:
-            value = arguments.get(key) if isinstance(arguments, dict) else None
+            value = arguments.get(key)
             if isinstance(value, int) and not isinstance(value, bool):
-                return (
-                    value if 0 <= value < 2**32 - 1 or (key == "graph node id" and value > 0) else 0
-                )
+                most = 2**63 if key in ("graph node id", "bytes") else 2**32 - 1
+                return value if 0 <= value < most else 0
         return 0
 
     def _product(self, event: Event, key: str) -> int:
         product = 1
-        sides: Iterable[object] = (event.get("args") or {}).get(key) or ()
-        for side in sides:
-            product *= side if isinstance(side, int) else 1
-        return product
+        sides = (event.get("args") or {}).get(key)
+        for side in sides if isinstance(sides, list) and len(sides) <= _AXES else ():
+            product *= side if isinstance(side, int) and 0 < side < 2**32 else 1
+        return product % 2**32

@@ -19,6 +19,7 @@ import pandas as pd
 from gpucast.errors import InputError
 from gpucast.traces import foreign, tables
 from gpucast.traces.trace import Process, RunDescription, Trace, TracedMachine
+from gpucast.util import limits
 from gpucast.util.files import PathLike
 
 _KIND = "CUPTI_ACTIVITY_KIND_"
@@ -31,6 +32,7 @@ _WORK = {
 }
 _SYNCHRONIZATION = f"{_KIND}SYNCHRONIZATION"
 _EVENTS = f"{_KIND}CUDA_EVENT"
+_RANGES = "NVTX_EVENTS"
 _RANGE_TYPES = (59, 60)  # push and pop, start and end
 _OF_THREAD = 0xFFFFFF
 _COLUMNS = {
@@ -49,6 +51,25 @@ _COLUMNS = {
 }
 
 
+_TEXTS = {"value", "text", "name", "label"}
+_NUMBERS = {
+    *_COLUMNS.values(), "globalTid", "globalPid", "nameId", "returnValue", "demangledName",
+    "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory",
+    "dynamicSharedMemory", "copyKind", "srcKind", "dstKind", "memKind", "syncType", "eventId",
+    "eventSyncId", "eventType", "textId", "id", "utcEpochNs", "flag",
+}  # fmt: skip
+_ROWS_AT_ONCE = 65536
+_LONGEST_DEFAULT = 20
+
+
+def _cell(column: str) -> str:
+    """A column of a query: whole numbers, texts where there may be such; else a text, or NULL."""
+    if column in _TEXTS:  # PROCESSES.name is the number of a text
+        return f"CASE WHEN typeof(\"{column}\") IN ('integer', 'text') THEN \"{column}\" END"
+    kind = f'typeof("{column}")'
+    return f"CASE WHEN {kind} IN ('integer', 'null') THEN \"{column}\" ELSE {kind} END"
+
+
 def detect(head: bytes) -> bool:
     """Whether a file that begins with these bytes is an sqlite database."""
     return head.startswith(b"SQLite format 3\x00")
@@ -64,19 +85,25 @@ def read(path: PathLike) -> Trace:
     try:
         address = f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(address, uri=True)) as connection:
-            return _Export(connection, file).trace()
+            return _Export(connection, file, limits.EVENTS.most, limits.TEXTS.most).trace()
     except sqlite3.Error as error:
         raise InputError(f"cannot be read as an sqlite export ({error})", file=file) from None
     except (UnicodeDecodeError, OverflowError, pd.errors.DatabaseError) as error:
         raise InputError(f"is damaged ({str(error).splitlines()[0]})", file=file) from None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Export:
-    """An export that is open."""
+    """An export that is open.
+
+    Attributes:
+        rows, characters: how many more are read.
+    """
 
     connection: sqlite3.Connection
     file: str
+    rows: int
+    characters: int
 
     def trace(self) -> Trace:
         there = self._names_of_tables()
@@ -92,7 +119,12 @@ class _Export:
                 "trace CUDA",
                 file=self.file,
             )
-        texts = dict(self.connection.execute("SELECT id, value FROM StringIds").fetchall())
+        rows = self._table("StringIds", ("id", "value"))
+        texts = {
+            number: text
+            for number, text in zip(rows["id"].tolist(), rows["value"].tolist(), strict=True)
+            if isinstance(text, str)
+        }
         began = self._began(there)
         calls = self._table(_CALLS, ("start", "end", "globalTid", "correlationId", "nameId"))
         calls = calls.assign(process=calls["globalTid"] & ~_OF_THREAD)
@@ -237,9 +269,9 @@ class _Export:
                 for name in ("start", "end", "globalTid", "process", "said")
             }
         )
-        if "NVTX_EVENTS" not in there:
+        if _RANGES not in there:
             return empty
-        rows = self._table("NVTX_EVENTS", ("start", "end", "eventType", "globalTid"))
+        rows = self._table(_RANGES, ("start", "end", "eventType", "globalTid"))
         rows = rows[rows["eventType"].isin(_RANGE_TYPES)].dropna(
             subset=["start", "end", "globalTid"]
         )
@@ -256,16 +288,54 @@ class _Export:
     # -- facts of the session ---------------------------------------------------------------------
 
     def _names_of_tables(self) -> set[str]:
+        # Views and virtual tables have no page of their own: they compute what they hold.
         found = self.connection.execute(
-            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
         )
         return {str(name) for (name,) in found}
 
     def _table(self, name: str, needed: tuple[str, ...]) -> pd.DataFrame:
-        rows = pd.read_sql_query(f'SELECT * FROM "{name}"', self.connection)
+        """The rows of a table: whole numbers, and texts in the columns that hold such.
+
+        Raises:
+            InputError: a column that is missing, or holds what it should not; too many rows.
+        """
+        # Columns that are computed are not in the list. A default takes no place in the file, and
+        # may be of any length in every row.
+        listed = self.connection.execute(f'PRAGMA table_info("{name}")').fetchall()
+        there = [each[1] for each in listed if len(each[4] or "") <= _LONGEST_DEFAULT]
         for column in needed:
-            if column not in rows:
+            if column not in there:
                 raise InputError("the column is missing", file=self.file, field=f"{name}.{column}")
+        columns = [each for each in there if each in _NUMBERS or each in _TEXTS]
+        wanted = ", ".join(map(_cell, columns)) or "NULL"
+        cursor = self.connection.execute(f'SELECT {wanted} FROM "{name}" LIMIT {self.rows + 1}')
+        parts = [pd.DataFrame(columns=columns, dtype="int64")]
+        for part in iter(lambda: cursor.fetchmany(_ROWS_AT_ONCE), []):
+            self.rows -= len(part)
+            if self.rows < 0:
+                raise limits.EVENTS.error(self.file, field=name)
+            parts.append(self._checked(pd.DataFrame(part, columns=columns or ["?"]), name))
+        return pd.concat(parts[1:] or parts, ignore_index=True)
+
+    def _checked(self, rows: pd.DataFrame, table: str) -> pd.DataFrame:
+        """Rows whose numbers are numbers, with 0 in place of NULL, but in ranges."""
+        for column in rows:
+            place = f"{table}.{column}"
+            if column in _TEXTS:
+                long = rows[column].map(lambda each: len(each) if isinstance(each, str) else 0)
+                self.characters -= int(long.sum())
+                if self.characters < 0:
+                    raise limits.TEXTS.error(self.file, field=place)
+                continue
+            if rows[column].dtype.kind not in "if":
+                if rows[column].notna().any():
+                    raise InputError("must be whole numbers", file=self.file, field=place)
+                rows[column] = np.nan
+            if table != _RANGES:
+                if column in ("start", "end") and rows[column].isna().any():
+                    raise InputError("must not be NULL", file=self.file, field=place)
+                rows[column] = rows[column].fillna(0)
         return rows
 
     def _began(self, there: set[str]) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -24,7 +25,8 @@ from gpucast.traces.phases import KNOWN
 from gpucast.traces.streams import Place, names_of, rows_of
 from gpucast.traces.tables import COLUMNS, SCHEMA, frame
 from gpucast.traces.trace import Process, RunDescription, Trace
-from gpucast.util.files import PathLike
+from gpucast.util import limits
+from gpucast.util.files import PathLike, read_bytes
 from gpucast.util.typed_json import WrongValueError, from_json
 
 T = TypeVar("T")
@@ -127,7 +129,7 @@ def is_trace(path: PathLike) -> bool:
 
 def _folder(path: Path, name: str) -> _Files:
     files = [each for each in (*path.glob("*.json"), *path.glob("*/*")) if each.is_file()]
-    content = {each.relative_to(path).as_posix(): each.read_bytes for each in files}
+    content = {each.relative_to(path).as_posix(): partial(read_bytes, each) for each in files}
     return _Files(name, content, whole=False)
 
 
@@ -138,6 +140,7 @@ def _archive(archive: zipfile.ZipFile, name: str) -> _Files:
         except (NotImplementedError, RuntimeError) as error:  # encrypted, an unknown compression
             raise InputError(f"cannot be read ({error})", file=name, field=entry) from None
 
+    limits.check_archive(archive, name)
     entries = {entry: partial(content, entry) for entry in archive.namelist()}
     return _Files(name, entries, whole=True)
 
@@ -150,7 +153,11 @@ def _of_process(name: str) -> bool:
 
 def _trace(files: _Files) -> Trace:
     folders = {name.partition("/")[0] for name in files.content if "/" in name}
-    numbers = sorted(int(each) for each in folders if each.isascii() and each.isdigit())
+    numbers = sorted(
+        int(each)
+        for each in folders
+        if re.fullmatch(r"[0-9]{1,9}", each)  # more is no rank
+    )
     # The recorder's library, used by itself, leaves a folder without a description of the run.
     bare = (
         _RUN not in files.content
@@ -164,6 +171,7 @@ def _trace(files: _Files) -> Trace:
         raise InputError(
             f"is {run.schema!r}; this gpucast reads {SCHEMA!r}", file=files.file, field=_RUN
         )
+    limits.PROCESSES.check(len(numbers), files.file)
     processes = tuple(_process(files, str(number)) for number in numbers)
     if not processes:
         raise InputError(

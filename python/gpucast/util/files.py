@@ -19,32 +19,25 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gpucast.errors import InputError, from_os_error
+from gpucast.util import limits
 
 PathLike = str | os.PathLike[str]
 _EXISTS = "exists already; --force replaces it"
 
 
-LARGEST_INPUT = 128 << 20
-"""Bytes of a file that is read as a whole; what is read takes some ten times as much memory."""
-
-
-def read_bytes(path: PathLike, most: int = LARGEST_INPUT) -> bytes:
+def read_bytes(path: PathLike, limit: limits.Limit = limits.INPUT) -> bytes:
     """The content of a file, a pipe or a device, which may have no end.
 
     Raises:
         InputError: it cannot be read, or holds more bytes than that.
     """
+    most = limit.most
     try:
         with open(path, "rb") as stream:
             content = stream.read(most + 1)
     except OSError as error:
         raise from_os_error(error, path) from error
-    if len(content) > most:
-        raise InputError(
-            f"is larger than {most >> 20} MiB, which is as much as is read; split it, or thin it "
-            "out",
-            file=path,
-        )
+    limit.check(len(content), path)
     return content
 
 

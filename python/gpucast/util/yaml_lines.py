@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import yaml
 
 from gpucast.errors import InputError
+from gpucast.util import limits
 from gpucast.util.validation_errors import path_of
 
 Location = tuple[int | str, ...]
 """Keys and list positions from the top to a value."""
 
 _DEEPEST = 20
-_MOST_VALUES = 1_000_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -63,8 +63,8 @@ def parse(
         InputError: no YAML; a key twice; nesting or aliases that no such file needs.
     """
     lines = Lines(file, as_written=as_written)
-    # libyaml's nodes are made by recursion in C: depth is checked on the events before.
-    _check_depth(text, file)
+    # libyaml's nodes take memory and are made by recursion in C: events are counted before.
+    _check_shape(text, file)
     try:
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as error:
@@ -72,10 +72,12 @@ def parse(
     return (None if node is None else _value(node, (), lines)), lines
 
 
-def _check_depth(text: str, file: str) -> None:
-    depth = 0
+def _check_shape(text: str, file: str) -> None:
+    depth = values = 0
     try:
         for event in yaml.parse(text, Loader=_LOADER):
+            values += isinstance(event, yaml.NodeEvent)
+            limits.YAML_VALUES.check(values, file)
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
             elif isinstance(event, yaml.CollectionEndEvent):
@@ -98,7 +100,7 @@ def _broken(error: yaml.YAMLError, file: str) -> InputError:
 
 def _value(node: yaml.Node, location: Location, lines: Lines) -> object:
     lines.of.setdefault(location, _line(node))
-    if len(lines.of) > _MOST_VALUES or len(location) > _DEEPEST:
+    if len(lines.of) > limits.YAML_VALUES.most or len(location) > _DEEPEST:
         raise lines.error("refers to itself or repeats too much", location[:1])
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, location, lines)

@@ -9,13 +9,11 @@ from typing import NoReturn, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from gpucast.errors import InputError, from_os_error
+from gpucast.errors import InputError
 from gpucast.util import units
-from gpucast.util.files import PathLike
+from gpucast.util.files import PathLike, read_bytes
 from gpucast.util.validation_errors import message_of
 from gpucast.util.yaml_lines import Lines, Location, parse
-
-_LARGEST_FILE = 50_000_000
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -33,13 +31,7 @@ def read_mapping(
         InputError: it cannot be read, or is no YAML with keys.
     """
     name = os.fspath(path)
-    try:
-        with open(path, "rb") as stream:
-            content = stream.read(_LARGEST_FILE + 1)
-    except OSError as error:
-        raise from_os_error(error, path) from error
-    if len(content) > _LARGEST_FILE:
-        raise InputError(f"is too large to be a {what}", file=name)
+    content = read_bytes(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -18,6 +18,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.formats.utilization import of_utilization
 from gpucast.data.records import Entry, Machine
 from gpucast.errors import InputError
+from gpucast.util import limits
 from gpucast.util.files import read_bytes
 from gpucast.util.remarks import Remark
 
@@ -207,6 +208,8 @@ def recognized(
         raise InputError("is an old workbook (.xls); save it as .xlsx or CSV", file=file)
     if holds_records(content):
         raise InputError("holds gpucast records already; use it as it is", file=file)
+    if content.lstrip()[:1] in (b"{", b"["):
+        limits.check_json(content, file)
     if MODEL_MARK.encode() in content[:4096]:
         raise InputError("is a fitted model, not measurements", file=file)
     if options.regex is not None:

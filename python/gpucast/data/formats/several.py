@@ -22,7 +22,7 @@ from gpucast.data.formats import (
     recognized,
 )
 from gpucast.data.formats.logs.runs import NAMES, UnclearError, compiled, identity
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.data.records import Step
 from gpucast.errors import InputError, from_os_error
 
@@ -156,7 +156,7 @@ def check_stated(options: Options) -> None:
     if options.from_name is not None:
         compiled(options.from_name, "--from-name", NAMES)
     size, gpus = options.size, options.gpus
-    if size is not None and not 0 < size <= LARGEST_N:
+    if size is not None and not SMALLEST_N <= size <= LARGEST_N:
         raise InputError(f"{size:g} is no size: greater than 0, at most 1e18", field="-n")
     for count, option in (gpus, "--gpus"), (options.gpus_per_node, "--gpus-per-node"):
         if count is not None and not 1 <= count <= LARGEST_GPUS:

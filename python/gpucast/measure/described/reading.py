@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpucast.data.formats import PATTERN, formats
 from gpucast.data.formats.tables.units import parse_unit
-from gpucast.data.limits import LARGEST_N
+from gpucast.data.limits import LARGEST_N, SMALLEST_N
 from gpucast.errors import InputError
 from gpucast.measure.described import executables
 from gpucast.measure.described.description import Program, as_written
@@ -108,7 +108,7 @@ def _size(value: object) -> float | None:
         n = float(str(value))
     except ValueError:
         return None
-    return n if 0 < n <= LARGEST_N and not isinstance(value, bool) else None
+    return n if SMALLEST_N <= n <= LARGEST_N and not isinstance(value, bool) else None
 
 
 def _check_result(program: Program, lines: Lines) -> None:

@@ -26,6 +26,7 @@ from gpucast.data.formats.tables.units import (
     share_in,
 )
 from gpucast.errors import InputError
+from gpucast.util import limits
 from gpucast.util.units import SIMULATED_TIMES
 
 TIME = "seconds"
@@ -157,6 +158,7 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
     ``transfers``, or None: of nothing that can be told."""
     if len(names) < 2:
         return None
+    names = names[: limits.COLUMNS.most]  # of more the table's reader says what is wrong
     roles = {role for each in names for role, _, _ in _recognized(each, 0)}
     if roles & {"bytes", "route"} and not roles & {"n", "gpus"}:
         return "transfers"

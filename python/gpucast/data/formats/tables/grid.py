@@ -9,15 +9,15 @@ None where empty.
 from __future__ import annotations
 
 import csv
-import io
 import re
-import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gpucast.data.formats.csv_writer import unquoted
+from gpucast.data.formats.tables.sheets import read as read_sheets
 from gpucast.errors import InputError
+from gpucast.util import limits
 
 if TYPE_CHECKING:
     import pandas
@@ -74,10 +74,13 @@ IsHeader = Callable[[list[str]], bool]
 MOST_ABOVE = 20
 """Lines among which the header of a text is looked for."""
 
+MOST_ABOVE_IN_SHEETS = 200
+"""Rows among which the header of a sheet is looked for."""
+
 
 def header(text: str, is_header: IsHeader) -> list[str]:
     """The column names of a text; empty where there is no header to be seen."""
-    return _header(text.splitlines(), is_header).names
+    return _header(_beginning(text), is_header).names
 
 
 def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
@@ -87,13 +90,15 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
     Raises:
         InputError: there is no header, a line has another number of fields, or quotes do not match.
     """
-    top = _header(io.StringIO(text, newline=""), is_header)
+    top = _header(_beginning(text), is_header)
     names, delimiter, skipped = top.names, top.delimiter, top.line
     if not skipped:
         raise InputError("holds no header line", file=file)
-    lines = io.StringIO(text, newline="")
+    limits.COLUMNS.check(len(names), file, line=skipped)
+    lines = _Lines(text, file)
     for _ in range(skipped):
         next(lines)
+        lines.row_ends()
     aligned = (_aligned(line, len(names)) for line in lines)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     rows: list[tuple[int, Cells]] = []
@@ -106,6 +111,7 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
             break
         except csv.Error as error:
             raise InputError(f"not valid CSV: {error}", file=file, line=line) from None
+        lines.row_ends()
         cells: Cells = [unquoted(value.strip()) or None for value in values]
         if all(cell is None or _RULE.fullmatch(str(cell)) for cell in cells):
             continue
@@ -119,6 +125,7 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
                 line=line,
             )
         rows.append((line, cells))
+    limits.CELLS.check(len(rows) * len(names), file)
     return Grid(file, names, skipped, rows, delimiter, top.above)
 
 
@@ -143,15 +150,23 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
     Raises:
         InputError: the file is no workbook, or has no table, or several.
     """
-    sheets = _sheets(content, file)
+    try:
+        sheets = {
+            name: replace(each, rows=[(at, _cells(row)) for at, row in each.rows])
+            for name, each in read_sheets(content, file).items()
+        }
+    except InputError:
+        raise
+    except Exception as error:  # of many kinds, none of them promised
+        raise _unreadable("Excel workbook (.xlsx)", error, file) from None
     if sheet is not None:
         if sheet not in sheets:
             listed = ", ".join(sheets)
             raise InputError(f"{sheet!r} is no sheet; there are: {listed}", field="--sheet")
         sheets = {sheet: sheets[sheet]}
     found = {}
-    for name, rows in sheets.items():
-        for at, (_, cells) in enumerate(rows):
+    for name, each in sheets.items():
+        for at, (_, cells) in enumerate(each.rows[:MOST_ABOVE_IN_SHEETS]):
             names = ["" if cell is None else str(cell).strip() for cell in cells]
             if is_header(names):
                 found[name] = at, names
@@ -166,10 +181,11 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
         listed = ", ".join(found)
         raise InputError(f"has several tables: {listed}; choose one", file=file, field="--sheet")
     ((name, (at, names)),) = found.items()
-    line, below = sheets[name][at][0], sheets[name][at + 1 :]
-    above = tuple(str(cell) for _, cells in sheets[name][:at] for cell in cells if cell is not None)
-    rows = [(row, cells) for row, cells in below if any_there(cells)]
-    return Grid(file, names, line, rows, above=above, merged=_merged(content, name, line))
+    lines = sheets[name].rows
+    above = tuple(str(cell) for _, cells in lines[:at] for cell in cells if cell is not None)
+    rows = [(row, cells) for row, cells in lines[at + 1 :] if any_there(cells)]
+    merged = {place: _cell(value) for place, value in sheets[name].merged.items()}
+    return Grid(file, names, lines[at][0], rows, above=above, merged=merged)
 
 
 def from_parquet(content: bytes, file: str) -> Grid:
@@ -178,20 +194,74 @@ def from_parquet(content: bytes, file: str) -> Grid:
     Raises:
         InputError: the file is damaged, or what reads it is not installed.
     """
-    import pandas
-
     try:
-        frame = pandas.read_parquet(io.BytesIO(content))
+        frame = _parquet(content, file)
     except ImportError:
         raise InputError("Parquet files need pyarrow (pip install pyarrow)", file=file) from None
+    except InputError:
+        raise
     except Exception as error:  # of many kinds, none of them promised
         raise _unreadable("Parquet file", error, file) from None
     return from_frame(frame, file)
 
 
+def _parquet(content: bytes, file: str) -> pandas.DataFrame:
+    from pyarrow import BufferReader, parquet
+
+    metadata = parquet.read_metadata(BufferReader(content))
+    limits.COLUMNS.check(metadata.num_columns, file)
+    limits.CELLS.check(metadata.num_columns * metadata.num_rows, file)
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    limits.INPUT.check(sum(each.total_byte_size for each in groups), file)
+    columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+    # Texts that stand once in the file stand once in memory, too. A list is no cell of a table.
+    texts = [each.path for each in columns if each.physical_type == "BYTE_ARRAY"]
+    plain = [each.path for each in columns if each.path == each.name]
+    source = parquet.ParquetFile(BufferReader(content), read_dictionary=texts)
+    frame: pandas.DataFrame = source.read(columns=plain, use_threads=False).to_pandas()
+    lists = dict.fromkeys(each.path.split(".")[0] for each in columns if each.path != each.name)
+    return frame.assign(**dict.fromkeys(lists, "a list"))
+
+
 def any_there(cells: Iterable[object]) -> bool:
     """Whether a row is not blank."""
     return any(cell is not None for cell in cells)
+
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_BEGINNING = 1 << 20
+"""Characters of a text in which its header is looked for."""
+
+
+def _beginning(text: str) -> Iterator[str]:
+    return (match[0] for match in _LINE.finditer(text, 0, _BEGINNING))
+
+
+class _Lines:
+    """The lines of a text with their ends, as far as there are no more than one reads."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._found = _LINE.finditer(text)
+        self._file = file
+        self._line = self._row = 0
+        self._most, self._longest = limits.ROWS.most, limits.TABLE_LINE.most
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        match = next(self._found)
+        self._line += 1
+        self._row += match.end() - match.start()
+        if self._row > self._longest:
+            raise limits.TABLE_LINE.error(self._file, line=self._line)
+        if self._line > self._most:
+            raise limits.ROWS.error(self._file)
+        return match[0]
+
+    def row_ends(self) -> None:
+        """Begin to count the characters of another row: one with quotes may have several lines."""
+        self._row = 0
 
 
 @dataclass(frozen=True)
@@ -271,41 +341,6 @@ def _top(line: str, number: int) -> _Top | None:
     return _Top([value.strip() for value in values], delimiter, number)
 
 
-def _sheets(content: bytes, file: str) -> Mapping[str, list[tuple[int, Cells]]]:
-    import pandas
-
-    try:
-        with warnings.catch_warnings():
-            # What openpyxl leaves out (validation rules, drawings) is nothing that we read.
-            warnings.simplefilter("ignore")
-            frames = pandas.read_excel(
-                io.BytesIO(content), sheet_name=None, header=None, dtype=object, engine="openpyxl"
-            )
-    except ImportError:
-        raise InputError("workbooks need openpyxl (pip install openpyxl)", file=file) from None
-    except Exception as error:  # of many kinds, none of them promised
-        raise _unreadable("Excel workbook (.xlsx)", error, file) from None
-    return {
-        str(name): [(at, _cells(row)) for at, row in enumerate(_values(frame), start=1)]
-        for name, frame in frames.items()
-    }
-
-
-def _merged(content: bytes, sheet: str, header: int) -> dict[tuple[int, int], object]:
-    """Values of cells below the header that are merged with one above, by row and column from 0."""
-    import openpyxl  # type: ignore[import-untyped]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = openpyxl.load_workbook(io.BytesIO(content), data_only=True)[sheet]
-    return {
-        (row, each.min_col - 1): _cell(found.cell(each.min_row, each.min_col).value)
-        for each in found.merged_cells.ranges
-        if each.min_row > header
-        for row in range(each.min_row + 1, each.max_row + 1)
-    }
-
-
 def _values(frame: pandas.DataFrame) -> list[Cells]:
     # Through ``object``: numbers of one column stay what they are beside text in another.
     return frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
@@ -316,8 +351,11 @@ def _cells(values: Iterable[object]) -> Cells:
 
 
 def _cell(value: object) -> object:
-    item = getattr(value, "item", None)
-    plain = item() if callable(item) else value  # numpy's numbers
+    plain = value
+    if hasattr(value, "dtype"):  # numpy's numbers, and lists that are cells of a table
+        plain = value.item() if getattr(value, "ndim", 0) == 0 else "a list"
+    elif isinstance(value, (list, tuple, dict, set)):
+        plain = "a list"
     return plain.strip() or None if isinstance(plain, str) else plain
 
 

@@ -18,6 +18,7 @@ from gpucast.data.formats.tables.sizes import with_factor
 from gpucast.data.records import Entry
 from gpucast.data.repetitions import disagreeing
 from gpucast.errors import InputError
+from gpucast.util import limits
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
 
@@ -176,6 +177,7 @@ def gathered(
         if key not in samples:
             records[key] = _entry({**value, "seconds": [sample]}, machine, options, row)
             samples[key] = []
+            limits.RECORDS.check(len(samples), row.file)
         repeat = row.integer("repeat") if "repeat" in row.columns else len(samples[key])
         samples[key].append((repeat, sample, row))
     entries = [

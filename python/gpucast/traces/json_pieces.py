@@ -1,0 +1,130 @@
+"""A JSON text that is read in pieces, because its list of events may be as large as it likes.
+
+No more than one value is in memory at once, but for what is kept of it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from gpucast.util import limits
+
+_PIECE = 1 << 20
+_WORD = 64
+"""Characters at the end of a piece that may be the beginning of a number or word."""
+_BLANK = re.compile(r"[ \t\n\r]*")
+
+
+class JsonPieces:
+    """Where one is in a text.
+
+    Raises:
+        ValueError, RecursionError: by all methods, where the text is no JSON.
+        InputError: by all methods, where it is larger than is read.
+    """
+
+    def __init__(self, stream: BinaryIO, file: str) -> None:
+        self._stream = stream
+        self._file = file
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogatepass").decode
+        self._scan = json.JSONDecoder().raw_decode
+        self._text = ""
+        self._at = 0
+        self._bytes = 0
+        self._ended = False
+
+    def read(self, listed: str, take: Callable[[object], None]) -> dict[str, object]:
+        """The object that the text is, without the list with this key, whose items ``take`` gets.
+
+        A text that is a list is that list, of an object with nothing else.
+        """
+        found: dict[str, object] = {}
+        if self._next() == "[":
+            self._hand_over(take)
+        else:
+            for key in self._keys():
+                if key == listed and self._next() == "[":
+                    self._hand_over(take)
+                else:
+                    found[key] = self._value()
+        if self._next():
+            raise ValueError("something follows its end")
+        return found
+
+    def _keys(self) -> Iterator[str]:
+        """The keys of an object; who takes one reads its value before the next."""
+        self._skip("{")
+        if self._next() == "}":
+            self._skip("}")
+            return
+        while True:
+            key = self._value()
+            if not isinstance(key, str):
+                raise ValueError("a key is no text")
+            self._skip(":")
+            yield key
+            if self._next() == "}":
+                self._skip("}")
+                return
+            self._skip(",")
+
+    def _hand_over(self, take: Callable[[object], None]) -> None:
+        self._skip("[")
+        most = limits.JSON_VALUES.most
+        while self._next() != "]":
+            if not most:
+                raise limits.JSON_VALUES.error(self._file)
+            most -= 1
+            take(self._value())
+            if self._next() != "]":
+                self._skip(",")
+                if self._next() == "]":
+                    raise ValueError("Expecting value")
+        self._skip("]")
+
+    def _value(self) -> object:
+        self._next()
+        while True:
+            try:
+                value, end = self._scan(self._text, self._at)
+            except json.JSONDecodeError as error:
+                is_cut = error.pos + _WORD > len(self._text) or "Unterminated" in error.msg
+                if not is_cut or not self._more():
+                    raise ValueError(error.msg) from None
+                continue
+            # A number at the end of a piece may go on in the next.
+            if end == len(self._text) and self._more():
+                continue
+            self._at = end
+            return value
+
+    def _next(self) -> str:
+        """The next character that is not blank; "" at the end."""
+        while True:
+            found = _BLANK.match(self._text, self._at)
+            assert found is not None
+            self._at = found.end()
+            if self._at < len(self._text) or not self._more():
+                return self._text[self._at : self._at + 1]
+
+    def _skip(self, character: str) -> None:
+        if self._next() != character:
+            raise ValueError(f"Expecting {character!r}")
+        self._at += 1
+
+    def _more(self) -> bool:
+        """Take another piece, and forget what was read."""
+        if self._ended:
+            return False
+        piece = self._stream.read(_PIECE)
+        self._bytes += len(piece)
+        limits.TRACE_TEXT.check(self._bytes, self._file)
+        self._ended = not piece
+        self._text = self._text[self._at :] + self._decode(piece, self._ended)
+        self._at = 0
+        limits.RECORD.check(len(self._text), self._file)
+        return not self._ended
