@@ -352,8 +352,9 @@ def _cells(values: Iterable[object]) -> Cells:
 
 def _cell(value: object) -> object:
     plain = value
-    if hasattr(value, "dtype"):  # numpy's numbers, and lists that are cells of a table
-        plain = value.item() if getattr(value, "ndim", 0) == 0 else "a list"
+    item = getattr(value, "item", None)  # of numpy's numbers, and of lists that are a cell
+    if callable(item):
+        plain = item() if getattr(value, "ndim", 0) == 0 else "a list"
     elif isinstance(value, (list, tuple, dict, set)):
         plain = "a list"
     return plain.strip() or None if isinstance(plain, str) else plain

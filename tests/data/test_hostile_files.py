@@ -1,0 +1,351 @@
+"""Files that would take their reader's time and memory: each is refused in one line, or read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hostile_files
+from gpucast.data.loading import read
+from gpucast.errors import InputError
+from gpucast.traces import read as read_trace
+from gpucast.util import limits
+from hostile_files import IMPORT, SHOW, Outcome, outcome
+
+HEADER = "n,gpus,seconds"
+
+
+@pytest.fixture
+def met(tmp_path: Path) -> Callable[..., Outcome]:
+    """What becomes of a file of this name and content, in a process of its own."""
+
+    def outcome_of(name: str, content: bytes, command: tuple[str, ...] = IMPORT) -> Outcome:
+        (tmp_path / name).write_bytes(content)
+        return outcome(command, tmp_path / name)
+
+    return outcome_of
+
+
+@pytest.mark.parametrize("number", range(28))
+def test_a_changed_file_is_read_or_refused_in_one_line(number: int, tmp_path: Path) -> None:
+    reader, content = hostile_files.made(number, seed=1)
+    (tmp_path / reader.file).write_bytes(content)
+    found = outcome(reader.command, tmp_path / reader.file)
+    assert found.is_right, found
+
+
+@pytest.mark.slow
+def test_a_thousand_changed_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    found = hostile_files.outcomes(1000, 2, tmp_path)
+    assert [each for each in found if not each[2].is_right] == []
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (f"{HEADER}," + ",".join(f"c{at}" for at in range(10**6)), "has more than 1000 columns"),
+        (f"{HEADER}," + "," * (4 << 20), "has more than 1000 columns"),
+        (f"{HEADER}\n1,1,0.1\n" + "1," * 10**6, "is larger than 1 MiB"),
+        (f"{HEADER}\n1,1,0.1\n" + "\n" * 10**6, "has more than 300000 lines"),
+        ("," * (5 << 20), "is of no known format"),
+        ("\n".join("a," * 50_000 for _ in range(19)), "is of no known format"),
+    ],
+    ids=["columns", "blank columns", "a wide row", "blank lines", "commas", "wide lines"],
+)
+def test_a_table_of_endless_rows_is_refused(
+    met: Callable[..., Outcome], content: str, said: str
+) -> None:
+    found = met("t.csv", content.encode())
+    assert (found.word, said in found.said) == ("refused", True), found
+
+
+def _workbook(change: Callable[[bytes], bytes]) -> bytes:
+    """A workbook whose sheet is changed."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(hostile_files._workbook())) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, change(part) if "sheet1.xml" in name else part)
+    return buffer.getvalue()
+
+
+def _before(end: bytes, more: bytes) -> bytes:
+    return _workbook(lambda sheet: sheet.replace(end, more + end))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            lambda: _before(
+                b"</sheetData>", b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+            ),
+            "has more than 1000 columns",
+        ),
+        (lambda: _before(b"</sheetData>", b'<row r="999999999999"/>'), "has more than 4194304"),
+        (lambda: _before(b"</sheetData>", b" " * (300 << 20)), "is larger than 256 MiB"),
+        (lambda: _before(b"</sheetData>", b"<row/>" * 1_100_000), "has more than 1000000 XML"),
+    ],
+    ids=["a far cell", "a far row", "blanks", "rows"],
+)
+def test_a_workbook_that_unfolds_is_refused(
+    met: Callable[..., Outcome], content: Callable[[], bytes], said: str
+) -> None:
+    found = met("t.xlsx", content())
+    assert (found.word, said in found.said) == ("refused", True), found
+
+
+def test_a_far_formatted_cell_and_a_merged_sheet_do_not_keep_a_workbook_from_being_read(
+    tmp_path: Path,
+) -> None:
+    far = b'<row r="1048576"><c r="XFD1048576" s="0"/></row>'
+    path = tmp_path / "t.xlsx"
+    path.write_bytes(_before(b"</sheetData>", far))
+    assert len(read(path).steps) == 6
+    merged = _workbook(lambda sheet: sheet.replace(b'ref="D2:D4"', b'ref="D2:XFD1048576"'))
+    path.write_bytes(merged)
+    assert {step.program for step in read(path).steps} == {"md"}
+
+
+def _parquet(**columns: object) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    table = pa.table({"n": [1000, 2000], "gpus": [1, 1], "seconds": [0.1, 0.2], **columns})
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def test_lists_as_cells_of_a_parquet_file_are_no_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    path.write_bytes(_parquet(seconds=[[0.1, 0.2], [0.3]]))
+    with pytest.raises(InputError, match=r":1: seconds: 'a list' is no number"):
+        read(path)
+    path.write_bytes(_parquet(tags=[[1, 2], [3]]))
+    assert len(read(path).steps) == 2
+
+
+def test_a_parquet_file_is_held_against_what_it_declares(met: Callable[..., Outcome]) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    many = {name: pa.array([1]).take(pa.array([0] * 2_000_000)) for name in HEADER.split(",")}
+    parquet.write_table(pa.table(many), buffer)
+    assert len(buffer.getvalue()) < 100_000
+    found = met("t.parquet", buffer.getvalue())
+    assert (found.word, "has more than 4000000 cells" in found.said) == ("refused", True), found
+
+
+def test_a_text_that_stands_once_in_a_parquet_file_stands_once_in_memory(
+    met: Callable[..., Outcome],
+) -> None:
+    pytest.importorskip("pyarrow")
+    rows = 1200
+    columns: dict[str, list[float]] = {"n": [1000.0 + at for at in range(rows)]}
+    columns["gpus"] = [1] * rows
+    columns["seconds"] = [0.1] * rows
+    found = met("t.parquet", _parquet(**columns, notes=["x" * 1_000_000] * rows))
+    assert found.word == "read", found
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def test_a_size_that_has_no_inverse_is_refused(tmp_path: Path) -> None:
+    (record, *others) = hostile_files._records().decode().splitlines()
+    step = json.loads(next(line for line in others if '"step"' in line))
+    path = tmp_path / "d.jsonl"
+    path.write_text(f"{record}\n{json.dumps(step | {'n': 5e-324})}\n")
+    from gpucast.data import jsonl
+
+    with pytest.raises(InputError, match=r":2: n: must be at least 1e-18, got 5e-324"):
+        jsonl.read(path)
+
+
+@pytest.mark.parametrize("name", ["m.json", "e.json", "d.jsonl"])
+def test_a_json_text_of_too_many_values_is_refused(met: Callable[..., Outcome], name: str) -> None:
+    begin = b'{"schema":"gpucast.record/1","a":' if name == "d.jsonl" else b'{"measurements":'
+    command = ("predict", "FILE", "-n", "1") if name == "m.json" else IMPORT
+    command = ("data", "show", "FILE") if name == "d.jsonl" else command
+    found = met(name, begin + b"[" + b"{}," * 3_000_000 + b"{}]}\n", command)
+    assert (found.word, "has more than 4000000 values" in found.said) == ("refused", True), found
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+
+def _kineto(**changed: object) -> bytes:
+    """A trace of PyTorch's whose every event, or the whole of it, is changed."""
+    document: dict[str, Any] = json.loads(hostile_files._kineto())
+    whole = {name: changed.pop(name) for name in list(changed) if name in document}
+    document["traceEvents"] = [{**each, **changed} for each in document["traceEvents"]]
+    return json.dumps({**document, **whole}).encode()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"args": [1]},
+        {"args": {"correlation": 2**70}},
+        {"pid": {"a": 1}},
+        {"tid": [1]},
+        {"ts": 1e300},
+        {"dur": 9.3e15},
+        {"deviceProperties": 5},
+        {"baseTimeNanoseconds": 10**30},
+        {"traceEvents": {"a": 1}},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_kineto_trace_of_other_types_is_read_or_refused(
+    met: Callable[..., Outcome], changed: dict[str, object]
+) -> None:
+    found = met("k.json", _kineto(**changed), SHOW)
+    assert found.is_right, found
+
+
+def test_copies_of_more_than_4_gib_keep_their_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "k.json"
+    path.write_bytes(hostile_files._kineto().replace(b'"bytes": 4,', b'"bytes": 5000000000,'))
+    assert read_trace(path).processes[0].work["bytes"].max() == 5_000_000_000
+
+
+def test_a_kineto_trace_is_read_alike_whatever_its_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpucast.traces import json_pieces
+
+    path = tmp_path / "k.json"
+    path.write_bytes(hostile_files._kineto())
+    whole = read_trace(path).processes[0]
+    for piece in (1, 7, 64, 1000):
+        monkeypatch.setattr(json_pieces, "_PIECE", piece)
+        parts = read_trace(path).processes[0]
+        assert parts.work.equals(whole.work)
+        assert parts.calls.equals(whole.calls)
+
+
+@pytest.mark.parametrize("filler", [b" ", b"{},"], ids=["blanks", "events"])
+def test_a_small_compressed_trace_that_unfolds_is_refused(
+    met: Callable[..., Outcome], filler: bytes
+) -> None:
+    begin = b'{"schemaVersion":1,"deviceProperties":[],"traceEvents":['
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1) as stream:
+        stream.write(begin)
+        for _ in range(520 if filler == b" " else 13):
+            stream.write(filler * (1 << 20) if filler == b" " else filler * 350_000)
+    found = met("k.json.gz", buffer.getvalue(), SHOW)
+    assert (found.word, "which is as much as is read" in found.said) == ("refused", True), found
+
+
+_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+_ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (f"UPDATE {_CALLS} SET start = 'x'", f"{_CALLS}.start: must be whole numbers"),
+        (f"UPDATE {_CALLS} SET start = x'00ff'", f"{_CALLS}.start: must be whole numbers"),
+        (f"UPDATE {_CALLS} SET start = 1e300", f"{_CALLS}.start: must be whole numbers"),
+        (f'UPDATE {_CALLS} SET "end" = NULL', f"{_CALLS}.end: must not be NULL"),
+        (
+            f"DROP TABLE StringIds; CREATE VIEW StringIds AS {_ENDLESS} "
+            "SELECT x AS id, 'v' AS value FROM c",
+            "StringIds: the table is missing",
+        ),
+        (
+            f"DROP TABLE {_CALLS}; CREATE VIEW {_CALLS} AS {_ENDLESS} SELECT x AS start FROM c",
+            f"{_CALLS}: the table is missing",
+        ),
+        (
+            "DROP TABLE StringIds; CREATE VIEW StringIds AS "
+            "SELECT 1 AS id, hex(zeroblob(400000000)) AS value",
+            "StringIds: the table is missing",
+        ),
+        (
+            "DROP TABLE StringIds; CREATE TABLE StringIds (id INTEGER, "
+            "value TEXT AS (hex(zeroblob(400000000)))); INSERT INTO StringIds VALUES (1)",
+            "StringIds.value: the column is missing",
+        ),
+    ],
+    ids=["text", "blob", "real", "null", "endless names", "endless calls", "zeroes", "computed"],
+)
+def test_an_sqlite_export_that_holds_something_else_is_refused(
+    met: Callable[..., Outcome], tmp_path: Path, statement: str, said: str
+) -> None:
+    path = tmp_path / "y.sqlite"
+    path.write_bytes(hostile_files._nsys())
+    with closing(sqlite3.connect(path)) as base, base:
+        base.executescript(statement)
+    found = met("x.sqlite", path.read_bytes(), SHOW)
+    assert (found.word, said in found.said) == ("refused", True), found
+
+
+@pytest.mark.parametrize("value", ["NULL", "x'ff00fe'"])
+def test_a_name_that_is_no_text_is_a_question_mark(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(hostile_files._nsys())
+    with closing(sqlite3.connect(path)) as base, base:
+        rows = base.execute("SELECT id, value FROM StringIds").fetchall()
+        base.execute("DROP TABLE StringIds")
+        base.execute("CREATE TABLE StringIds (id INTEGER, value)")
+        base.executemany("INSERT INTO StringIds VALUES (?, ?)", rows)
+        base.execute(f"UPDATE StringIds SET value = {value} WHERE id = 2")
+    process = read_trace(path).processes[0]
+    assert "?" in process.names.values()
+
+
+def test_an_archive_that_unfolds_is_refused(met: Callable[..., Outcome]) -> None:
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("run.json", "w", force_zip64=True) as part,
+    ):
+        for _ in range(300):
+            part.write(b" " * (1 << 20))
+    found = met("T", buffer.getvalue(), SHOW)
+    assert (found.word, "is larger than 256 MiB" in found.said) == ("refused", True), found
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_a_plan_of_too_many_values_is_refused(met: Callable[..., Outcome]) -> None:
+    many = b"program: md\nsizes: [" + b"1," * 250_000 + b"1]\n"
+    found = met("p.yaml", many, ("measure", "--program", "FILE", "--dry-run", "-o", "OUT.jsonl"))
+    assert (found.word, "has more than 200000 values" in found.said) == ("refused", True), found
+
+
+def test_all_limits_are_raised_by_one_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = limits.Limit(10, "rows")
+    with pytest.raises(InputError, match=r"f: has more than 10 rows.*GPUCAST_LIMITS=2"):
+        few.check(11, "f")
+    monkeypatch.setenv("GPUCAST_LIMITS", "2")
+    few.check(20, "f")
+    with pytest.raises(InputError, match="has more than 20 rows"):
+        few.check(21, "f")
+
+
+@pytest.mark.parametrize("text", ["", "0.5", "x", "nan", "inf"])
+def test_a_factor_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("GPUCAST_LIMITS", text)
+    with pytest.raises(InputError, match=r"GPUCAST_LIMITS: .* is no number from 1 to 1e6"):
+        limits.INPUT.check(1, "f")
