@@ -81,10 +81,14 @@ class Unit:
     clock: Clock | None = None
 
 
+LONGEST_NAME = 200
+"""Characters of a column's name; what is longer is prose, or no table."""
+
+
 def normalized(text: str) -> str:
     """A column's name as it is compared: in English, lower case, words joined by ``_``, ``per`` and
-    ``pro`` as ``/``."""
-    text = text.strip().casefold().replace("µ", "u").replace("μ", "u")
+    ``pro`` as ``/``; cut where it is longer than any name."""
+    text = text.strip()[:LONGEST_NAME].casefold().replace("µ", "u").replace("μ", "u")
     text = re.sub(r"[a-zäöü]+", lambda word: _GERMAN.get(word[0], word[0]), text)
     text = re.sub(r"[\s_-]+", "_", text)
     return re.sub(r"_?(?:_per_|_pro_|/)_?", "/", text).strip("_")
