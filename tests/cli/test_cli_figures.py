@@ -258,3 +258,23 @@ def test_a_document_may_be_plotted_alone(run: Run, tmp_path: Path) -> None:
     arguments = ("--only", "p2p-copy", "--beside", "none", "-o", target)
     assert run("figures", "documents", *arguments)[0] == 0
     assert target.read_bytes().startswith(SIGNATURES["pdf"])
+
+
+@pytest.mark.parametrize(
+    ("name", "axis", "other"),
+    [
+        ("gflops", "--gpus", "-n"),
+        ("steps", "-n", "--gpus"),
+        ("shares", "--gpus", "-n"),
+        ("paths", "-n", "--gpus"),
+    ],
+)
+def test_what_a_figure_has_on_its_axis_cannot_be_chosen(
+    run: Run, tmp_path: Path, name: str, axis: str, other: str
+) -> None:
+    """It was ignored: the figure drew something else than was asked for."""
+    file = tmp_path / "d.jsonl"
+    file.write_text(jsonl.to_text(records()._all()))
+    refused = run("figures", name, file, axis, "2", "--model", "none", "-o", tmp_path / "x.png")
+    assert_refused(refused, f"{axis}: is the axis", other)
+    assert not (tmp_path / "x.png").exists()

@@ -43,9 +43,9 @@ Formats = Annotated[str, typer.Option("--formats", help="Endings of the files in
 ALL_FORMATS = "pdf,svg,png"
 Lines = Annotated[
     str | None,
-    typer.Option("-n", help="Sizes (particles) to draw: 1000,64000."),
+    typer.Option("-n", help="Sizes to draw, a line or a figure each: 1000,64000."),
 ]
-Counts = Annotated[str | None, typer.Option("--gpus", help="GPU counts to draw: 1-4,8.")]
+Counts = Annotated[str | None, typer.Option("--gpus", help="GPU counts to draw, a line each: 1-4,8.")]
 ModelName = Annotated[
     str,
     typer.Option(
@@ -180,6 +180,15 @@ _OF_STEPS = {
 }
 
 
+# What they have on the axis, so that nothing of it can be chosen, and what can.
+_AXES = {
+    "gflops": ("--gpus", "a line for each n (-n)"),
+    "steps": ("-n", "a line for each GPU count (--gpus)"),
+    "shares": ("--gpus", "a figure for each n (-n)"),
+    "paths": ("-n", "a line for each GPU count (--gpus)"),
+}
+
+
 def _of_steps(name: str) -> Callable[..., None]:
     """The command that draws one of them."""
 
@@ -196,6 +205,10 @@ def _of_steps(name: str) -> Callable[..., None]:
         json: options.Json = False,
     ) -> None:
         # Before anything is fitted.
+        axis, chosen = _AXES[name]
+        if {"-n": n, "--gpus": gpus}[axis] is not None:
+            message = f"is the axis of figures {name}, which draws {chosen}; leave it out"
+            raise InputError(message, field=axis)
         figure_files.targets([name], output, formats, force=force)
         subject = step_figures.subject(inputs, selection, model)
         found = step_figures.draws(subject, n, gpus, (name,))
