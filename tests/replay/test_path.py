@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 
 from command_line import Run, only_json
+from gpucast.cli import what_if_trace
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.replay import Operation, program_of
+from gpucast.replay import Operation, causes, program_of
+from gpucast.replay.causes import _Item
 from gpucast.replay.forecast import forecast
 from gpucast.replay.kinds import changes_of
 from gpucast.replay.network import Network, parse_network
@@ -269,6 +272,25 @@ def test_what_calls_cost_adds_up_to_the_extra() -> None:
         assert sum(each.share for each in found.causes) == pytest.approx(1, abs=0.03)
         assert all((each.seconds < 0) == each.words.startswith("less: ") for each in found.causes)
     assert found.causes[0].words == "large copies: 8 MB to GPUs, 8 MB back"
+
+
+@pytest.mark.parametrize("saved", [0.0, 150e-6, 299e-6, 400e-6])
+def test_shares_of_costs_are_of_what_is_added_however_much_is_saved(
+    saved: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """200 and 100 us more, and so much less: of the little that remains they are 20,000 %."""
+    found = on(reading_back(1), costs())
+    parts = [_Item("calls", 1.0, np.zeros(0, bool)), _Item("copies", 1.0, np.zeros(0, bool))]
+    native, extra = 1e-3, 300e-6 - saved
+    monkeypatch.setattr(causes, "_items", lambda *_: parts)
+    monkeypatch.setattr(causes, "_shared_out", lambda *_: ([200e-6, 100e-6], native - saved))
+    made = causes.causes_of(found, costs(), native + extra, native)  # type: ignore[arg-type]
+    assert [each.share for each in made[:2]] == pytest.approx([2 / 3, 1 / 3])
+    assert all(each.share == 0 for each in made[2:])
+    seconds = native + extra
+    what_if_trace.show(replace(found, causes=made, native=native, seconds=seconds, replayed=native))
+    table = [line for line in capsys.readouterr().out.splitlines() if line.endswith("%")]
+    assert [line.split()[-2:] for line in table] == [["67", "%"], ["33", "%"]]
 
 
 def test_joined_kernels_are_of_one_step() -> None:

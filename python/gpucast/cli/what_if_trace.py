@@ -241,18 +241,16 @@ def show(found: TraceForecast) -> None:
     if found.causes:
         longer = found.extra > 0
         say(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
-        head = ["calls", "a step", "costs", "of the extra"]
         rows = [
             [
                 each.words,
                 f"{each.per_step:.4g}" if each.per_step else None,
                 _signed(each.seconds),
-                f"{share} %",
+                f"{share} %" if each.seconds > 0 else None,
             ]
             for each, share in zip(found.causes, whole_percents(found.causes), strict=True)
         ]
-        shown = len(head) if longer else len(head) - 1
-        print_table(head[:shown], [row[:shown] for row in rows], "lrrr"[:shown])
+        print_table(["calls", "a step", "costs", "of all costs"], rows, "lrrr")
     if not found.helps and longer_by_much(found):
         print("\nPinned memory, fewer waits, joined kernels: none would make it 2 % shorter.")
     if found.helps:

@@ -31,7 +31,8 @@ SOONER = "calls that return sooner than natively, or need not wait"
 @dataclass(frozen=True)
 class Cause:
     """Calls that are alike, ``per_step`` of them (0: no calls), by which a step takes so many
-    ``seconds`` more; below 0: less. ``share``: of the extra; 0 where there is none."""
+    ``seconds`` more; below 0: less. ``share``: of all that is added, which what is saved may
+    nearly cancel; 0 of what is saved."""
 
     words: str
     per_step: float
@@ -80,8 +81,8 @@ def causes_of(
     if abs(other) >= least:
         (more if other > 0 else less).append(Cause("all others", 0.0, other, 0.0))
     less = [replace(each, words=f"less: {each.words}") for each in less]
-    share = 1 / extra if extra > 0 else 0.0
-    return tuple(replace(each, share=each.seconds * share) for each in (*more, *less))
+    added = sum(each.seconds for each in more)
+    return (*(replace(each, share=each.seconds / added) for each in more), *less)
 
 
 def _items(program: CallProgram, costs: PathCosts) -> list[_Item]:
