@@ -45,6 +45,16 @@ def test_predict_counts_steps_a_second_where_no_time_step_is_known(run: Run, fol
     assert "measured" not in out
 
 
+@pytest.mark.parametrize(("gpus", "reference"), [("1,4", 1), ("2,4,8", 2), ("4", 1)])
+def test_efficiency_names_the_count_that_it_is_against(
+    run: Run, folder: Path, gpus: str, reference: int
+) -> None:
+    asked = ("predict", folder / "md.json", "-n", "96000", "--gpus", gpus)
+    assert f"efficiency (N_ref = {reference})" in run(*asked)[1].splitlines()[0]
+    rows = only_json(run(*asked, "--json")[1])["forecast"]
+    assert {row["reference_gpus"] for row in rows} == {reference}
+
+
 def test_models_of_different_programs_get_tables_of_their_own(run: Run, folder: Path) -> None:
     status, out, _ = run("predict", folder / "md.json", folder / "grid.json", "-n", "5e5")
     assert status == 0

@@ -250,6 +250,10 @@ def test_that_no_network_between_hosts_was_measured_is_said_first(run: Run, fold
     assert "host" not in run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
 
 
+def test_efficiency_names_the_count_that_it_is_against(run: Run, folder: Path) -> None:
+    assert "efficiency (N_ref = 1)" in run(*arguments(folder))[1]
+
+
 def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> None:
     plan = {
         "machines": [

@@ -45,7 +45,9 @@ Lines = Annotated[
     str | None,
     typer.Option("-n", help="Sizes to draw, a line or a figure each: 1000,64000."),
 ]
-Counts = Annotated[str | None, typer.Option("--gpus", help="GPU counts to draw, a line each: 1-4,8.")]
+Counts = Annotated[
+    str | None, typer.Option("--gpus", help="GPU counts to draw, a line each: 1-4,8.")
+]
 ModelName = Annotated[
     str,
     typer.Option(

@@ -178,7 +178,14 @@ def _fronts(content: JsonObject) -> None:
     ]
     print_table(
         [
-            *("job", "time", *(("ns/day",) if rates else ()), "cost", "GPUs", "efficiency"),
+            *(
+                "job",
+                "time",
+                *(("ns/day",) if rates else ()),
+                "cost",
+                "GPUs",
+                "efficiency (N_ref = 1)",
+            ),
             *(("of peak",) if peak else ()),
             *(("P in time",) if timed else ()),
             "",

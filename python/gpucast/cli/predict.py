@@ -269,11 +269,14 @@ def _print_rates(answers: Sequence[Answer], interval: str) -> None:
     timed = any(row["measured"] is not None for row in rows)
     parts = ("t_gpu", "t_cpu", "t_com") if all(a.model.timed_parts for a in answers) else ()
     speed, key = _speed(answers)
+    # Of one count alone the reference is a model's own.
+    references = {row["reference_gpus"] for row in rows}
+    named = f" (N_ref = {references.pop():g})" if len(references) == 1 else ""
     print_marked(
         [
             *("model", _size_word(answers), "GPUs", "step time", interval),
             *(("measured",) if timed else ()),
-            *(speed, "efficiency"),
+            *(speed, f"efficiency{named}", *(() if named else ("N_ref",))),
             *(("GPU", "CPU", "com") if parts else ()),
         ],
         [
@@ -282,12 +285,13 @@ def _print_rates(answers: Sequence[Answer], interval: str) -> None:
                 f"{duration(row['low'])} ... {duration(row['high'])}",
                 *((_or_none(row["measured"]),) if timed else ()),
                 *(f"{row[key]:.4g}", percent(row["efficiency"], 0)),
+                *(() if named else (f"{row['reference_gpus']:g}",)),
                 *(percent(row[part] / row["seconds"], 0) for part in parts),
             ]
             for row in rows
         ],
         [row["extrapolated"] for row in rows],
-        f"lrrrl{'r' * timed}rr{'r' * len(parts)}",
+        f"lrrrl{'r' * timed}rr{'' if named else 'r'}{'r' * len(parts)}",
     )
 
 

@@ -383,7 +383,8 @@ class ScalingModel(FittedScaling, Forecaster):
         """Forecasts of every n with every GPU count, a row each.
 
         Columns: as of every model, but no parts of the time where nobody measured them; besides
-        measured (s), steps_per_second, ns_per_day and efficiency (``model.rates``).
+        measured (s), steps_per_second, ns_per_day, efficiency and its reference_gpus
+        (``model.rates``).
         """
         import pandas
 

@@ -78,6 +78,11 @@
   // Index of the stop of the slider that is nearest to n.
   const nearest = (n) => d3.leastIndex(C.n.values, (value) => Math.abs(Math.log(value / n)));
 
+  // Against the fewest GPUs of the page.
+  const reference = C.gpus[0];
+  const efficiency = (model, seconds, gpus, n) =>
+    (reference * forecast(model, 0, n).seconds) / (gpus * seconds);
+
   // ---- the question ---------------------------------------------------------------------------
 
   // Every GPU count of every path asked about, with what follows from its step time.
@@ -96,8 +101,7 @@
         measured: onPage[model].get(`${q.n}:${gpus}`) ?? null,
         cost: price === null ? null : hours * price,
         rank: priced ? hours * price : hours,
-        efficiency: C.gpus[0] === 1
-          ? forecast(model, 0, q.n).seconds / (gpus * found.seconds) : null,
+        efficiency: efficiency(model, found.seconds, gpus, q.n),
         probability: shares && !q.only ? shares[q.counts.length - 1][nearest(q.n)][at] : null,
       };
     }));
@@ -232,7 +236,7 @@
       return made;
     };
     const head = element("thead");
-    head.append(line("col", ["path", "GPUs", "a step", "90 % of steps", "fastest", "efficiency",
+    head.append(line("col", ["path", "GPUs", "a step", "90 % of steps", "fastest", `efficiency (N_ref = ${reference})`,
       `${count(q.steps)} steps`, "cost"]));
     const body = element("tbody");
     body.append(...found.rows.map((row) => line("row", [
@@ -242,7 +246,7 @@
         row.measured && `measured ${duration(row.measured.measured)}`],
       `${duration(row.low)} – ${duration(row.high)}`,
       row.probability === null ? "-" : chance(row.probability),
-      row.efficiency === null ? "-" : percent(row.efficiency),
+      percent(row.efficiency),
       long(row.run[0]) + (q.deadline !== null && row.run[0] > q.deadline ? " (late)" : ""),
       cost(row),
     ], [row === found.chosen ? "win" : "", row.extrapolated ? "beyond" : ""].join(" ").trim())));
@@ -416,17 +420,16 @@
   }
 
   function drawEfficiency(q) {
-    if (C.gpus[0] !== 1) return byId("chart-efficiency").closest("figure").remove();
     const rows = C.models.flatMap((model, m) => drawn.map((gpus, at) => {
       const found = forecast(m, at, q.n);
       return {
         path: model.label, gpus, extrapolated: found.extrapolated,
-        efficiency: forecast(m, 0, q.n).seconds / (gpus * found.seconds),
+        efficiency: efficiency(m, found.seconds, gpus, q.n),
       };
     }));
     draw("chart-efficiency", {
       x: { type: "point", domain: drawn, label: "N, GPUs", tickFormat: String },
-      y: { domain: [0, Math.max(1, d3.max(rows, (row) => row.efficiency))], label: "efficiency", grid: true, tickFormat: (v) => percent(v) },
+      y: { domain: [0, Math.max(1, d3.max(rows, (row) => row.efficiency))], label: `efficiency (N_ref = ${reference})`, grid: true, tickFormat: (v) => percent(v) },
       color: { domain: C.models.map((m) => m.label), range: Colours.several(dark()), legend: C.models.length > 1 },
       ariaLabel: "Parallel efficiency against the GPU count",
       marks: [
