@@ -20,12 +20,16 @@ from counting import Calls, python_calls
 from gpucast import _core
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
+from gpucast.model.forecaster import Array
 from gpucast.model.mixed import Mixed
+from gpucast.model.scaling import ScalingModel
 from gpucast.planning.option_table import make
 from gpucast.planning.plan import plan_request
 from gpucast.planning.reading import of_values, read
+from gpucast.report import curves
 from gpucast.report.content import content
 from made_data import NATIVE, machine, whole
+from other_programs import md
 from planning_samples import job
 from planning_samples import machine as planned_machine
 from planning_samples import models as planned_models
@@ -114,6 +118,35 @@ def test_predict_of_a_named_model_reads_no_records(core: Calls, run: Run, tmp_pa
     for sizes, forecasts in (("1001", 2), ("1000", 3), ("1000,2000,4000,8000,16000", 3)):
         words = ("predict", tmp_path / "model.json", "-n", sizes, "--gpus", "1-8")
         assert core.of(partial(run, *words)) == {"forecast": forecasts, "best_probability": 1}
+
+
+def test_a_report_of_more_counts_draws_no_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It drew anew for every choice of counts."""
+    calls = Calls(monkeypatch)
+    calls.watch(ScalingModel, "draws")
+
+    def asked(most: int) -> dict[str, int]:
+        return calls.of(partial(content, [md()], gpus=list(range(1, most + 1))))
+
+    assert asked(3) == asked(6)
+
+
+def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was at three places between each two of them, and at each again and again."""
+    evaluate, cells = ScalingModel.seconds, []
+
+    def counted(model: ScalingModel, n: Array, gpus: Array) -> Array:
+        cells.append(n.size)
+        return evaluate(model, n, gpus)
+
+    monkeypatch.setattr(ScalingModel, "seconds", counted)
+    sizes = np.geomspace(2e4, 4e6, 161)
+    drawn = curves.curve(md(), 4, sizes)
+    tried = sum(cells)
+    assert curves.largest_error(md(), drawn) < 2 * curves.TOLERANCE
+    assert tried < sizes.size + 1.2 * curves._DRAWS_OF_SMOOTH
 
 
 def plan_values(jobs: int, **other: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import validate
 from gpucast.forecast.what_if import what_if
+from gpucast.model.content import TimedCells
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
 from gpucast.report import curves
@@ -28,7 +29,7 @@ from gpucast.report.content import content
 from gpucast.report.render import page
 from gpucast.util.remarks import Kind, remark
 from gpucast.util.typed_json import from_json
-from other_programs import cutoff, fitted, md, records
+from other_programs import SIZES, cutoff, fitted, md, records
 from report_pages import HOSTILE, h200, jumping, slower
 
 # ---- curves ----
@@ -95,6 +96,40 @@ def test_probabilities_are_among_the_counts_that_may_be_chosen() -> None:
             assert shares[most - 1][at][best["gpus"] - 1] == pytest.approx(
                 best["probability"], abs=1e-3
             )
+
+
+def test_where_cells_refute_a_model_the_page_answers_as_the_commands_do() -> None:
+    """One and two GPUs took as long: the page was as sure of four as the model alone is."""
+    _, model = jumping()
+    n = 63_000.0
+    one = float(model.forecasts([n], [1]).seconds[0])
+    model = replace(model, cells=TimedCells(n=[n, n], gpus=[1, 2], seconds=[one, 0.9 * one]))
+    said = content([model], sizes=[1000, 100_000], gpus=[1, 2, 3, 4])
+    shown, at = said["models"][0], said["n"]["values"].index(n)
+    for most in (2, 3, 4):
+        counts = np.arange(1.0, most + 1)
+        size = np.array([n])
+        expected = model.believed_shares(size, counts)[1][0]
+        assert shown["shares"][most - 1][at] == pytest.approx(expected, abs=1e-3)
+    assert model.best_shares(size, counts)[0] != pytest.approx(expected, abs=0.05)
+    best = model.best_counts([n], [1, 2, 3, 4])[0]
+    assert shown["shares"][3][at][best["gpus"] - 1] == pytest.approx(best["probability"], abs=1e-3)
+    known = {key: shown["believed"][key] for key in ("n", "gpus")}
+    assert known == {"n": [n], "gpus": [2]}  # one GPU took what the model says
+
+
+@pytest.mark.parametrize("counts", [[1, 2, 4], [1, 2, 4, 8, 16]])
+def test_a_page_and_the_commands_are_as_sure_where_cells_are_unlike_the_rest(
+    counts: list[int],
+) -> None:
+    model = fitted(records(lambda n, gpus: cutoff(n, gpus) * (1 + (gpus == 4 and n > 1e6))))
+    said = content([model], gpus=counts)
+    few = [gpus for gpus in counts if gpus <= said["most"]]
+    shares = said["models"][0]["shares"][len(few) - 1]
+    for n in SIZES:
+        best = model.best_counts([n], few)[0]
+        share = shares[said["n"]["values"].index(n)][few.index(best["gpus"])]
+        assert share == pytest.approx(best["probability"], abs=1e-3)
 
 
 def test_residuals_are_those_of_validate() -> None:

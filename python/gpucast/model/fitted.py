@@ -409,7 +409,7 @@ class Model(Fitted, Forecaster):
         plain = interval is Interval.now and self.machine_factors is None
         if not self.exact or not plain:
             return np.array(
-                [self.shares_about(size, gpus, np.ones(gpus.size), interval) for size in n]
+                [self.shares_about(size, gpus, np.ones(gpus.size), interval=interval) for size in n]
             )
         return _core.best_probability(self.core, self.replicates, self.integers, n, gpus)
 

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
@@ -483,13 +483,39 @@ class Forecaster(ABC):
         off = self.refuted(n)
         other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
         for at in np.flatnonzero(other | (off > 0)).tolist():
-            factors = seconds[at] / forecast[at]
-            apart = None
-            if off[at] > 0:
-                known = self.measured(np.full(gpus.size, n[at]), gpus)
-                apart = np.where(np.isnan(known), off[at], 0.0)
-            share[at] = self.shares_about(n[at], gpus, factors, interval, apart)
+            about = self._about(float(n[at]), gpus, seconds[at] / forecast[at], float(off[at]))
+            share[at] = self.shares_about(float(n[at]), gpus, *about, interval)
         return seconds, share
+
+    def believed_shares_of_first(
+        self, n: Array, gpus: Array, interval: Interval = Interval.now
+    ) -> Iterator[Array]:
+        """The probabilities of ``believed_shares``, of the first 1, 2, ... counts a row each, for
+        each n: all rows are of the same draws, so that many choices take hardly longer than one.
+
+        The model's uncertainty is known (``draw_count``).
+        """
+        columns = (n.tolist(), *self.times(n, gpus), self.refuted(n).tolist())
+        for size, forecast, seconds, of_size in zip(*columns, strict=True):
+            other = running_argmin(seconds) != running_argmin(forecast)
+            believed = other | (of_size > 0)
+            found = np.empty((gpus.size, gpus.size))
+            if not believed.all():
+                plain = self._fastest(size, gpus, np.ones(gpus.size), None, interval)
+                found[~believed] = _shares(plain)[~believed]
+            if believed.any():
+                about = self._about(size, gpus, seconds / forecast, of_size)
+                found[believed] = _shares(self._fastest(size, gpus, *about, interval))[believed]
+            yield found
+
+    def _about(
+        self, n: float, gpus: Array, factors: Array, off: float
+    ) -> tuple[Array, Array | None]:
+        """What ``shares_about`` takes of a size whose cells refute the model by ``off``."""
+        if off == 0:
+            return factors, None
+        known = self.measured(np.full(gpus.size, n), gpus)
+        return factors, np.where(np.isnan(known), off, 0.0)
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
         """Step times (s) of every n with every GPU count, a row an n: forecast, and ``believed``.
@@ -506,19 +532,26 @@ class Forecaster(ABC):
         n: float,
         gpus: Array,
         factors: Array,
-        interval: Interval = Interval.now,
         apart: Array | None = None,
+        interval: Interval = Interval.now,
     ) -> Array:
         """Probability that each count is the fastest where their times are so many times as long
         as the model says.
 
         ``apart``: standard deviation of the logarithm of each beyond the model's, for each alone.
         """
+        fastest = self._fastest(n, gpus, factors, apart, interval)[:, -1]
+        counted = np.bincount(fastest, minlength=gpus.size)
+        return np.asarray(counted / fastest.size, dtype=np.float64)
+
+    def _fastest(
+        self, n: float, gpus: Array, factors: Array, apart: Array | None, interval: Interval
+    ) -> NDArray[np.intp]:
+        """Position of the fastest among the first 1, 2, ... counts in each draw, (draws, gpus)."""
         times = self.draws(*outer([n], gpus), self.draw_count, interval) * factors
         if apart is not None:
             times = times * deviations(times.shape[0], apart)
-        fastest = np.bincount(np.argmin(times, axis=1), minlength=gpus.size)
-        return np.asarray(fastest / self.draw_count, dtype=np.float64)
+        return running_argmin(times)
 
     def updated(
         self,
@@ -571,6 +604,22 @@ class Forecaster(ABC):
 def missed(found: Forecasts, known: Array) -> NDArray[np.bool_]:
     """Whether measured times are outside the 90 % interval of their forecasts; not where NaN."""
     return np.asarray((known < found.low) | (known > found.high), dtype=np.bool_)
+
+
+def running_argmin(values: Array) -> NDArray[np.intp]:
+    """Position of the least of the first 1, 2, ... values (the last axis); of equals the first."""
+    least = np.minimum.accumulate(values, axis=-1)
+    new = np.ones(values.shape, dtype=np.bool_)
+    new[..., 1:] = least[..., 1:] < least[..., :-1]
+    at = np.where(new, np.arange(values.shape[-1]), 0)
+    return np.asarray(np.maximum.accumulate(at, axis=-1), dtype=np.intp)
+
+
+def _shares(fastest: NDArray[np.intp]) -> Array:
+    """How often each position is in each column, (columns, positions)."""
+    draws, count = fastest.shape
+    counted = [np.bincount(column, minlength=count) for column in fastest.T]
+    return np.asarray(np.array(counted) / draws, dtype=np.float64)
 
 
 def deviations(count: int, spread: Array) -> Array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
@@ -26,6 +27,7 @@ from gpucast.model.forecaster import (
     checked_counts,
     checked_sizes,
     outer,
+    running_argmin,
 )
 from gpucast.model.intervals import (
     OF_TOTAL,
@@ -443,26 +445,40 @@ class ScalingModel(FittedScaling, Forecaster):
         n: float,
         gpus: Array,
         factors: Array,
-        interval: Interval = Interval.now,
         apart: Array | None = None,
+        interval: Interval = Interval.now,
     ) -> Array:
+        fastest = np.empty(0, dtype=np.intp)
+        for part in self._fastest_by_parts(n, gpus, factors):
+            fastest = part[:, -1]
+        return np.bincount(fastest, minlength=gpus.size) / fastest.size
+
+    def _fastest(
+        self, n: float, gpus: Array, factors: Array, apart: Array | None, interval: Interval
+    ) -> NDArray[np.intp]:
+        return np.hstack(list(self._fastest_by_parts(n, gpus, factors)))
+
+    def _fastest_by_parts(
+        self, n: float, gpus: Array, factors: Array
+    ) -> Iterator[NDArray[np.intp]]:
+        """``_fastest``, some counts at a time."""
         # A factor on all times leaves the fastest count as it is: of any interval it is the same.
         # Nothing refutes these models, so that no count lies ``apart``.
         if gpus.size <= _MOST_COUNTS_DRAWN:
-            return super().shares_about(n, gpus, factors, apart=apart)
+            yield super()._fastest(n, gpus, factors, None, Interval.now)
+            return
         logs = self._logs(n, gpus)
         axis = nodes_of(gpus, COUNTS_DRAWN)
         at = outer([n], np.exp(axis))
         ratio = np.log(self._drawn(*at, DRAWS) / self.seconds(*at))
-        least, fastest = np.full(DRAWS, np.inf), np.zeros(DRAWS, dtype=np.intp)
+        least, fastest = np.full((DRAWS, 1), np.inf), np.zeros((DRAWS, 1), dtype=np.intp)
         for first in range(0, gpus.size, _COUNTS_TOGETHER):
             some = slice(first, first + _COUNTS_TOGETHER)
             drawn = logs[some] + np.log(factors[some]) + ratio @ _hats(axis, np.log(gpus[some]))
-            best = np.argmin(drawn, axis=1)
-            time = np.take_along_axis(drawn, best[:, None], axis=1)[:, 0]
-            fastest = np.where(time < least, first + best, fastest)
-            least = np.minimum(time, least)
-        return np.bincount(fastest, minlength=gpus.size) / DRAWS
+            time = np.minimum.accumulate(drawn, axis=1)
+            part = np.where(time < least, first + running_argmin(drawn), fastest)
+            yield part
+            fastest, least = part[:, -1:], np.minimum(time[:, -1:], least)
 
     def _traced_on(self, gpus: Array) -> Array:
         """The counts whose times forecasts for these are made of."""

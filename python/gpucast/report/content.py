@@ -163,6 +163,8 @@ def _sizes(
     if sizes is not None:
         least, largest = min(sizes), max(sizes)
     measured = [step.n for step in data.steps] if data is not None else []
+    # What was measured of a size has a say in its answer.
+    measured += [size for model in models if model.timed for size in model.timed.n]
     wanted = np.unique(
         [*spaced(least, largest, SIZES), *ends, *measured, *(sizes or ()), *decades(least, largest)]
     )
@@ -240,7 +242,7 @@ def _model(
         "timestep": model.timestep,
         "parts": model.knows_parts,
         "forms": content["candidates"] if _averages(model) else [],
-        "timed": None if model.timed is None else to_json(model.timed),
+        "believed": _believed(n, counts, model.times(n, counts)),
         "domain": {
             **content["domain"],
             "n": _plain(np.array(model.domain.n)),
@@ -264,7 +266,7 @@ def _model(
             for each in drawn
         ],
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
-        "shares": _shares(model, n, counts, interval),
+        "shares": _shares(model, n, counts, most, interval),
         "cells": cells,
         "caveat": next(iter(every), None),
         "caveats": every,
@@ -313,16 +315,31 @@ def _terms(model: Forecaster) -> JsonObject:
     }
 
 
+def _believed(n: Array, counts: Array, times: tuple[Array, Array]) -> JsonObject:
+    """Cells whose measured times are believed rather than the forecasts."""
+    forecast, believed = times
+    of_n, of_gpus = np.nonzero(believed != forecast)
+    return {
+        "n": _plain(n[of_n]),
+        "gpus": _plain(counts[of_gpus]),
+        "seconds": _digits(believed[of_n, of_gpus], 6),
+    }
+
+
 def _shares(
-    model: Forecaster, n: Array, counts: Array, interval: Interval
+    model: Forecaster, n: Array, counts: Array, most: int, interval: Interval
 ) -> list[list[list[float]]] | None:
     """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
     if not model.draw_count:
         return None
-    return [
-        [_digits(row, 3) for row in model.believed_shares(n, counts[:most], interval)[1]]
-        for most in range(1, counts.size + 1)
+    of_sizes = list(model.believed_shares_of_first(n, counts, interval))
+    found = [
+        [_digits(of_size[at, : at + 1], 3) for of_size in of_sizes] for at in range(counts.size)
     ]
+    # What the page answers first is what the other commands answer, to the last draw.
+    few = counts[counts <= most]
+    found[few.size - 1] = [_digits(row, 3) for row in model.believed_shares(n, few, interval)[1]]
+    return found
 
 
 def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[Cell]:

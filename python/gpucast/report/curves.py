@@ -52,8 +52,9 @@ def curve(model: Forecaster, gpus: int, sizes: Array, interval: Interval = Inter
     Raises:
         InputError: the model cannot forecast so many GPUs.
     """
-    n = refined(_log_time(model, gpus), sizes, _draws_of(model))
-    n = thinned(n, _log_time(model, gpus)(n), sizes)
+    log_time = _log_time(model, gpus)
+    n = refined(log_time, sizes, _draws_of(model), jumps=isinstance(model, Model))
+    n = thinned(n, log_time(n), sizes)
     return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus)), interval))
 
 
@@ -69,16 +70,20 @@ def largest_error(model: Forecaster, found: Curve, seed: int = 1) -> float:
     return float(np.expm1(np.max(error, initial=0.0))) if at.size else 0.0
 
 
-def refined(log_time: Callable[[Array], Array], sizes: Array, draws: int = _DRAWS) -> Array:
+def refined(
+    log_time: Callable[[Array], Array], sizes: Array, draws: int = _DRAWS, *, jumps: bool = True
+) -> Array:
     """Sizes, the given ones among them, between which log-log interpolation is near enough.
 
     Segments are probed at three places and split there until all probes agree or nothing lies
     between their ends: at a jump the ends close in on it. Several jumps within a segment can hide
-    from three probes, so that random places are tried, too, until none is missed.
+    from three probes, so that random places are tried, too, until none is missed. Where nothing
+    ``jumps``, these are enough to find where the given sizes are too far apart.
     """
     points = np.unique(sizes)
     grain = grain_of(*points)
-    points = _split(log_time, points, points[:-1], grain)
+    if jumps:
+        points = _split(log_time, points, points[:-1], grain)
     for seed in range(_TRIALS):
         at, error = _missed(log_time, points, log_time(points), seed, draws)
         wrong = at[error > TOLERANCE]
@@ -154,4 +159,17 @@ def _log_time(model: Forecaster, gpus: int) -> Callable[[Array], Array]:
         seconds = model.seconds(n, np.full(n.size, float(gpus)))
         return np.asarray(np.log(seconds), dtype=np.float64)
 
-    return log_time
+    return log_time if isinstance(model, Model) else _remembered(log_time)
+
+
+def _remembered(log_time: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """The same, which asks for each n once: of forms that take long to evaluate."""
+    known: dict[float, float] = {}
+
+    def remembered(n: Array) -> Array:
+        new = np.array([size for size in np.unique(n).tolist() if size not in known])
+        if new.size:
+            known.update(zip(new.tolist(), log_time(new).tolist(), strict=True))
+        return np.array([known[size] for size in n.tolist()])
+
+    return remembered

@@ -36,7 +36,7 @@ _PIECE = re.compile(r"_[1-9]\d*$")
 _PAGE_KEYS = ("n", "gpus", "most", "sure", "models", "extra", "unit", "steps")
 _MODEL_KEYS = (
     *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
-    *("parts", "timestep", "timed"),
+    *("parts", "timestep", "believed"),
 )
 
 

@@ -58,11 +58,10 @@
     };
   }
 
-  // The measured time of a cell, where there is one: forecasts that miss it do not choose a count.
-  const timed = C.models.map(({ timed: cells }) => new Map(
-    cells === null ? [] : cells.n.map((n, i) => [`${n}:${cells.gpus[i]}`, cells.seconds[i]]),
+  // The measured time of a cell that is believed rather than its forecast, which chooses no count.
+  const believed = C.models.map(({ believed: cells }) => new Map(
+    cells.n.map((n, i) => [`${n}:${cells.gpus[i]}`, cells.seconds[i]]),
   ));
-  const measured = (model, gpus, n) => timed[model].get(`${n}:${gpus}`) ?? null;
 
   // The cells that the page shows: measured, whether they were fitted or not.
   const onPage = C.models.map(({ cells }) => new Map(
@@ -95,7 +94,7 @@
       const price = q.prices[model];
       const shares = C.models[model].shares;
       return {
-        model, at, gpus, ...found, hours, trusted: measured(model, gpus, q.n) ?? found.seconds,
+        model, at, gpus, ...found, hours, trusted: believed[model].get(`${q.n}:${gpus}`) ?? found.seconds,
         run: [found.seconds, found.meanLow, found.meanHigh].map((each) => each * q.steps),
         surely: found.sure * q.steps,
         measured: onPage[model].get(`${q.n}:${gpus}`) ?? null,
