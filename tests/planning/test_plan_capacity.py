@@ -44,6 +44,7 @@ class Case:
                 machine=machine,
                 gpus=gpus,
                 price=gpus * np.array(self.prices or [0.0] * len(self.gpus))[machine],
+                rate=gpus * np.array(self.prices or [0.0] * len(self.gpus))[machine],
                 slices=tuple(slice(a, b) for a, b in itertools.pairwise(sizes)),
                 seconds=seconds,
                 limit=np.repeat([[each] for each in self.limits], seconds.shape[1], axis=1),

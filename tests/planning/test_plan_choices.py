@@ -258,7 +258,7 @@ def test_one_size_and_many_give_nearly_the_same_answers_by_draws() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    prices=st.lists(st.floats(0, 10), min_size=2, max_size=2),
+    prices=st.lists(st.floats(0.01, 10), min_size=2, max_size=2),
     host=st.floats(0, 5),
     n=st.integers(100, 10**6),
     counts=st.sets(st.integers(1, 16), min_size=1, max_size=5),
@@ -295,6 +295,41 @@ def test_where_gpus_are_free_the_cheapest_is_the_fastest() -> None:
     (found,) = gc.plan(free, only_native()).content["jobs"]
     assert found["cheapest"]["gpus"] == found["fastest"]["gpus"]
     assert found["cheapest"]["cost"] == 0
+
+
+def test_gpus_without_a_price_are_not_the_cheapest_beside_priced_ones() -> None:
+    """Owned GPUs are not free: what an hour of them costs nobody said."""
+    machines = [machine(price_per_gpu_hour=0.0), machine("remote", price_per_gpu_hour=0.9)]
+    jobs = [job(n=8000, steps=1), job("b", n=64000, deadline="10d")]
+    plan = gc.plan({"machines": machines, "jobs": jobs, "window": "20d"}, models())
+    assert plan.content["unpriced"] == ["native"]
+    found = plan.content["jobs"][1]
+    assert (found["cheapest"], found["deadline_cost"]) == (None, None)
+    assert found["others"][0]["extra_cost"] is None
+    hours = {
+        (name, gpus): gpus * 1e6 * float(model.forecasts([64000], [gpus]).seconds[0]) / 3600
+        for name, model in models().items()
+        for gpus in range(1, 5)
+    }
+    least = found["fewest_gpu_hours"]
+    assert least["gpu_hours"] == pytest.approx(min(hours.values()))
+    for option in (*found["front"], least, found["fastest"], found["advised"]):
+        at = hours[option["machine"], option["gpus"]]
+        assert option["gpu_hours"] == pytest.approx(at)
+        paid = None if option["machine"] == "native" else pytest.approx(0.9 * at)
+        assert option["cost"] == paid
+    front = [option["gpu_hours"] for option in found["front"]]
+    assert front == sorted(front, reverse=True)
+    assert "cheapest" not in set(plan.jobs.choice)
+
+
+def test_a_price_of_each_machine_compares_costs() -> None:
+    machines = [machine(price_per_gpu_hour=0.1), machine("remote", price_per_gpu_hour=0.9)]
+    content = gc.plan({"machines": machines, "jobs": [job()]}, models()).content
+    assert content["unpriced"] == []
+    (found,) = content["jobs"]
+    assert found["fewest_gpu_hours"] is None
+    assert found["cheapest"]["machine"] == "native"
 
 
 def test_efficiency_relative_to_peak_is_that_of_one_gpu_times_parallel_efficiency() -> None:

@@ -29,17 +29,18 @@ OPTION = {
         "low",
         "high",
     ),
-    *("cost", "ns_per_day", "efficiency", "peak_efficiency", "probability_in_time"),
+    *("gpu_hours", "cost", "ns_per_day", "efficiency", "peak_efficiency", "probability_in_time"),
     "extrapolated",
 }
 KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
         *("iso_efficiency", "break_even", "replicates", "caveats", "interval", "purchase"),
-        "same_model",
+        *("same_model", "unpriced"),
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
+        "fewest_gpu_hours",
         *("advised", "meets_deadline", "deadline_cost", "others", "front"),
     },
     "others": {
@@ -254,6 +255,31 @@ def test_efficiency_names_the_count_that_it_is_against(run: Run, folder: Path) -
     assert "efficiency (N_ref = 1)" in run(*arguments(folder))[1]
 
 
+def test_a_price_that_is_missing_is_asked_for_and_gpu_hours_are_shown(
+    run: Run, folder: Path
+) -> None:
+    plan = {
+        "machines": [
+            {"name": name, "gpus": 2, "price_per_gpu_hour": price}
+            for name, price in (("native", 0.0), ("remote", 2.0))
+        ],
+        "jobs": [{"name": "a", "n": 8000, "steps": 100_000, "deadline": "9d", "count": 2}],
+    }
+    (folder / "owned.yaml").write_text(yaml.safe_dump(plan))
+    models = (folder / "native.json", folder / "remote.json")
+    _, out, _ = run("plan", folder / "owned.yaml", *models)
+    (line,) = [line for line in out.splitlines() if "price_per_gpu_hour" in line]
+    assert line.startswith("native: without a price")
+    assert "cheapest" not in out
+    assert "GPU h" in out
+    assert "fewest GPU h" in out
+    plan["machines"][0]["price_per_gpu_hour"] = 0.5
+    (folder / "owned.yaml").write_text(yaml.safe_dump(plan))
+    _, out, _ = run("plan", folder / "owned.yaml", *models)
+    assert "price_per_gpu_hour" not in out
+    assert "GPU h" not in out
+
+
 def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> None:
     plan = {
         "machines": [
@@ -293,13 +319,15 @@ def test_of_a_long_front_what_the_job_should_get_is_shown(
         for gpus in range(40, 0, -1)
     ]
     job = {"name": "a", "front": front, "meets_deadline": True, "advised": front[40 - advised]}
-    plan_tables._fronts({"jobs": [job]})
+    plan_tables._fronts({"jobs": [job], "unpriced": []})
     out = capsys.readouterr().out
     rows = re.findall(r" m x (\d+) ", out)
     assert {"1", "40", str(advised)} <= set(rows)
     assert len(rows) <= plan_tables.MOST_OPTIONS + 1
     assert f"\n{40 - len(rows)} of 40 options left out: --json or -o, key front.\n" in out
-    plan_tables._fronts({"jobs": [{**job, "front": front[:12], "advised": front[0]}]})
+    plan_tables._fronts(
+        {"jobs": [{**job, "front": front[:12], "advised": front[0]}], "unpriced": []}
+    )
     assert "left out" not in capsys.readouterr().out
 
 

@@ -20,6 +20,13 @@ MOST_NEVER = 3
 
 _NAME = 16
 
+_KINDS = {
+    "fastest": "fastest",
+    "cheapest": "cheapest",
+    "fewest_gpu_hours": "fewest GPU h",
+    "advised": "in time",
+}
+
 _INTERVALS = {
     "now": "90 % intervals, now",
     "later": "90 % intervals",
@@ -55,7 +62,7 @@ def _purchase(content: JsonObject) -> None:
         per_host = _machine(content, found["machine"])["gpus_per_host"] or 1
         hosts = f" in hosts of {per_host}" if gpus % per_host == 0 and per_host > 1 else ""
         say(f"{_short(found['machine'])}: {enough}, of {found['least']} to {found['most']}{hosts}.")
-        if fewest < gpus:
+        if fewest < gpus and found["fewest_cost"] is not None:
             say(
                 f"{fewest} would be, but with {gpus} jobs cost less: "
                 f"{_money(content['mix']['cost'])} {content['currency']}, not "
@@ -82,24 +89,26 @@ def _never(content: JsonObject) -> None:
 
 
 def _choices(content: JsonObject) -> None:
+    unpriced = content["unpriced"]
     intervals, currency = _INTERVALS[content["interval"]], content["currency"]
     say(f"What each job should get ({intervals}; prices in {currency})\n")
     rows = []
     # Where all speeds are known, that is what people compare.
     rates = all(job["fastest"]["ns_per_day"] is not None for job in content["jobs"])
     for job in content["jobs"]:
-        for kind in ("fastest", "cheapest", "advised"):
+        for kind, words in _KINDS.items():
             option = job[kind]
-            if kind == "advised" and job["meets_deadline"] is None:
+            if option is None or (kind == "advised" and job["meets_deadline"] is None):
                 continue
             rows.append(
                 [
                     _short(job["name"]) if kind == "fastest" else "",
-                    "in time" if kind == "advised" else kind,
+                    words,
                     _where(option),
                     _rate(option["ns_per_day"]) if rates else duration(option["step_seconds"]),
                     long_duration(option["seconds"]),
                     long_interval(option["low"], option["high"]),
+                    *((_hours(option),) if unpriced else ()),
                     _money(option["cost"]),
                     percent(option.get("probability"), 0),
                     percent(option["probability_in_time"], 0),
@@ -109,12 +118,19 @@ def _choices(content: JsonObject) -> None:
     print_table(
         [
             *("job", "", "GPUs", "ns/day" if rates else "a step"),
-            *("time", "interval", "cost", "P", "P in time", ""),
+            *("time", "interval", *(("GPU h",) if unpriced else ())),
+            *("cost", "P", "P in time", ""),
         ],
         rows,
-        "lllrrlrrrl",
+        f"lllrrl{'r' if unpriced else ''}rrrl",
     )
-    say("\nP: of being the fastest or the cheapest of all; options that are alike share it.")
+    best = "that of fewest GPU hours" if unpriced else "the cheapest"
+    say(f"\nP: of being the fastest or {best} of all; options that are alike share it.")
+    if unpriced:
+        say(
+            f"{', '.join(map(_short, unpriced))}: without a price, so GPU hours are compared and "
+            "costs are not; state price_per_gpu_hour."
+        )
     for names in content["same_model"]:
         say(f"One model for {', '.join(map(_short, names))}: their steps are taken to be alike.")
     _deadlines(content)
@@ -128,6 +144,8 @@ def _deadlines(content: JsonObject) -> None:
         if job["deadline"] is not None:
             limit = long_duration(job["deadline"])
         if job["meets_deadline"]:
+            if job["deadline_cost"] is None:
+                continue
             say(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
         else:
             sure = percent(content["probability"], 0)
@@ -136,26 +154,31 @@ def _deadlines(content: JsonObject) -> None:
 
 
 def _others(content: JsonObject) -> None:
+    priced = not content["unpriced"]
     rows = [
         [
             _short(job["name"]),
             _short(other["machine"]),
             *_extra(other, "seconds", "faster"),
-            *_extra(other, "cost", "cheaper"),
+            *(_extra(other, "cost", "cheaper") if priced else ()),
         ]
         for job in content["jobs"]
         for other in job["others"]
     ]
     if not rows:
         return
-    say(f"\nBeside {content['baseline']}: the fastest of each, and the cheapest of each\n")
+    cheapest = ", and the cheapest of each" if priced else ""
+    say(f"\nBeside {content['baseline']}: the fastest of each{cheapest}\n")
+    costs = ("cost", "90 %", "P cheaper") if priced else ()
     print_table(
-        ["job", "on", "time", "90 %", "P faster", "cost", "90 %", "P cheaper"], rows, "llrlrrlr"
+        ["job", "on", "time", "90 %", "P faster", *costs], rows, f"llrlr{'rlr' if priced else ''}"
     )
 
 
 def _fronts(content: JsonObject) -> None:
-    say("\nWhat less time costs (nothing else is both faster and cheaper)\n")
+    unpriced = content["unpriced"]
+    less = "takes fewer GPU hours" if unpriced else "cheaper"
+    say(f"\nWhat less time costs (nothing else is both faster and {less})\n")
     if len(content["jobs"]) > MOST_FRONTS:
         say(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
         return
@@ -166,6 +189,7 @@ def _fronts(content: JsonObject) -> None:
             _short(job["name"]) if i == 0 else "",
             long_duration(option["seconds"]),
             *((_rate(option["ns_per_day"]),) if rates else ()),
+            *((_hours(option),) if unpriced else ()),
             _money(option["cost"]),
             _where(option),
             percent(option["efficiency"], 0),
@@ -182,6 +206,7 @@ def _fronts(content: JsonObject) -> None:
                 "job",
                 "time",
                 *(("ns/day",) if rates else ()),
+                *(("GPU h",) if unpriced else ()),
                 "cost",
                 "GPUs",
                 "efficiency (N_ref = 1)",
@@ -191,7 +216,7 @@ def _fronts(content: JsonObject) -> None:
             "",
         ],
         rows,
-        f"lr{'r' * rates}rlr{'r' * (peak + timed)}l",
+        f"lr{'r' * rates}{'r' if unpriced else ''}rlr{'r' * (peak + timed)}l",
     )
     every = sum(len(job["front"]) for job in content["jobs"])
     if len(rows) < every:
@@ -241,10 +266,12 @@ def _mix(content: JsonObject) -> None:
         )
     if done:
         is_done = "is done" if done == 1 else "are done"
+        without = f" without {', '.join(map(_short, content['unpriced']))}"
+        without = without if content["unpriced"] else ""
         of_them = f", for the {done} that {is_done}" if done < copies else ""
         say(
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
-            f"{_money(mix['cost'])} {content['currency']}{of_them}."
+            f"{_money(mix['cost'])} {content['currency']}{without}{of_them}."
         )
         _late(content)
     say(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
@@ -331,7 +358,13 @@ def _where(option: JsonObject) -> str:
     return f"{_short(option['machine'])} x {share_text(option['gpus'], option['instances'])}"
 
 
-def _money(value: float) -> str:
+def _hours(option: JsonObject) -> str:
+    return f"{option['gpu_hours']:.4g}"
+
+
+def _money(value: float | None) -> str | None:
+    if value is None:
+        return None
     return f"{value:.2f}" if value >= 0.995 or value == 0 else f"{value:.3g}"
 
 
@@ -352,7 +385,7 @@ def _short(name: str) -> str:
 
 
 def _extrapolates(content: JsonObject) -> bool:
-    options = [job[kind] for job in content["jobs"] for kind in ("fastest", "cheapest", "advised")]
+    options = [job[kind] for job in content["jobs"] for kind in _KINDS if job[kind] is not None]
     options += [option for job in content["jobs"] for option in job["front"]]
     for key in ("iso_efficiency", "break_even"):
         if content[key] is not None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gpucast.model.forecaster import Array
 from gpucast.planning.isoefficiency import peak_efficiency
-from gpucast.planning.option_table import OptionTable
+from gpucast.planning.option_table import HOUR, OptionTable
 from gpucast.planning.ranking import Comparison
 from gpucast.planning.request import DAY, FEMTO, NANO, Request
 from gpucast.planning.selection import Choices
@@ -37,6 +37,8 @@ def jobs_of(
     result = []
     for i, job in enumerate(request.jobs):
         timed = advised[i]["probability_in_time"] is not None
+        thrifty = {**least[i], "probability": _share(cheapest[i])}
+        more = advised[i]["cost"] - least[i]["cost"] if timed and not request.unpriced else None
         result.append(
             {
                 "name": job.name,
@@ -46,10 +48,11 @@ def jobs_of(
                 "deadline": job.deadline,
                 "ns_per_day": job.ns_per_day,
                 "fastest": {**best[i], "probability": _share(fastest[i])},
-                "cheapest": {**least[i], "probability": _share(cheapest[i])},
+                "cheapest": None if request.unpriced else thrifty,
+                "fewest_gpu_hours": thrifty if request.unpriced else None,
                 "advised": advised[i],
                 "meets_deadline": bool(choices.met[i]) if timed else None,
-                "deadline_cost": advised[i]["cost"] - least[i]["cost"] if timed else None,
+                "deadline_cost": more,
                 "others": others[i],
                 "front": along[ends[i] : ends[i + 1]],
             }
@@ -67,6 +70,7 @@ def options_of(
     factor = np.exp(table.width[at])
     steps = table.steps[jobs, 0]
     nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
+    known = np.array([each.name not in request.unpriced for each in request.machines])
     in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)
     columns = {
         "machine": np.array([each.name for each in request.machines])[machine].tolist(),
@@ -78,7 +82,8 @@ def options_of(
         "seconds": seconds.tolist(),
         "low": (setup + steps * step / factor).tolist(),
         "high": (setup + steps * step * factor).tolist(),
-        "cost": (table.price[options] * seconds).tolist(),
+        "gpu_hours": (gpus * seconds / HOUR).tolist(),
+        "cost": _or_none(np.where(known[machine], table.price[options] * seconds, np.nan)),
         "ns_per_day": _or_none(nanoseconds[jobs] * DAY / step),
         "efficiency": table.efficiency[at].tolist(),
         "peak_efficiency": _or_none(_of_peak(request, jobs, machine, step * gpus)),
@@ -125,7 +130,8 @@ def _others(request: Request, table: OptionTable, comparison: Comparison) -> lis
         money = _beside(cost, comparison.least_cost, base, m)
         for i in np.flatnonzero(np.isfinite(seconds[base]) & np.isfinite(seconds[m])):
             # Of nothing there is no share.
-            costs = [None] * 4 if free[base] or free[m] else money[i].tolist()
+            unknown = request.unpriced or free[base] or free[m]
+            costs = [None] * 4 if unknown else money[i].tolist()
             result[i].append(
                 {"machine": machine.name}
                 | dict(zip(_keys("seconds", "faster"), time[i].tolist(), strict=True))

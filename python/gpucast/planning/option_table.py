@@ -33,12 +33,13 @@ class OptionTable:
         gpus: GPU count of each option, 1/k where k instances share one, (O).
         slices: the options of each machine.
         price: of a second of each option, (O).
+        priced: whether prices compare: each machine states one, or none does.
         setup: seconds before the first step, (O).
         steps: of each job, (J, 1).
         size: position of each job's n among the distinct sizes, (J).
         step: seconds of a step, (J, O).
         width: half-width of the 90 % interval of log step time, (J, O).
-        seconds, cost: of one simulation, (J, O).
+        seconds, cost: of one simulation, the cost by ``rate``, (J, O).
         efficiency: parallel efficiency T(n, 1) / (N T(n, N)), (J, O).
         limit: seconds by which it must be done, (J, O); inf without a deadline.
         is_rate: whether the limit counts from the job's own start, as a speed does, (J).
@@ -55,6 +56,7 @@ class OptionTable:
     gpus: Array
     slices: tuple[slice, ...]
     price: Array
+    priced: bool
     setup: Array
     steps: Array
     size: NDArray[np.intp]
@@ -74,8 +76,13 @@ class OptionTable:
 
     @property
     def rate(self) -> Array:
-        """Price of a second by which options are compared: above 0 even where they are free."""
-        return np.maximum(self.price, _NEARLY_FREE)
+        """By which a second of each option is compared: its price, else its GPU hours."""
+        return _rate(self.price, self.gpus, priced=self.priced)
+
+    @property
+    def positive_rate(self) -> Array:
+        """``rate``, above 0 even where all options are free."""
+        return _positive(self.rate)
 
     @property
     def possible(self) -> tuple[Array, Array]:
@@ -92,6 +99,15 @@ class OptionTable:
         """Seconds that a simulation takes at most with a probability, (J, O)."""
         longer = at_most(self.width, probability)
         return np.asarray(self.setup + self.steps * self.step * longer, dtype=np.float64)
+
+
+def _rate(price: Array, gpus: Array, *, priced: bool) -> Array:
+    return price if priced else gpus / HOUR
+
+
+def _positive(rate: Array) -> Array:
+    """Rates above 0, so that of choices that are free the shortest costs least."""
+    return np.maximum(rate, _NEARLY_FREE)
 
 
 def make(request: Request) -> OptionTable:
@@ -134,6 +150,7 @@ def make(request: Request) -> OptionTable:
         for count in options.tolist()
     ]
     price = np.array([machine.price_per_hour(count) for machine, count in each_option]) / HOUR
+    gpus_of, priced = np.concatenate(counts), not request.unpriced
     setup = np.array([machine.setup for machine, _ in each_option])
     steps = np.array([[job.length] for job in request.jobs])
     seconds = setup + steps * step
@@ -144,21 +161,22 @@ def make(request: Request) -> OptionTable:
     efficiencies = np.hstack(efficiency)[size]
     return OptionTable(
         machine=machine_of,
-        gpus=np.concatenate(counts),
+        gpus=gpus_of,
         slices=slices,
         price=price,
+        priced=priced,
         setup=setup,
         steps=steps,
         size=size.astype(np.intp),
         step=step,
         width=widths,
         seconds=seconds,
-        cost=np.maximum(price, _NEARLY_FREE) * seconds,
+        cost=_positive(_rate(price, gpus_of, priced=priced)) * seconds,
         efficiency=efficiencies,
         limit=limit,
         is_rate=np.array([job.ns_per_day is not None for job in request.jobs]),
         meets=_meets(limit, setup, steps, step, widths),
-        allowed=_allowed(request, machine_of, np.concatenate(counts), efficiencies),
+        allowed=_allowed(request, machine_of, gpus_of, efficiencies),
         extrapolated=np.hstack(extrapolated)[size],
         deviations=_deviations(request, replicates, machine_of),
         times=tuple(times),

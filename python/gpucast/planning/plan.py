@@ -41,13 +41,15 @@ class Plan:
 
     @property
     def jobs(self) -> pandas.DataFrame:
-        """A row for each job and what is best in one respect: fastest, cheapest, advised."""
+        """A row for each job and what is best in one respect: fastest, cheapest (where a machine
+        states no price: fewest_gpu_hours), advised."""
         import pandas
 
         return pandas.DataFrame(
             {"job": job["name"], "n": job["n"], "choice": choice, **job[choice]}
             for job in self.content["jobs"]
-            for choice in ("fastest", "cheapest", "advised")
+            for choice in ("fastest", "cheapest", "fewest_gpu_hours", "advised")
+            if job[choice] is not None
         )
 
     @property
@@ -92,6 +94,7 @@ def plan_request(request: Request) -> Plan:
         "baseline": request.machines[request.base].name,
         "machines": [_machine(machine) for machine in request.machines],
         "same_model": _same_model(request.machines),
+        "unpriced": request.unpriced,
         "purchase": purchase,
         "jobs": [],
         "capacity": None,

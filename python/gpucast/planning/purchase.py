@@ -46,7 +46,7 @@ def decided(request: Request) -> tuple[Request, JsonObject | None]:
         "most": machine.gpus,
         "gpus": enough,
         "fewest": counts[first] if enough else None,
-        "fewest_cost": purchase.cost(counts[first]) if enough else None,
+        "fewest_cost": purchase.cost(counts[first]) if enough and not request.unpriced else None,
         "never_in_time": purchase.never_in_time(),
     }
     return with_gpus(request, at, enough or machine.gpus), said
@@ -121,7 +121,7 @@ class _Purchase:
 
     def _least_cost(self) -> float:
         """What no schedule in time can undercut: each copy on its cheapest option that is."""
-        cost = np.where(self._in_time(), self._table.price * self._table.seconds, np.inf)
+        cost = np.where(self._in_time(), self._table.rate * self._table.seconds, np.inf)
         return float(cost.min(axis=1) @ [job.count for job in self._request.jobs])
 
     def _in_time(self) -> NDArray[np.bool_]:

@@ -63,7 +63,7 @@ def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
         result.wanted_seconds[replicate] = seconds[wanted[:, 0], wanted[:, 1]]
         if barred is not None:
             seconds[barred] = np.inf
-        cost = seconds * table.rate
+        cost = seconds * table.positive_rate
         result.fastest[replicate] = np.argmin(seconds, axis=1)
         result.cheapest[replicate] = np.argmin(cost, axis=1)
         for m, part in enumerate(table.slices):

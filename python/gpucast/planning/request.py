@@ -113,6 +113,11 @@ class Machine(_Strict):
             return list(range(1, self.gpus + 1))
         return sorted(set(self.gpu_counts))
 
+    @property
+    def has_price(self) -> bool:
+        """Whether a job on it costs anything."""
+        return self.price_per_hour(1) > 0
+
     def price_per_hour(self, gpus: float) -> float:
         """What a job on so many GPUs costs an hour; on 1/k of one, its share of GPU and host."""
         hosts = math.ceil(gpus / (self.gpus_per_host or self.gpus)) if gpus >= 1 else gpus
@@ -209,6 +214,12 @@ class Request(_Strict):
     def lines(self) -> Lines:
         """Where its values stand, for messages."""
         return self._lines
+
+    @property
+    def unpriced(self) -> list[str]:
+        """Machines that state no price beside others that do: what they cost is not known."""
+        free = [machine.name for machine in self.machines if not machine.has_price]
+        return free if len(free) < len(self.machines) else []
 
     @property
     def base(self) -> int:

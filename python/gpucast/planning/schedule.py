@@ -140,12 +140,12 @@ class _Search:
         self._trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
         self._area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
         self._weights = [self._area]
-        self.priced = bool(table.price.any())
+        self.priced = bool(table.rate.any())
         # Where one GPU costs as much as any other, the least GPU-seconds cost least.
-        each = table.price / table.gpus
+        each = table.rate / table.gpus
         if np.ptp(each) > _TINY * each.max():
-            rate = table.price + _TIE * table.price.max() * table.gpus
-            self._weights.insert(0, np.where(table.allowed, rate * table.seconds, np.inf))
+            dear = table.rate + _TIE * table.rate.max() * table.gpus
+            self._weights.insert(0, np.where(table.allowed, dear * table.seconds, np.inf))
 
     def cheapest(self, target: float, *, strict: bool) -> Schedule:
         """By a target: the cheapest of those that do most, or the shortest without prices."""
@@ -229,7 +229,7 @@ def place(
         held = free[m].taken(option - table.slices[m].start, float(end[option]))
         late += not in_time[option]
         longest = max(longest, float(end[option]))
-        cost += float(table.price[option] * table.seconds[job, option])
+        cost += float(table.rate[option] * table.seconds[job, option])
         begin = float(expected[m][held].max())
         expected[m][held] = begin + table.seconds[job, option]
         tasks.append(Task(int(job), option, begin, float(expected[m][held[0]]), held))
