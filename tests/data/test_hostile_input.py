@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import made_data
-from gpucast.cli.parsing import LARGEST_COUNT, counts, sizes
 from gpucast.data import jsonl
 from gpucast.data.formats import csv_writer
 from gpucast.data.loading import read
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import check_output, read_bytes
+from gpucast.util.number_lists import LARGEST_COUNT, counts, sizes
 from gpucast.util.tables import one_line
 
 STEP = jsonl.to_line(jsonl.record(made_data.step(216, 1, [1e-3])))

@@ -295,10 +295,16 @@ def test_what_a_link_leaves_out_is_as_usual(report: Path, show: Any) -> None:
     assert again.text("#verdict") == opened.text("#verdict")
 
 
+def test_a_link_may_state_a_gpu_count_alone(report: Path, show: Any) -> None:
+    opened = show(report, at="#n=5000&gpus=2")
+    assert opened.text("#verdict-refused") == ""
+    assert opened.page.locator("#gpus").input_value() == "most:2"
+
+
 def test_what_a_link_asks_in_vain_is_said(report: Path, show: Any) -> None:
     opened = show(report, at="#n=5000&gpus=most:512&colour=red&steps=many")
     said = opened.text("#verdict-refused")
-    for part in ("gpus most:512", "link's colour", "steps many"):
+    for part in ("gpus most:512", "report --gpus", "link's colour", "steps many"):
         assert part in said
     assert opened.text("#verdict-question") == "The fastest for n = 5,000"
     assert opened.complaints == []

@@ -179,6 +179,24 @@ def test_what_a_file_does_not_say_is_said_without_sending_it_again(reader: Reade
     assert 'value="some"' in wrong.text
 
 
+def test_any_gpu_count_can_be_asked_about(reader: Reader) -> None:
+    reader.load(("mine.csv", TABLE))
+    assert 'value="most:16"' not in reader.get().text
+    assert reader.load(counts="1-4,16,48").status_code == 303
+    shown = reader.get().text
+    assert re.findall(r'value="only:(\d+)"', shown) == ["1", "2", "3", "4", "16", "48"]
+    assert 'name="counts" value="1-4,16,48"' in shown
+    assert error_of(reader.load(counts="many")).startswith("counts: 'many'")
+    assert "1000" in error_of(reader.load(counts="1-2000"))
+
+
+def test_gpu_counts_of_the_command_are_those_of_the_page(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(TABLE)
+    reader = Reader(tmp_path / "served", lambda order: apart(answer, order))
+    reader.app.load(Source(str(tmp_path), ("mine.csv",)), {"counts": "2,16"})
+    assert 'value="only:16"' in reader.get().text
+
+
 def test_without_a_file_there_is_nothing_to_fit(reader: Reader) -> None:
     assert error_of(reader.load()) == "choose a file of step times"
 

@@ -8,7 +8,7 @@ import typer
 
 from gpucast.cli import options, remarks
 from gpucast.cli.output import print_json, print_marked
-from gpucast.cli.parsing import counts, sizes
+from gpucast.util.number_lists import counts, sizes
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number, percent
 

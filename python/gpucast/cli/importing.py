@@ -8,7 +8,6 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
-from gpucast.cli.parsing import size as parse_size
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import UNNAMED, Options
@@ -16,6 +15,7 @@ from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.traces.records import TRACES
 from gpucast.util.files import check_output
+from gpucast.util.number_lists import size as parse_size
 from gpucast.util.tables import one_line, print_table
 from gpucast.util.units import parse_timestep
 

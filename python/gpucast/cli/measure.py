@@ -12,12 +12,12 @@ import typer
 from gpucast.cli import completion, measure_program, options
 from gpucast.cli.measure_tables import print_own
 from gpucast.cli.output import print_json, warn
-from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.cli.terminated import terminated_as_interrupted
 from gpucast.cli.until import questions
 from gpucast.data import vocabulary
 from gpucast.errors import InputError
 from gpucast.util.gpu_shares import GpuShare, parted
+from gpucast.util.number_lists import counts, duration, sizes, words
 
 
 def command(

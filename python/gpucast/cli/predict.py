@@ -11,10 +11,10 @@ import typer
 
 from gpucast.cli import options, predict_sharing, remarks
 from gpucast.cli.output import print_json, print_marked, say
-from gpucast.cli.parsing import LARGEST_COUNT, counts, sizes
 from gpucast.errors import InputError
 from gpucast.util import JsonObject, files
 from gpucast.util.gpu_shares import parted
+from gpucast.util.number_lists import LARGEST_COUNT, counts, sizes
 from gpucast.util.units import duration, number, percent, ranges
 
 if TYPE_CHECKING:

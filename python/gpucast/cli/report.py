@@ -10,7 +10,7 @@ import typer
 
 from gpucast.cli import options, remarks
 from gpucast.cli.output import print_json, say, warn
-from gpucast.cli.parsing import counts, sizes
+from gpucast.util.number_lists import counts, sizes
 from gpucast.util.units import number, percent
 
 Models = Annotated[

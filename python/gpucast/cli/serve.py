@@ -13,6 +13,7 @@ import typer
 from gpucast.cli.output import note
 from gpucast.cli.terminated import terminated_as_interrupted
 from gpucast.errors import InputError
+from gpucast.util.number_lists import counts
 
 ADDRESS = "127.0.0.1"
 
@@ -23,6 +24,13 @@ def command(
         typer.Argument(
             metavar="FILE",
             help="Loaded at first: bundled datasets, files of records, or what import takes.",
+            show_default=False,
+        ),
+    ] = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option(
+            help="GPU counts to ask about: 1-16,64. Default: 1 to 8 and those measured.",
             show_default=False,
         ),
     ] = None,
@@ -40,10 +48,16 @@ def command(
     from gpucast.serve.work import Source
     from gpucast.util.limits import INPUT
 
+    if gpus is not None:
+        if not files:
+            message = "is asked of files; name them, or state counts on the page"
+            raise InputError(message, field="--gpus")
+        counts(gpus, "--gpus")
     with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="gpucast-") as folder:
         app = App(Path(folder))
         if files:
-            app.load(Source(os.getcwd(), tuple(files), bundled=True))
+            said = {} if gpus is None else {"counts": gpus}
+            app.load(Source(os.getcwd(), tuple(files), bundled=True), said)
         try:
             server = create_server(
                 app,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpucast.cli.output import warn
-from gpucast.cli.parsing import counts, sizes
 from gpucast.errors import InputError
+from gpucast.util.number_lists import counts, sizes
 from gpucast.util.processes import spread
 from gpucast.util.units import plain
 

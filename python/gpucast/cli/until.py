@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpucast.cli.parsing import counts, sizes
 from gpucast.errors import InputError
+from gpucast.util.number_lists import counts, sizes
 
 if TYPE_CHECKING:
     from gpucast.design.questions import Question

@@ -12,8 +12,8 @@ import typer
 
 from gpucast.cli import options, remarks
 from gpucast.cli.output import print_json, say
-from gpucast.cli.parsing import size
 from gpucast.errors import InputError
+from gpucast.util.number_lists import size
 from gpucast.util.tables import print_table
 from gpucast.util.units import quantity
 

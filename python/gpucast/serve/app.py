@@ -81,10 +81,14 @@ class App:
         self._state = State()
         self._busy = threading.Lock()
 
-    def load(self, source: Source) -> None:
-        """Answer for these files. Raises GpucastError."""
-        order = Order(source)
-        self._state = State(order, self._work(order))
+    def load(self, source: Source, said: Mapping[str, str] | None = None) -> None:
+        """Answer for these files; ``said``: what they do not say, by the names of ``SETTINGS``.
+
+        Raises:
+            GpucastError: they cannot be read or fitted.
+        """
+        order = Order(source, said or {})
+        self._state = State(order, self._work(order), settings=order.said)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = _Request(environ)

@@ -25,6 +25,7 @@ from gpucast.model.forecaster import Forecaster
 from gpucast.report.content import MOST_MODELS, content
 from gpucast.traces.records import TRACES
 from gpucast.util import JsonObject
+from gpucast.util.number_lists import counts
 from gpucast.util.units import parse_timestep
 
 FIRST_PATHS = ("native", "host")
@@ -83,8 +84,9 @@ SETTINGS = {
     "unit": "what n counts",
     "gpus": "GPUs of a log that does not say them",
     "n": "size of a log that does not say it",
+    "counts": "GPU counts to ask about, also beyond those measured, such as 1-16,64",
 }
-"""What files may leave unsaid, named as the options of ``gpucast import``."""
+"""What files may leave unsaid, named as the options of ``gpucast import``; and what is asked."""
 
 
 def answer(order: Order) -> Answer:
@@ -108,7 +110,8 @@ def answer(order: Order) -> Answer:
     if chosen is None or chosen >= len(found):
         chosen = max(range(len(found)), key=lambda at: len(found[at].steps))
     models, failed = _fitted(data, found[chosen])
-    said = content(models, data)
+    asked = order.said.get("counts", "").strip()
+    said = content(models, data, gpus=counts(asked, "counts") if asked else None)
     return Answer(
         content=said,
         understood=list(data.understood),

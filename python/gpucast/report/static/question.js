@@ -11,6 +11,8 @@ function Question(C) {
   const whole = C.n.values.every(Number.isInteger);
   // The last that could be used: what is answered while a field is being written.
   const last = { n: C.n.start, steps: Number(byId("steps").value) };
+  const more = byId("said-counts") ? "state it under counts, above, and fit again"
+    : "gpucast report --gpus makes a page with it";
   let refused = [];
   let unknown = [];
   let waiting;
@@ -119,13 +121,16 @@ function Question(C) {
       unknown = [];
       const said = new URLSearchParams(hash);
       for (const each of controls) {
-        const value = said.get(each.id) ?? usual(each);
+        const wanted = said.get(each.id) ?? usual(each);
+        // A count alone is the most that the answer may take.
+        const value = each.id === "gpus" && /^[0-9]+$/.test(wanted) ? `most:${wanted}` : wanted;
         said.delete(each.id);
         const before = each.value;
         each.value = value;
         if (each.value === value) continue;
         each.value = before;
-        unknown.push(`the link's ${each.id} ${value} is not on this page`);
+        unknown.push(`the link's ${each.id} ${value} is not on this page${
+          each.id === "gpus" ? `; ${more}` : ""}`);
       }
       for (const key of said.keys()) unknown.push(`the link's ${key} is not on this page`);
     },

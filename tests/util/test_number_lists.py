@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpucast.cli.parsing import counts, size, sizes
 from gpucast.errors import InputError
+from gpucast.util.number_lists import counts, size, sizes
 
 
 def test_both_kinds_of_range_are_read_of_sizes_and_of_counts() -> None:
