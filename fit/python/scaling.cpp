@@ -202,6 +202,16 @@ void bind_scaling(nb::module_& m) {
           "intervals of one measurement (`variance` added to noise) and of the expected time, and "
           "T_gpu, T_cpu, T_com in columns.")
       .def(
+          "medians",
+          [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
+             unsigned threads) {
+            const Cells at = cells(n, gpus, nodes, {}, VectorXd::Zero(n.size()));
+            nb::gil_scoped_release release;
+            return self.medians(at, threads);
+          },
+          "n"_a, "gpus"_a, "nodes"_a, "threads"_a = 0U,
+          "The seconds of `forecast` without added variance.")
+      .def(
           "draws",
           [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
              Eigen::Index count, std::uint64_t seed) {

@@ -128,7 +128,7 @@ def test_a_report_of_more_counts_draws_no_more_often(monkeypatch: pytest.MonkeyP
     def asked(most: int) -> dict[str, int]:
         return calls.of(partial(content, [md()], gpus=list(range(1, most + 1))))
 
-    assert asked(3) == asked(6)
+    assert asked(10) == asked(14)
 
 
 def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
@@ -143,6 +143,11 @@ def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
 
     monkeypatch.setattr(ScalingModel, "seconds", counted)
     sizes = np.geomspace(2e4, 4e6, 161)
+    n, gpus = np.meshgrid(sizes, [1.0, 4, 16])
+    none = np.zeros(n.size)
+    whole = md().core.forecast(n.ravel(), gpus.ravel(), none, none)[0]
+    assert np.array_equal(md().core.medians(n.ravel(), gpus.ravel(), none), whole)
+    cells.clear()
     drawn = curves.curve(md(), 4, sizes)
     tried = sum(cells)
     assert curves.largest_error(md(), drawn) < 2 * curves.TOLERANCE

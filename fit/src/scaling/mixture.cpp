@@ -136,13 +136,33 @@ AveragedForecast Mixture::forecast(const Cells& at, unsigned threads) const {
                             });
 }
 
+Eigen::VectorXd Mixture::medians(const Cells& at, unsigned threads) const {
+  const auto piece = [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
+    const Cells some = at.some(Eigen::seqN(first, count));
+    const std::vector<Predicted> predicted = predict(some, false);
+    for (Eigen::Index j = 0; j < count; ++j)
+      into.seconds[first + j] = std::exp(measurement(predicted, some, j).quantile(.5));
+  };
+  return forecast_in_pieces(at.size(), threads, piece).seconds;
+}
+
+StudentMixture Mixture::measurement(const std::vector<Predicted>& predicted, const Cells& at,
+                                    Eigen::Index cell) const {
+  const double of_slope = std::pow(slope_error_ * beyond_.distance(at.gpus[cell]), 2);
+  StudentMixture result;
+  for (const Predicted& one : predicted) {
+    const double variance = priors_.inflation * one.variance[cell] + of_slope;
+    result.add(one.component->weight, one.mean[cell],
+               std::sqrt(variance + priors_.inflation * one.noise + at.variance[cell]));
+  }
+  return result;
+}
+
 void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const {
   const std::vector<Predicted> predicted = predict(at, false);
   StudentMixture expected;
-  StudentMixture measured;
   for (Eigen::Index j = 0; j < at.size(); ++j) {
     expected.clear();
-    measured.clear();
     double mean = 0;
     double square = 0;
     const double distance = beyond_.distance(at.gpus[j]);
@@ -152,8 +172,6 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForeca
       const double weight = one.component->weight;
       const double variance = priors_.inflation * one.variance[j] + of_slope;
       expected.add(weight, one.mean[j], std::sqrt(variance) + 1e-12);
-      measured.add(weight, one.mean[j],
-                   std::sqrt(variance + priors_.inflation * one.noise + at.variance[j]));
       mean += weight * one.mean[j];
       square += weight * (variance + one.mean[j] * one.mean[j]);
       for (std::size_t k = 0; k < one.component->form.terms.size(); ++k) {
@@ -162,6 +180,7 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForeca
             weight * one.shares(j, static_cast<Eigen::Index>(k));
       }
     }
+    const StudentMixture measured = measurement(predicted, at, j);
     const Eigen::Index i = first + j;
     into.set(i, expected, measured, mean, square);
     if (distance > 0) into.widen(i, expected, measured, beyond_.outcomes(distance));

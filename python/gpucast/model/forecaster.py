@@ -470,12 +470,16 @@ class Forecaster(ABC):
         return result
 
     def believed_shares(
-        self, n: Array, gpus: Array, interval: Interval = Interval.now
+        self,
+        n: Array,
+        gpus: Array,
+        interval: Interval = Interval.now,
+        times: tuple[Array, Array] | None = None,
     ) -> tuple[Array, Array]:
         """Step times (s) that are ``believed``, of every n with every GPU count (these rise), and
         the probability that each count is the fastest, as ``best_counts`` states them: all that
-        says how sure a best count is asks here."""
-        forecast, seconds = self.times(n, gpus)
+        says how sure a best count is asks here. ``times``: of these cells, where known."""
+        forecast, seconds = times or self.times(n, gpus)
         share = self.best_shares(n, gpus, interval)
         if not self.draw_count:
             return seconds, share
@@ -488,14 +492,15 @@ class Forecaster(ABC):
         return seconds, share
 
     def believed_shares_of_first(
-        self, n: Array, gpus: Array, interval: Interval = Interval.now
+        self, n: Array, gpus: Array, times: tuple[Array, Array], interval: Interval = Interval.now
     ) -> Iterator[Array]:
         """The probabilities of ``believed_shares``, of the first 1, 2, ... counts a row each, for
         each n: all rows are of the same draws, so that many choices take hardly longer than one.
 
-        The model's uncertainty is known (``draw_count``).
+        ``times``: forecast and believed, as of ``times``. The model's uncertainty is known
+        (``draw_count``).
         """
-        columns = (n.tolist(), *self.times(n, gpus), self.refuted(n).tolist())
+        columns = (n.tolist(), *times, self.refuted(n).tolist())
         for size, forecast, seconds, of_size in zip(*columns, strict=True):
             other = running_argmin(seconds) != running_argmin(forecast)
             believed = other | (of_size > 0)

@@ -321,7 +321,7 @@ class ScalingModel(FittedScaling, Forecaster):
         return self._seconds(n, gpus)
 
     def _seconds(self, n: Array, gpus: Array) -> Array:
-        times = self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
+        times = self.core.medians(n, gpus, self.nodes_of(gpus))
         return np.asarray(self._factor(n, gpus) * times, dtype=np.float64)
 
     def refuted(self, n: Array) -> Array:

@@ -219,6 +219,7 @@ def _model(
     content = model.content
     cells = _cells(model, data, interval)
     drawn = [curves.curve(model, int(count), n, interval) for count in counts]
+    times = _times(model, drawn, n)
     of_fit = data is not None and about.what_if is None and data.digest == about.digest
     held = refuted(cells, data.name) if data is not None else None
     about_cells = [] if held is None else [held]
@@ -242,7 +243,7 @@ def _model(
         "timestep": model.timestep,
         "parts": model.knows_parts,
         "forms": content["candidates"] if _averages(model) else [],
-        "believed": _believed(n, counts, model.times(n, counts)),
+        "believed": _believed(n, counts, times),
         "domain": {
             **content["domain"],
             "n": _plain(np.array(model.domain.n)),
@@ -266,7 +267,7 @@ def _model(
             for each in drawn
         ],
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
-        "shares": _shares(model, n, counts, most, interval),
+        "shares": _shares(model, n, counts, times, most, interval),
         "cells": cells,
         "caveat": next(iter(every), None),
         "caveats": every,
@@ -315,6 +316,17 @@ def _terms(model: Forecaster) -> JsonObject:
     }
 
 
+def _times(model: Forecaster, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array, Array]:
+    """As the model's ``times``, of its curves, which hold the forecasts of every n."""
+    columns = []
+    for each in drawn:
+        found, here = each.found, np.isin(each.found.n, n)
+        believed = model.believed(found, model.measured(found.n, found.gpus))
+        columns.append((found.seconds[here], believed[here]))
+    forecast, believed = (np.column_stack(each) for each in zip(*columns, strict=True))
+    return forecast, believed
+
+
 def _believed(n: Array, counts: Array, times: tuple[Array, Array]) -> JsonObject:
     """Cells whose measured times are believed rather than the forecasts."""
     forecast, believed = times
@@ -327,18 +339,27 @@ def _believed(n: Array, counts: Array, times: tuple[Array, Array]) -> JsonObject
 
 
 def _shares(
-    model: Forecaster, n: Array, counts: Array, most: int, interval: Interval
+    model: Forecaster,
+    n: Array,
+    counts: Array,
+    times: tuple[Array, Array],
+    most: int,
+    interval: Interval,
 ) -> list[list[list[float]]] | None:
     """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
     if not model.draw_count:
         return None
-    of_sizes = list(model.believed_shares_of_first(n, counts, interval))
+    of_sizes = list(model.believed_shares_of_first(n, counts, times, interval))
     found = [
         [_digits(of_size[at, : at + 1], 3) for of_size in of_sizes] for at in range(counts.size)
     ]
-    # What the page answers first is what the other commands answer, to the last draw.
-    few = counts[counts <= most]
-    found[few.size - 1] = [_digits(row, 3) for row in model.believed_shares(n, few, interval)[1]]
+    # Other draws differ by some per cent: of few counts, and of those that the page answers for
+    # first, they are those of the other commands.
+    for some in {*range(1, USUAL_GPUS + 1), int(np.sum(counts <= most))}:
+        if some < counts.size:
+            known = (times[0][:, :some], times[1][:, :some])
+            shares = model.believed_shares(n, counts[:some], interval, known)[1]
+            found[some - 1] = [_digits(row, 3) for row in shares]
     return found
 
 
