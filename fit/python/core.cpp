@@ -197,7 +197,7 @@ void bind_terms(nb::module_& m) {
   m.attr("GPU_TERMS") = catalogue(model::all_gpu_terms);
   m.attr("CPU_TERMS") = catalogue(model::all_cpu_terms);
   m.attr("COM_TERMS") = catalogue(model::all_com_terms);
-  // Of a straight line: latency, throughput.
+  // Median and standard deviation of the logarithm of latency and throughput.
   m.attr("TRANSFER_PRIORS") = plausible(model::parameters(model::TransferCurve{}, ""));
 }
 

@@ -8,6 +8,9 @@ _core.SCALING_TERMS:
 _core.ALL_PAIRS:
     ALL_PAIRS: Workload
 
+_core.TRANSFER_PRIORS:
+    TRANSFER_PRIORS: list[tuple[float, float]]
+
 _core.ROUTES:
     ROUTES: list[str]
 
