@@ -218,7 +218,7 @@ class Timed:
 
     @property
     def half_width(self) -> float:
-        """Of the interval of ln T."""
+        """Half the width of the interval of ln T."""
         return float(np.log(self.high / self.low) / 2)
 
 

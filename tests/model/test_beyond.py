@@ -108,7 +108,7 @@ def test_what_nobody_can_know_is_not_said_to_need_no_measuring() -> None:
 
 
 def test_a_page_states_the_probabilities_that_predict_states() -> None:
-    """Of counts so close that noise turns their order, the measured times choose, and are what
+    """Among counts so close that noise turns their order, the measured times choose, and are what
     probabilities are of."""
 
     def flat(n: np.ndarray, gpus: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ from gpucast.cli import main
 MEMORY = 1 << 30
 """Bytes beyond its size that a file may take of its reader's address space."""
 SECONDS = 10
-"""Of a processor that a file may take."""
+"""Seconds of a processor that a file may take."""
 ROOT = Path(__file__).parents[2]
 LOGS = sorted((ROOT / "tests" / "data" / "logs").iterdir())
 TABLE = "n,gpus,seconds,program\n" + "".join(

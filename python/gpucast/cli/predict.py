@@ -269,7 +269,7 @@ def _print_rates(answers: Sequence[Answer], interval: str) -> None:
     timed = any(row["measured"] is not None for row in rows)
     parts = ("t_gpu", "t_cpu", "t_com") if all(a.model.timed_parts for a in answers) else ()
     speed, key = _speed(answers)
-    # Of one count alone the reference is a model's own.
+    # Where only one count is asked about, each model has a reference of its own.
     references = {row["reference_gpus"] for row in rows}
     named = f" (N_ref = {references.pop():g})" if len(references) == 1 else ""
     print_marked(

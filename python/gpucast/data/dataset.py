@@ -337,7 +337,7 @@ def _with_more_of(first: Machine, again: Machine) -> Machine:
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
     changed: dict[str, object] = {}
     for key in ("transport", "answered", "inline_bytes"):
-        # Of the machine's remote paths; others state none.
+        # Only the machine's remote paths state them.
         if getattr(first, key) is None and getattr(again, key) is not None:
             changed[key] = getattr(again, key)
     if caveats != (first.caveats or []):

@@ -13,7 +13,7 @@ NATIVE = "native"
 
 
 class Usual(NamedTuple):
-    """Of a path: whether calls become messages to a server, None: not known; whether each is
+    """Whether a path's calls become messages to a server (None: not known), and whether each is
     answered."""
 
     forwarded: bool | None

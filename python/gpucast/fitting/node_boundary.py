@@ -16,7 +16,7 @@ from gpucast.model import between_nodes
 from gpucast.util.remarks import Kind, Remark, remark
 
 MOST_GPUS = 16
-"""Of a node."""
+"""The most GPUs that a node is supposed to have."""
 
 _RISE = 0.02
 """Relative; noise of single measurements makes smaller ones."""

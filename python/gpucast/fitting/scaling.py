@@ -357,7 +357,7 @@ def _held_out(cells: Cells, of: Array) -> _HeldOut | None:
     off = float(np.median(np.log(left_out.seconds / forecast)))
     # What may come beyond the data is in the other end alone.
     sd = float(np.median(np.log(forecast / low))) / Z90
-    # Of less than twice the value before an error tells no more than of twice.
+    # An error at less than twice the value before tells no more than one at twice.
     reach = max(np.log(of.max() / of[rest].max()), np.log(2))
     return _HeldOut(
         error=float(np.median(np.abs(forecast / left_out.seconds - 1))),

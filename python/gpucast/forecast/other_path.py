@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 # further off: times sqrt(1 + 1 / hosts), and Student's quantile for so few.
 _BEYOND = 0.24
 _BEYOND_TRANSFERS = 0.75
-# Of the host's work around that on the first path: such that 90 % intervals hold 90 % on h200-x2
+# Scatter of the host's work around that on the first path, such that 90 % intervals hold 90 % on h200-x2
 # (studies/what_if.py). Where pageable memory lies, and who touched it last, depends on the process.
 # The same by what is not known of launches where they were not timed: kept from the first path, or
 # scaled as latencies are.

@@ -64,7 +64,7 @@ def curve_of(
     method: str = "call",
     inline_bytes: int | None = None,
 ) -> Curve | None:
-    """Of copies alone between the host and GPUs; another memory's where this one has none.
+    """What copies alone between the host and GPUs take; another memory's where this one has none.
 
     Args:
         inline_bytes: the largest copy that travels within its message; None: there are none.

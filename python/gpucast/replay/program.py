@@ -73,7 +73,7 @@ _ASKED: tuple[str, ...] = _core.REPLAY_ASKED
 _TAKES: tuple[str, ...] = _core.REPLAY_TAKES
 _CORES = 64
 _TODAY = _core.remote_layer(_CORES)
-"""Of today's layer on a host of many cores."""
+"""What today's layer does on a host of many cores."""
 
 
 SWITCH = 1.8e-6

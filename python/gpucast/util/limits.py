@@ -133,4 +133,4 @@ TEXTS = Limit(64 << 20, "bytes")
 """Names in an sqlite export, all together."""
 
 PROCESSES = Limit(1000, "processes")
-"""Of a trace."""
+"""Processes in a trace."""

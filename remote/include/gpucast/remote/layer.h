@@ -32,7 +32,7 @@ constexpr std::size_t usual_inline(unsigned cores) {
   return cores >= cores_for_channels ? inline_beside_channels : most_inline;
 }
 
-// Of a copy over bulk connections, at most.
+// The largest piece of a copy over bulk connections.
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
 // So long the threads of bulk connections look for the next copy once they have done one: programs
