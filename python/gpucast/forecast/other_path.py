@@ -26,7 +26,8 @@ Array = NDArray[np.float64]
 _BEYOND = 0.24
 _BEYOND_TRANSFERS = 0.75
 # Scatter of the host's work around that on the first path, such that 90 % intervals hold 90 % on
-# h200-x2 (studies/what_if.py). Where pageable memory lies, and who touched it last, depends on the process.
+# h200-x2 (studies/what_if.py). Where pageable memory lies, and who touched it last, depends on the
+# process.
 # The same by what is not known of launches where they were not timed: kept from the first path, or
 # scaled as latencies are.
 _LAUNCH_UNKNOWN = {"measured": 0.0, "keep": 0.5, "scale": 0.25}
