@@ -31,8 +31,9 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Cells:
-    """Measured cells as arrays of one length: see ``MeasuredCells``; ``within``: standard deviation
-    of a single sample of log time about its cell, None where no cell has several."""
+    """Measured cells as arrays of one length: see ``MeasuredCells``; ``traced``: whether a cell's
+    time comes from a trace, call by call; ``within``: standard deviation of a single sample of log
+    time about its cell, None where no cell has several."""
 
     n: Array
     gpus: Array
@@ -40,19 +41,21 @@ class Cells:
     seconds: Array
     variance: Array
     repetitions: NDArray[np.int64]
+    traced: NDArray[np.bool_]
     within: float | None
 
     def where(self, keep: NDArray[np.bool_]) -> Cells:
         """Some of the cells."""
         columns = {
             name: getattr(self, name)[keep]
-            for name in ("n", "gpus", "nodes", "seconds", "variance", "repetitions")
+            for name in ("n", "gpus", "nodes", "seconds", "variance", "repetitions", "traced")
         }
         return replace(self, **columns)
 
     def fit(self) -> _core.Scaling:
         """The mixture for these cells."""
-        agreed = (self.repetitions > 1) & (self.variance < DISPUTED**2)
+        # Neither what repeats nor what all calls of a step add up to is a slip.
+        agreed = self.traced | ((self.repetitions > 1) & (self.variance < DISPUTED**2))
         return _core.fit_scaling(
             self.n,
             self.gpus,
@@ -111,8 +114,11 @@ def cells_of(steps: list[Step]) -> Cells:
     samples = samples_of(steps).kept
     rounding: dict[Key, float] = defaultdict(float)
     nodes: dict[Key, int] = {}
+    traced: set[Key] = set()
     for step in steps:
         key = (step.n, step.gpus)
+        if step.phases is not None and step.phases.calls:
+            traced.add(key)
         rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
         nodes[key] = max(nodes.get(key, 0), step.nodes or 0)
     keys = sorted(samples)
@@ -132,6 +138,7 @@ def cells_of(steps: list[Step]) -> Cells:
         seconds=np.array([float(np.median(samples[key])) for key in keys]),
         variance=variance,
         repetitions=repetitions,
+        traced=np.array([key in traced for key in keys]),
         within=within,
     )
 
