@@ -16,6 +16,7 @@ import gpucast as gc
 from gpucast import _core
 from gpucast.model.fitted import Model
 from gpucast.model.scaling import ScalingModel
+from made_data import dataset
 
 Truth = Callable[[float, int], float]
 SIZES = (24_000, 96_000, 409_000, 1_067_000)
@@ -327,3 +328,27 @@ def test_work_of_all_pairs_that_does_not_fill_a_gpu_may_fill_it_later() -> None:
     share = sum(each.weight for each in model.scaling.components if "thread" in each.terms)
     assert share > 0.5
     assert covered(model, all_pairs, [(32e5, 1), (32e5, 4)]).all()
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_lone_cell_off_all_others_is_left_out_unless_it_was_traced(traced: bool) -> None:
+    """A run that met a busy machine is a slip; a sum of a step's calls is none, whatever it is."""
+    sizes = [1000 * 2**i for i in range(10)]
+    seconds = [1e-4 + 1e-8 * n * (1.7 if n == 32_000 else 1.0) for n in sizes]
+    phases = [{"phases": {"calls": [t / 2], "kernel": [t / 4]}} if traced else {} for t in seconds]
+    steps = [
+        {
+            "kind": "step",
+            "machine": "m",
+            "path": "native",
+            "n": n,
+            "gpus": 1,
+            "seconds": [t],
+            **more,
+        }
+        for n, t, more in zip(sizes, seconds, phases, strict=True)
+    ]
+    model = gc.fit(dataset([{"kind": "machine", "id": "m"}, *steps]))
+    assert isinstance(model, ScalingModel)
+    left_out = [n for n, local in zip(sizes, model.scaling.cells.local, strict=True) if local]
+    assert left_out == ([] if traced else [32_000])
