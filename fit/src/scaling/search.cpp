@@ -59,8 +59,10 @@ std::vector<Plausible> resampled(std::vector<Plausible> forms, std::size_t most)
   for (Plausible& each : forms) {
     passed += std::exp(each.log_weight - best);
     int times = 0;
-    for (; next < passed; next += share)
+    while (next < passed) {
       ++times;
+      next += share;
+    }
     if (times == 0) continue;
     each.log_stands_for = std::log(times * share) + best - each.log_weight;
     kept.push_back(std::move(each));
