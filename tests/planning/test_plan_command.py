@@ -255,13 +255,14 @@ def test_efficiency_names_the_count_that_it_is_against(run: Run, folder: Path) -
     assert "efficiency (N_ref = 1)" in run(*arguments(folder))[1]
 
 
+@pytest.mark.parametrize("price", [{}, {"price_per_gpu_hour": 0.0}], ids=["none", "of 0"])
 def test_a_price_that_is_missing_is_asked_for_and_gpu_hours_are_shown(
-    run: Run, folder: Path
+    run: Run, folder: Path, price: dict[str, float]
 ) -> None:
     plan = {
         "machines": [
-            {"name": name, "gpus": 2, "price_per_gpu_hour": price}
-            for name, price in (("native", 0.0), ("remote", 2.0))
+            {"name": "native", "gpus": 2, **price},
+            {"name": "remote", "gpus": 2, "price_per_gpu_hour": 2.0},
         ],
         "jobs": [{"name": "a", "n": 8000, "steps": 100_000, "deadline": "9d", "count": 2}],
     }

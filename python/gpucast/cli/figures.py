@@ -43,10 +43,11 @@ Formats = Annotated[str, typer.Option("--formats", help="Endings of the files in
 ALL_FORMATS = "pdf,svg,png"
 Lines = Annotated[
     str | None,
-    typer.Option("-n", help="Sizes to draw, a line or a figure each: 1000,64000."),
+    typer.Option("-n", help="Sizes: 1000,64000; where n is no axis, a line or a figure each."),
 ]
 Counts = Annotated[
-    str | None, typer.Option("--gpus", help="GPU counts to draw, a line each: 1-4,8.")
+    str | None,
+    typer.Option("--gpus", help="GPU counts: 1-4,8; where they are no axis, a line each."),
 ]
 ModelName = Annotated[
     str,

@@ -128,8 +128,8 @@ def _choices(content: JsonObject) -> None:
     say(f"\nP: of being the fastest or {best} of all; options that are alike share it.")
     if unpriced:
         say(
-            f"{', '.join(map(_short, unpriced))}: without a price, so GPU hours are compared and "
-            "costs are not; state price_per_gpu_hour."
+            f"{', '.join(map(_short, unpriced))}: without a price above 0, so GPU hours are "
+            "compared and costs are not; state price_per_gpu_hour."
         )
     for names in content["same_model"]:
         say(f"One model for {', '.join(map(_short, names))}: their steps are taken to be alike.")

@@ -7,7 +7,6 @@ import re
 from typing import Annotated, Any
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,11 +16,11 @@ from pydantic import (
 )
 
 from gpucast import _core
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
+from gpucast.data.limits import LARGEST_GPUS
+from gpucast.data.records import Size
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import SURE, Interval
-from gpucast.util import units
 from gpucast.util.yaml_lines import Lines
 from gpucast.util.yaml_models import seconds, whole
 
@@ -35,11 +34,6 @@ Positive = Annotated[float, Field(strict=True, gt=0, le=1e30, allow_inf_nan=Fals
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Duration = Annotated[Positive, BeforeValidator(seconds)]
 Setup = Annotated[Amount, BeforeValidator(seconds)]
-Size = Annotated[
-    float,
-    Field(strict=True, ge=SMALLEST_N, le=LARGEST_N, allow_inf_nan=False),
-    AfterValidator(units.plain),
-]
 Steps = Annotated[int, Field(strict=True, ge=1, le=10**18), BeforeValidator(whole)]
 Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(whole)]
 Copies = Annotated[int, Field(strict=True, ge=1, le=10_000), BeforeValidator(whole)]
@@ -73,7 +67,7 @@ class Machine(_Strict):
     gpus_least: Gpus | None = None
     gpu_counts: Annotated[list[Gpus], Field(min_length=1)] | None = None
     gpus_per_host: Gpus | None = None
-    price_per_gpu_hour: Amount
+    price_per_gpu_hour: Amount = 0.0
     price_per_host_hour: Amount = 0.0
     price_per_job_hour: Amount = 0.0
     setup: Setup = 0.0
