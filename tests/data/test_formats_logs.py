@@ -576,6 +576,10 @@ OF_STEPS = r"devices=(?P<gpus>\d+) natoms=(?P<n>\d+)|step \d+ (?P<seconds>[\d.]+
         (" ms/step,", "ms", 1e-3),
         (" ns", "ns", 1e-9),
         (" seconds", "s", 1.0),
+        (" (in ms, avg of 10)", "ms", 1e-3),
+        (" ± 0.2 ms", "ms", 1e-3),
+        (" millisek.", "ms", 1e-3),
+        (" ms per step", "ms", 1e-3),
     ],
 )
 def test_a_unit_behind_the_seconds_of_regex_is_read_and_said(
@@ -593,8 +597,12 @@ def test_a_unit_behind_the_seconds_of_regex_is_read_and_said(
     ("before", "size"),
     [
         ("elapsed time per iteration (ms): ", 1e-3), ("time [us] = ", 1e-6), ("step_ms=", 1e-3),
-        ("elapsed time per iteration (s): ", 1.0), ("time (min): ", 1.0), ("best_min=", 1.0),
-        ("loss (a): ", 1.0),
+        ("elapsed time per iteration (s): ", 1.0), ("elapsed (min): ", 60.0), ("loss (a): ", 1.0),
+        ("ms/step: ", 1e-3), ("ms per step: ", 1e-3), ("ms/it ", 1e-3), ("time_us_per_step=", 1e-6),
+        ("Dauer/Schritt (Millisek.): ", 1e-3), ("millisec. ", 1e-3), ("time in ms: ", 1e-3),
+        ("p50 ms: ", 1e-3), ("(min, max) time across ranks (ms): ", 1e-3), ('"step_ms": ', 1e-3),
+        ("(min, avg, max): ", 1.0), ("min ", 1.0), ("second step: ", 1.0), ("the rank's ", 1.0),
+        ("region=us time=", 1.0), ("12 us, step ", 1.0), ("loss us | step ", 1.0),
     ],
 )  # fmt: skip
 def test_a_unit_before_the_seconds_of_regex_is_read(before: str, size: float) -> None:
@@ -611,7 +619,20 @@ def test_two_units_beside_the_seconds_of_regex_are_asked_about() -> None:
         read_text("time (ms): 2.5 s\n", "regex", regex=pattern, gpus=1, size=1)
 
 
-@pytest.mark.parametrize("behind", ["", " min", " usual", " us_max", "% us", " atoms"])
+@pytest.mark.parametrize("text", ["elapsed 2.5 min\n", "best_min=2.5\n"])
+def test_min_that_may_be_the_least_beside_the_seconds_of_regex_is_asked_about(text: str) -> None:
+    options = {"regex": r"(?P<seconds>[\d.]+)", "gpus": 1, "size": 1}
+    message = r"min beside it .*seconds=seconds:min or seconds=seconds:"
+    with pytest.raises(InputError, match=message):
+        read_text(text, "regex", **options)
+    (run,) = read_text(text, "regex", **options, columns={"seconds": "seconds:min"}).entries
+    assert isinstance(run, Step)
+    assert run.seconds == [150.0]
+
+
+@pytest.mark.parametrize(
+    "behind", ["", " usual", " us_max", "% us", " atoms", " (3 ms ago)", " (1200 tokens/s)"]
+)
 def test_what_is_no_unit_behind_seconds_leaves_them_seconds(behind: str) -> None:
     found = read_text(f"step 1 12.5{behind}\n", "regex", regex=OF_STEPS, gpus=1, size=10)
     (run,) = found.entries

@@ -518,7 +518,8 @@ def test_steps_of_five_minutes_are_asked_about() -> None:
     said = error_of("n,gpus,time\n1,1,310\n1,2,407\n1,4,200\n")
     assert said == (
         "t.csv:1: time: the median step takes 310 s; if that is right, import with --columns "
-        "seconds=time:s, if these are microseconds, with --columns seconds=time:us"
+        "seconds=time:s, if these are milliseconds, with --columns seconds=time:ms, if "
+        "microseconds, with --columns seconds=time:us"
     )
     assert steps("n,gpus,time\n1,1,310\n", "seconds=time:s")[0].seconds == [310]
     assert steps("n,gpus,time\n1,1,310\n", "seconds=time:us")[0].seconds == [0.00031]

@@ -5,8 +5,8 @@ match sets it anew, so that a header's batch size counts for the lines below. A 
 ``seconds`` or ``rate`` is a sample. ``unit`` is the unit of either, as of a table's column:
 ``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there is no such group, ``--columns
 seconds=seconds:us`` says it, or it is read beside the number where the text has it there: nobody
-who writes ``334 us``, ``time (ms): 38.3`` or ``step_ms=38.3`` means seconds. Others are seconds, if
-they are no longer than steps are.
+who writes ``334 us``, ``time (ms): 38.3``, ``ms per step: 38.3`` or ``step_ms=38.3`` means seconds.
+Others are seconds, if they are no longer than steps are.
 
 Samples that agree in everything else are one record's.
 """
@@ -36,16 +36,24 @@ _SHORT = {"img": "images", "imgs": "images", "image": "images", "tok": "tokens",
           "seqs": "sequences", "ex": "examples", "sents": "sentences"}  # fmt: skip
 _TIMES = ("seconds", "rate")
 
-_BEHIND = re.compile(r"[ \t]*[(\[]?([a-zµμ]+(?:/[a-z]+)?)(?![\w/])", re.IGNORECASE)
-"""A word behind a number, perhaps in brackets, that may be its unit."""
-
-_BEFORE = re.compile(
-    r"(?:[(\[](?P<bracket>[a-zµμ]+(?:/[a-z]+)?)[)\]]|_(?P<joined>[a-zµμ]+))[ \t]*[:=]?[ \t]*$",
+_WORD = re.compile(
+    r"(?<![a-zäöüµμ'])(?P<word>[a-zäöüµμ]+)(?P<each>(?:/|[ _]per[ _]|[ _]pro[ _])[a-zäöü]+)?"
+    r"(?![\wµμ/]|-[a-z])",
     re.IGNORECASE,
 )
-"""The same before it, at the end of what a value is called: ``elapsed time (ms): ``."""
-_LONGEST = 40
-"""Characters before a number among which that stands."""
+"""A word that may be a unit: ``ms``, ``ms/step``, ``ms per step``, the end of ``step_ms``."""
+_BRACKET = re.compile(r"[ \t]*[(\[]([^)\]\n]*)")
+_IN_BRACKETS = re.compile(r"[^(\[]*[)\]]")
+"""What follows words in brackets."""
+_MEASURED = re.compile(rf"[0-9][0-9.,]*[ \t]*(?:{_WORD.pattern})?", re.IGNORECASE)
+"""Another number, with its unit."""
+_SPREAD = re.compile(r"[ \t]*(?:±|\+/?-)[ \t]*[0-9.,]+")
+_FIELDS = re.compile(r"(?:[|;,]|(?<!unit)=[ \t]*[a-z]\S*)(?![^(\[]*[)\]])", re.IGNORECASE)
+"""What parts fields: a separator outside brackets, or another field's value."""
+_LONGEST = 80
+"""Characters before a number among which the unit of it stands."""
+_NO_UNITS_IN_PROSE = {"min", "second", "minute", "hour", "day"}
+"""What is no unit by itself among other words: the second step, the least of each day."""
 
 
 def detect(text: str) -> bool:
@@ -123,36 +131,82 @@ def _stated_unit(options: Options, pattern: re.Pattern[str]) -> str:
 
 
 def _unit_beside(match: re.Match[str], file: str, line: int) -> str:
-    """The unit that stands directly before or behind a match's seconds in the text; empty: none.
-
-    Minutes and longer are no units here: ``min`` may be the least time, and no step takes hours.
+    """The unit that the text names beside a match's seconds; empty: none.
 
     Raises:
-        InputError: it is that of a rate, or there are two.
+        InputError: it is that of a rate, there are two, or it may be no unit.
     """
-    start = match.start(TIME)
-    before = _BEFORE.search(match.string[max(0, start - _LONGEST) : start])
-    behind = _BEHIND.match(match.string, match.end(TIME))
-    words = [before["bracket"] or before["joined"]] if before else []
-    words += [behind[1]] if behind else []
+    number = match[TIME]
     found: dict[str, None] = {}
-    for word in words:
-        unit = units.parse_unit(word)
-        if unit is not None and unit.rank > 1:
+    doubtful = False
+    for word, bracketed in (*_words_before(match), *_words_behind(match)):
+        text = " ".join(word[0].split())
+        unit = units.parse_unit(text)
+        if unit is None:
+            continue
+        if unit.rank > 1:
             raise InputError(
-                f"{match[TIME]} {word} is no time; name it with groups rate and unit: "
-                f"(?P<rate>[0-9.]+) (?P<unit>{word})",
+                f"{number} {text} is no time; name it with groups rate and unit: "
+                f"(?P<rate>[0-9.]+) (?P<unit>{text})",
                 file=file, line=line, field="--regex",
             )  # fmt: skip
-        if unit is not None and unit.seconds(1.0, 0.0, 0.0) <= 1:
+        if text.casefold() == "min" and not bracketed:
+            doubtful = True
+        else:
             found[unit.name] = None
-    if len(found) > 1:
+    if len(found) > 1 or (doubtful and not found):
+        what = f"{' and '.join(found)} beside it" if found else "min beside it (minutes, the least)"
+        answers = [*found] or ["min", "s", "ms"]
         raise InputError(
-            f"{match[TIME]} has {' and '.join(found)} beside it; say which: --columns "
-            f"seconds=seconds:{next(iter(found))}",
+            f"{number} has {what}; say which: --columns "
+            + " or ".join(f"seconds=seconds:{answer}" for answer in answers),
             file=file, line=line, field="--regex",
         )  # fmt: skip
     return next(iter(found), "")
+
+
+def _words_before(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
+    """Words of what the text calls a match's seconds, and whether they stand in brackets."""
+    start = match.start(TIME)
+    first = min(match.start(), match.string.rfind("\n", 0, start) + 1)
+    text = match.string[max(first, start - _LONGEST) : start]
+    *others, name = re.split(r"[0-9][.,]?", text)
+    own = _WORD.match(name.lstrip()) if others else None
+    if own is not None and re.search("[a-z]", name.lstrip()[own.end() :], re.IGNORECASE):
+        name = name.lstrip()[own.end() :]  # without the unit of the number before
+    name = _FIELDS.split(name.rstrip(" \t|;,"))[-1]
+    words = [*_WORD.finditer(name)]
+    for word in words:
+        bracketed = _IN_BRACKETS.match(name, word.end()) is not None
+        joined = name[: word.start()].endswith("_")
+        plain = not (bracketed or word["each"] or joined)
+        text = word["word"].casefold()
+        if plain and (len(text) == 1 or text in _NO_UNITS_IN_PROSE):
+            continue
+        if (joined and text == "d") or (text == "min" and _among_extremes(words)):
+            continue
+        yield word, bracketed
+
+
+def _words_behind(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
+    """The same of what stands directly behind the seconds."""
+    text, end = match.string, match.end(TIME)
+    spread = _SPREAD.match(text, end)
+    end = spread.end() if spread else end
+    bracket = _BRACKET.match(text, end, end + _LONGEST)
+    if bracket is not None:
+        words = [*_WORD.finditer(_MEASURED.sub(" ", bracket[1]))]
+        yield from ((word, not _among_extremes(words)) for word in words)
+        return
+    blanks = re.compile(r"[ \t]*").match(text, end)
+    word = _WORD.match(text, blanks.end() if blanks else end)
+    if word is not None:
+        yield word, False
+
+
+def _among_extremes(words: list[re.Match[str]]) -> bool:
+    """Whether ``min`` among these is the least time."""
+    return not {"max", "avg", "mean", "median"}.isdisjoint(word[0].casefold() for word in words)
 
 
 def _ask_about_long_steps(timed: list[Run], file: str) -> None:
@@ -161,7 +215,8 @@ def _ask_about_long_steps(timed: list[Run], file: str) -> None:
         return
     raise InputError(
         f"the median step takes {duration(median)}; if that is right, import with --columns "
-        "seconds=seconds:s, if these are microseconds, with --columns seconds=seconds:us",
+        "seconds=seconds:s, if these are milliseconds, with --columns seconds=seconds:ms, if "
+        "microseconds, with --columns seconds=seconds:us",
         file=file,
         line=timed[0].line,
         field="seconds",

@@ -347,7 +347,8 @@ def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> Non
     answer = f"--columns seconds={grid.times or shown(time.name)}"
     raise InputError(
         f"the median step takes {duration(median)}; if that is right, import with "
-        f"{answer}:{time.unit.name}, if these are microseconds, with {answer}:us",
+        f"{answer}:{time.unit.name}, if these are milliseconds, with {answer}:ms, if microseconds, "
+        f"with {answer}:us",
         file=grid.file,
         line=grid.line,
         field=time.name,
