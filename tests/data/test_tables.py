@@ -660,6 +660,50 @@ def test_gpus_of_a_node_are_those_of_each() -> None:
     assert [step.gpus for step in steps("n,nodes,ms\n1,2,4\n2,2,2\n", gpus=4)] == [4, 4]
 
 
+@pytest.mark.parametrize(
+    ("rows", "row"),
+    [
+        ("1,4,8\n2,4,4\n4,4,2\n8,4,1\n", "t.csv:5: GPUs: 4 GPUs on 8 nodes"),
+        ("1,4,4\n2,4,2\n", "t.csv:3: GPUs: 4 GPUs on 2 nodes"),
+        ("1,1,8\n2,1,4\n2,2,4\n", "t.csv:3: GPUs: 1 GPU on 2 nodes"),
+    ],
+)
+def test_gpus_that_may_be_those_of_each_node_are_asked_about(rows: str, row: str) -> None:
+    text = "n,nodes,GPUs,ms\n" + rows.replace("\n", "\n1000,").removesuffix("1000,")
+    text = text.replace("ms\n", "ms\n1000,", 1)
+    assert error_of(text) == (
+        f"{row} may be those of each node; import with --columns gpus_per_node=GPUs if they are, "
+        "with --columns gpus=GPUs if of all nodes together"
+    )
+    cells = [tuple(map(int, line.split(",")[:2])) for line in rows.splitlines()]
+    each, of_all = steps(text, "gpus_per_node=GPUs"), steps(text, "gpus=GPUs")
+    assert [step.gpus for step in each] == [nodes * gpus for nodes, gpus in cells]
+    assert [step.gpus for step in of_all] == [gpus for _, gpus in cells]
+
+
+def test_gpus_of_all_nodes_are_not_asked_about() -> None:
+    assert [step.gpus for step in steps("n,nodes,gpus,s\n1,1,4,2\n1,2,8,1\n")] == [4, 8]
+    assert [step.gpus for step in steps("n,nodes,gpus,s\n1,2,4,2\n2,2,4,1\n")] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "told"),
+    [
+        ("n,nodes,gpus,s\n1,1,4,2\n1,2,8,1\n", None, "'gpus' says 4 GPUs on 1 node"),
+        ("n,nodes,gpus_per_node,s\n1,1,4,2\n", None, "'gpus_per_node' says 4"),
+        ("n,nodes,s\n1,1,2\n1,2,1\n", "gpus=nodes*4", "'nodes' says 4 GPUs on 1 node"),
+        ("n,gpus,s\n1,12,2\n", None, "'gpus' says 12 GPUs"),
+    ],
+)
+def test_gpus_per_node_that_a_table_contradicts_is_refused(
+    text: str, columns: str | None, told: str
+) -> None:
+    assert error_of(text, columns, gpus_per_node=8) == (
+        f"t.csv:2: --gpus-per-node: 8 contradicts the table: {told}; leave it out"
+    )
+    assert steps(text, columns, gpus_per_node=4) == steps(text, columns)
+
+
 def test_nodes_are_no_gpus_beside_the_gpus_of_each() -> None:
     text = "n,Nodes,GPUs per Node,ms\n1000,1,4,4\n1000,2,4,2\n"
     assert "gpus=Nodes are nodes, of which 'GPUs per Node'" in error_of(text, "gpus=Nodes")

@@ -16,6 +16,7 @@ from gpucast.data.formats import Imported, Options, check_gpus_of_all
 from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
+from gpucast.data.formats.tables.nodes import check_all, check_stated
 from gpucast.data.formats.tables.outcomes import has_failed
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
 from gpucast.data.formats.tables.rows import shown as shown_cell
@@ -56,6 +57,7 @@ def read(grid: Grid, options: Options) -> Imported:
     words: list[str] = []
     broken: Counter[str] = Counter()
     nodes: set[int] = set()
+    counted: dict[tuple[int, int], Row] = {}
     timesteps: dict[str, float] = {}
 
     def timed() -> Iterator[Row]:
@@ -69,6 +71,9 @@ def read(grid: Grid, options: Options) -> Imported:
             elif row.has(TIME):
                 if row.has("nodes"):
                     nodes.add(row.integer("nodes"))
+                    if "gpus" in columns.by_role:
+                        counted.setdefault((row.integer("nodes"), row.integer("gpus")), row)
+                check_stated(row, options)
                 if columns.rivals:
                     _check_rivals(row, columns, options, timesteps)
                 yield row
@@ -81,6 +86,7 @@ def read(grid: Grid, options: Options) -> Imported:
         lambda row: _cell(row, columns, options),
         lambda row: _seconds_of(row, TIME, time, options),
     )
+    check_all(counted, options)
     if broken:
         states = ", ".join(f"{count} {state}" for state, count in broken.items())
         said.append(f"rows of jobs that did not complete left out: {states}")
