@@ -642,6 +642,21 @@ def test_a_column_beside_the_times_that_cannot_be_read_stops_nobody() -> None:
     assert len(steps("n,gpus,ms/step,steps/s\n1,1,2,fast\n1,2,1,\n1,4,0.5,2000\n")) == 3
 
 
+@pytest.mark.parametrize(
+    ("heading", "seconds"),
+    [
+        ("real (min)", 198.0), ("real [ms]", 3.3e-3), ("real_us", 3.3e-6), ("real ms", 3.3e-3),
+        ("real (Min.)", 198.0), ("real (it/s)", 1 / 3.3), ("real (4 ranks)", 3.3),
+        ("best_min", 3.3),
+    ],
+)  # fmt: skip
+def test_columns_take_the_unit_of_the_heading_that_they_name(heading: str, seconds: float) -> None:
+    text = f"n,gpus,{heading}\n1,1,3.3\n"
+    (step,) = steps(text, f"seconds={heading}")
+    assert step.seconds == [pytest.approx(seconds)]
+    assert steps(text, f"seconds={heading}:us")[0].seconds == [pytest.approx(3.3e-6)]
+
+
 # -------------------------------------------------------- nodes and models ----
 
 

@@ -417,6 +417,9 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
     if unit_text is None and own is not None:
         return own
     if role == TIME:
+        heading = _unit_of_heading(name) if unit_text is None else None
+        if heading is not None:
+            return Column(name, at, unit=heading, of="step")
         if unit_text is None and "/" in name:  # not seconds, then, whatever it is in
             raise InputError(
                 f"the unit of {name!r} is not known here; name one that is: "
@@ -446,6 +449,16 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
     if unit_text is not None:
         raise _error(f"{role} has no unit")
     return Column(name, at)
+
+
+def _unit_of_heading(name: str) -> Unit | None:
+    """The unit in brackets or at the end of a name that says nothing else: ``real (min)``."""
+    word = normalized(name)
+    bracket = re.fullmatch(r".+?_?[(\[](.+)[)\]]", word)
+    last = bracket[1].rstrip(".") if bracket else word.rpartition("_")[2]
+    named = bracket is not None or last not in _NO_NAMES_OF_TIMES
+    unit = parse_column_unit(last) if named else None
+    return _of_each(unit, share_in(word)[1])
 
 
 def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:
