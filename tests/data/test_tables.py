@@ -553,6 +553,37 @@ def test_jobs_that_did_not_complete_have_no_time() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "well", "failed"),
+    [
+        ("exit_code", ["0", "0:0", "0.0"], ["1", "137", "-9", "1:0", "0:9", "timeout"]),
+        ("returncode", ["0"], ["2"]),
+        ("success", ["True", "yes", "1"], ["False", "no", "0"]),
+        ("valid", ["1", "true", "ok"], ["0", "failed"]),
+        ("result", ["PASS", "0.93", "ok"], ["FAIL", "FAILED (137)"]),
+        ("State", ["CD", "COMPLETED", "Fluid"], ["F", "TO", "OOM", "CA", "NF", "PR", "CA by 1000"]),
+    ],
+)
+def test_runs_that_failed_are_left_out_and_said(
+    name: str, well: list[str], failed: list[str]
+) -> None:
+    cells = [*well, "", *failed]
+    text = f"n,gpus,s,{name}\n" + "".join(f"1,{i},2,{cell}\n" for i, cell in enumerate(cells, 1))
+    found = read(text)
+    assert len(found.entries) == len(well) + 1
+    (said,) = (
+        note for note in found.notes if note.startswith("rows of jobs that did not complete")
+    )
+    assert failed[0] in said
+
+
+def test_any_column_of_how_a_run_ended_tells_that_it_failed() -> None:
+    text = "n,gpus,s,State,ExitCode,success\n1,1,2,CD,0:0,1\n1,2,2,CD,1:0,1\n1,4,2,CD,0:0,0\n"
+    found = read(text)
+    assert [each.gpus for each in found.entries if isinstance(each, Step)] == [1]
+    assert "left out: 1 exit_code 1:0, 1 success 0" in found.notes[0]
+
+
+@pytest.mark.parametrize(
     "word",
     [
         "abgebrochen", "crashed", "failed", "FAILED (exit 137)", "OOM", "out of memory", "#NV",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+OUTCOMES = ("state", "exit_code", "success")
+"""Roles of columns that tell how a run ended."""
 
 _NONE = frozenset(("nan", "na", "n/a", "n.a.", "none", "null", "k.a.", "k. a."))
 
@@ -18,6 +22,14 @@ _FAILED = re.compile(
 """How words begin that say so, and the states of Slurm's jobs other than COMPLETED (``sacct``)."""
 
 
+_FAILED_BY_ROLE = {
+    "state": re.compile(r"(?:BF|CA|DL|F|NF|OOM|PD|PR|TO)(?![^ ])"),  # Slurm's short states
+    "exit_code": re.compile(r"(?!0+(?:[.:]0+)?$)-?[0-9]"),
+    "success": re.compile(r"(?:no|n|false|f|0|nein|falsch)$", re.IGNORECASE),
+}
+"""What says so in columns of these roles alone."""
+
+
 def is_none(text: str) -> bool:
     """Whether a cell holds no value: ``n/a``, ``---``, a spreadsheet's error such as ``#NV``."""
     return text.casefold() in _NONE or text[:1] == "#" or not re.search(r"\w", text)
@@ -26,3 +38,12 @@ def is_none(text: str) -> bool:
 def has_failed(text: str) -> bool:
     """Whether a cell says that the run failed, or has not ended."""
     return _FAILED.match(text.strip()) is not None
+
+
+def failure(outcomes: Mapping[str, str]) -> str | None:
+    """What says so in the cells of a row that tell how its run ended, by role; None: nothing."""
+    for role, text in outcomes.items():
+        if has_failed(text) or _FAILED_BY_ROLE[role].match(text.strip()):
+            word = text.split()[0]
+            return word if role == "state" else f"{role} {word}"
+    return None

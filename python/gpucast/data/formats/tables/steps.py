@@ -17,7 +17,7 @@ from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
 from gpucast.data.formats.tables.nodes import check_all, check_stated
-from gpucast.data.formats.tables.outcomes import has_failed
+from gpucast.data.formats.tables.outcomes import OUTCOMES, failure, has_failed
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
 from gpucast.data.formats.tables.rows import shown as shown_cell
 from gpucast.data.formats.tables.sizes import may_be_a_share
@@ -63,9 +63,10 @@ def read(grid: Grid, options: Options) -> Imported:
     def timed() -> Iterator[Row]:
         nonlocal skipped
         for row in rows(grid, columns, options.decimal):
-            state, instead = row.text("state") or "", row.cells.get(TIME)
-            if has_failed(state):
-                broken[state.split()[0]] += 1
+            ended = {role: text for role in OUTCOMES if (text := row.text(role))}
+            failed, instead = failure(ended), row.cells.get(TIME)
+            if failed is not None:
+                broken[failed] += 1
             elif isinstance(instead, str) and has_failed(instead):
                 words.append(instead)
             elif row.has(TIME):
