@@ -168,8 +168,9 @@ def _unit_beside(match: re.Match[str], file: str, line: int) -> str:
 def _words_before(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
     """Words of what the text calls a match's seconds, and whether they stand in brackets."""
     start = match.start(TIME)
-    first = min(match.start(), match.string.rfind("\n", 0, start) + 1)
-    text = match.string[max(first, start - _LONGEST) : start]
+    farthest = max(0, start - _LONGEST)
+    line = max(farthest, match.string.rfind("\n", farthest, start) + 1)
+    text = match.string[max(farthest, min(match.start(), line)) : start]
     *others, name = re.split(r"[0-9][.,]?", text)
     own = _WORD.match(name.lstrip()) if others else None
     if own is not None and re.search("[a-z]", name.lstrip()[own.end() :], re.IGNORECASE):
