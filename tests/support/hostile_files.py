@@ -8,6 +8,7 @@ makes so many and says of each which reader it met and what became of it.
 
 from __future__ import annotations
 
+import copy
 import gzip
 import importlib.util
 import io
@@ -136,7 +137,7 @@ def values(content: bytes, by: random.Random) -> bytes:
         if by.random() < 0.2:
             del container[key]  # type: ignore[attr-defined]
         else:
-            container[key] = by.choice(VALUES)  # type: ignore[index]
+            container[key] = copy.deepcopy(by.choice(VALUES))  # type: ignore[index]
     made = json.dumps(document).encode()
     return made.replace(b"null", b"[" * 20000 + b"]" * 20000, 1) if by.random() < 0.05 else made
 
