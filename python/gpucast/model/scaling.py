@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
+from gpucast.errors import InputError
 from gpucast.model import lone_count
 from gpucast.model.between import between
 from gpucast.model.content import TimedCells
@@ -267,6 +268,9 @@ class ScalingModel(FittedScaling, Forecaster):
                 seconds * np.exp(sign * np.hypot(np.log(end / seconds), Z90 * np.sqrt(common)))
                 for sign, end in ((-1, mean_low), (1, mean_high))
             )
+        for ends in (seconds, low, high, mean_low, mean_high):
+            if not (np.isfinite(ends) & (ends > 0)).all():
+                raise InputError("its mixture gives no finite time; fit it again", file=self.name)
         return Forecasts(
             n=n,
             gpus=gpus,

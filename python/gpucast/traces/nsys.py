@@ -126,7 +126,9 @@ class _Export:
             if isinstance(text, str)
         }
         began = self._began(there)
-        calls = self._table(_CALLS, ("start", "end", "globalTid", "correlationId", "nameId"))
+        known = ["start", "end", "globalTid", "correlationId", "nameId"]
+        calls = self._table(_CALLS, tuple(known)).dropna(subset=known)
+        calls = calls.astype(dict.fromkeys(known, "int64"))
         calls = calls.assign(process=calls["globalTid"] & ~_OF_THREAD)
         made = [self._work(name, kind, began) for name, kind in _WORK.items() if name in there]
         work = pd.concat(made, ignore_index=True).fillna(0)
