@@ -96,7 +96,9 @@ Form form_of(const std::vector<std::string_view>& names, std::size_t overlap) {
   return form;
 }
 
-std::size_t overlap(std::string_view name) { return overlap_named(name).value(); }
+std::size_t overlap(std::string_view name) {
+  return overlap_named(name).value_or(overlaps.size());
+}
 
 TEST(Forms, AddWhereNothingOverlaps) {
   std::vector<double> part{3, 4, 5};
