@@ -132,6 +132,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     driver.with_name("libcuda.so").symlink_to(driver.name)
     blas = library("libblas.so.13", OWN_RUNTIME)
     library("own/libcudart.so.13", OWN_RUNTIME)
+    library("nvml/libnvidia-ml.so.1", OWN_RUNTIME)
     library("libdriven.so", LINKED_WITH_DRIVER, driver, rpath)
     compile_("program", PROGRAM, *runtime, blas, f"-Wl,-rpath,{folder}:{CLIENT}")
     compile_("driven", CALLS_IT + LINKED_WITH_DRIVER, *runtime, driver, rpath)
@@ -282,6 +283,14 @@ def test_an_opened_driver_that_nobody_calls_harms_nobody(machine: Machine) -> No
     opens = "import ctypes; ctypes.CDLL('libcuda.so.1'); print('went on')"
     finished = machine.start(sys.executable, "-c", opens, **GUARDED)
     assert (finished.returncode, finished.stdout) == (0, "went on\n")
+
+
+def test_nvml_is_told_that_there_is_no_gpu(machine: Machine) -> None:
+    """It asks the driver for its version: machine records take the GPUs' links from it."""
+    words = (sys.executable, "-c", LOADS, "{made}/nvml/libnvidia-ml.so.1")
+    for finished in (machine.start(*words, **GUARDED), machine.start(*words, **BY_ENVIRONMENT)):
+        assert (finished.returncode, finished.stdout) == (0, "returned 100\n"), finished
+    assert not machine.computed.exists()
 
 
 def test_doctor_says_that_the_driver_is_hidden(machine: Machine) -> None:

@@ -5,7 +5,11 @@
 // LD_LIBRARY_PATH, and as one of that name is in the process already wherever the client is loaded
 // or LD_PRELOAD names this file. So the first call of the driver, by whomever, ends the program.
 //
-// It is loaded into every process that a program starts, and needs no library but the system's.
+// NVML opens the driver, too, to ask for its version: it never computes, and is told that there is
+// no GPU.
+//
+// This library is loaded into every process that a program starts, and needs no library but the
+// system's.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -19,6 +23,7 @@ namespace gpucast::remote {
 namespace {
 
 constexpr const char* driver = "libcuda.so";
+constexpr const char* management = "libnvidia-ml.so";
 
 const char* file_of(const void* address) {
   Dl_info found;
@@ -26,8 +31,17 @@ const char* file_of(const void* address) {
   return known && *found.dli_fname != '\0' ? found.dli_fname : "code of no library";
 }
 
-// `caller`: where it would have gone on.
-[[noreturn]] void refuse(const void* caller) noexcept {
+// Whether the last part of a path begins with these letters, whatever the folder and the version.
+bool names(const char* file, const char* name) noexcept {
+  const char* const slash = std::strrchr(file, '/');
+  return std::strncmp(slash == nullptr ? file : slash + 1, name, std::strlen(name)) == 0;
+}
+
+// Ends the program, unless NVML calls: CUDA_ERROR_NO_DEVICE then. `caller`: where it would have
+// gone on.
+int refuse(const void* caller) noexcept {
+  constexpr int no_device = 100;
+  if (names(file_of(caller), management)) return no_device;
   constexpr int most = 8192;
   char line[most];  // NOLINT(modernize-avoid-c-arrays): without the C++ library
   std::snprintf(line, sizeof line,
@@ -39,12 +53,8 @@ const char* file_of(const void* address) {
   end_program(line);
 }
 
-// Whether a program that opens this file means the driver, whatever its version, in any folder.
-bool names_driver(const char* file) noexcept {
-  if (file == nullptr) return false;
-  const char* const slash = std::strrchr(file, '/');
-  return std::strncmp(slash == nullptr ? file : slash + 1, driver, std::strlen(driver)) == 0;
-}
+// The path of this library.
+const char* own_file() { return file_of(reinterpret_cast<const void*>(&own_file)); }
 
 // The C library's function that has the name of one of this library.
 template <class Function>
@@ -68,7 +78,7 @@ using namespace gpucast::remote;
 #define GPUCAST_EXPORTED extern "C" __attribute__((visibility("default")))
 
 #define GPUCAST_DRIVER_CALL(name) \
-  GPUCAST_EXPORTED void name() { refuse(__builtin_return_address(0)); }
+  GPUCAST_EXPORTED int name() { return refuse(__builtin_return_address(0)); }
 #include "guard/driver_calls.inc"  // of CUDA's headers (CMakeLists.txt)
 
 // So that who asks whether there is a driver can tell.
@@ -77,10 +87,10 @@ GPUCAST_EXPORTED int gpucast_remote_guard() { return 1; }
 // Where LD_PRELOAD names this library, the machine's driver is not found by its path either. The C
 // library's functions are tail calls: they look at who called them.
 GPUCAST_EXPORTED void* dlopen(const char* file, int mode) noexcept {
-  if (names_driver(file)) file = file_of(reinterpret_cast<const void*>(&names_driver));
+  if (file != nullptr && names(file, driver)) file = own_file();
   return next(next_dlopen, "dlopen")(file, mode);
 }
 GPUCAST_EXPORTED void* dlmopen(Lmid_t space, const char* file, int mode) noexcept {
-  if (names_driver(file)) file = file_of(reinterpret_cast<const void*>(&names_driver));
+  if (file != nullptr && names(file, driver)) file = own_file();
   return next(next_dlmopen, "dlmopen")(space, file, mode);
 }
