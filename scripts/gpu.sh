@@ -4,14 +4,9 @@
 #   scripts/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
 #   scripts/gpu.sh check FOLDER       gates, copies, forces, bytes, trajectories, on all GPUs
 #   scripts/gpu.sh transfers FOLDER   gpucast-microbench: the whole suite, in a minute
-#   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for studies/transfer_intervals.py
-#   scripts/gpu.sh waits FOLDER       what a copy waits for behind a kernel (docs/copy-waits.md)
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
 #   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
 #                                     instructions a pair
-#   scripts/gpu.sh steps FOLDER       step times over n, GPUs, schedules and kernels (a few minutes)
-#   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
-#   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
 #   scripts/gpu.sh shared FOLDER      shared memory beside native runs and TCP: calls, copies, steps,
 #                                     trajectories, clients that come and go (four minutes)
@@ -23,12 +18,6 @@
 #                                     on loopback: each ends, and says who called the driver (a minute)
 #   scripts/gpu.sh trace FOLDER       gpucast trace: what traces hold of programs that are known, what
 #                                     recording costs (five minutes)
-#   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
-#                                     with PyTorch; parts of it: openmm FOLDER, ddp FOLDER. Wheels of
-#                                     what Python lacks may lie in GPUCAST_WHEELS
-#   scripts/gpu.sh sharing FOLDER     1, 2 and 4 instances of the mini-app and of OpenMM on one GPU, in turn
-#                                     and under the Multi-Process Service (ten minutes); see
-#                                     data/measure_sharing.py
 #   scripts/gpu.sh dataset FOLDER     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over
 #                                     native and remote paths; with the same folder it goes on where it
 #                                     ended (docs/measure.md). Parts of it: micro FOLDER PATH ROUND,
@@ -55,8 +44,8 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote shared tls copies graphs others \
-trace sharing dataset micro cells concurrent programs openmm ddp \
+readonly verbs="build check sanitize transfers throughput build-remote remote shared tls copies graphs others \
+trace dataset micro cells concurrent \
 traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
@@ -154,54 +143,9 @@ transfers() {
   echo "$((SECONDS - begin)) s"
 }
 
-runs() {
-  local run
-  for run in $(seq 20); do
-    "$microbench" measure --engine cuda --devices 0 --memory pinned,pageable \
-      --what transfers,launches --largest 1048576 --budget 30 --interval 0.02 --quiet \
-      --machine h200 -o "$out/run$run.jsonl" --force >/dev/null
-  done
-  for run in $(seq 6); do
-    "$microbench" measure --engine cuda --what transfers,concurrent --memory pinned --budget 20 \
-      --fresh 0 --quiet --machine h200 -o "$out/large$run.jsonl" --force >/dev/null
-  done
-}
-
-waits() {
-  local nvcc
-  nvcc=$(scripts/nvcc.sh) || { echo "$0: no CUDA compiler" >&2; return 1; }
-  "$nvcc" -std=c++20 -O2 -arch=native -I devices/include studies/copy_waits.cu \
-    -o "$out/copy_waits"
-  "$out/copy_waits" >"$out/copy-waits.csv"
-}
-
 throughput() {
   python3 benchmarks/mdapp_pairs.py --program "$program" --gpus "1-$(gpus)" \
     --json "$out/pairs.json" | tee "$out/pairs.txt"
-}
-
-readonly few_sizes=216,512,1000,1728,4096,8000,13824,32768,64000
-launcher=()
-
-# measured FILE ARGUMENTS...: steps on 1 GPU to all of them.
-measured() {
-  "${launcher[@]}" "$program" measure --engine cuda --gpus "1-$(gpus)" "${@:2}" -o "$out/$1" --force
-}
-
-steps() {
-  measured steps.jsonl --n "$few_sizes" --schedule star-serial,star-async,allgather \
-    --memory pageable,pinned --kernel claret,tuned --max-time 0.5 --warm-up 0.03
-}
-
-large() {
-  measured large.jsonl --n 1048576 --schedule star-serial,star-async,allgather --memory pinned \
-    --kernel tuned --steps 6 --warm-up 0.01
-}
-
-mpi() {
-  launcher=(mpirun --allow-run-as-root --oversubscribe -np "$(gpus)")
-  measured mpi.jsonl --n "$few_sizes" --schedule mpi --kernel claret,tuned --max-time 0.5 \
-    --warm-up 0.03
 }
 
 remote() {
@@ -267,66 +211,19 @@ others() {
     --microbench "$microbench" -o "$out" 2>&1 | tee "$out/others.txt"
 }
 
+# CuPy needs cuFFT and NVRTC: those that came with PyTorch, else those of the toolkit.
+with_cuda_libraries() {
+  local beside
+  beside=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/lib
+  LD_LIBRARY_PATH=$beside:/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
+}
+
 trace() {
   build
   compile build-trace.log gpucast_trace gpucast-trace-probe gpucast-trace-probe-static ||
     lines 'recorder' "$out/configure.log"
   python3 -u benchmarks/trace.py --build build/gpu -o "$out" --seconds "${GPUCAST_SECONDS:-300}" \
     ${GPUCAST_CASES:+--only "$GPUCAST_CASES"} 2>&1 | tee "$out/trace.txt"
-}
-
-# --- programs that are not ours -----------------------------------------------------------------
-#
-# Each goes over its cells in rounds and begins none that will not end in its seconds; what it has
-# measured is there whenever it ends. Their logs are what `gpucast import` reads (data/programs/).
-
-programs() {
-  local status=0
-  openmm || status=1
-  ddp || status=1
-  return "$status"
-}
-
-# The first round holds set-up, too: about 32 systems of up to two million atoms, 150 s of it.
-openmm() {
-  local devices=(0) all
-  all=$(seq -s, 0 "$(($(gpus) - 1))")
-  [[ "$all" == 0 ]] || devices+=("$all")
-  unpack_wheels
-  with_cuda_libraries python3 data/measure_openmm.py --device "${devices[@]}" \
-    --rounds "${GPUCAST_ROUNDS:-3}" --seconds "${GPUCAST_SECONDS:-400}" -o "$out/openmm.json" \
-    2>"$out/openmm.txt" || lines . "$out/openmm.txt"
-}
-
-sharing() {
-  local options=()
-  ! command -v nvidia-cuda-mps-control >/dev/null || options+=(--mps)
-  unpack_wheels
-  with_cuda_libraries python3 data/measure_sharing.py --mdapp "$program" "${options[@]}" \
-    --rounds "${GPUCAST_ROUNDS:-2}" --seconds "${GPUCAST_SECONDS:-1.5}" -o "$out" |
-    tee "$out/sharing.txt"
-}
-
-ddp() {
-  local counts=(1)
-  (($(gpus) == 1)) || counts+=("$(gpus)")
-  python3 data/measure_ddp.py --gpus "${counts[@]}" --rounds "${GPUCAST_ROUNDS:-3}" \
-    --seconds "${GPUCAST_SECONDS:-200}" 2>"$out/ddp.txt" | tee "$out/ddp.log" ||
-    lines . "$out/ddp.txt"
-}
-
-unpack_wheels() {
-  [[ -n "${GPUCAST_WHEELS:-}" ]] || return 0
-  python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
-    --target /tmp/gpucast-site "$GPUCAST_WHEELS"/*.whl
-  export PYTHONPATH=/tmp/gpucast-site${PYTHONPATH:+:$PYTHONPATH}
-}
-
-# OpenMM's plugin needs cuFFT and NVRTC: those that came with PyTorch, else those of the toolkit.
-with_cuda_libraries() {
-  local beside
-  beside=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/lib
-  LD_LIBRARY_PATH=$beside:/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
 }
 
 # --- a dataset on all GPUs --------------------------------------------------------------------

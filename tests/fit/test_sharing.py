@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from studies.shared_gpu import Program, dataset_of, from_use, held_out, simulated
 
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
@@ -19,6 +18,7 @@ from gpucast.errors import InputError
 from gpucast.fitting.sharing import seconds_of
 from gpucast.model.files import load_model
 from gpucast.model.sharing import shared_forecasts
+from simulated_gpu import Program, dataset_of, from_use, held_out, simulated
 
 SIZES = (1e4, 4e4, 2e5)
 PROGRAMS = {n: Program(n * 1e-8, 4e-4) for n in SIZES}

@@ -5,8 +5,6 @@ What a record holds is held against the program's own log, read by an expression
 
 from __future__ import annotations
 
-import random
-import signal
 from itertools import product
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-import interrupted
 from command_line import Run, only_json
 from described_programs import grid, visits
 from real_programs import GROMACS, LAMMPS, OPENMM, PYTORCH, RealProgram
@@ -69,16 +66,3 @@ def test_a_real_program_is_measured_fitted_and_forecast(
         # However busy the machine was, a cell is forecast near what was seen of it.
         assert min(there) / 2 < said["seconds"] < 2 * max(there)
         assert said["low"] < said["seconds"] < said["high"]
-
-
-@pytest.mark.parametrize("number", interrupted.SIGNALS, ids=lambda number: number.name)
-def test_a_real_campaign_is_whole_however_it_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
-    description, _ = LAMMPS.prepared(tmp_path, monkeypatch)
-    text = description.read_text()
-    small = "  108: {L: 3}\n  256: {L: 4}\n  500: {L: 5}\n"
-    description.write_text(text.replace("  4000: {L: 10}\n", small))
-    campaign = interrupted.Campaign(description, [108, 256, 500], (1,), 2, longest=0.5)
-    outcome = interrupted.interrupted(campaign, number, 2, tmp_path, random.Random(number))
-    assert outcome.is_whole(campaign), outcome

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from studies.shared_gpu import Program, dataset_of
 
 import gpucast as gc
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.sharing import shared_forecasts
 from planning_samples import job, machine
+from simulated_gpu import Program, dataset_of
 
 N = 10_000
 

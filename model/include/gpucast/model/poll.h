@@ -2,7 +2,7 @@
 // before it at ticks.
 //
 // A queue whose next command waits for another engine is looked at again every 2^13 ns, counted
-// from when it began to wait (measured on H200: benchmarks/copy_waits.cu, docs/copy-waits.md). Work
+// from when it began to wait (measured on H200 by a program of its own: docs/copy-waits.md). Work
 // that takes x from there on is seen to have ended at the next tick,
 //
 //     W(x) = q ceil(x / q)    x > 0,    q = 8.192 us

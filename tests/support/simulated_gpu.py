@@ -1,22 +1,13 @@
-"""How near forecasts of four and eight instances on one GPU come that rest on one and two.
+"""A GPU that several programs share, simulated event by event: an oracle for forecasts of sharing.
 
-The GPU is simulated, event by event, and knows nothing of the formula in ``model/sharing.h``: each
-instance alternates between its host's work and kernels, kernels wait in one queue, and a kernel
-after another instance's costs a switch.
-
-    python -m studies.shared_gpu [DATA.jsonl...]
-
-With files, the same of what they hold, under the Multi-Process Service or not: fitted to one and
-two instances, held against four and more, and two against a fit to one alone and what its use of
-the GPU says.
+It knows nothing of the formula in ``model/sharing.h``: each instance alternates between its host's
+work and kernels, kernels wait in one queue, and a kernel after another instance's takes a switch.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -160,34 +151,6 @@ def held_out(data: Dataset, most: int = 2) -> list[Held]:
     return result
 
 
-PROGRAMS = {
-    "rarely": {n: Program(n * 1e-8, 4e-4) for n in (2e3, 5e3, 1e4)},
-    "half": {n: Program(n * 1e-8, 4e-4) for n in (2e4, 4e4, 8e4)},
-    "nearly always": {n: Program(n * 1e-8, 4e-4) for n in (1e5, 4e5, 1e6)},
-    "regular": {n: Program(n * 1e-8, 4e-4, variation=0) for n in (1e4, 4e4, 2e5)},
-    "irregular": {n: Program(n * 1e-8, 4e-4, kernels=3, variation=1) for n in (1e4, 4e4, 2e5)},
-    "costly turns": {n: Program(n * 1e-8, 4e-4, switch=3e-6) for n in (1e4, 4e4, 2e5)},
-}
-"""By how much of their steps they need the GPU, and how."""
-
-
-def main(files: Sequence[str]) -> None:
-    """A line for each dataset and fit."""
-    sets = {part: data for name in files for part, data in ways_of(gc.load(name))} or {
-        name: dataset_of(programs, (1, 2, 4, 8)) for name, programs in PROGRAMS.items()
-    }
-    everything: dict[int, list[Held]] = {1: [], 2: []}
-    for name, data in sets.items():
-        for most in (1, 2):
-            found = held_out(data, most) if most > 1 else from_use(data)
-            everything[most] += found
-            print(f"{name}, from {'one' if most == 1 else 'one and two'}: {summary(found)}")
-            for each in found if files else ():
-                print("  " + json.dumps(vars(each)))
-    for most, found in everything.items():
-        print(f"all, from {'one' if most == 1 else 'one and two'}: {summary(found)}")
-
-
 def from_use(data: Dataset) -> list[Held]:
     """Forecasts of two instances for each size in turn by the other sizes and its own use."""
     result = []
@@ -205,30 +168,6 @@ def from_use(data: Dataset) -> list[Held]:
     return result
 
 
-def ways_of(data: Dataset) -> Iterator[tuple[str, Dataset]]:
-    """What each program did that shared its GPU in turn, and under the service, with its name."""
-    for program in sorted({step.program or "?" for step in data.shared_steps}):
-        own = data.where(lambda step, program=program: (step.program or "?") == program)
-        for mps in sorted({bool(step.mps) for step in own.shared_steps}):
-            chosen = own.where(lambda step, mps=mps: not step.is_shared or bool(step.mps) == mps)
-            yield f"{program} {'under the service' if mps else 'in turn'}", chosen
-
-
 def under_service(data: Dataset) -> bool:
     """Whether what ran at once was under the Multi-Process Service."""
     return any(step.mps for step in data.shared_steps)
-
-
-def summary(found: Sequence[Held]) -> str:
-    """Median and largest error, and how often the interval held."""
-    if not found:
-        return "nothing to hold it against"
-    errors = [each.error for each in found]
-    return (
-        f"median error {100 * np.median(errors):.1f} %, largest {100 * max(errors):.1f} %, "
-        f"{sum(each.covered for each in found)} of {len(found)} within the 90 % interval"
-    )
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
