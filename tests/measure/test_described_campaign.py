@@ -288,7 +288,7 @@ def test_a_dry_run_with_a_budget_says_that_a_part_is_made_and_what_is_first(
     assert total.startswith("48 visits to make, 0 made")
     assert len(listed) == 48
     assert which == (
-        "Only some of these are made: first n=1000 gpus=1, then those that tell most, chosen as it "
+        "Only some of these are made: first n=1000 gpus=1, then others, chosen as it "
         "goes, until the budget is spent."
     )
     # Whatever the budget, a first visit tells what the others cost.

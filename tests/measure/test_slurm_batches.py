@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gpucast as gc
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.slurm.batches import SHARE, by_shape, next_batch, within_limit
+from gpucast.measure.described.slurm.batches import SEED, SHARE, by_shape, next_batch, within_limit
 from gpucast.measure.described.slurm.parts import Part
-from gpucast.model.forecaster import Forecaster
 
 SERIES = StepSelection(path="native", program="made up")
 CELLS = [Cell(SERIES, 1000.0 * 2**i, gpus) for i in range(8) for gpus in (1, 2, 4)]
@@ -28,14 +25,14 @@ def cost(cell: Cell) -> float:
 def chosen(
     *,
     queued: list[Cell] | None = None,
-    model: Forecaster | None = None,
     visits: dict[Cell, int] | None = None,
     left: float = 1e9,
     known: bool = True,
+    asked: bool = False,
 ) -> list[Cell]:
     queued, visits = queued or [], visits or {}
     open_ = [cell for cell in CELLS if cell not in queued and not visits.get(cell)]
-    return next_batch(CELLS, open_, queued, visits, cost, model, left=left, whole=left, known=known)
+    return next_batch(open_, queued, visits, cost, left=left, whole=left, known=known, asked=asked)
 
 
 def test_a_seed_spreads_over_sizes_and_gpu_counts() -> None:
@@ -52,35 +49,28 @@ def test_while_a_seed_is_queued_nothing_more_is() -> None:
     assert chosen(queued=chosen(known=False), known=False) == []
 
 
+def test_while_a_fit_waits_for_what_is_queued_nothing_more_is() -> None:
+    few = chosen(asked=True)
+    assert len(few) == SEED
+    assert chosen(asked=True, queued=few) == []
+
+
 def test_a_batch_costs_its_share_at_most() -> None:
-    seed = chosen(left=20.0)
-    assert len(seed) >= 1
-    assert sum(map(cost, seed)) <= SHARE * 20.0
+    batch = chosen(left=20.0)
+    assert len(batch) >= 1
+    assert sum(map(cost, batch)) <= SHARE * 20.0
     assert chosen(left=0.5) == []
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Forecaster:
-    """Of the four smallest sizes on one and two GPUs: larger ones are uncertain."""
-    path = tmp_path_factory.mktemp("model") / "steps.csv"
-    rows = [
-        f"{n},{gpus},{1e-4 + 2e-8 * n / gpus * (1 + 0.02 * ((n // 1000 + gpus) % 3))}"
-        for n in (1000, 2000, 4000, 8000)
-        for gpus in (1, 2)
-    ]
-    path.write_text("n,gpus,seconds\n" + "\n".join(rows) + "\n")
-    return gc.fit(gc.read(path))
-
-
-def test_what_is_queued_counts_as_measured(model: Forecaster) -> None:
-    measured = {cell: 1 for cell in CELLS if cell.n <= 8000 and cell.gpus <= 2}
-    first = chosen(model=model, visits=measured, left=40.0)
+def test_what_is_queued_counts_as_measured() -> None:
+    first = chosen(left=40.0)
     assert first
-    second = chosen(model=model, visits=measured, queued=first, left=40.0)
+    second = chosen(queued=first, left=40.0)
     assert not set(first) & set(second)
-    both = chosen(model=model, visits=measured, left=80.0)
+    both = chosen(left=100.0)
     # Chosen one after the other, as if they had been chosen together.
     assert both[: len(first)] == first
+    assert second[0] in both
 
 
 LINE = '{"schema":"gpucast.record/1","kind":"note","text":"%s"}\n'

@@ -32,7 +32,7 @@ def test_a_dry_run_shows_jobs_and_the_visits_of_each(run: Run, tmp_path: Path) -
     assert jobs[0].endswith("# 3 visits, one after the other")
     assert out.splitlines()[-1].startswith("4 jobs; 12 visits to make, 0 made")
     said = run(*measure, "--gpu-hours", 1)[1].splitlines()[-1]
-    assert said.endswith("batches of those that tell most, until the budget is spent.")
+    assert said.endswith("Only some of these are made, in batches, until the budget is spent.")
     plan = only_json(run(*measure, "--json")[1])
     assert [job["visits"] for job in plan["jobs"]] == [3] * 4
     assert len(plan["visits"]) == 12

@@ -51,7 +51,7 @@ def command(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Time: 90s, 5m, 1h. The cells that tell most are measured; default: all.",
+            help="Time: 90s, 5m, 1h, for visits spread over all cells; default: each once.",
             show_default=False,
         ),
     ] = None,

@@ -163,7 +163,7 @@ def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: st
         _show_visits(job.visits, "    ")
     say(f"{len(jobs)} jobs; {_total(plan, request.program.device)}")
     if plan.chosen and plan.visits:
-        say(f"Only some of these are made: batches of those that tell most, {_until(request)}.")
+        say(f"Only some of these are made, in batches, {_until(request)}.")
 
 
 def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
@@ -198,7 +198,7 @@ def _which(plan: Plan, request: ProgramRequest) -> str:
     named = [f"n={number(each.n)} gpus={share_text(each.gpus, each.instances)}" for each in cells]
     more = ", ..." if len(plan.first) > len(cells) else ""
     return (
-        f"Only some of these are made: first {', '.join(named)}{more}, then those that tell most, "
+        f"Only some of these are made: first {', '.join(named)}{more}, then others, "
         f"chosen as it goes, {_until(request)}."
     )
 

@@ -141,25 +141,6 @@ class Timing:
         return self.set_up + warm_up + min(50 * step, max(self.max_time, step))
 
 
-FULL_BLOCKS = 4
-"""Blocks a multiprocessor from which on a GPU works as fast as it ever does, nearly."""
-
-# Threads a block of the mini-app's kernels on GPUs.
-_BLOCK = {"claret": 256, "tuned": 128}
-
-
-def full(cells: Sequence[Cell], sms: int) -> Cell | None:
-    """Of a series' cells on one GPU, the smallest with ``FULL_BLOCKS`` on each of its ``sms``
-    multiprocessors, or the largest where none has so many: without it nobody knows how fast a full
-    GPU is, and forecasts of larger n rest on the form alone. None where multiprocessors or such
-    cells are not known."""
-    alone = sorted((cell for cell in cells if cell.gpus == 1), key=lambda cell: cell.n)
-    if not alone or not sms:
-        return None
-    enough = FULL_BLOCKS * sms * _BLOCK[str(alone[0].series.kernel)]
-    return next((cell for cell in alone if cell.n >= enough), alone[-1])
-
-
 def pairs_of(cells: Sequence[Cell]) -> list[tuple[float, int]]:
     """n and GPU count of each."""
     return [(cell.n, cell.gpus) for cell in cells]

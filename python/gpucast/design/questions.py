@@ -15,8 +15,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from gpucast.design.next_cells import Ask
-from gpucast.design.optimal import Pairs
-from gpucast.design.thinning import spread_over
+from gpucast.design.spreading import Pairs, spread_over
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.joint import DRAWS

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpucast.data.records import Machine, Note, Record, Step
+from gpucast.data.records import Note, Record, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
 from gpucast.design.cells import Cell, series_of
@@ -18,7 +18,7 @@ from gpucast.measure import programs
 from gpucast.measure.others import sharing
 from gpucast.measure.programs import ProgramError
 from gpucast.measure.report import AnswerReport
-from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
+from gpucast.measure.rounds import CheapestFirst, Costs, InTurn, Rounds
 from gpucast.measure.store import Store
 from gpucast.measure.suite import Suite
 from gpucast.measure.until import answers_of, by_series, ended_by
@@ -126,7 +126,7 @@ class PathRun:
         with programs.Stepper(
             work.path, self._environment, self._machine, work.timing, work.launcher
         ) as stepper:
-            # With a budget, the design says which cells are visited again.
+            # With a budget or questions, the rounds say which cells are visited again.
             for visit in [self._most - 1] if work.chooses else range(self._most):
                 self._left = [cell for cell in work.cells if self._visits[cell] <= visit]
                 self._pass(rounds, stepper)
@@ -150,15 +150,8 @@ class PathRun:
     def _rounds(self) -> Rounds:
         if not self._work.chooses:
             return CheapestFirst(self._costs, lambda: self._fit_seconds)
-        return Designed(
-            self._work.cells,
-            self._costs,
-            self._fits,
-            lambda: self._fit_seconds,
-            visits=self._visits,
-            most=self._most,
-            sms=_multiprocessors(self._work.machine),
-            until=self._until,
+        return InTurn(
+            self._costs, lambda: self._fit_seconds, visits=self._visits, until=self._until
         )
 
     def _measure_cell(self, stepper: programs.Stepper, cell: Cell) -> None:
@@ -267,8 +260,3 @@ class PathRun:
     def _to_do(self) -> list[Cell]:
         """A cell for each visit that is left."""
         return [cell for cell in self._work.cells for _ in range(self._most - self._visits[cell])]
-
-
-def _multiprocessors(machine: Machine) -> int:
-    """Of the first GPU; 0 where there is none."""
-    return (machine.gpus[0].sms or 0) if machine.gpus else 0

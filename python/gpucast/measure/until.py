@@ -1,4 +1,4 @@
-"""Questions to a campaign: what its fits answer, which visits would tell most, when it may end."""
+"""Questions to a campaign: what its fits answer, which visits narrow that most, when it may end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import numpy as np
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell, pairs_of
 from gpucast.design.next_cells import Advice, next_cells
-from gpucast.design.optimal import START
 from gpucast.design.questions import Answer, Question, answer
-from gpucast.design.thinning import spread_over
+from gpucast.design.spreading import START, spread_over
 from gpucast.errors import InputError
 from gpucast.measure.report import AnswerReport
 from gpucast.model.forecaster import Forecaster
@@ -37,18 +36,14 @@ visits may say more than it knows."""
 CANDIDATES = 100
 """Cells between which visits are chosen at most, spread over all that may be visited."""
 
-OF_COUNTS = 3
-"""By so much fewer cells, and visits, are looked at for best counts: what a visit tells of a choice
-takes some thousand times as long to reckon as what it tells of a time."""
-
 
 @dataclass(frozen=True)
 class Plan:
     """Visits for what is not sure yet.
 
     Attributes:
-        order: the one that tells most per second first; a cell may be there several times.
-        gains: of each, per second, relative to what is open.
+        order: the one that narrows most for its time first; a cell may be there several times.
+        gains: share of the variance asked about that each takes off, per second.
         enough: visits that make all sure, as far as the model knows; None: these do not.
         open: what all of them leave of what is open, the largest share of any question.
         shares: the same, of each question; None of one that they are not for.
@@ -182,7 +177,7 @@ class Until:
         return f"{visits} would bring it to about {sign}{after}, sure enough is {sign}{enough}"
 
     def _started(self) -> bool:
-        """Whether there is a start design: of fewer cells a fit seems surer than it is."""
+        """Whether enough cells were visited: a fit to fewer seems surer than it is."""
         visited = sum(self._visits.get(cell, 0) > 0 for cell in self._cells)
         return visited >= min(START, len(self._cells))
 
@@ -197,16 +192,13 @@ class Until:
             shares.append(None)
             if said.sure and not everything_sure:
                 continue
-            fewer = OF_COUNTS if question.kind == "best" else 1
-            among = [left[i] for i in spread_over(pairs_of(left), CANDIDATES // fewer)]
-            found = self._advice(model, question, among, LOOK_AHEAD // fewer)
-            if found is None or not found.order or found.before <= 0:
+            among = [left[i] for i in spread_over(pairs_of(left), CANDIDATES)]
+            advice = self._advice(model, question, among)
+            if advice is None or not advice.order or advice.before <= 0:
                 continue
-            cells = [among[i] for i in found.order]
-            # Gains of forecasts are of variances, those of best counts of the time itself.
-            scale = found.before ** (1 if question.kind == "best" else 2)
-            order += [(gain / scale, cell) for gain, cell in zip(found.gains, cells, strict=True)]
-            remaining = [open_ / found.before for open_ in found.open]
+            cells = [among[i] for i in advice.order]
+            order += zip(advice.gains, cells, strict=True)
+            remaining = [open_ / advice.before for open_ in advice.open]
             shares[-1] = remaining[-1]
             enough = _first_below(remaining, _wanted(question, said))
             if enough is None:
@@ -225,9 +217,7 @@ class Until:
             tuple(shares),
         )
 
-    def _advice(
-        self, model: Forecaster, question: Question, left: Sequence[Cell], count: int
-    ) -> Advice | None:
+    def _advice(self, model: Forecaster, question: Question, left: Sequence[Cell]) -> Advice | None:
         try:
             return next_cells(
                 model,
@@ -235,7 +225,7 @@ class Until:
                 pairs_of(left),
                 costs=np.array([self._costs(cell) for cell in left]),
                 most=[self._most - self._visits.get(cell, 0) for cell in left],
-                count=count,
+                count=LOOK_AHEAD,
             )
         except InputError:  # a GPU count whose communication the data cannot know
             return None
@@ -277,12 +267,12 @@ def by_series(
 
     ``counted``: what GPU counts count; None: what they do on the series' path.
     """
-    of: dict[StepSelection, list[Cell]] = {}
+    cells_by_series: dict[StepSelection, list[Cell]] = {}
     for cell in cells if questions else ():
-        of.setdefault(cell.series, []).append(cell)
+        cells_by_series.setdefault(cell.series, []).append(cell)
     return {
         series: Until(questions, own, costs, visits, most, counted or device(series.path))
-        for series, own in of.items()
+        for series, own in cells_by_series.items()
     }
 
 

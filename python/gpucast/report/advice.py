@@ -1,4 +1,4 @@
-"""What to measure next: the cells that tell most about what is asked for the time they take."""
+"""What to measure next: the cells that make what is asked surest for the time they take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.limits import LARGEST_N
 from gpucast.design.cells import GPU_SIZES, KERNELS, SCHEDULES
 from gpucast.design.next_cells import Advice, Ask
-from gpucast.design.next_cells import next_cells as designed
+from gpucast.design.next_cells import next_cells as proposed
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster, grain_of
 from gpucast.util import JsonObject
@@ -117,7 +117,7 @@ def _advice(
     # What a run of somebody's program costs nobody has said: all runs are alike.
     costs = None if _is_ours(model) else np.ones(len(open_))
     try:
-        return designed(model, ask, open_, costs=costs, count=count)
+        return proposed(model, ask, open_, costs=costs, count=count)
     except InputError:  # a GPU count whose communication the data cannot know
         return None
 

@@ -16,7 +16,7 @@ record       a visit as the file of records has it
 costs        what visits will cost
 budget       which visits are left, and what may be spent on them
 fits         what is known so far, and what it says to questions
-chosen       the visits that tell most
+chosen       the next visits, where a budget or questions limit them
 campaign     all visits, into the file of records
 slurm        the same through Slurm's queue
 """

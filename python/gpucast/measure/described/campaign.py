@@ -189,11 +189,8 @@ class DescribedCampaign:
                     self._visit(run, self._visited.next(run.cell))
 
     def _chosen(self) -> None:
-        """Visits of what tells most, while the budget lasts."""
-        chooser = Chooser(
-            self._runs, self._costs, self._fits, self._budget, self._visited.counts,
-            self._request.most,
-        )  # fmt: skip
+        """Visits in rounds, with a fit behind each, while the budget lasts."""
+        chooser = Chooser(self._runs, self._costs, self._fits, self._budget, self._visited.counts)
         if self._costs.are_known:
             self._fit()
         while True:

@@ -1,4 +1,4 @@
-"""The visits that tell most, a few at a time, while a budget lasts or until an answer is sure."""
+"""Visits a few at a time, while a budget lasts or until an answer is sure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from gpucast.measure.described.budget import Budget
 from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.described.fits import Fits
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.visited import in_random_order
-from gpucast.measure.rounds import Designed
+from gpucast.measure.rounds import InTurn
 from gpucast.measure.until import ended_by
 
 
@@ -24,18 +23,14 @@ class Chooser:
         fits: Fits,
         budget: Budget,
         visits: Mapping[Cell, int],
-        most: int,
     ) -> None:
-        """``visits``: how many of each cell were made; ``most``: of a cell. All but ``runs`` and
-        ``most`` are kept up to date by the caller."""
+        """``visits``: how many of each cell were made. All but ``runs`` are kept up to date by the
+        caller."""
         self._runs = runs
         self._costs = costs
         self._fits = fits
         self._budget = budget
-        self._rounds = Designed(
-            list(runs), costs, fits.models, lambda: fits.seconds,
-            visits=visits, most=most, until=fits.until,
-        )  # fmt: skip
+        self._rounds = InTurn(costs, lambda: fits.seconds, visits=visits, until=fits.until)
 
     def next_runs(self) -> tuple[list[Run], bool]:
         """Those to visit before the next fit, in order; none: nothing is left, or affordable, or
@@ -51,4 +46,4 @@ class Chooser:
             return [self._runs[first]], True
         left = self._budget.affordable(left)
         batch = self._rounds.next_round(left, self._budget.left()) if left else []
-        return in_random_order([self._runs[cell] for cell in batch], len(batch)), False
+        return [self._runs[cell] for cell in batch], False

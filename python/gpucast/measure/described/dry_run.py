@@ -126,5 +126,5 @@ def _first(
     if data is not None and visited.known:
         _, last = visited.known[-1]
         fits.update(data.select(machine=last.machine), budget.open())
-    chooser = Chooser(runs, costs, fits, budget, visited.counts, request.most)
+    chooser = Chooser(runs, costs, fits, budget, visited.counts)
     return [run.cell for run in chooser.next_runs()[0]]

@@ -24,7 +24,7 @@ class Fits:
 
     Attributes:
         series: of its steps.
-        models: the last fit of each series; none before there is one.
+        model: the last fit; None before there is one.
         until: the questions to each series; none where nothing was asked.
         seconds: of a processor, that the last fit took.
         is_current: whether all that was measured is in it.
@@ -41,7 +41,7 @@ class Fits:
         were made, kept up to date by the caller."""
         program = request.program
         self.series = StepSelection(path=program.path, program=program.program, case=program.case)
-        self.models: dict[StepSelection, Forecaster] = {}
+        self.model: Forecaster | None = None
         self.until: dict[StepSelection, Until] = by_series(
             request.until, cells, costs, visits, request.most, program.device
         )
@@ -67,7 +67,7 @@ class Fits:
         except InputError as error:
             self._why_not = error.message
             return None
-        self.models[self.series] = model
+        self.model = model
         self._costs.take(self._cells, model)
         for until in self.until.values():
             until.update(model, left)
@@ -79,7 +79,7 @@ class Fits:
         about = FitReport(
             self.series.path or "", program=self.series.program, case=self.series.case
         )
-        model = self.models.get(self.series)
+        model = self.model
         if model is None or model.observations is None or model.quality is None:
             return replace(about, why_not=self._why_not)
         return replace(

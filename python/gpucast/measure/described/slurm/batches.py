@@ -1,77 +1,64 @@
 """Which visits are worth a job next, where a budget is shared out, and which go into one job.
 
-A batch is chosen before the one before it has come home. In a linearised fit what a visit tells
-does not depend on its outcome, so visits that are queued count as measured: the design is told of
-them as visits that cost nothing, takes those first, and then knows what is left open.
-
-Batches are large, since each pays the queue: a seed, which spreads over n and GPU counts, and a
-refinement have 40 % of the budget at most, and the rest confirms.
+A batch is chosen before the one before it has come home: visits that are queued count as made.
+Batches are large, since each pays the queue: two have 40 % of the budget each at most, and the rest
+confirms.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-import numpy as np
-
-from gpucast.design.cells import Cell, pairs_of
-from gpucast.design.next_cells import Ask, next_cells
-from gpucast.design.optimal import START, start_design
-from gpucast.design.thinning import spread_over
-from gpucast.errors import InputError
+from gpucast.design.cells import Cell
+from gpucast.design.spreading import START, in_turn
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Shape
-from gpucast.measure.rounds import MOST_CELLS
-from gpucast.model.forecaster import Forecaster
 
 T = TypeVar("T")
 
 SHARE = 0.4
 """Of the whole budget, that one batch may cost."""
 
+SEED = START + 2
+"""Cells of a batch before it is known what visits take, or what a fit says."""
+
 _FILL = 0.8
 """Of the time that a job has for visits, by what these are expected to take."""
 
-_NOTHING = 1e-6
-"""Cost of what is queued, relative to the cheapest visit."""
-
 
 def next_batch(
-    cells: Sequence[Cell],
     open_: Sequence[Cell],
     queued: Sequence[Cell],
     visits: Mapping[Cell, int],
     costs: Callable[[Cell], float],
-    model: Forecaster | None,
     *,
     left: float,
     whole: float,
     known: bool,
+    asked: bool,
 ) -> list[Cell]:
-    """Cells to visit once each, that together cost no more than is left, or a batch's share.
+    """Cells to visit once each, that together take no more than is left, or a batch's share.
 
     Args:
-        cells: all; ``open_``: those that may be visited once more.
+        open_: those that may be visited once more.
         queued: under way or in the queue, a cell for each visit.
         visits: that were made.
         costs: of a visit; ``known``: whether anything is known of them.
-        model: of what has been measured; None: too little for one.
         left: of the budget, without what is queued; ``whole``: all of it.
+        asked: whether a fit is to say what to visit, for which few cells are enough.
 
     Returns:
         None of them where nothing can be said before something queued comes home.
     """
-    among = [cell for cell in open_ if not known or costs(cell) <= left]
-    if not among:
+    if queued and (asked or not known):
         return []
-    if model is None:
-        return _seed(cells, among, queued, visits, costs, min(left, SHARE * whole), known)
-    budget = min(left, SHARE * whole)
-    found = _advised(cells, among, queued, costs, model, budget)
-    if found is None:
-        return [] if queued else _seed(cells, among, queued, visits, costs, budget, known)
-    return found
+    ordered = in_turn(open_, Counter(visits) + Counter(queued))
+    if not known:  # the cheapest begin
+        return sorted(ordered[:SEED], key=lambda cell: cell.n / cell.gpus)
+    affordable = [cell for cell in ordered if costs(cell) <= left]
+    return _within(min(left, SHARE * whole), affordable[: SEED if asked else None], costs)
 
 
 def by_shape(runs: Iterable[Run]) -> list[list[Run]]:
@@ -101,59 +88,6 @@ def within_limit(
         taken += cost
     if some:
         yield some
-
-
-def _seed(
-    cells: Sequence[Cell],
-    among: Sequence[Cell],
-    queued: Sequence[Cell],
-    visits: Mapping[Cell, int],
-    costs: Callable[[Cell], float],
-    budget: float,
-    known: bool,
-) -> list[Cell]:
-    """Spread over all cells; where nothing can be fitted to a seed, two more cells at a time."""
-    taken = {cell for cell in cells if visits.get(cell, 0) > 0} | set(queued)
-    fresh = [cell for cell in among if cell not in taken]
-    if queued and len(taken) >= START:
-        return []
-    if not fresh:
-        return [] if queued else list(among[:1])
-    usable = [cell for cell in cells if cell in taken or cell in set(fresh)]
-    done = [i for i, cell in enumerate(usable) if cell in taken]
-    wanted = max(START + 2, len(done) + 2)
-    chosen = [usable[i] for i in start_design(pairs_of(usable), wanted, done)]
-    chosen = [cell for cell in chosen if cell not in taken]
-    if not known:
-        return sorted(chosen, key=lambda cell: cell.n / cell.gpus)
-    return _within(budget, sorted(chosen, key=costs), costs)
-
-
-def _advised(
-    cells: Sequence[Cell],
-    among: Sequence[Cell],
-    queued: Sequence[Cell],
-    costs: Callable[[Cell], float],
-    model: Forecaster,
-    budget: float,
-) -> list[Cell] | None:
-    among = [among[i] for i in spread_over(pairs_of(among), MOST_CELLS)]
-    asked = [cells[i] for i in spread_over(pairs_of(cells), MOST_CELLS)]
-    price = np.array([costs(cell) for cell in among])
-    nothing = _NOTHING * float(price.min()) / max(1, len(queued))
-    candidates = pairs_of([*queued, *among])
-    ask = Ask.forecasts(*zip(*pairs_of(asked), strict=True))
-    try:
-        advice = next_cells(
-            model, ask, candidates, count=None, budget=budget,
-            costs=np.concatenate([np.full(len(queued), nothing), price]),
-        )  # fmt: skip
-    except InputError:  # a GPU count whose communication the data cannot know
-        return None
-    if advice is None:
-        return None
-    chosen = [among[i - len(queued)] for i in advice.order if i >= len(queued)]
-    return list(dict.fromkeys(chosen)) or [min(among, key=costs)]
 
 
 def _within(budget: float, cells: Sequence[Cell], costs: Callable[[Cell], float]) -> list[Cell]:

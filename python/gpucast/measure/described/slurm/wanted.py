@@ -56,7 +56,7 @@ class Wanted:
                     yield number, some
 
     def of_batch(self, live: int, queued: Sequence[Cell]) -> Iterable[tuple[int, list[Run]]]:
-        """What tells most for what is left of the budget, once half of the last batch is home.
+        """The next visits for what is left of the budget, once half of the last batch is home.
 
         ``live``: jobs in the queue or running; ``queued``: a cell for each of their visits.
         """
@@ -67,13 +67,10 @@ class Wanted:
         if left <= 0 or not open_:
             return
         cells = self._planned(open_, left) or next_batch(
-            list(self._runs), open_, queued, self._visited.counts, self._costs,
-            self._fits.models.get(self._fits.series), left=left, whole=self._budget.whole(),
-            known=self._costs.are_known,
+            open_, queued, self._visited.counts, self._costs, left=left,
+            whole=self._budget.whole(), known=self._costs.are_known, asked=bool(self._fits.until),
         )  # fmt: skip
         runs = [self._runs[cell] for cell in cells]
-        if self._costs.are_known:  # before, the cheapest come first
-            runs = in_random_order(runs, 1 + sum(self._visited.counts.values()))
         jobs = [some for group in by_shape(runs) for some in self._in_time(group)][:MOST_JOBS]
         self.batch_jobs = len(jobs)
         for some in jobs:
