@@ -115,43 +115,45 @@ def answer(
 
 def _best(model: Forecaster, question: Question, device: Device) -> Answer:
     counts = sorted(set(question.gpus))
-    found = model.best_counts(question.n, counts)
+    best_counts = model.best_counts(question.n, counts)
     times = model.draws(*outer(question.n, counts), DRAWS).reshape(DRAWS, -1, len(counts))
-    said, sure, regrets, shares = [], [], [], []
-    for row, best in enumerate(found):
-        of_n = times[:, row]
-        regret = float(np.mean(of_n[:, counts.index(best["gpus"])] / of_n.min(axis=1)) - 1)
+    words, sure, regrets, shares = [], [], [], []
+    for row, best in enumerate(best_counts):
+        times_of_n = times[:, row]
+        regret = float(
+            np.mean(times_of_n[:, counts.index(best["gpus"])] / times_of_n.min(axis=1)) - 1
+        )
         share = best["probability"] or 0.0
         sure.append(share >= question.surely or regret <= question.within)
         regrets.append(regret)
         shares.append(share)
-        which = f"n={number(best['n'])}: " if len(found) > 1 else ""
-        said.append(f"{which}{device.counted(best['gpus'])}, {_in_percent(share)} sure")
+        which = f"n={number(best['n'])}: " if len(best_counts) > 1 else ""
+        words.append(f"{which}{device.counted(best['gpus'])}, {_in_percent(share)} sure")
     largest = max(regrets)
-    cost = ", on average" if len(found) == 1 else "; on average at most"
-    text = f"{_listed(said)}{cost} {percent(largest)} slower than the fastest"
+    cost = ", on average" if len(best_counts) == 1 else "; on average at most"
+    text = f"{_listed(words)}{cost} {percent(largest)} slower than the fastest"
     return Answer(question.text, all(sure), text, largest, min(shares))
 
 
 def _forecast(model: Forecaster, question: Question) -> Answer:
-    found = model.forecasts(*outer(question.n, question.gpus))
-    half = np.sinh(np.log(found.mean_high / found.mean_low) / 2)
-    one = found.n.size == 1
-    said = [
+    cells = model.forecasts(*outer(question.n, question.gpus))
+    half = np.sinh(np.log(cells.mean_high / cells.mean_low) / 2)
+    one = cells.n.size == 1
+    words = [
         ("" if one else f"n={number(n)} gpus={int(gpus)}: ")
         + f"{duration(seconds)} ± {percent(width)}"
-        for n, gpus, seconds, width in zip(found.n, found.gpus, found.seconds, half, strict=True)
+        for n, gpus, seconds, width in zip(cells.n, cells.gpus, cells.seconds, half, strict=True)
     ]
     widest = float(half.max())
-    return Answer(question.text, widest <= question.within, _listed(said), widest)
+    return Answer(question.text, widest <= question.within, _listed(words), widest)
 
 
 def _some(values: Sequence[T]) -> Sequence[T]:
     return [values[i] for i in spread_over([(i, 1) for i in range(len(values))], SOME)]
 
 
-def _listed(said: Sequence[str], most: int = 3) -> str:
-    return ", ".join(said[:most]) + (f", ... ({len(said)} in all)" if len(said) > most else "")
+def _listed(words: Sequence[str], most: int = 3) -> str:
+    return ", ".join(words[:most]) + (f", ... ({len(words)} in all)" if len(words) > most else "")
 
 
 def _in_percent(share: float) -> str:

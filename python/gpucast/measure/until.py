@@ -29,9 +29,9 @@ by chance more often than it says. A fit of what the file had needs no second, s
 that ended so is not gone on with."""
 
 HOPELESS = 0.9
-"""Where all visits that are planned leave more than this of what is open, and those since the last
-fit left more, too, cells here do not tell: a plan takes the form of the model as given, of which
-visits may say more than it knows."""
+"""A question is hopeless where all planned visits would leave more than this share of what is open,
+and those since the last fit did so, too. A plan takes the model's form as given, of which visits
+may say more than it knows: hence both."""
 
 CANDIDATES = 100
 """Cells between which visits are chosen at most, spread over all that may be visited."""
@@ -126,9 +126,9 @@ class Until:
         return self._hopeless_before >= CONFIRMED
 
     def seconds_left(self, seconds: Callable[[Cell], float]) -> float | None:
-        """Of the visits that would make all sure; None: nobody knows.
+        """What the visits take together that would make all sure; None: nobody knows.
 
-        ``seconds``: of a visit of a cell, or what else is asked for.
+        ``seconds``: what a visit of a cell takes, in any unit.
         """
         if self.reached:
             return 0.0
@@ -144,7 +144,7 @@ class Until:
         ]
 
     def outlooks(self, seconds: Callable[[Cell], float]) -> list[str]:
-        """Of each question what it would take to be sure, or what visits would bring that are not
+        """What it would take to be sure of each question, or what visits would bring that are not
         enough for that."""
         if self.reached:
             return ["sure enough"] * len(self.answers)
@@ -164,16 +164,16 @@ class Until:
 
     def _beyond(self, i: int, plan: Plan) -> str:
         """What planned visits that do not make all sure bring for one question."""
-        question, said, share = self._questions[i], self.answers[i], plan.shares[i]
+        question, answered, share = self._questions[i], self.answers[i], plan.shares[i]
         visits = _more_visits(len(plan.order))
-        if said.sure:
+        if answered.sure:
             return "sure enough"
-        if share is None or said.open is None:
+        if share is None or answered.open is None:
             return "what it takes is not known yet"
         if share > HOPELESS:
             return f"{visits} of these cells would hardly make it surer, cells nearer to it may"
         sign = "± " if question.kind == "forecast" else ""
-        after, enough = _in_percent(share * said.open), _in_percent(question.within)
+        after, enough = _in_percent(share * answered.open), _in_percent(question.within)
         return f"{visits} would bring it to about {sign}{after}, sure enough is {sign}{enough}"
 
     def _started(self) -> bool:
@@ -188,9 +188,9 @@ class Until:
         needed: Counter[Cell] | None = Counter()
         shares: list[float | None] = []
         everything_sure = all(each.sure for each in self.answers)
-        for question, said in zip(self._questions, self.answers, strict=True):
+        for question, answered in zip(self._questions, self.answers, strict=True):
             shares.append(None)
-            if said.sure and not everything_sure:
+            if answered.sure and not everything_sure:
                 continue
             among = [left[i] for i in spread_over(pairs_of(left), CANDIDATES)]
             advice = self._advice(model, question, among)
@@ -200,7 +200,7 @@ class Until:
             order += zip(advice.gains, cells, strict=True)
             remaining = [open_ / advice.before for open_ in advice.open]
             shares[-1] = remaining[-1]
-            enough = _first_below(remaining, _wanted(question, said))
+            enough = _first_below(remaining, _wanted(question, answered))
             if enough is None:
                 needed = None
             elif needed is not None:
@@ -246,9 +246,9 @@ def _fell(before: Answer, now: Answer) -> bool:
     return before.open is None or now.open < HOPELESS * before.open
 
 
-def _wanted(question: Question, said: Answer) -> float:
+def _wanted(question: Question, answered: Answer) -> float:
     """The share of what is open that may be left."""
-    return 1.0 if said.sure or not said.open else question.within / said.open
+    return 1.0 if answered.sure or not answered.open else question.within / answered.open
 
 
 def _first_below(remaining: Sequence[float], wanted: float) -> int | None:

@@ -19,13 +19,13 @@ from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Shape
 T = TypeVar("T")
 
 SHARE = 0.4
-"""Of the whole budget, that one batch may cost."""
+"""The share of the whole budget that one batch may take."""
 
 SEED = START + 2
 """Cells of a batch before it is known what visits take, or what a fit says."""
 
 _FILL = 0.8
-"""Of the time that a job has for visits, by what these are expected to take."""
+"""The share of a job's time for visits that these are expected to take."""
 
 
 def next_batch(
