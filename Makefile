@@ -55,9 +55,9 @@ format: $(stamps)/dev ## formats C++ and Python
 	@scripts/format.sh
 
 bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P and OpenMM beside
-	@.venv/bin/python studies/accuracy.py
-	@.venv/bin/python benchmarks/speed.py
-	@.venv/bin/python benchmarks/mdapp_pairs.py
+	@.venv/bin/python lab/studies/accuracy.py
+	@.venv/bin/python lab/benchmarks/speed.py
+	@.venv/bin/python lab/benchmarks/mdapp_pairs.py
 
 notebooks: build $(stamps)/dev ## runs the notebooks and writes their pages
 	@.venv/bin/python scripts/notebooks.py

@@ -1,4 +1,4 @@
-"""How much work answers take, counted; how long that takes on a machine: benchmarks/.
+"""How much work answers take, counted; how long that takes on a machine: lab/benchmarks/.
 
 Each count is of what grows with the wrong thing once it is done in the wrong place: a fit for each
 row, a forecast for each job, a check for each record twice.

@@ -1,4 +1,4 @@
-"""What only a GPU can show. scripts/gpu.sh does more: all GPUs, sanitizers, rates."""
+"""What only a GPU can show. lab/gpu.sh does more: all GPUs, sanitizers, rates."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
 
 @over_servers
 def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
-    """``scripts/gpu.sh dataset``: its native GPUs are servers' here, as its remote ones are."""
+    """``lab/gpu.sh dataset``: its native GPUs are servers' here, as its remote ones are."""
     smi = tmp_path / "nvidia-smi"
     smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 8\n')
     smi.chmod(0o755)
@@ -214,7 +214,7 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
         }
         finished, again = (
             subprocess.run(
-                [ROOT / "scripts" / "gpu.sh", "dataset", folder],
+                [ROOT / "lab" / "gpu.sh", "dataset", folder],
                 env=environment, capture_output=True, text=True, timeout=HANG,
             )
             for _ in range(2)

@@ -1,4 +1,4 @@
-"""``scripts/gpu.sh traces`` over the fake driver: its native GPUs are servers', as its remote ones.
+"""``lab/gpu.sh traces`` over the fake driver: its native GPUs are servers', as its remote ones.
 
 Nothing is recorded here (the fake driver tells CUPTI nothing, or there is none): that is said, and
 the campaign goes on; steps of runs that were to be recorded are there or not.
@@ -78,7 +78,7 @@ def test_the_script_that_measures_what_traces_are_held_against(tmp_path: Path) -
             "GPUCAST_NCCL": "/nonexistent",
         }
         finished = subprocess.run(
-            [ROOT / "scripts" / "gpu.sh", "traces", folder],
+            [ROOT / "lab" / "gpu.sh", "traces", folder],
             env=environment, capture_output=True, text=True, timeout=HANG,
         )  # fmt: skip
     said = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))

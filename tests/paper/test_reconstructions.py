@@ -22,7 +22,7 @@ NAMES = ("reconstructed-2015-native", "reconstructed-2015-remote")
 
 @pytest.fixture(scope="module")
 def script() -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "data" / "reconstruct_2015.py"))
+    return runpy.run_path(str(ROOT / "lab" / "data" / "reconstruct_2015.py"))
 
 
 def test_models_and_page_are_what_the_script_makes(script: dict[str, Any], tmp_path: Path) -> None:
@@ -31,10 +31,10 @@ def test_models_and_page_are_what_the_script_makes(script: dict[str, Any], tmp_p
         made.save(tmp_path / "made.json", force=True)
         committed = ROOT / "data" / "reconstructed" / f"reconstructed-2015-{path}.json"
         assert committed.read_bytes() == (tmp_path / "made.json").read_bytes(), (
-            "run python data/reconstruct_2015.py"
+            "run python lab/data/reconstruct_2015.py"
         )
     page = (ROOT / "docs" / "machine-2015.md").read_text(encoding="utf-8")
-    assert page == script["page"](models), "run python data/reconstruct_2015.py"
+    assert page == script["page"](models), "run python lab/data/reconstruct_2015.py"
 
 
 def quantities(name: str) -> list[Quantity]:

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "lab" / "benchmarks"
 TRANSPORTS = ["tls", "plain", "shared-memory"]
 
 

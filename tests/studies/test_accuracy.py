@@ -1,4 +1,4 @@
-"""Targets of accuracy on made data; studies/accuracy.py measures the same with more seeds."""
+"""Targets of accuracy on made data; lab/studies/accuracy.py measures the same with more seeds."""
 
 from __future__ import annotations
 

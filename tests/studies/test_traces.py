@@ -1,4 +1,4 @@
-"""What is held against what in studies/traces.py, and traces trimmed for it."""
+"""What is held against what in lab/studies/traces.py, and traces trimmed for it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_page_says_so_in_short_and_names_the_table_of_cells() -> None:
 
 
 def trimmed(trace: Trace) -> Trace:
-    script = runpy.run_path(str(ROOT / "scripts" / "trim_traces.py"))
+    script = runpy.run_path(str(ROOT / "lab" / "data" / "trim_traces.py"))
     found: Trace = script["trimmed"](trace, 60)
     return found
 

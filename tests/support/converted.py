@@ -8,16 +8,17 @@ from pathlib import Path
 
 from gpucast import load
 
-DATA = Path(__file__).parents[2] / "data"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "data"
 
 
 def assert_as_committed(script: str, folder: Path, names: Collection[str]) -> None:
-    """A script of ``data/`` makes these datasets, byte by byte those of the folder."""
-    made = runpy.run_path(str(DATA / script))["datasets"]()
+    """A script of ``lab/data/`` makes these datasets, byte by byte those of the folder."""
+    made = runpy.run_path(str(ROOT / "lab" / "data" / script))["datasets"]()
     assert sorted(made) == sorted(names)
     for name, text in made.items():
         committed = (folder / f"{name}.jsonl").read_bytes()
-        assert committed == text.encode(), f"run python data/{script}"
+        assert committed == text.encode(), f"run python lab/data/{script}"
 
 
 def assert_described(name: str) -> None:

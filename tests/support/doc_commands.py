@@ -43,7 +43,7 @@ NEEDS = frozenset({"gpu", "servers", "cluster", "time", "files", "root"})
 files; administrator's rights."""
 
 OURS = ("gpucast", "gpucast-mdapp", "gpucast-microbench", "gpucast-gpu-server")
-LAUNCHERS = ("srun", "mpirun", "sbatch", "make", ".venv/bin/python", "cmake", "scripts/gpu.sh")
+LAUNCHERS = ("srun", "mpirun", "sbatch", "make", ".venv/bin/python", "cmake", "lab/gpu.sh")
 
 REMARKS = ("gpucast: warning:", "gpucast: note:")
 """Lines that begin so, on stderr, may be left out where a page shows none of them."""

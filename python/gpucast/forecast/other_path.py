@@ -21,13 +21,13 @@ Array = NDArray[np.float64]
 # and launches, which know nothing of what several GPUs share. Most of it is a host's own: steps of
 # one host all take up to 0.3 of S less than its skeletons say, of another up to 0.3 more (by
 # transfers up to twice as much again). With 0.16 and 0.6, 90 % intervals hold 90 % in the mean over
-# hosts (h200-x2, h200-x4, h200-x4-mixed, h200-shm, studies/hosts/h200-u.jsonl). The next may lie
-# further off: times sqrt(1 + 1 / hosts), and Student's quantile for so few.
+# hosts (h200-x2, h200-x4, h200-x4-mixed, h200-shm, lab/studies/hosts/h200-u.jsonl). The next may
+# lie further off: times sqrt(1 + 1 / hosts), and Student's quantile for so few.
 _BEYOND = 0.24
 _BEYOND_TRANSFERS = 0.75
 # Scatter of the host's work around that on the first path, such that 90 % intervals hold 90 % on
-# h200-x2 (studies/what_if.py). Where pageable memory lies, and who touched it last, depends on the
-# process.
+# h200-x2 (lab/studies/what_if.py). Where pageable memory lies, and who touched it last, depends on
+# the process.
 # The same by what is not known of launches where they were not timed: kept from the first path, or
 # scaled as latencies are.
 _LAUNCH_UNKNOWN = {"measured": 0.0, "keep": 0.5, "scale": 0.25}

@@ -15,7 +15,7 @@ meanwhile. The variance of ln T is the sum of the parts' own, each by the square
   with the wait. Skeletons do not wait so long.
 
 Sizes are of H200 hosts: most of h200-x2, what hosts differ by of all that are bundled and one more
-(``gpucast.forecast.other_path``). studies/what_if.py measures them.
+(``gpucast.forecast.other_path``). lab/studies/what_if.py measures them.
 """
 
 from __future__ import annotations

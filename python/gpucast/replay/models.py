@@ -56,7 +56,7 @@ BEYOND = (4.0, 16.0, 64.0)
 """Times the largest traced size, to which workloads are followed; below the least, not the last."""
 SCALED = 0.05
 """Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
-studies/trace_models.py."""
+lab/studies/trace_models.py."""
 DRAWS = 60
 """Of the path's costs: their standard deviation to a tenth."""
 PLAIN = Options()

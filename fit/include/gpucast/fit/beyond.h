@@ -12,7 +12,7 @@
 // seen over D.
 //
 // The constants, and that sizes have no such term, were chosen on the published tables that priors
-// were chosen on (studies/programs): the log density of 551 times beyond the counts trained on
+// were chosen on (lab/studies/programs): the log density of 551 times beyond the counts trained on
 // rises by 140. A lower rate would do as well there (by 8 more), but published programs are those
 // that scale.
 #pragma once

@@ -1,0 +1,275 @@
+"""Make the models of the 2015 machine and its page, from data/reconstructed/*.toml.
+
+    python lab/data/reconstruct_2015.py
+
+Quantities with bounds are drawn from a triangular distribution of their logarithm, which is most
+likely at `value` and ends at `low` and `high`; each from a stream of its own, so that a quantity
+added here changes no other. Both paths share what concerns GPUs and host, draw by draw: what they
+differ in is communication alone. The draws are the models' replicates, so every forecast carries
+what is not known.
+"""
+
+from __future__ import annotations
+
+import tomllib
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+from numpy.typing import ArrayLike, NDArray
+
+from gpucast import _core
+from gpucast.model.content import (
+    Domain,
+    FittedSteps,
+    Gpu,
+    Noise,
+    Parameter,
+    Quantity,
+    Reconstruction,
+    Terms,
+)
+from gpucast.model.fitted import Model
+from gpucast.util import files
+from gpucast.util.remarks import Kind, remark
+from gpucast.util.units import duration, interval, percent, quantity
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "data" / "reconstructed"
+PAGE = ROOT / "docs" / "machine-2015.md"
+TEMPLATE = Path(__file__).with_name("machine-2015.md.jinja")
+NAME = "reconstructed-2015"
+PATHS = {"native": "expansion-box", "remote": "ds-cuda"}
+"""Words of ours, so that no measured path of another machine is taken for one of these."""
+
+DRAWS = 200
+T90 = 1.645  # a normal distribution's: the draws stand for all that is held possible
+DIGITS = 6  # of what is written; platforms differ in the last of a double
+
+Array = NDArray[np.float64]
+
+
+class About(TypedDict):
+    """What the models are called, and by path what it was."""
+
+    title: str
+    label: str
+    paths: dict[str, str]
+
+
+def read() -> tuple[About, dict[str, list[Quantity]]]:
+    """Title and label, and the quantities of ``both``, ``native`` and ``remote``."""
+    content = tomllib.loads((FOLDER / f"{NAME}.toml").read_text(encoding="utf-8"))
+    found = {
+        group: [Quantity(name, **entry) for name, entry in content.pop(group).items()]
+        for group in ("both", *PATHS)
+    }
+    for each in (each for group in found.values() for each in group):
+        _check(each)
+    return content, found
+
+
+def _check(each: Quantity) -> None:
+    if (each.source is None) == (each.assumed is None):
+        raise SystemExit(f"{each.name}: needs either a source or why it was assumed")
+    bounded = each.low is not None and each.high is not None
+    if bounded != (each.range is not None):
+        raise SystemExit(f"{each.name}: low, high and range go together")
+    if bounded and not each.low <= each.value <= each.high:
+        raise SystemExit(f"{each.name}: its value lies outside its bounds")
+
+
+def draws(path: str, each: Quantity) -> Array:
+    """DRAWS values of a quantity; the same for the same name of the same path."""
+    if each.low is None or each.high is None:
+        return np.full(DRAWS, float(each.value))
+    stream = np.random.default_rng([2015, zlib.crc32(f"{path}.{each.name}".encode())])
+    return np.exp(stream.triangular(np.log(each.low), np.log(each.value), np.log(each.high), DRAWS))
+
+
+def parameters(values: dict[str, Array]) -> dict[str, Array]:
+    """The paper's parameters from quantities; numbers or arrays alike."""
+    t_gpu = values["cycles_per_pair"] / (values["cores"] * values["clock"])
+    if "L_copy" not in values:
+        return {**values, "t_gpu": t_gpu}
+    latency = values["L_copy"] + values["L_box"]
+    return {**values, "t_gpu": t_gpu, "L_h2d": latency, "L_d2h": latency}
+
+
+def model(path: str) -> Model:
+    """The reconstruction of one path, as a fit would have written it."""
+    about, groups = read()
+    made_of = [*((each, "both") for each in groups["both"]), *((q, path) for q in groups[path])]
+    known = {each.name: each.value for each, _ in made_of}
+    drawn = parameters({each.name: draws(group, each) for each, group in made_of})
+    likely = parameters(known)
+    cores, sms, k = (int(known[name]) for name in ("cores", "sms", "k"))
+    core = _core.Model("wave", "linear", "star-serial", cores=cores, sms=sms, integer=k)
+    error = known["form_error"]
+    return Model(
+        name=f"{NAME}-{path}",
+        terms=Terms(gpu="wave", cpu="linear", com="star-serial"),
+        k=k,
+        breakpoints={"h2d": [], "d2h": []},
+        parameters={
+            name: _parameter(unit, meaning, likely[name], drawn[name])
+            for name, unit, meaning in core.parameters
+        },
+        combinations=[],
+        noise=Noise(sample=error, pure_error=None, between_cells=error, t90=T90),
+        # Nothing was fitted: every forecast but of one particle on one GPU extrapolates.
+        domain=Domain(n=(1, 1), gpus=(1, 1)),
+        machine=Gpu(cores=cores, sms=sms, block=0),
+        data=FittedSteps(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
+        remarks=[remark(Kind.ASSUMED, f"{about['label']}; every forecast is an extrapolation")],
+        reconstruction=Reconstruction(
+            title=about["title"],
+            label=about["label"],
+            path=about["paths"][path],
+            quantities=[each for each, _ in made_of],
+        ),
+        replicates=_rounded(np.column_stack([drawn[name] for name, _, _ in core.parameters])),
+        integers=[k] * DRAWS,
+    )
+
+
+def _parameter(unit: str, meaning: str, value: float, drawn: Array) -> Parameter:
+    low, high = _rounded(np.percentile(drawn, [2.5, 97.5]))
+    return Parameter(
+        value=float(_rounded(value)),
+        unit=unit,
+        identified=False,  # by measurements: there are none
+        stderr=None,
+        ci95=(float(low), float(high)),
+        meaning=meaning,
+    )
+
+
+def _rounded(values: ArrayLike) -> Array:
+    return np.vectorize(lambda x: float(f"{x:.{DIGITS}g}"), otypes=[float])(values)
+
+
+GPUS = tuple(range(1, 9))
+SMALL, LARGE = 1000, 100_000
+
+
+def seconds(of: Model, n: float, gpus: Sequence[int] = GPUS) -> tuple[Array, Array]:
+    """T and T_com of each draw, shape (draws, GPU counts)."""
+    counts = np.array(gpus, dtype=np.float64)
+    sizes = np.full(counts.size, float(n))
+    each = np.array([
+        _core.forecast(of.core, row, np.empty((0, row.size)), [], sizes, counts)[:3]
+        for row in of.replicates
+    ])  # fmt: skip
+    return each.sum(axis=1), each[:, 2]
+
+
+def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
+    """What the paper finds; where; and the share of draws in which the reconstruction agrees."""
+    result: list[tuple[str, str, NDArray[np.bool_]]] = []
+    times = {}
+    for path, of in (("native", native), ("remote", remote)):
+        small, com = seconds(of, SMALL)
+        large, _ = seconds(of, LARGE)
+        times[path] = small, large
+        n = [1024, 2048, 4096, 8192]
+        few = np.column_stack([seconds(of, size, [1])[0] for size in n])
+        straight = np.array([np.interp(n, [n[0], n[-1]], [row[0], row[-1]]) for row in few])
+        doubling = seconds(of, 2e6, [1])[0] / seconds(of, 1e6, [1])[0]
+        result += [
+            (f"with few particles Gflops fall with N (n = {SMALL}, N = 1 to 8)", path,
+             np.diff(small) > 0),
+            (f"with many particles Gflops rise with N (n = {LARGE}, N = 1, 2, 4, 8)", path,
+             np.diff(large[:, [0, 1, 3, 7]]) < 0),
+            (f"the share of T_com grows with N (n = {SMALL})", path,
+             np.diff(com / small) > 0),
+            ("step time is linear in n for small n (to k c N = 9216 on one GPU)", path,
+             np.abs(few / straight - 1) < 1e-6),
+            ("step time is quadratic for large n (doubling it from 1e6: 3.6 to 4 times)", path,
+             (doubling > 3.6) & (doubling <= 4.01)),
+        ]  # fmt: skip
+    names = [each for each, _, _ in native.core.parameters]
+    for name in ("L_h2d", "L_d2h", "1/B_h2d", "1/B_d2h", "t_kernel"):
+        at = names.index(name.removeprefix("1/"))
+        higher = native.replicates[:, [at]] < remote.replicates[:, [at]]
+        holds = ~higher if name.startswith("1/") else higher
+        result.append((f"{name} is larger with DS-CUDA", "both", holds))
+    ratio, ratio_many = (far / near for near, far in zip(*times.values(), strict=True))
+    result += [
+        (f"remote over native grows with N at small n (n = {SMALL})", "both", np.diff(ratio) > 0),
+        (f"it is larger at small n than at large n (N = 8, n = {SMALL} and {LARGE})", "both",
+         ratio[:, -1:] > ratio_many[:, -1:]),
+    ]  # fmt: skip
+    return [(words, where, float(holds.all(axis=1).mean())) for words, where, holds in result]
+
+
+def page(models: dict[str, Model]) -> str:
+    """docs/machine-2015.md, its template filled in."""
+    about, groups = read()
+    titles = {"both": "Both paths"}
+    titles |= {path: f"{path.capitalize()}: {about['paths'][path]}" for path in PATHS}
+    native, remote = (models[path].parameters for path in PATHS)
+    template = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    ).from_string(TEMPLATE.read_text("utf-8"))
+    return template.render(
+        name=NAME, label=about["label"], draws=DRAWS,
+        groups={titles[group]: map(_row, quantities) for group, quantities in groups.items()},
+        parameters=[[f"`{x}`", *map(_with_interval, (native[x], remote[x]))] for x in native],
+        forecasts=[
+            [n, gpus, *(cell for path in PATHS for cell in _cells(models[path], n, gpus))]
+            for n in (SMALL, 10_000, LARGE) for gpus in (1, 2, 4, 8)
+        ],
+        findings=[
+            [words, path, percent(share, 0)]
+            for words, path, share in findings(models["native"], models["remote"])
+        ],
+    )  # fmt: skip
+
+
+def _row(each: Quantity) -> list[str]:
+    bounds = (
+        f"{_value(each.low, each.unit)} ... {_value(each.high, each.unit)}"
+        if each.low is not None and each.high is not None
+        else "-"
+    )
+    known = f"**source**: {each.source}" if each.source else f"**assumed**: {each.assumed}"
+    why = known if each.range is None else f"{known}. Bounds: {each.range}"
+    return [f"`{each.name}`, {each.meaning}", _value(each.value, each.unit), bounds, why]
+
+
+def _value(value: float, unit: str) -> str:
+    if unit in ("s", "B/s"):
+        return str(quantity(value, unit))
+    return f"{value / 1e6:.4g} MHz" if unit == "Hz" else f"{value:.4g} {unit}".strip()
+
+
+def _with_interval(each: Parameter) -> str:
+    if each.value < 1e-9 and each.unit == "s" and each.ci95 is not None:
+        low, high = (f"{1e12 * x:.3g}" for x in each.ci95)
+        return f"{1e12 * each.value:.3g} ps ({low} ... {high} ps)"
+    return f"{quantity(each.value, each.unit)} ({interval(each.ci95, each.unit)})"
+
+
+def _cells(of: Model, n: int, gpus: int) -> list[str]:
+    found = of.forecasts([n], [gpus])
+    step, low, high = (
+        duration(float(each[0])) for each in (found.seconds, found.mean_low, found.mean_high)
+    )
+    rate = of.workload.gflops(n, float(found.seconds[0]))
+    share = percent(float(found.t_com[0] / found.seconds[0]), 0)
+    return [f"{step} ({low} ... {high})", f"{rate:.3g}", share]
+
+
+def main() -> None:
+    models = {path: model(path) for path in PATHS}
+    for path, each in models.items():
+        each.save(FOLDER / f"{NAME}-{path}.json", force=True)
+    files.write_text(PAGE, page(models), force=True)
+
+
+if __name__ == "__main__":
+    main()

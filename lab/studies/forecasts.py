@@ -1,0 +1,156 @@
+"""How good are forecasts from measured steps? Datasets of our own program, targets, others beside.
+
+    .venv/bin/python lab/studies/forecasts.py -o docs/accuracy.md [DATA...] [--train DATA]
+        [--rivals]
+
+Writes the page, its picture (images/ beside it) and a table a dataset (results/accuracy/ beside it:
+every cell's measured and forecast time), and ends with status 1 if a target is missed. Without
+DATA: all that the page is about. Extra-P and scipy get the same cells; what they said is kept in
+the tables, and --rivals asks them again. The parts are in forecasting/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Collection
+from functools import lru_cache, partial
+from pathlib import Path
+
+import pandas as pd
+
+import extra_p
+import gpucast
+from forecasting import questions
+from forecasting.answers import KEY, answered
+from forecasting.outcome import Outcome, outcome
+from forecasting.page import page
+from forecasting.picture import shares
+from forecasting.questions import Measured, Question
+from forecasting.rivals import RIVALS, rivals_of
+from forecasting.splits import HELD_OUT
+from gpucast.errors import GpucastError, InputError
+from gpucast.plots import style
+from gpucast.util import files
+from gpucast.util.processes import spread
+
+USUAL = ["h200-x4-mixed", "h200-x4", "h200-x2", "h200-x2-other"]
+FIRST = "h200-x2"
+"""From the first machine, the engine's settings are; on it only what-ifs are judged."""
+OF_FIRST = {"h200-x2-other": FIRST}
+"""Datasets of another machine, and of the one whose steps forecast theirs."""
+
+
+def measured(data: str, options: argparse.Namespace, only: Collection[str] = ()) -> Measured:
+    """A dataset's groups."""
+    return Measured(loaded(data), options.samples, only)
+
+
+loaded = lru_cache(gpucast.load)
+
+
+def asked(data: str, options: argparse.Namespace) -> list[Question]:
+    """All that is forecast of a dataset."""
+    own, train = measured(data, options, options.only), options.train or OF_FIRST.get(data)
+    if train is not None:
+        return list(questions.on_another_machine(measured(train, options), own))
+    over = list(questions.over_other_paths(own, options.native))
+    return over if data == FIRST else [*questions.left_out(own), *over]
+
+
+def run(options: argparse.Namespace, command: str, folder: Path) -> Outcome:
+    """Everything anew but what the others said, unless they are asked again."""
+    tasks = {data: asked(data, options) for data in options.data or USUAL}
+    if empty := [data for data, of in tasks.items() if not of]:
+        raise InputError("has nothing to forecast", file=empty[0])
+    every = [partial(answered, each, options.replicates) for of in tasks.values() for each in of]
+    found = iter(spread(every, options.jobs, show_progress))
+    datasets, rows = {}, {}
+    for data, of in tasks.items():
+        own = pd.concat([next(found) for _ in of], ignore_index=True)
+        name = Path(data).stem
+        datasets[name] = loaded(data)
+        said = others(data, options, folder / f"{name}.csv", bool(own.split.isin(HELD_OUT).any()))
+        rows[name] = own.merge(said, how="left", on=KEY)
+    return outcome(command, not options.only, datasets, rows, loaded(FIRST))
+
+
+def others(data: str, options: argparse.Namespace, kept: Path, held_out: bool) -> pd.DataFrame:
+    """What Extra-P and scipy say of a dataset's held-out cells: asked anew, or as ``kept``."""
+    if not held_out or not (options.rivals or kept.exists()):
+        return pd.DataFrame(columns=KEY + RIVALS)
+    if not options.rivals:
+        return pd.read_csv(kept)[KEY + RIVALS]
+    own = measured(data, options, options.only)
+    tasks = [partial(rivals_of, own, each, group) for each, group in own.groups.items()]
+    return pd.concat(spread(tasks, options.jobs, show_progress), ignore_index=True)
+
+
+def show_progress(done: int, total: int) -> None:
+    """A line on stderr that is overwritten where that is a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{done} of {total} parts", end="\n" if done == total else "", file=sys.stderr)
+
+
+def write(found: Outcome, to: Path, folder: Path) -> None:
+    """The page, its picture and its tables."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in found.rows.items():
+        text = rows.to_csv(index=False, float_format="%.6g")
+        files.write_text(folder / f"{name}.csv", text, force=True)
+    groups = found.groups.to_csv(index=False, float_format="%.4g")
+    files.write_text(folder / "groups.csv", groups, force=True)
+    picture = ""
+    for name, rows in found.rows.items():
+        if rows.split.isin(HELD_OUT).any():
+            (to.parent / "images").mkdir(exist_ok=True)
+            picture = "images/accuracy.png"
+            style.save(shares(rows, name), to.parent / picture, force=True)
+            break
+    relative = folder.relative_to(to.parent).as_posix()
+    files.write_text(to, page(found, picture, relative), force=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", nargs="*", help="names or files")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
+    parser.add_argument("--json", type=Path, help="sums over groups, and targets")
+    parser.add_argument("--only", action="append", default=[], help="groups whose name has this")
+    earlier = "forecast from all of this dataset's cells, of another machine"
+    parser.add_argument("--train", metavar="DATA", help=earlier)
+    parser.add_argument("--native", default="native", help="the path that what-ifs start from")
+    parser.add_argument("--rivals", action="store_true", help="ask Extra-P and scipy again")
+    fewer = "of a record, to train: as many evenly spaced quantiles (default: all samples)"
+    parser.add_argument("--samples", type=int, help=fewer)
+    parser.add_argument("--replicates", type=int, default=40, help="bootstrap refits")
+    parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
+    options = parser.parse_args(arguments)
+    if options.rivals and not extra_p.available():
+        print(f"Extra-P left out: no {extra_p.PYTHON} (make extrap makes it)", file=sys.stderr)
+    given = sys.argv[1:] if arguments is None else arguments
+    command = shlex.join(["python", "lab/studies/forecasts.py", *given])
+    folder = options.output.parent / "results" / options.output.stem
+    try:
+        found = run(options, command, folder)
+        write(found, options.output, folder)
+        if options.json is not None:
+            text = json.dumps(found.to_dict(), indent=1, default=lambda number: number.item())
+            files.write_text(options.json, text + "\n", force=True)
+    except GpucastError as error:
+        print(f"forecasts.py: {error}", file=sys.stderr)
+        return 2
+    missed, total = found.missed(), len(list(found.targets()))
+    print(f"{total - len(missed)} of {total} targets reached")
+    for each in missed:
+        of = ", ".join(filter(None, (each.dataset, each.split, each.part)))
+        print(f"missed: {of}: {each.figure.replace('_', '-')}")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""How good are forecasts of other paths from one native trace? Traces held against measured steps.
+
+    .venv/bin/python lab/studies/traces.py DATA FOLDER -o docs/results/traces.md
+
+DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). Of each
+program, case, size and number of GPUs that is in both, the step on every other path is forecast
+from the trace and from what transfers and launches cost on that path, and held against the steps
+measured there. Writes the page, its picture (images/ beside it) and a table of all cells (the
+page's name with .csv). The parts are in tracing/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+import gpucast
+from gpucast.data.dataset import Dataset
+from gpucast.errors import GpucastError, InputError
+from gpucast.plots import style
+from gpucast.replay.path import PathCosts
+from gpucast.traces import read
+from gpucast.util import files
+from gpucast.util.processes import spread
+from tracing.cells import NATIVE, Cell, cell_of, costs_of, skeletons, traces_in, visits
+from tracing.outcomes import Outcome, outcomes, table
+from tracing.page import page
+from tracing.picture import picture
+
+Answer = tuple[list[Outcome], str]
+"""Of a trace; and why there is none."""
+
+
+def answered(
+    file: Path,
+    measured: dict[Cell, dict[str, list[float]]],
+    paths: dict[str, PathCosts],
+    made: dict[str, float],
+) -> Answer:
+    """All outcomes of a trace; ``made``: its calls alone, by path."""
+    try:
+        trace = read(file)
+        cell = cell_of(trace.run)
+        if cell is None or NATIVE not in measured.get(cell, {}):
+            return [], "not measured"
+        return list(outcomes(cell, trace, measured[cell], paths, made)), ""
+    except InputError as error:
+        return [], error.message
+
+
+def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, dict[str, str]]:
+    """All outcomes, and why traces have none.
+
+    Raises:
+        InputError: no traces, or nothing to hold them against.
+    """
+    traces = traces_in(folder)
+    measured = {cell: dict(of) for cell, of in visits(data).items()}
+    paths = costs_of(data)
+    made = skeletons(data)
+    tasks = [partial(answered, each, measured, paths, made.get(each.stem, {})) for each in traces]
+    answers = spread(tasks, jobs, lambda done, total: None)
+    found = [each for outcomes_of, _ in answers for each in outcomes_of]
+    if not found:
+        raise InputError("no trace is of a measured cell", file=folder)
+    left_out = {file.stem: why for file, (_, why) in zip(traces, answers, strict=True) if why}
+    return table(found), left_out
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", help="bundled name or file")
+    parser.add_argument("traces", type=Path, metavar="FOLDER")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
+    parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
+    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    command = shlex.join(["python", "lab/studies/traces.py", *given])
+    to: Path = options.output
+    try:
+        data = gpucast.load(options.data)
+        rows, left_out = run(data, options.traces, options.jobs)
+        (to.parent / "images").mkdir(parents=True, exist_ok=True)
+        figure = f"images/{to.stem}.png"
+        style.save(picture(rows), to.parent / figure, force=True)
+        text = rows.to_csv(index=False, float_format="%.5g")
+        cells = to.with_suffix(".csv")
+        files.write_text(cells, text, force=True)
+        said = page(
+            rows, left_out, title=data.title(), command=command, figure=figure, cells=cells.name
+        )
+        files.write_text(to, said, force=True)
+    except GpucastError as error:
+        print(f"traces.py: error: {error}", file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
