@@ -309,12 +309,40 @@ def test_flat_times_leave_open_what_larger_sizes_take(counts: tuple[int, ...]) -
     assert found.high[0] > unfilled(8e5, 1)
 
 
-def test_work_of_a_higher_power_is_not_all_that_explains_a_knee() -> None:
-    model = gc.fit(table_of(unfilled, [50_000, 100_000, 200_000, 400_000], [1]))
-    found = model.forecasts([5e6], [1])
-    assert found.low[0] <= unfilled(5e6, 1) <= found.high[0]
-    assert isinstance(model, ScalingModel)
-    assert sum(each.weight for each in model.scaling.components if each.growth == "n") > 0.1
+@pytest.mark.parametrize(
+    ("sizes", "element", "factor"),
+    [
+        ([50e3, 100e3, 200e3, 400e3], 1, 2),
+        ([50e3, 100e3, 150e3, 200e3, 300e3, 400e3], 1, 1.5),
+        ([50e3, 100e3, 200e3, 400e3], 1e-3, 3),
+    ],
+)
+def test_what_fills_a_gpu_is_work_that_grows_as_n_before_it_is_any_other(
+    sizes: list[float], element: float, factor: float
+) -> None:
+    """Asked at 12 times the largest size, of which one or two fill the GPU; n is in elements, or in
+    thousands of them, of which not even the cube is more work than a GPU can do."""
+
+    def truth(n: float, gpus: int) -> float:
+        return unfilled(n / element, gpus)
+
+    model = gc.fit(table_of(truth, [n * element for n in sizes], [1]))
+    found = model.forecasts([12 * sizes[-1] * element], [1])
+    seconds = unfilled(12 * sizes[-1], 1)
+    assert found.low[0] <= seconds <= found.high[0]
+    assert seconds / factor <= found.seconds[0] <= seconds * factor
+
+
+def test_a_product_of_matrices_takes_the_cube_of_their_order() -> None:
+    """Launches first, then 5e13 operations a second."""
+
+    def product(n: float, _: int) -> float:
+        return 1e-3 + 4e-14 * n**3
+
+    model = gc.fit(table_of(product, [512, 1024, 1536, 2048, 3072, 4096, 6144], [1]))
+    asked = [(12_288.0, 1), (24_576.0, 1)]
+    assert errors(model, product, asked).max() < 0.05
+    assert covered(model, product, asked).all()
 
 
 def test_work_of_all_pairs_that_does_not_fill_a_gpu_may_fill_it_later() -> None:

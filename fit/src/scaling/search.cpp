@@ -31,6 +31,20 @@ bool tells_growth(const model::scaling::Extent& measured) {
   return measured.sizes > 1 && (measured.shares_differ || measured.counts == 1);
 }
 
+// No GPU does so many operations a second, and a unit of work is one operation at least.
+constexpr double fastest = 1e17;
+
+// Whether the GPUs can have done the work of a form in the times measured.
+bool is_possible(const Form& form, const Cells& cells) {
+  if (form.growth == 0 || form.is_free()) return true;
+  const auto lead = std::ranges::find_if(form.terms, Priors::leads);
+  const auto units = model::scaling::terms[*lead].shape;
+  for (Eigen::Index i = 0; i < cells.size(); ++i) {
+    if (units(cells.scale(i, form.growth)) > fastest * std::exp(cells.log_seconds[i])) return false;
+  }
+  return true;
+}
+
 constexpr std::size_t sharply = model::scaling::overlap_named("filled sharply").value();
 
 bool is_filling(std::size_t term) {
@@ -159,7 +173,7 @@ class Search {
 
   void try_all(std::vector<Form> forms) {
     std::erase_if(forms, [&](const Form& form) {
-      return !form.is_meaningful() || log_weights_.contains(form);
+      return !form.is_meaningful() || !is_possible(form, cells_) || log_weights_.contains(form);
     });
     std::ranges::sort(forms);
     const auto repeated = std::ranges::unique(forms);
@@ -208,11 +222,11 @@ class Search {
 double Priors::odds(const model::scaling::Form& form,
                     const model::scaling::Extent& measured) const {
   const auto& growth = model::scaling::growths[form.growth];
-  double sum = growth.odds + (form.adds() ? 0.0 : overlap_odds);
+  double sum = growth.odds + model::scaling::overlaps[form.overlap].odds;
   if (form.growth > 0 && measured.sizes < 3) {
     if (growth.freedom == 0) sum += odds_of_two_sizes;
   } else if (form.growth > 0 && form.fills()) {
-    sum += odds_of_growth_beyond - growth.odds;
+    sum += growth.odds_beyond - growth.odds;
   }
   for (const std::size_t term : form.terms) {
     sum += model::scaling::terms[term].info.odds;
@@ -255,6 +269,7 @@ std::vector<Plausible> open_laws(const std::vector<Plausible>& forms, const Cell
       for (std::size_t overlap = 0; overlap < model::scaling::overlaps.size(); ++overlap) {
         const Form form{terms, growth, overlap};
         if (model::scaling::overlaps[overlap].exchange || !form.is_meaningful()) continue;
+        if (!is_possible(form, cells)) continue;
         const bool known = std::ranges::find(forms, form, &Plausible::form) != forms.end();
         if (!known) all.push_back({form, {}});
       }

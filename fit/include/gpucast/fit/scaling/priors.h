@@ -26,12 +26,7 @@ struct Priors {
                                      LogNormal{-3.007, .7}};
   std::array<double, 3> length{.7, 2.0, 2.8};
 
-  // Log odds of a form in which something overlaps.
-  double overlap_odds = -3;
-
-  // Where GPUs may not be full, times below the knee say nothing of how work grows beyond it: log
-  // odds of each growth but n. A knee beyond the data is known within a factor.
-  double odds_of_growth_beyond = -2;
+  // A knee beyond the data is known within a factor.
   double beyond_log_sd = .5;
 
   // Two sizes do not tell one power of the work from another.

@@ -28,19 +28,23 @@ struct Overlap {
   std::string_view name;  // empty: nothing overlaps
   double q;
   bool exchange;      // whether exchange goes on beside work; otherwise only filling does
+  double odds;        // log odds before anything was measured
   double beyond = 0;  // how many times the largest measured work fills a GPU; 0: not said
 };
 
+// Most steps that small sizes do not shorten wait for one thing: the host's launches, or one wave
+// of blocks. Such a knee is sharp; it is as likely as all joins together that many kernels with
+// knees of their own make smooth.
 inline constexpr std::array overlaps{
-    Overlap{"", 1, true},
-    Overlap{"hidden in part", 2, true},
-    Overlap{"hidden", 4, true},
-    Overlap{"filled slowly", 1.5, false},
-    Overlap{"filled", 2, false},
-    Overlap{"filled at once", 4, false},
-    Overlap{"filled sharply", 32, false},
-    Overlap{"filled beyond", 32, false, 4},
-    Overlap{"filled far beyond", 32, false, 12},
+    Overlap{"", 1, true, 0},
+    Overlap{"hidden in part", 2, true, -3},
+    Overlap{"hidden", 4, true, -3},
+    Overlap{"filled slowly", 1.5, false, -3},
+    Overlap{"filled", 2, false, -3},
+    Overlap{"filled at once", 4, false, -3},
+    Overlap{"filled sharply", 32, false, -2},
+    Overlap{"filled beyond", 32, false, -3, 4},
+    Overlap{"filled far beyond", 32, false, -3, 12},
 };
 
 constexpr std::optional<std::size_t> overlap_named(std::string_view name) {
