@@ -6,21 +6,25 @@ out by hand beside them.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gpucast as gc
+from command_line import Run, only_json
 from gpucast.data.formats import Format, Imported, Options, formats, printed, read_file, recognized
 from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import texts_of
 
+JOB = {"name": "j", "n": 1e6, "steps": 1e6}
 LOGS = Path(__file__).parent / "logs"
 TRAINING = r"world size (?P<gpus>\d+)|global batch (?P<n>\d+)|(?P<rate>[\d.,]+) (?P<unit>samples/s)"
 FORMATS = {
@@ -449,11 +453,37 @@ def test_a_collective_is_no_work_that_more_gpus_share_out() -> None:
     assert {step.workload.name for step in data.steps if step.workload} == {"all_reduce"}
     assert not any(step.workload is None or step.workload.is_shared_out for step in data.steps)
     model = gc.fit(data)
-    here = model.forecasts([33554432] * 2, [4, 32])
-    assert here.seconds[1] >= here.seconds[0]
-    assert here.high[1] > 3 * here.high[0]
-    assert any("how time changes with N is not known" in line for line in model.warnings)
-    assert model.best(33554432, [4, 8, 16, 32])["gpus"].tolist() == [4]
+    assert any("share out: other GPU counts are not forecast" in line for line in model.warnings)
+    twice = model.forecasts([67108864], [4])
+    assert twice.low[0] < 800e-6 < twice.high[0]
+    for asked in (
+        lambda: model.forecasts([33554432] * 2, [4, 32]),
+        lambda: model.seconds(np.array([1e6]), np.array([2.0])),
+        lambda: model.draws(np.array([1e6]), np.array([8.0]), 4),
+    ):
+        with pytest.raises(InputError, match=r"on the 4 GPUs measured, nothing on (32|2|8)"):
+            asked()
+
+
+def test_no_count_is_best_for_a_collective(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    gc.fit(gc.read(path_of("nccl-tests"))).save(file)
+    status, out, _ = run("predict", file, "-n", "1e6", "--json")
+    assert status == 0
+    assert [row["gpus"] for row in only_json(out)["forecast"]] == [4]
+    assert only_json(out)["best"] == []
+    assert "best" not in run("predict", file, "-n", "1e6")[1]
+    plan = {"machines": [{"name": "a", "model": str(file), "gpus": 4}], "jobs": [JOB]}
+    (tmp_path / "plan.yaml").write_text(json.dumps(plan))
+    for command in (
+        ("predict", file, "-n", "1e6", "--best"),
+        ("report", file, "-o", tmp_path / "r.html", "--gpus", "4"),
+        ("compare", file, file, "-n", "1e6", "--gpus", "4"),
+        ("plan", tmp_path / "plan.yaml"),
+    ):
+        status, _, err = run(*command)
+        assert status == 2
+        assert "all_reduce is no work that GPUs share out: no count is best" in err
 
 
 def test_a_collective_on_several_counts_is_refused_as_one_curve(tmp_path: Path) -> None:
@@ -487,7 +517,9 @@ def test_osu_bandwidth_is_seconds_a_message() -> None:
 
 def test_osu_collectives_ask_for_the_processes() -> None:
     assert "does not say how many processes took part" in asked("osu-allreduce")
-    assert [run.gpus for run in steps("osu-allreduce", gpus=16)] == [16, 16]
+    runs = steps("osu-allreduce", gpus=16)
+    assert [run.gpus for run in runs] == [16, 16]
+    assert not any(run.workload is None or run.workload.is_shared_out for run in runs)
 
 
 # Grids

@@ -100,7 +100,8 @@ def command(
                 field="n",
             )
         found = model.forecasts(*outer(wanted, gpu_counts), of)
-        best = model.best_counts(wanted, gpu_counts, of)
+        choosing = best_only or model.unshared is None
+        best = model.best_counts(wanted, gpu_counts, of) if choosing else []
         # What a model misses of what it was fitted to shows in the narrowest interval.
         said = caveats(model, found.n, found.gpus, found if of is Interval.now else None)
         answers.append(Answer(model, _rows(model, found), best, said))
@@ -229,7 +230,8 @@ def _print(answers: Sequence[Answer], *, best_only: bool, interval: str) -> None
         table = _print_parts if has_parts else _print_rates
         table(alike, options.INTERVALS[interval])
         print()
-    _print_best(answers)
+    if any(each.best for each in answers):
+        _print_best(answers)
 
 
 def _print_parts(answers: Sequence[Answer], interval: str) -> None:

@@ -66,6 +66,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     ``look_ahead``: find out how well fits without them forecast the largest GPU count and n.
     """
     notes = list(problem.notes)
+    unshared = _unshared(problem)
     cells = cells_of(problem.steps)
     if cells.n.size > MOST_CELLS:
         notes.append(
@@ -78,15 +79,12 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     if suspect is not None:
         cells = suspect.stated(cells)
     found, ahead = _fitted(cells, look_ahead=look_ahead)
-    collective = _refuse_counts_of_collectives(problem)
-    traced = collective or any(
-        step.phases is not None and step.phases.calls for step in problem.steps
-    )
+    traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
     remarks = [
         *problem.remarks,
         *disputes,
         *samples.remarks(),
-        *_thin(cells, traced=traced),
+        *_thin(cells, traced=traced, unshared=unshared),
         *_unlike(found, cells),
         *([suspect.question()] if suspect is not None else []),
         *ahead.remarks(),
@@ -105,7 +103,8 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         for terms, growth, overlap, deviates, coefficients, weight in found.components
     ]
     counts = set(cells.gpus.tolist())
-    lone = int(counts.pop()) if traced and len(counts) == 1 else None
+    alone = traced or unshared is not None
+    lone = int(counts.pop()) if alone and len(counts) == 1 else None
     names = [name_with(each, lone) for each in found.forms]
     weights = _weights(found, names)
     chosen = max(weights, key=lambda name: weights[name])
@@ -156,6 +155,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             unit=common(steps, "unit"),
             timestep=common(steps, "timestep"),
             traced=traced,
+            unshared=unshared,
             cells=MeasuredCells(
                 n=cells.n.tolist(),
                 gpus=[int(count) for count in cells.gpus],
@@ -173,15 +173,16 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     )
 
 
-def _refuse_counts_of_collectives(problem: Problem) -> bool:
-    """Whether more GPUs leave each no less to do, so that no form of shared work describes N.
+def _unshared(problem: Problem) -> str | None:
+    """The workload whose GPUs each have no less to do where they are more, so that no form of
+    shared work describes N; None: the work is shared out.
 
     Raises:
         InputError: such steps are of several GPU counts.
     """
     stated = problem.workload
     if stated is None or stated.is_shared_out:
-        return False
+        return None
     counts = sorted({step.gpus for step in problem.steps})
     if len(counts) > 1:
         listed = ", ".join(map(str, counts))
@@ -191,15 +192,17 @@ def _refuse_counts_of_collectives(problem: Problem) -> bool:
             file=problem.dataset.name,
             field="gpus",
         )
-    return True
+    return stated.name
 
 
-def _thin(cells: Cells, *, traced: bool) -> list[Remark]:
+def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
     """What so few cells cannot tell."""
     found = []
     if np.unique(cells.gpus).size == 1:
         text = (
-            lone_count.NOT_KNOWN
+            f"{unshared} is no work that GPUs share out: other GPU counts are not forecast"
+            if unshared is not None
+            else lone_count.NOT_KNOWN
             if traced
             else "steps of one GPU count only: how time changes with N is taken from other programs"
         )

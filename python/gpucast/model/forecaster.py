@@ -253,6 +253,21 @@ class Forecaster(ABC):
         return list(range(1, USUAL_GPUS + 1))
 
     @property
+    def unshared(self) -> str | None:
+        """Name of the workload that GPUs do not share out, for which no count is best; None: they
+        do."""
+        return None
+
+    def check_shared_out(self) -> None:
+        """Raise InputError where no GPU count is better than another."""
+        if self.unshared is not None:
+            raise InputError(
+                f"{self.unshared} is no work that GPUs share out: no count is best for it; gpucast "
+                "predict forecasts its times on the count measured",
+                file=self.name,
+            )
+
+    @property
     @abstractmethod
     def common_factors(self) -> CommonFactors:
         """By how much the parts of a step differ at another time, and on another machine."""
@@ -442,6 +457,7 @@ class Forecaster(ABC):
         """The fastest GPU count for each n, by the times that are ``believed``: a model that misses
         what was measured does not choose by it, and is no surer of other counts of that size than
         by how much it was off. ``interval``: what probabilities are of."""
+        self.check_shared_out()
         counts = checked_counts(sorted(set(gpus)))
         sizes = checked_sizes(n)
         if not counts.size:

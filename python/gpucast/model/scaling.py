@@ -180,9 +180,12 @@ class ScalingModel(FittedScaling, Forecaster):
     @property
     def usual_counts(self) -> list[int]:
         """From the fewest to the most measured: all up to 8, beyond them powers of two and those
-        measured; the usual ones where a single count was measured."""
+        measured; where a single count was measured the usual ones, or, of work that is not shared
+        out, that count alone."""
         measured = set(self.scaling.cells.gpus)
         least, most = min(measured), max(measured)
+        if self.unshared is not None:
+            return [most]
         if least == most:
             return super().usual_counts
         usual = {2**power for power in range(most.bit_length())} | set(range(1, USUAL_GPUS + 1))
@@ -379,7 +382,7 @@ class ScalingModel(FittedScaling, Forecaster):
         if lone is None:
             return shuffled(self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED), seed)
         sizes, at = np.unique(n, return_inverse=True)
-        traced = self._traced_on(sizes)
+        traced = np.full(sizes.size, float(lone))
         times = self.core.draws(sizes, traced, self.nodes_of(traced), count, _SEED)
         # Another path's draws do not go with these.
         other = lone_count.drawn(gpus, lone, count, zlib.crc32(str(self.data).encode()))
@@ -441,6 +444,10 @@ class ScalingModel(FittedScaling, Forecaster):
 
         return between(of, np.log(gpus), near | (gpus <= _FEW_COUNTS))
 
+    @property
+    def unshared(self) -> str | None:
+        return self.scaling.unshared
+
     def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
         return np.array([self.shares_about(size, gpus, np.ones(gpus.size)) for size in n])
 
@@ -485,16 +492,30 @@ class ScalingModel(FittedScaling, Forecaster):
             fastest, least = part[:, -1:], np.minimum(time[:, -1:], least)
 
     def _traced_on(self, gpus: Array) -> Array:
-        """The counts whose times forecasts for these are made of."""
+        """The counts whose times forecasts for these are made of.
+
+        Raises:
+            InputError: GPUs do not share its work out, and one of them was not measured.
+        """
+        measured = self.domain.gpus[0]
+        if self.unshared is not None and (gpus != measured).any():
+            other = gpus[gpus != measured][0]
+            raise InputError(
+                f"{self.unshared} is no work that GPUs share out: other sizes are forecast on the "
+                f"{measured:g} GPUs measured, nothing on {other:g}; measure it there",
+                file=self.name,
+                field="gpus",
+            )
         lone = self.lone_gpus
         return gpus if lone is None else np.full(gpus.size, float(lone))
 
     @property
     def lone_gpus(self) -> int | None:
-        """The only GPU count of the traces it is of (``lone_count``); None: it is of several, or of
-        no traces."""
+        """The only GPU count of traces, or of work that is not shared out (``lone_count``);
+        None: it is of several, or of neither."""
         counts = set(self.scaling.cells.gpus)
-        return counts.pop() if self.scaling.traced and len(counts) == 1 else None
+        alone = self.scaling.traced or self.unshared is not None
+        return counts.pop() if alone and len(counts) == 1 else None
 
     def nodes_of(self, gpus: Array) -> Array:
         """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where

@@ -85,8 +85,10 @@ class Scaling:
     Attributes:
         unit: what n counts; None: not said.
         timestep: s of simulated time a step advances; None: not said.
-        traced: whether the steps are of traces, of programs that may be any, or of collectives:
-            their forms do not say how time changes with N.
+        traced: whether the steps are of traces, of programs that may be any: their forms do not say
+            how time changes with N.
+        unshared: name of a workload, such as a collective, that GPUs do not share out: there is no
+            forecast of other N, and no best count; None: they do.
         doubts: what is to be said beside each forecast; one line each.
         slope_error: sd of d ln T / d ln N beyond the GPU counts measured, by which the fit without
             the largest was further off than it said.
@@ -96,6 +98,7 @@ class Scaling:
     unit: str | None = None
     timestep: Positive | None = None
     traced: bool = field(default=False, metadata={"omit": True})
+    unshared: str | None = field(default=None, metadata={"omit": True})
     doubts: list[str] = field(default_factory=list, metadata={"omit": True})
     slope_error: NotNegative = 0.0
     per_node: Count | None = field(default=None, metadata={"omit": True})

@@ -149,6 +149,7 @@ def _attach(
                     "--replicates 0",
                     file=model.name,
                 )
+            model.check_shared_out()
         except InputError as error:
             raise lines.error(str(error), here) from error
         machine.attach(model)

@@ -82,6 +82,8 @@ def content(
     """
     if not 1 <= len(models) <= MOST_MODELS:
         raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
+    for model in models:
+        model.check_shared_out()
     of = interval_named(interval)
     counts = _counts(models, gpus)
     n = _sizes(models, data, sizes)

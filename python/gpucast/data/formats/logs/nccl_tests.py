@@ -28,8 +28,6 @@ _HEADER = re.compile(r"^#\s+size\s+count\s[^\n]*\btime\b[^\n]*$", re.MULTILINE)
 _NAMED = re.compile(r"(?P<name>[a-z_]+)_perf\b")
 _VERSION = re.compile(r"nccl-tests version (?P<version>\S+)")
 _EVERYWHERE = 0.02
-NOT_SHARED = {"factor": 1.0, "gpus": 1.0}
-"""Visits of each element of a GPU's share: a collective is over all n bytes of every GPU."""
 
 
 def detect(text: str) -> bool:
@@ -89,7 +87,7 @@ def _read(part: str, before: int, number: int, found: Found) -> None:
                     case=", ".join(label) or None,
                     execution=number,
                     secondary=where is not None,
-                    more={"workload": {"name": operation or "collective", "visits": NOT_SHARED}},
+                    more=runs.unshared(operation or "an operation of nccl-tests"),
                 )
             )
     if not rows:

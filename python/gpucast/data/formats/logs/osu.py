@@ -72,6 +72,7 @@ def parse(text: str) -> Found:
                     ranks=gpus,
                     case=", ".join(word for word in words if word),
                     execution=number,
+                    more=runs.unshared(f"OSU {test}"),
                 )
             )
     return found

@@ -72,6 +72,11 @@ class Run:
     more: Mapping[str, object] = field(default_factory=dict)
 
 
+def unshared(name: str) -> dict[str, object]:
+    """Fields of the record of an operation over all n bytes of every GPU, such as a collective."""
+    return {"workload": {"name": name, "visits": {"factor": 1.0, "gpus": 1.0}}}
+
+
 @dataclass
 class Found:
     """What a log holds.
