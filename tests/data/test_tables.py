@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas
 import pytest
 from hypothesis import given
@@ -216,6 +218,10 @@ def test_machines_named_by_the_gpus_used_are_one() -> None:
     assert {step.machine for step in steps(rows)} == {"4 x V100"}
     other = "machine,n,gpus,s\nV100,1,1,4\nA100,1,2,2\n"
     assert [step.machine for step in steps(other)] == ["V100", "A100"]
+    models = "n,gpus,GPU type,s\n1,1,A40,4\n1,2,A100,1\n"
+    assert [step.machine for step in steps(models)] == ["m, A40", "m, A100"]
+    hosts = "machine,n,gpus,s\n1 node,1,4,4\n2 nodes,1,8,2\n3 nodes,1,12,1\n"
+    assert len({step.machine for step in steps(hosts.replace("nodes", "node"))}) == 1
     mixed = "machine,n,gpus,s\nA1,1,1,4\nA2,1,1,3\nA2,1,2,2\n"
     assert [step.machine for step in steps(mixed)] == ["A1", "A2", "A2"]
 
@@ -771,6 +777,67 @@ def test_models_of_gpus_are_machines(name: str) -> None:
     one = read(text.replace("H100", "A100").replace(",2\n", ",2.1\n"))
     assert {entry.machine for entry in one.entries} == {"m"}
     assert one.machine == {"gpus": [{"name": "A100"}]}
+
+
+# ------------------------------------------- rows that are no repetitions ----
+
+
+def made(name: str, values: Sequence[str], factor: float, noise: float, seed: int) -> str:
+    """A table of six cells, a row a value, each of which takes so many times as long as the one
+    before."""
+    draw = np.random.default_rng(seed)
+    rows = [f"n,gpus,ms,{name}"]
+    for n, gpus in itertools.product((1e5, 4e5), (1, 2, 4)):
+        for power, value in enumerate(values):
+            ms = (1 + 1e-4 * n / gpus) * factor**power * draw.lognormal(0, noise)
+            rows.append(f"{n:g},{gpus},{ms:.5g},{value}")
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("name", ["Card", "arch", "partition", "Modele GPU", "queue", "notes"])
+@given(factor=st.floats(1.5, 3), noise=st.floats(0, 0.05), seed=st.integers(0, 99))
+def test_a_column_that_explains_why_rows_differ_is_asked_about(
+    name: str, factor: float, noise: float, seed: int
+) -> None:
+    text = made(name, ["A100", "V100"], factor, noise, seed)
+    said = error_of(text)
+    assert said.startswith(f"t.csv: {name}: rows of the same n and GPU count take")
+    assert "with 'V100' as with 'A100'" in said
+    column = name if " " not in name else f"'{name}'"
+    assert f"gpu_type={column} (kinds of GPUs), case={column} (other runs)" in said
+    machines = steps(text, f"gpu_type={name}")
+    assert {step.machine for step in machines} == {"m, A100", "m, V100"}
+    assert {step.case for step in steps(text, f"case={name}")} == {"A100", "V100"}
+    assert {len(step.seconds) for step in steps(text, "repeat=*")} == {2}
+
+
+@pytest.mark.parametrize("name", ["jobs_per_gpu", "concurrent_sims"])
+def test_numbers_that_explain_it_may_be_instances(name: str) -> None:
+    text = made(name, ["1", "2", "4"], 1.8, 0.02, 1)
+    assert f"with '4' as with '1'; import with --columns instances={name} " in error_of(text)
+    assert {step.instances for step in steps(text, f"instances={name}")} == {1, 2, 4}
+
+
+@pytest.mark.parametrize("name", ["seed", "host", "date", "Card", "repeat"])
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_of_repetitions_are_not_asked_about(name: str, seed: int) -> None:
+    text = made(name, ["1", "2", "3"], 1.0, 0.2, seed)
+    assert {len(step.seconds) for step in steps(text)} == {3}
+
+
+def test_a_first_run_that_is_slow_is_a_repetition() -> None:
+    text = made("run", ["3", "2", "1"], 1.4, 0.02, 1)
+    assert {len(step.seconds) for step in steps(text)} == {3}
+
+
+def test_what_is_asked_about_rows_names_roles_that_are_free() -> None:
+    text = "".join(
+        f"{line},{word}\n"
+        for line, word in zip(
+            made("Card", ["A", "B"], 2, 0.01, 1).splitlines(), ["case", *["x"] * 12], strict=True
+        )
+    )
+    assert "gpu_type=Card (kinds of GPUs), program=Card (other runs)" in error_of(text)
 
 
 # ------------------------------------------------------ numbers and blanks ----

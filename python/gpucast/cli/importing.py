@@ -43,7 +43,8 @@ def command(
             "seconds=run:us; seconds=*:ms of all times below GPU counts. Also time or rate "
             "(seconds in other units: ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, "
             "where its time is of all of them), timestep, nodes, ranks, program, case, machine, "
-            "gpu_type, repeat; gpus=nodes*4.",
+            "gpu_type, instances, repeat (*: rows are repetitions "
+            "whatever other columns say); gpus=nodes*4.",
         ),
     ] = None,
     timestep: Annotated[

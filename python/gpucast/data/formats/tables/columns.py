@@ -82,7 +82,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "route": ("route",),
     "memory": ("memory",),
 }
-_PROSE = re.compile(r"(notes?|comments?|remarks?|caveats?|log|source|file|run|trial|visit)?")
+_REPEATS = "run|trial|visit"
+_PROSE = re.compile(rf"(notes?|comments?|remarks?|caveats?|log|source|file|{_REPEATS})?")
 _TIMESTEP = re.compile(r"timestep|time_step|dt|delta_t")
 ROLES = ("n", "gpus", TIME, "timestep", *(role for role in _NAMES if role != "gpus"))
 
@@ -162,6 +163,7 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
         return None
     names = names[: limits.COLUMNS.most]  # of more the table's reader says what is wrong
     roles = {role for each in names for role, _, _ in _recognized(each, 0)}
+    given = _of_columns(given or {})
     if roles & {"bytes", "route"} and not roles & {"n", "gpus"}:
         return "transfers"
     if given:
@@ -173,6 +175,15 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
     if roles & {"n", "gpus"}:
         return "steps"
     return "steps" if _across(names) else None
+
+
+REPETITIONS = "*"
+"""What ``--columns repeat=`` says of rows that are repetitions whatever other columns say."""
+
+
+def _of_columns(given: Mapping[str, str]) -> Mapping[str, str]:
+    """What the user said, but for what names no column."""
+    return {role: each for role, each in given.items() if (role, each) != ("repeat", REPETITIONS)}
 
 
 def _across(names: Sequence[str]) -> bool:
@@ -192,7 +203,7 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
     def seems(names: list[str]) -> bool:
         if kind_of(names, given) is None:
             return False
-        if given or counts_across(names):
+        if _of_columns(given or {}) or counts_across(names):
             return True
         has_time = any({TIME, "run"} & {*roles_of(name)} for name in names)
         return has_time and not any(re.fullmatch(r"[\d.,]+", name) for name in names)
@@ -203,6 +214,11 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
 def roles_of(name: str) -> list[str]:
     """What a column of this name holds; empty where nobody can tell."""
     return [role for role, _, _ in _recognized(name, 0)]
+
+
+def repeats(name: str) -> bool:
+    """Whether a column of this name numbers repetitions."""
+    return re.fullmatch(_REPEATS, normalized(name)) is not None
 
 
 def resolve(
@@ -226,7 +242,8 @@ def resolve(
             columns are equally likely.
     """
     by_role = {
-        role: _as_said(role, column, names, file=file, line=line) for role, column in given.items()
+        role: _as_said(role, column, names, file=file, line=line)
+        for role, column in _of_columns(given).items()
     }
     # GPUs that are so many times the nodes leave the nodes what they are.
     taken = {each.at for role, each in by_role.items() if each.scale == 1 or role not in _COUNTED}

@@ -128,6 +128,10 @@ class Row:
         return InputError(message, file=self.file, line=self.line, field=name)
 
 
+Sample = tuple[int, float, Row]
+"""Number of a repetition, its time (s) and its row."""
+
+
 def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]:
     """The rows below the header.
 
@@ -154,9 +158,9 @@ def gathered(
     options: Options,
     cell: Callable[[Row], dict[str, object]],
     seconds: Callable[[Row], float],
-) -> tuple[list[Entry], list[Remark]]:
-    """Rows gathered into records, one record a cell, one sample a row; and what to doubt of them: a
-    remark on each cell whose rows differ far more than those of the others.
+) -> tuple[list[Entry], list[Remark], list[list[Sample]]]:
+    """Rows gathered into records, one record a cell, one sample a row; what to doubt of them: a
+    remark on each cell whose rows differ far more than those of the others; and the rows of each.
 
     Args:
         table: rows with a time.
@@ -168,7 +172,7 @@ def gathered(
     Raises:
         InputError: a value out of range, or a repeat number twice in one cell (both lines named).
     """
-    samples: dict[tuple[object, ...], list[tuple[int, float, Row]]] = {}
+    samples: dict[tuple[object, ...], list[Sample]] = {}
     records: dict[tuple[object, ...], Entry] = {}
     for row in table:
         value, sample = cell(row), seconds(row)
@@ -184,7 +188,8 @@ def gathered(
         record.model_copy(update={"seconds": _in_order(samples[key])})
         for key, record in records.items()
     ]
-    return entries, [_doubt(samples[key]) for key in disagreeing(_times(samples))]
+    doubts = [_doubt(samples[key]) for key in disagreeing(_times(samples))]
+    return entries, doubts, list(samples.values())
 
 
 def _machine(row: Row, options: Options) -> str:
@@ -194,11 +199,11 @@ def _machine(row: Row, options: Options) -> str:
     return ", ".join(filter(None, (stated, model)))
 
 
-def _times(samples: dict[Key, list[tuple[int, float, Row]]]) -> dict[Key, list[float]]:
+def _times(samples: dict[Key, list[Sample]]) -> dict[Key, list[float]]:
     return {key: [time for _, time, _ in each] for key, each in samples.items()}
 
 
-def _doubt(samples: list[tuple[int, float, Row]]) -> Remark:
+def _doubt(samples: list[Sample]) -> Remark:
     """Which rows of a cell are the farthest apart."""
     (_, least, first), (_, most, last) = (
         of(samples, key=lambda each: each[1]) for of in (min, max)
@@ -304,7 +309,7 @@ def _line_of(grid: Grid, indices: list[int], text: str) -> int:
     )
 
 
-def _in_order(gathered: list[tuple[int, float, Row]]) -> list[float]:
+def _in_order(gathered: list[Sample]) -> list[float]:
     found: dict[int, tuple[float, int]] = {}
     for repeat, seconds, row in gathered:
         if repeat in found:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from gpucast.data.formats import Imported, Options, check_gpus_of_all
+from gpucast.data.formats.tables import series
 from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
@@ -81,13 +82,14 @@ def read(grid: Grid, options: Options) -> Imported:
             else:
                 skipped += 1
 
-    entries, doubts = gathered(
+    entries, doubts, cells = gathered(
         timed(),
         options,
         lambda row: _cell(row, columns, options),
         lambda row: _seconds_of(row, TIME, time, options),
     )
     check_all(counted, options)
+    series.check(grid, columns, cells, options)
     if broken:
         states = ", ".join(f"{count} {state}" for state, count in broken.items())
         said.append(f"rows of jobs that did not complete left out: {states}")
@@ -153,14 +155,19 @@ def _of_shares(columns: Columns) -> list[str]:
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
     """The same of one machine where machines are named by the GPUs used of them alone.
 
-    "1 x V100" and "4 x V100" are one host: their names differ in numbers only, one name a GPU
-    count. The name of the most GPUs stands for all.
+    "1 x V100" and "4 x V100" are one host: their names differ in numbers only, which grow as the
+    GPU count, one name a count; "A40" and "A100" are two. The name of the most GPUs stands for all.
     """
     named = {(entry.gpus, str(entry.machine)) for entry in entries if isinstance(entry, Step)}
     counts, names = {count for count, _ in named}, {name for _, name in named}
-    alike = {re.sub(r"\d+", "#", name) for name in names}
+    alike = {re.sub(r"[0-9]+", "#", name) for name in names}
     if len(names) < 2 or len(alike) > 1 or not len(named) == len(counts) == len(names):
         return entries
+    numbers = zip(*(re.findall("[0-9]+", name) for _, name in sorted(named)), strict=True)
+    for each in numbers:
+        shares = {float(number) / count for number, count in zip(each, sorted(counts), strict=True)}
+        if len(set(each)) > 1 and len(shares) > 1:
+            return entries
     update = {"machine": max(named)[1]}
     return [entry.model_copy(update=update) for entry in entries]
 

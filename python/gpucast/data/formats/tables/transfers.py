@@ -65,7 +65,7 @@ def read(grid: Grid, options: Options) -> Imported:
         }
 
     table = rows(grid, columns, options.decimal)
-    entries, _ = gathered(
+    entries, _, _ = gathered(
         table, options, cell, lambda row: unit.seconds(row.positive(TIME), 0.0, 0.0)
     )
     return Imported(entries, notes=notes_of(columns, 0, {*REQUIRED, *OPTIONAL}))
