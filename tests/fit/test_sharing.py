@@ -198,3 +198,14 @@ def test_forecasts_pass_through_cells_whose_ratio_the_form_misses(tmp_path: Path
     alone = model.seconds(np.array([1000.0]), np.ones(1))[0]
     found = shared_forecasts(model, [1000, 1000], [2, 3])
     assert found.seconds / alone == pytest.approx([41 / 20.5, 45 / 20.5], rel=1e-6)
+
+
+def test_instances_that_hardly_meet_leave_open_whether_they_fill_the_gpu(tmp_path: Path) -> None:
+    """Two fit side by side, and no more: four take twice as long."""
+    table = tmp_path / "t.csv"
+    table.write_text("n,gpus,instances,ms\n1000,1,1,40\n2000,1,1,80\n1000,1,2,41\n2000,1,2,82\n")
+    found = shared_forecasts(gc.fit(gc.read(table)), [1000, 2000, 1000], [4, 4, 2])
+    assert (found.high[:2] > [0.082, 0.164]).all()
+    assert (found.speedup_low[:2] < 2).all()
+    # Of those measured nothing more is open.
+    assert found.high[2] < 0.05

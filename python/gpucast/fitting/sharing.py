@@ -278,6 +278,7 @@ def _fitted(cells: _Cells, scatter: float, *, mps: bool) -> Sharing:
         instances=cells.instances.tolist(),
         ratio=np.exp(cells.log_ratio).tolist(),
         scatter=scatter,
+        read=cells.busy_n.size > 0,
         busy=odds.tolist(),
         slope=slope.tolist(),
         switching=switching.tolist(),

@@ -383,6 +383,7 @@ class Sharing:
         reference: the n at which ``busy`` is.
         n, instances, ratio: the cells fitted: step time over that of one alone.
         scatter: sd of ln of a measured ratio about the form's.
+        read: whether it was read how busy the GPU was.
         busy: log odds of the share of a step in which the GPU works, a draw each; ``slope``: what
             they gain with ln n; ``switching``, ``waiting``: the form's; ``turning``, ``crowding``:
             the form's in seconds a step, of every size; empty: none.
@@ -394,6 +395,7 @@ class Sharing:
     instances: list[Positive]
     ratio: list[Positive]
     scatter: NotNegative
+    read: bool = field(default=False, metadata={"omit": True})
     busy: list[LogOdds]
     slope: list[LogOdds]
     switching: list[NotNegative]

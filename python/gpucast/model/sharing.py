@@ -17,6 +17,9 @@ from gpucast.model.intervals import Z90, Interval
 
 _QUANTILES = 25
 
+UNFELT = 1.1
+"""T_k / T_1 of instances that hardly keep one another waiting."""
+
 
 @dataclass(frozen=True)
 class SharedForecasts:
@@ -131,6 +134,8 @@ def shared_forecasts(
     width = np.log(alone.high / alone.low) / (2 * Z90)
     low, high = _interval(drawn + deviates * np.hypot(width, sharing.scatter))
     few, many = _interval(drawn + deviates * sharing.scatter)
+    full = np.log(_if_full(sharing, counts)) + Z90 * sharing.scatter
+    high, many = np.maximum(high, full), np.maximum(many, full)
     return SharedForecasts(
         n=sizes,
         instances=counts,
@@ -142,6 +147,15 @@ def shared_forecasts(
         speedup_high=counts * np.exp(-few),
         extrapolated=alone.extrapolated | (counts > 2 * np.ceil(sharing.most - 0.5)),
     )
+
+
+def _if_full(sharing: Sharing, instances: Array) -> Array:
+    """T_k / T_1 where as many as were measured fill the GPU, which is open where they hardly kept
+    one another waiting and nobody read how busy it was; else 1."""
+    most, ratio = max(zip(sharing.instances, sharing.ratio, strict=True))
+    if sharing.read or ratio >= UNFELT:
+        return np.ones(instances.size)
+    return np.maximum(instances / most, 1.0)
 
 
 def _off_measured(sharing: Sharing, n: Array, instances: Array, forecast: Array) -> Array:
