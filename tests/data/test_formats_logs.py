@@ -21,6 +21,7 @@ import gpucast as gc
 from command_line import Run, only_json
 from gpucast.data.formats import Format, Imported, Options, formats, printed, read_file, recognized
 from gpucast.data.records import Step
+from gpucast.data.wording import in_words
 from gpucast.errors import InputError
 from gpucast.util.remarks import texts_of
 
@@ -266,6 +267,24 @@ def test_gromacs_of_one_rank_and_one_gpu_is_one_gpu(before: str, threads: int) -
     (run,) = read_text(text, "gromacs").entries
     assert isinstance(run, Step)
     assert (run.gpus, run.ranks, run.nodes, run.path) == (1, 1, 1, "native")
+
+
+@pytest.mark.parametrize("support", ["CUDA", "OpenCL", "disabled"])
+def test_gromacs_built_for_gpus_that_used_none_ran_on_cores(support: str) -> None:
+    """Of the GPU that it detected it says nothing further."""
+    text = path_of("gromacs-hidden-gpus").read_text()
+    text = re.sub("On host node7 1 GPU.*\\n|Mapping of GPU.*\\n|  PP:0.*\\n", "", text)
+    text = text.replace("Using 8 MPI processes\n", "Using 1 MPI thread\nUsing 12 OpenMP threads \n")
+    detected = (
+        f"GPU support:        {support}\n    #0: NVIDIA A100-SXM4, compute cap.: 8.0\nRunning on"
+    )
+    found = read_text(text.replace("Running on", detected), "gromacs")
+    (run,) = found.entries
+    assert isinstance(run, Step)
+    assert (run.gpus, run.path, found.machine) == (12, "host", {})
+    said = ["a.log: built for GPUs, but used none: taken as a run on processor cores, path host"]
+    assert texts_of(found.remarks) == (said if support != "disabled" else [])
+    assert "; 12 cores; " in in_words(found.entries)[0]
 
 
 def test_gromacs_on_gpus_that_no_line_counts_is_asked_about() -> None:

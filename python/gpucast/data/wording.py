@@ -27,7 +27,14 @@ def _steps(records: Sequence[Entry]) -> str:
     said = [
         *(_named(plural, _words(field, steps)) for field, plural in _LABELS.items()),
         f"{_count(len(sizes), 'size')}, {_range(sizes)}{' ' + counted[0] if counted else ''}",
-        _counts(sorted({step.gpus for step in steps})),
+        " and ".join(
+            _counts(sorted({step.gpus for step in kind}), what)
+            for what, kind in (
+                ("GPU", [step for step in steps if step.path != "host"]),
+                ("core", [step for step in steps if step.path == "host"]),
+            )
+            if kind
+        ),
         f"{_count(len({(s.machine, s.program, s.case, s.n, s.gpus) for s in steps}), 'cell')}, "
         f"{_repetitions([len(step.seconds) for step in steps])}",
         f"a step {_times(steps)}",
@@ -74,10 +81,10 @@ def _range(values: Sequence[float]) -> str:
     return " to ".join(ends)
 
 
-def _counts(values: Sequence[int]) -> str:
+def _counts(values: Sequence[int], what: str) -> str:
     if len(values) > MOST_NAMED:
-        return f"{values[0]} to {values[-1]} GPUs ({len(values)} counts)"
-    return f"{', '.join(map(str, values))} GPU{'s' * (values != [1])}"
+        return f"{values[0]} to {values[-1]} {what}s ({len(values)} counts)"
+    return f"{', '.join(map(str, values))} {what}{'s' * (values != [1])}"
 
 
 def _repetitions(counts: Sequence[int]) -> str:

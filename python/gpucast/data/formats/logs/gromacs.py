@@ -21,6 +21,7 @@ import re
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.util.remarks import Kind, remark
 
 _START = re.compile(r"GROMACS version:\s+(?:VERSION )?(?P<version>\S+)")
 _ATOMS = re.compile(r"There are: (?P<atoms>[0-9]+) Atoms")
@@ -31,6 +32,7 @@ _NODES = re.compile(r"Running on (?P<nodes>[0-9]+) nodes? with total")
 _SELECTED = re.compile(r"\b(?P<gpus>[0-9]+) GPUs? (?:auto-|user-)?selected for this run")
 _ON_GPUS = re.compile(r"Using GPU \S+ non-?bonded|Mapping of GPU IDs?|\bon the GPU\b")
 """What runs on GPUs say, but not on how many."""
+_BUILT_FOR_GPUS = re.compile(r"\nGPU support: +(?!disabled|none)\w")
 _MAPPING = re.compile(
     r"Mapping of GPU IDs? to the (?P<tasks>[0-9]+) GPU tasks? in the (?P<ranks>[0-9]+) ranks? "
     r"on this node:\s+(?P<ids>[A-Za-z0-9:,]+)"
@@ -86,7 +88,11 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
     rank_count = int(ranks["ranks"]) if ranks else 1
     node_count = int(nodes["nodes"]) if nodes else 1
     gpus, unclear, path = _gpus(part, rank_count, node_count)
-    found.gpu_names += [match["name"].strip() for match in _GPU_NAME.finditer(part)]
+    if path != runs.HOST:
+        found.gpu_names += [match["name"].strip() for match in _GPU_NAME.finditer(part)]
+    elif _BUILT_FOR_GPUS.search(part):
+        text = "built for GPUs, but used none: taken as a run on processor cores, path host"
+        found.remarks.append(remark(Kind.READ_AS, text, about="no GPU"))
     found.runs.append(
         Run(
             program="GROMACS",
