@@ -125,7 +125,7 @@ def test_bare_numbers_from_one_on_may_be_repetitions() -> None:
         ("atoms,1,2,4\n", "seconds=*", "--columns: seconds=* needs a unit: seconds=*:ms"),
         (",1 GPU,2 GPU,4 GPU\n", "seconds=*:s", "write n, atoms, cells or the like above them"),
         ("foo,1 GPU,2 GPU,4 GPU\n", "seconds=*:s", "if foo is the size, import with --columns n="),
-        ("n,1,2,4\n24000,400,x,\n", "seconds=*:ms", "t.csv:2: time (ms): 'x' is no number"),
+        ("n,1,2,4\n24000,400,.5.,\n", "seconds=*:ms", "t.csv:2: time (ms): '.5.' is no number"),
         (
             "n (s),1,2,4\n1,4e3,4e3,4e3\n2,4e3,4e3,4e3\n",
             None,
@@ -545,6 +545,35 @@ def test_durations_of_slurm_are_seconds() -> None:
     assert "must be greater than 0" in error_of("n,gpus,s\n1,1,00:00:00\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "cell", "seconds"),
+    [
+        ("ms", "12.5 ms", 0.0125), ("ms", "12.5ms/step", 0.0125), ("ms", "3 s", 3),
+        ("time", "310 µs", 310e-6), ("time (h)", "1:30:00", 5400), ("time (h)", "1.5", 5400),
+        ("time (s)", "70:10.5", 4210.5), ("time (min)", "2 min", 120),
+        ("steps/s", "4 steps/s", 0.25),
+    ],
+)  # fmt: skip
+def test_what_a_cell_says_of_its_unit_goes_before_the_heading(
+    name: str, cell: str, seconds: float
+) -> None:
+    given = f"seconds={name}:{name.partition('(')[2][:-1] or name}" if "(" in name else None
+    (step,) = steps(f"n,gpus,{name}\n1000,1,{cell}\n", given)
+    assert step.seconds == [pytest.approx(seconds)]
+    if "." in cell and name != "time (s)":
+        comma = f"n;gpus;{name}\n1000;1;{cell.replace('.', ',')}\n"
+        assert steps(comma, given)[0].seconds == [pytest.approx(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [("steps/s", "4 ms"), ("ms", "4 samples/s"), ("ns/day", "3 h"), ("s", "70:10")],
+)
+def test_a_unit_of_another_kind_is_no_number(name: str, cell: str) -> None:
+    text = f"n,gpus,{name}\n1000,1,{cell}\n"
+    assert f"{cell!r} is no number" in error_of(text, timestep=TIMESTEP)
+
+
 def test_jobs_that_did_not_complete_have_no_time() -> None:
     text = (
         "n,gpus,s,State\n1,1,00:00:08,COMPLETED\n1,2,00:00:05,COMPLETED\n1,4,00:00:01,FAILED\n"
@@ -594,7 +623,8 @@ def test_any_column_of_how_a_run_ended_tells_that_it_failed() -> None:
     [
         "abgebrochen", "crashed", "failed", "FAILED (exit 137)", "OOM", "out of memory", "#NV",
         "---", "#DIV/0!", "n.a.", "Absturz nach 300 Schritten", "timeout", "killed", "segfault",
-        "diverged",
+        "diverged", "CUDA error 700", "échoué", "fehlgeschlagen", "falló", "не завершён", "x",
+        "illegal memory access",
     ],
 )  # fmt: skip
 def test_a_run_that_failed_in_words_is_left_out_and_said(word: str) -> None:
@@ -605,7 +635,7 @@ def test_a_run_that_failed_in_words_is_left_out_and_said(word: str) -> None:
         assert repr(word) in found.notes[-1]
 
 
-def test_other_words_are_asked_about() -> None:
+def test_words_in_place_of_most_times_are_asked_about() -> None:
     said = error_of("n,gpus,ms\n1000,1,4\n1000,2,half\n")
     assert said == (
         "t.csv:3: ms: 'half' is no number; leave the cell empty where a run has no time"
@@ -777,6 +807,23 @@ def test_models_of_gpus_are_machines(name: str) -> None:
     one = read(text.replace("H100", "A100").replace(",2\n", ",2.1\n"))
     assert {entry.machine for entry in one.entries} == {"m"}
     assert one.machine == {"gpus": [{"name": "A100"}]}
+
+
+@pytest.mark.parametrize("speed", ["ms/step", "ns/day", "steps/s"])
+@pytest.mark.parametrize("factor", [0.4, 0.9, 1.5, 3.0])
+def test_the_time_of_a_run_goes_with_that_of_its_steps(speed: str, factor: float) -> None:
+    """1000 steps of 4 ms are 4 s."""
+    values = {"ms/step": 4, "ns/day": 86400 * 2e-6 / 4e-3, "steps/s": 250}
+    text = f"n,gpus,{speed},steps,wall time (s)\n1,1,{values[speed]},1000,{4 * factor}\n"
+    if 0.5 < factor < 2:
+        assert steps(text, timestep=TIMESTEP)[0].seconds == [pytest.approx(4e-3)]
+        return
+    said = error_of(text, timestep=TIMESTEP)
+    assert f"a step, 'wall time (s)' '{4 * factor}' over 'steps' is" in said
+    of_steps = steps(text, f"seconds={speed}", timestep=TIMESTEP)
+    assert of_steps[0].seconds == [pytest.approx(4e-3)]
+    of_run = steps(text, "seconds='wall time (s)'".replace("'", ""), timestep=TIMESTEP)
+    assert of_run[0].seconds == [pytest.approx(4e-3 * factor)]
 
 
 # ------------------------------------------- rows that are no repetitions ----

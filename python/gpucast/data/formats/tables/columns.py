@@ -121,7 +121,8 @@ class Columns:
 
     Attributes:
         by_role: those used.
-        rivals: other columns of how fast a step is, by a role of their own.
+        rivals: other columns of how fast a step is, by a role of their own: also the time of a
+            run, and its steps.
         ignored: names of the others, but for what is prose by its name.
     """
 
@@ -260,12 +261,16 @@ def resolve(
         if role not in by_role:
             by_role[role] = _best(role, found, file=file, line=line)
     _check_nodes(by_role, given, file=file, line=line)
-    run = by_role.pop("run", None)
-    if run is not None and "steps" in by_role:
+    run, steps = by_role.pop("run", None), by_role.get("steps")
+    if run is not None and steps is not None:
         by_role.setdefault(TIME, run)
-    if "steps" in by_role and not _is_of_run(by_role, given, file=file, line=line):
-        del by_role["steps"]
     rivals = {} if TIME in given else _rivals(by_role.get(TIME), candidates.get(TIME, ()))
+    if steps is not None and _is_of_run(by_role, given, file=file, line=line):
+        by_role[TIME] = replace(by_role[TIME], of="run")
+    elif steps is not None:
+        del by_role["steps"]
+        if run is not None and TIME not in given:
+            rivals |= {"run": run, "steps": steps}
     used = {column.at for column in by_role.values()}
     ignored = [
         name

@@ -59,10 +59,13 @@ _CLOCKS: dict[Clock, re.Pattern[str]] = {
 }
 
 
-def parse_clock(text: str, clock: Clock) -> Number | None:
+def parse_clock(text: str, clock: Clock | None) -> Number | None:
     """Seconds of ``1-03:12:44``, ``03:12:44`` (days, hours, minutes, seconds: Slurm's way), or of
-    two numbers where it is known which; None: it is no such text."""
-    found = _CLOCKS["h:m:s"].fullmatch(text) or _CLOCKS[clock].fullmatch(text)
+    two numbers where it is known which: hours have no decimals behind them, as in ``70:10.5``;
+    None: it is no such text."""
+    found = _CLOCKS["h:m:s"].fullmatch(text) or _CLOCKS[clock or "h:m:s"].fullmatch(text)
+    if found is None and clock != "h:m" and re.search("[.,]", text):
+        found = _CLOCKS["m:s"].fullmatch(text)
     if found is None:
         return None
     days, hours, minutes = (int(each or 0) for each in found.groups()[:3])

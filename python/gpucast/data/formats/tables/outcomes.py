@@ -16,7 +16,7 @@ _FAILED = re.compile(
     r"|time[ _-]?limit|err\b|error|did not|dnf\b|not (run|finished|completed|available|enough)"
     r"|no (result|time|data|run)|unstable|incomplete|unfinished|broken|skipped|preempt"
     r"|node[ _-]?fail|boot_fail|revoked|suspended|stopped|deadline|pending|running|queued|requeued"
-    r"|configuring|completing|resizing|signaling|todo|tbd\b|missing|fehlt|nicht|kein|échec|erreur|fallo|fallid",
+    r"|configuring|completing|resizing|signaling|todo|tbd\b|missing|fehlt|nicht|kein|échec|échou|erreur|fall[oó]|fallid",
     re.IGNORECASE,
 )  # fmt: skip
 """How words begin that say so, and the states of Slurm's jobs other than COMPLETED (``sacct``)."""
@@ -38,6 +38,11 @@ def is_none(text: str) -> bool:
 def has_failed(text: str) -> bool:
     """Whether a cell says that the run failed, or has not ended."""
     return _FAILED.match(text.strip()) is not None
+
+
+def speaks_of_failure(text: str) -> bool:
+    """Whether some word of a cell says so: ``CUDA error 700``."""
+    return any(has_failed(text[word.start() :]) for word in re.finditer(r"\w+", text))
 
 
 def failure(outcomes: Mapping[str, str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -15,6 +16,7 @@ from gpucast.data.formats.tables.grid import FRAME, Grid, any_there
 from gpucast.data.formats.tables.numbers import Decimal, Number
 from gpucast.data.formats.tables.outcomes import is_none
 from gpucast.data.formats.tables.sizes import with_factor
+from gpucast.data.formats.tables.units import with_unit
 from gpucast.data.records import Entry
 from gpucast.data.repetitions import disagreeing
 from gpucast.errors import InputError
@@ -90,16 +92,39 @@ class Row:
         return value
 
     def _value(self, role: str, cell: object) -> Number | None:
-        """The number that a cell is; of times also of a clock: ``1-03:12:44``, or as a spreadsheet
-        has it, where the column's unit is not another one."""
+        """The number that a cell is; behind it may stand the unit that its column has anyway."""
         if type(cell) in (int, float):
             return cell  # type: ignore[return-value]
-        unit = self.columns[role].unit
-        clock = unit.clock if unit is not None else None
         if not isinstance(cell, str):
-            return numbers.seconds_of(cell) if clock else None
-        seconds = numbers.parse_clock(cell, clock) if clock else None
-        return numbers.parse(cell, self.decimal) if seconds is None else seconds
+            return None
+        unit = self.columns[role].unit
+        digits, own = with_unit(cell) if unit is not None else (cell, None)
+        same = unit is not None and own is not None and own.name == unit.name
+        return numbers.parse(digits if same else cell, self.decimal)
+
+    def time(self, role: str) -> float | None:
+        """The time (s) that a cell says by itself, whatever the unit of its column: ``12.5 ms``,
+        ``1-03:12:44``, or a spreadsheet's duration; None: it is a number in that unit, or no time
+        at all. Raises InputError where it is not greater than 0."""
+        cell, unit = self.cells.get(role), self.columns[role].unit
+        if unit is None or unit.rank > 1:
+            return None
+        if not isinstance(cell, str):
+            found = numbers.seconds_of(cell)
+        else:
+            found = numbers.parse_clock(cell, unit.clock)
+            digits, own = with_unit(cell)
+            value = numbers.parse(digits, self.decimal)
+            if own is not None and own.rank == 1 and value is not None:
+                found = own.seconds(value, 0.0, 0.0)
+        if found is not None and found <= 0:
+            raise self.error(role, f"must be greater than 0, got {cell}")
+        return found
+
+    def is_worded(self, role: str) -> bool:
+        """Whether words stand where a number should, and no digits that may be one."""
+        cell = self.cells.get(role)
+        return isinstance(cell, str) and not re.search("[0-9]", cell)
 
     def _if_above(self, role: str) -> str:
         if self.file == FRAME or self.columns[role].down:
@@ -298,7 +323,7 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
 
 
 def _digits(text: str) -> str:
-    return with_factor(text)[0]
+    return with_unit(with_factor(text)[0])[0]
 
 
 def _line_of(grid: Grid, indices: list[int], text: str) -> int:

@@ -18,7 +18,7 @@ from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
 from gpucast.data.formats.tables.nodes import check_all, check_stated
-from gpucast.data.formats.tables.outcomes import OUTCOMES, failure, has_failed
+from gpucast.data.formats.tables.outcomes import OUTCOMES, failure, speaks_of_failure
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
 from gpucast.data.formats.tables.rows import shown as shown_cell
 from gpucast.data.formats.tables.sizes import may_be_a_share
@@ -56,6 +56,7 @@ def read(grid: Grid, options: Options) -> Imported:
     time = columns.by_role[TIME]
     skipped = 0
     words: list[str] = []
+    worded: list[Row] = []
     broken: Counter[str] = Counter()
     nodes: set[int] = set()
     counted: dict[tuple[int, int], Row] = {}
@@ -68,8 +69,10 @@ def read(grid: Grid, options: Options) -> Imported:
             failed, instead = failure(ended), row.cells.get(TIME)
             if failed is not None:
                 broken[failed] += 1
-            elif isinstance(instead, str) and has_failed(instead):
+            elif isinstance(instead, str) and speaks_of_failure(instead):
                 words.append(instead)
+            elif row.has(TIME) and row.is_worded(TIME):
+                worded.append(row)
             elif row.has(TIME):
                 if row.has("nodes"):
                     nodes.add(row.integer("nodes"))
@@ -88,6 +91,9 @@ def read(grid: Grid, options: Options) -> Imported:
         lambda row: _cell(row, columns, options),
         lambda row: _seconds_of(row, TIME, time, options),
     )
+    if worded and len(worded) >= sum(map(len, cells)):
+        worded[0].number(TIME)  # which it is not
+    words += [str(row.cells[TIME]) for row in worded]
     check_all(counted, options)
     series.check(grid, columns, cells, options)
     if broken:
@@ -308,7 +314,8 @@ def _check_rivals(row: Row, columns: Columns, options: Options, said: dict[str, 
     seconds = _seconds_of(row, TIME, columns.by_role[TIME], options)
     for role, rival in columns.rivals.items():
         unit = rival.unit
-        assert unit is not None  # a column of times has one
+        if unit is None:  # the steps of a run
+            continue
         timestep = _timestep(row, options)
         given = replace(options, timestep=said.get(rival.name, 1.0)) if not timestep else options
         try:
@@ -319,11 +326,15 @@ def _check_rivals(row: Row, columns: Columns, options: Options, said: dict[str, 
             said[rival.name] = seconds / other
         elif not 1 / CONTRADICTION < other / seconds < CONTRADICTION:
             time = columns.by_role[TIME]
+            over, wrong = "", "one is wrong"
+            if rival.of == "run":
+                over = f" over {row.columns['steps'].name!r}"
+                wrong += ", or the run did more than its steps"
             raise row.error(
                 TIME,
                 f"{shown_cell(row.cells[TIME])} is {duration(seconds)} a step, {rival.name!r} "
-                f"{shown_cell(row.cells[role])} is {duration(other)}: one is wrong; take one with "
-                f"--columns seconds={shown(time.name)} or seconds={shown(rival.name)}",
+                f"{shown_cell(row.cells[role])}{over} is {duration(other)}: {wrong}; take "
+                f"one with --columns seconds={shown(time.name)} or seconds={shown(rival.name)}",
             )
 
 
@@ -338,12 +349,14 @@ def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
     assert unit is not None  # a column of times has one
     if _lacks_timestep(row, column, options):
         raise row.error("timestep", f"missing; {column.name!r} needs it")
-    value: float = row.positive(role)
-    if unit.share is not None:
-        value *= _sharers(row, unit.share, options)
-    size = float(_size(row, options)) if unit.rank == RATE_OF_WORK else 0.0
-    seconds = unit.seconds(value, size, _timestep(row, options) or 0.0)
-    if role == TIME and "steps" in row.columns:
+    seconds = row.time(role)
+    if seconds is None:
+        value: float = row.positive(role)
+        if unit.share is not None:
+            value *= _sharers(row, unit.share, options)
+        size = float(_size(row, options)) if unit.rank == RATE_OF_WORK else 0.0
+        seconds = unit.seconds(value, size, _timestep(row, options) or 0.0)
+    if column.of == "run" and "steps" in row.columns:
         seconds /= row.positive("steps")
     if not 0 < seconds < float("inf"):
         raise row.error(role, f"{row.cells[role]} gives no time greater than 0")

@@ -65,7 +65,10 @@ def read(grid: Grid, options: Options) -> Imported:
         }
 
     table = rows(grid, columns, options.decimal)
-    entries, _, _ = gathered(
-        table, options, cell, lambda row: unit.seconds(row.positive(TIME), 0.0, 0.0)
-    )
+
+    def seconds(row: Row) -> float:
+        own = row.time(TIME)
+        return unit.seconds(row.positive(TIME), 0.0, 0.0) if own is None else own
+
+    entries, _, _ = gathered(table, options, cell, seconds)
     return Imported(entries, notes=notes_of(columns, 0, {*REQUIRED, *OPTIONAL}))

@@ -118,6 +118,16 @@ def parse_unit(text: str) -> Unit | None:
     return None
 
 
+_BEHIND = re.compile(r"(?P<digits>.*?[0-9][.,]?) ?(?P<unit>[^\W\d_][^\d]{0,20})")
+
+
+def with_unit(text: str) -> tuple[str, Unit | None]:
+    """The digits and the unit of ``12.5 ms``, ``3 ns/day``; None where there is none."""
+    found = _BEHIND.fullmatch(text)
+    unit = parse_column_unit(found["unit"]) if found else None
+    return (found["digits"], unit) if found and unit else (text, None)
+
+
 def parse_column_unit(text: str) -> Unit | None:
     """The same of a column, which may also be work a second of each GPU: ``img/s/GPU``."""
     word, share = share_in(normalized(text))
