@@ -56,11 +56,13 @@ class Grid:
 
     def filled(self, columns: Collection[int]) -> Grid:
         """With merged cells of some columns, by index, filled downwards: each row has its own."""
+        if not self.merged:
+            return self
         rows = [
             (line, [self._cell(line, at, cell, columns) for at, cell in enumerate(cells)])
             for line, cells in self.rows
         ]
-        return replace(self, rows=rows) if self.merged else self
+        return replace(self, rows=rows)
 
     def _cell(self, line: int, at: int, cell: object, columns: Collection[int]) -> object:
         return self.merged.get((line, at), cell) if cell is None and at in columns else cell

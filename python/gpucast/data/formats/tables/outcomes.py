@@ -42,7 +42,7 @@ def has_failed(text: str) -> bool:
 
 def speaks_of_failure(text: str) -> bool:
     """Whether some word of a cell says so: ``CUDA error 700``."""
-    return any(has_failed(text[word.start() :]) for word in re.finditer(r"\w+", text))
+    return any(has_failed(text[word.start() :]) for word in re.finditer(r"[^\W\d]\w*", text))
 
 
 def failure(outcomes: Mapping[str, str]) -> str | None:

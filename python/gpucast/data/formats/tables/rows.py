@@ -97,10 +97,12 @@ class Row:
             return cell  # type: ignore[return-value]
         if not isinstance(cell, str):
             return None
-        unit = self.columns[role].unit
-        digits, own = with_unit(cell) if unit is not None else (cell, None)
-        same = unit is not None and own is not None and own.name == unit.name
-        return numbers.parse(digits if same else cell, self.decimal)
+        value, unit = numbers.parse(cell, self.decimal), self.columns[role].unit
+        if value is None and unit is not None:
+            digits, own = with_unit(cell)
+            same = own is not None and own.name == unit.name
+            value = numbers.parse(digits, self.decimal) if same else None
+        return value
 
     def time(self, role: str) -> float | None:
         """The time (s) that a cell says by itself, whatever the unit of its column: ``12.5 ms``,
@@ -111,6 +113,8 @@ class Row:
             return None
         if not isinstance(cell, str):
             found = numbers.seconds_of(cell)
+        elif numbers.parse(cell, self.decimal) is not None:
+            found = None
         else:
             found = numbers.parse_clock(cell, unit.clock)
             digits, own = with_unit(cell)
