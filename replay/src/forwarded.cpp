@@ -58,6 +58,14 @@ bool Forwarded::large(std::int32_t call) const {
   return program_.bytes[at(call)] > path_.most_inline && (to_device(call) || to_host(call));
 }
 
+// The share of a large copy's bytes that are its last piece.
+double Forwarded::of_piece(std::int32_t call) const {
+  const auto bytes = static_cast<std::size_t>(program_.bytes[at(call)]);
+  const auto connections = static_cast<std::size_t>(path_.bulk_connections);
+  const std::size_t piece = remote::piece_of(bytes, connections);
+  return static_cast<double>((bytes - 1) % piece + 1) / static_cast<double>(bytes);
+}
+
 // The host does not wait until a large copy is sent.
 bool Forwarded::goes_on(std::int32_t call) const {
   return program_.blocking[at(call)] == 0 && program_.memory[at(call)] == Memory::pinned;
@@ -308,8 +316,7 @@ void Forwarded::ask_for_work(std::int32_t call) {
   devices_.submit(item, program_.stream[c]);
   if (to_device(call) && large(call)) {
     // All but the last piece went to the GPU as it came.
-    const double share = static_cast<double>(path_.piece) / static_cast<double>(program_.bytes[c]);
-    devices_.shorten(item, program_.seconds[c] * std::min(1.0, share));
+    devices_.shorten(item, program_.seconds[c] * of_piece(call));
   }
   // Who made a blocking copy or memset takes it for done, and so does whatever any stream is given.
   const bool fences =
@@ -380,9 +387,8 @@ void Forwarded::bring(std::int32_t call, What what) {
   if (to_host(call) && large(call)) {
     // Pieces go out as the GPU brings them: the last a little after it has ended.
     const double first = awake(connection.bulk_down_free, devices_.work_begun(call));
-    const double rest = messages.down[c] * static_cast<double>(std::min(path_.piece, bytes)) /
-                        static_cast<double>(bytes);
-    const double through = std::max(first + messages.down[c], ready + rest);
+    const double through =
+        std::max(first + messages.down[c], ready + messages.down[c] * of_piece(call));
     connection.bulk_down_free =
         std::max({through, over_line(line_down_free_, first, bytes), through_memory(first, bytes)});
     const double there = connection.bulk_down_free + messages.flight[c];

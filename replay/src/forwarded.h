@@ -63,6 +63,7 @@ class Forwarded {
   bool to_device(std::int32_t call) const;
   bool to_host(std::int32_t call) const;
   bool large(std::int32_t call) const;
+  double of_piece(std::int32_t call) const;
   bool goes_on(std::int32_t call) const;
   bool held_up(std::int32_t call, Connection& connection);
   static void begin_reading(Connection& connection, double time);

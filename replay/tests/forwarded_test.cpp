@@ -132,7 +132,7 @@ TEST(Forwarded, AFreeHoldsBackWhatComesBehindItUntilTheDeviceIsDone) {
 
 TEST(Forwarded, ALargeCopyGoesOverConnectionsOfItsOwnWhileCallsGoOn) {
   Call large = copy(apart, Direction::h2d, 400);
-  large.bytes = std::int64_t{4} << 20;
+  large.bytes = std::int64_t{1} << 20;
   const Program calls = program({large, launch(other, 1, 0.1)});
   Path path = forwarding(calls);
   path.messages.up[0] = 1000 * us;
@@ -149,7 +149,7 @@ TEST(Forwarded, ALargeCopyGoesOverConnectionsOfItsOwnWhileCallsGoOn) {
 
 TEST(Forwarded, ALargeCopyDownComesWhileTheGpuStillCopies) {
   Call large = copy(apart, Direction::d2h, 400, true);
-  large.bytes = std::int64_t{4} << 20;
+  large.bytes = std::int64_t{1} << 20;
   const Program calls = program({large});
   Path path = forwarding(calls);
   path.messages.down[0] = 1000 * us;

@@ -2,6 +2,7 @@
 // one place for both. The protocol's other bounds are in protocol/limits.h.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 
@@ -32,8 +33,27 @@ constexpr std::size_t usual_inline(unsigned cores) {
   return cores >= cores_for_channels ? inline_beside_channels : most_inline;
 }
 
-// The largest piece of a copy over bulk connections.
+// Bulk connections that a client opens. Each is a core's work at either end, and twice that under
+// TLS; eight carry copies of 4 MiB and more half as fast again as four do.
+inline constexpr unsigned cores_for_eight = 16;
+constexpr int usual_bulk_connections(unsigned cores) { return cores >= cores_for_eight ? 8 : 4; }
+
+// The largest piece of a copy over bulk connections, and the least that longer copies are cut into.
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+inline constexpr std::size_t least_piece = std::size_t{64} << 10;
+
+// Bytes of the pieces (the last may be shorter) of a copy over so many bulk connections. Four carry
+// copies of up to 1 MiB, and all of them longer ones: the threads of more have less to do each, and
+// wait for one another. The GPU is told of what has come of a piece before the rest has.
+constexpr std::size_t piece_of(std::size_t bytes, std::size_t connections) {
+  constexpr std::size_t page = 4096;
+  constexpr std::size_t few = 4;
+  constexpr std::size_t worth_another = piece_bytes / 4;
+  const std::size_t share = std::max(bytes / connections, std::min(bytes / few, worth_another));
+  // However much a client asks for: what is behind this overflows nothing.
+  if (share >= piece_bytes) return piece_bytes;
+  return std::clamp((share + page - 1) / page * page, least_piece, piece_bytes);
+}
 
 // So long the threads of bulk connections look for the next copy once they have done one: programs
 // copy in each step, and to wake 8 or 16 threads takes longer than copies of up to 1 MiB. Where

@@ -52,9 +52,9 @@ constexpr double seconds(std::chrono::microseconds time) {
 struct Path {
   Transport transport = Transport::direct;
   Messages messages;
-  // Copies beyond this many bytes go over connections of their own, in pieces.
+  // Copies beyond this many bytes go over so many connections of their own, in pieces.
   std::int64_t most_inline = remote::inline_beside_channels;
-  std::int64_t piece = remote::piece_bytes;
+  int bulk_connections = remote::usual_bulk_connections(remote::cores_for_eight);
   // Bytes that a connection takes before who writes has to wait for the server to read.
   std::int64_t socket = remote::most_under_way;
   // All devices' connections share one wire, up and down, for what lies between hosts; `line` is
