@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.forecast.other_path import shared_by_visits
-from gpucast.model.content import TimedVisits
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import outer
 from gpucast.model.other_path import Elsewhere
@@ -43,12 +41,21 @@ def slow_in_the_middle(n: float, gpus: float) -> float:
     return far(n, gpus) * (1 + 0.25 * np.exp(-0.5 * np.log(n / 4096) ** 2))
 
 
+def never_late(busy: float) -> float:
+    """How much longer communication takes after the GPUs were busy for so many s; a factor."""
+    del busy
+    return 1.0
+
+
 def microbenchmarks(
-    com: Callable[[float, float], float], path: str, counts: tuple[int, ...] = COUNTS
+    com: Callable[[float, float], float],
+    path: str,
+    counts: tuple[int, ...] = COUNTS,
+    late: Callable[[float], float] = never_late,
 ) -> list[dict[str, object]]:
     records = [
         skeleton(
-            "star-serial", n, gpus, busy, [busy + START + com(n, gpus)] * 5,
+            "star-serial", n, gpus, busy, [busy + START + com(n, gpus) * late(busy)] * 5,
             kernel_seconds=busy + START, path=path,
         )
         for n in N for gpus in counts for busy in BUSY
@@ -96,11 +103,31 @@ def test_communication_that_no_term_describes_follows_its_skeletons(native: Mode
     with_process = np.abs(model.forecasts(n, gpus).seconds / truth - 1)
     assert model.other_path is not None
     form = replace(
-        model, other_path=replace(model.other_path, n=[], gpus=[], deviation=[], variance=[])
+        model,
+        other_path=replace(model.other_path, n=[], gpus=[], wait=[], deviation=[], variance=[]),
     )
     without = np.abs(form.forecasts(n, gpus).seconds / truth - 1)
     assert np.max(with_process) < 0.5 * np.max(without)
     assert np.max(with_process) < 0.04
+
+
+def test_communication_takes_longer_the_longer_gpus_were_busy_as_skeletons_showed(
+    native: Model,
+) -> None:
+    """Threads that carry copies sleep the deeper the longer they wait: 64 % more after 200 us."""
+
+    def late(busy: float) -> float:
+        return float((busy / 5e-6) ** 0.134)
+
+    model = there(native, far, late=late)
+    n, gpus = outer([1024.0, 4096.0, 9000.0], [1.0, 2.0, 4.0])
+    found = model.forecasts(n, gpus).seconds
+    work, host = np.array([computing(*cell) for cell in zip(n, gpus, strict=True)]).T
+    moved = np.array([far(*cell) for cell in zip(n, gpus, strict=True)])
+    longest = np.minimum(work, max(BUSY))
+    truth = work + host + moved * (longest / 5e-6) ** 0.134
+    assert np.max(np.abs(found / truth - 1)) < 0.05
+    assert np.max(truth / (work + host + moved)) > 1.25
 
 
 def test_parts_add_up_and_draws_are_as_wide_as_intervals(native: Model) -> None:
@@ -163,11 +190,35 @@ def test_threads_sleep_on_remote_gpus_after_two_milliseconds(native: Model) -> N
             assert more == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("factor", [0.75, 1.0, 1.35])
+@pytest.mark.parametrize(("inline", "late"), [(48 << 10, True), (1 << 20, False)])
+def test_large_copies_over_remote_gpus_find_their_threads_asleep(
+    native: Model, inline: int, late: bool
+) -> None:
+    """What no loop of transfers shows; the path's layer says which copies are large."""
+    n, gpus = 16384.0, 1.0  # 256 KiB, after 0.5 ms
+    assert computing(n, gpus)[0] == pytest.approx(0.545e-3, rel=0.01)
+    beside = [machine() | {"inline_bytes": inline}, *microbenchmarks(far, "far")]
+    by_transfers = gc.what_if(native, dataset(beside), launch="measured")
+    plain = gc.what_if(
+        native, dataset([machine(), *microbenchmarks(far, "far")]), launch="measured"
+    )
+    more = by_transfers.forecasts([n], [gpus]).seconds[0] - plain.forecasts([n], [gpus]).seconds[0]
+    if late:
+        assert 200e-6 < more < 600e-6
+    else:
+        assert more == pytest.approx(0.0, abs=1e-9)
+    # Skeletons that waited as long have shown it.
+    by_skeletons = gc.what_if(native, dataset(beside)).forecasts([2000.0], [gpus])
+    assert by_skeletons.seconds == pytest.approx(
+        there(native, far).forecasts([2000.0], [gpus]).seconds
+    )
+
+
+@pytest.mark.parametrize("factor", [0.85, 1.0, 1.2])
 def test_a_host_whose_steps_all_miss_their_skeletons_is_within_intervals(
     native: Model, factor: float
 ) -> None:
-    """Steps of whole hosts took 0.7 to 1.4 of the communication that skeletons there showed."""
+    """Steps of groups took 0.8 to 1.2 of the communication that skeletons there showed."""
     n, gpus = outer([1000.0, 8000.0, 64000.0], [1.0, 2.0, 4.0])
     found = there(native, far).forecasts(n, gpus)
     truth = [sum(computing(*cell)) + factor * far(*cell) for cell in zip(n, gpus, strict=True)]
@@ -227,49 +278,3 @@ def test_visits_are_weighed_in_variance_by_hand(native: Model) -> None:
     gpu, cpu, com = (np.array([x]) for x in (6.0, 3.0, 1.0))
     expected = (0.0035 * 0.6) ** 2 + (0.15 * 0.3) ** 2 + (0.08 * 0.1) ** 2
     assert elsewhere.visit_variance(gpu, cpu, com) == pytest.approx(expected)
-
-
-def host_visits(common: tuple[float, ...], own: float, cells: int = 400) -> TimedVisits:
-    """Visits round by round, each with a factor e^common on all its cells' host work; 100 us."""
-    rng = np.random.default_rng(3)
-    cell = list(range(cells)) * len(common)
-    cpu = 1e-4 * np.exp(np.repeat(common, cells) + own * rng.standard_normal(len(cell)))
-    nothing = [0.0] * len(cell)
-    return TimedVisits(
-        cell=cell, seconds=[1e-3] * len(cell), variance=nothing, cpu=cpu.tolist(),
-        cpu_variance=nothing,
-    )  # fmt: skip
-
-
-def test_what_all_cells_of_a_visit_share_is_told_from_what_is_a_cells_own() -> None:
-    # Squares of the factors' deviations from their mean sum to 0.02, over three degrees of freedom.
-    shared = shared_by_visits(host_visits((0.2, 0.1, 0.1, 0.0), own=0.1))
-    assert shared == pytest.approx((0.02 / 3) ** 0.5, rel=0.1)
-    assert shared_by_visits(host_visits((0.0, 0.0, 0.0, 0.0), own=0.1)) < 0.01
-
-
-def test_few_cells_single_visits_and_clock_ticks_tell_nothing_of_what_is_shared() -> None:
-    assert shared_by_visits(host_visits((0.3, -0.3), own=0.0, cells=7)) == 0.0
-    assert shared_by_visits(host_visits((0.3,), own=0.0)) == 0.0
-    assert shared_by_visits(host_visits((-3.0, -3.6), own=0.0)) == 0.0
-    untimed = host_visits((0.3, -0.3), own=0.0)
-    assert shared_by_visits(replace(untimed, cpu=[None] * len(untimed.cell))) == 0.0
-
-
-def test_a_host_that_visits_share_widens_what_is_kept_of_it(native: Model) -> None:
-    rng = np.random.default_rng(2)
-    visits = [
-        step(n, gpus, (gpu + cpu * factor + near(n, gpus)) * rng.normal(1, 0.003, 5),
-             phases={"cpu": [cpu * factor] * 5})
-        for factor in (1.3, 0.8, 1.0) for n in (2000, 4000, 8000, 16000, 32000, 64000)
-        for gpus in COUNTS for gpu, cpu in [computing(n, gpus)]
-    ]  # fmt: skip
-    data = dataset([machine(), *visits, *microbenchmarks(near, "native")])
-    busy = gc.fit(data)
-    assert isinstance(busy, Model)
-    shared = float(np.std(np.log([1.3, 0.8, 1.0]), ddof=1))
-    known, usual = there(busy, far).other_path, there(native, far).other_path
-    assert known is not None
-    assert usual is not None
-    expected = usual.host**2 + (shared**2 - 0.05**2) * (1 + 1 / 3)
-    assert known.host == pytest.approx(expected**0.5, rel=0.05)

@@ -153,3 +153,10 @@ def test_of_a_what_ifs_path_the_name_alone_was_known(path: str, sleeps: bool) ->
     assert renewed(old)["other_path"] == {"host": 0.1, "sleeps": sleeps}
     known = {**old, "other_path": {"host": 0.1, "sleeps": not sleeps}}
     assert renewed(known) == known
+
+
+def test_skeletons_were_alike_however_long_gpus_were_busy() -> None:
+    known = {"n": [1e3, 2e3], "sleeps": False}
+    assert renewed({"other_path": known})["other_path"]["wait"] == [1.0, 1.0]
+    timed = {**known, "wait": [1e-5, 1e-3]}
+    assert renewed({"other_path": timed})["other_path"] == timed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,32 +10,23 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.fitting.problem import Problem
-from gpucast.model.content import Noise, OtherPath, PartsMixture, TimedVisits
+from gpucast.model.content import Noise, OtherPath
 from gpucast.model.other_path import moved_alone
 from gpucast.model.residual_process import USUAL, learnt_amplitudes
+from gpucast.transfers.path_facts import PathFacts
 
 Array = NDArray[np.float64]
 
-# Sds of ln S of steps around what was measured instead, beyond its process: skeletons, or transfers
-# and launches, which know nothing of what several GPUs share. Most of it is a host's own: steps of
-# one host all take up to 0.3 of S less than its skeletons say, of another up to 0.3 more (by
-# transfers up to twice as much again). With 0.16 and 0.6, 90 % intervals hold 90 % in the mean over
-# hosts (h200-x2, h200-x4, h200-x4-mixed, h200-shm, lab/studies/hosts/h200-u.jsonl). The next may
-# lie further off: times sqrt(1 + 1 / hosts), and Student's quantile for so few.
-_BEYOND = 0.24
-_BEYOND_TRANSFERS = 0.75
-# Scatter of the host's work around that on the first path, such that 90 % intervals hold 90 % on
-# h200-x2 (lab/studies/what_if.py). Where pageable memory lies, and who touched it last, depends on
-# the process.
-# The same by what is not known of launches where they were not timed: kept from the first path, or
-# scaled as latencies are.
+# What a host and path lie apart by that took no part here, as sds of ln: of S around what was
+# measured instead, skeletons or transfers and launches, beyond its process; and of the host's own
+# work around that on the first path. Whole hosts lie apart by 0.08, 0.10 and 0.10, groups of their
+# steps by another 0.07, 0.19 and 0.13; Student's t for so few hosts is in these numbers
+# (lab/studies/what_if.py, which estimates them and leaves out each host in turn).
+BEYOND = {"skeletons": 0.11, "transfers": 0.20}
+HOST = 0.17
+# The same of S by what is not known of launches where they were not timed: kept from the first
+# path, or scaled as latencies are.
 _LAUNCH_UNKNOWN = {"measured": 0.0, "keep": 0.5, "scale": 0.25}
-_HOST = {"pinned": 0.08, "pageable": 0.10}
-# What of that is common to all cells of a visit on h200-x2. On other machines visits share more: a
-# process has its memory where it has it, and a neighbour of a shared host is busy for minutes.
-_HOST_SHARED = 0.05
-# Shorter host work is the clock's as much as the host's, s; and fewer cells tell no mean.
-_TOLD, _CELLS = 10e-6, 8
 
 # Sd of ln S from visit to visit before anything was measured, worth so many repeated skeletons.
 _VISIT, _WORTH = 0.08, 4.0
@@ -45,7 +35,7 @@ _VISIT, _WORTH = 0.08, 4.0
 _MAD = 1.4826
 
 # Of the time that a skeleton keeps a GPU busy, so much is not known of what it really took.
-_BUSY_SD = 0.03
+_BUSY_SD = 0.003
 
 # Deviations below this share of the form are no measurement of it.
 _LEAST = 0.1
@@ -56,20 +46,19 @@ class Deviations:
     """By how much skeletons' communication deviates from the form fitted to them, by cell.
 
     Attributes:
-        n, gpus: cells.
+        n, gpus, wait: cells; wait in s, of each GPU.
         deviation: of ln S.
         variance: of each deviation, by noise.
         visit: sd of ln S from visit to visit.
-        memory: ``pageable`` or ``pinned``, as all others count.
         most: the largest GPU count of skeletons.
     """
 
     n: list[float]
     gpus: list[int]
+    wait: list[float]
     deviation: list[float]
     variance: list[float]
     visit: float
-    memory: str
     most: int
 
 
@@ -87,23 +76,18 @@ def deviations(found: _core.Fit, problem: Problem) -> Deviations:
     of_busy = (_BUSY_SD * busy / moved) ** 2
     visit = _visit(list(zip(n, gpus, busy, strict=True)), log_ratio, of_busy, usable)
     variance = visit**2 + of_busy
-    memory = memory_of(each.memory for each in problem.skeletons)
-    result = Deviations([], [], [], [], visit, memory, int(gpus.max()))
-    for cell in sorted(set(zip(n, gpus, strict=True))):
-        at = (n == cell[0]) & (gpus == cell[1]) & usable
+    result = Deviations([], [], [], [], [], visit, int(gpus.max()))
+    for cell in sorted(set(zip(n, gpus, busy, strict=True))):
+        at = (n == cell[0]) & (gpus == cell[1]) & (busy == cell[2]) & usable
         if at.any():
             weight = 1 / variance[at]
             mean = float(weight @ log_ratio[at] / weight.sum())
             result.n.append(float(cell[0]))
             result.gpus.append(int(cell[1]))
+            result.wait.append(float(cell[2]))
             result.deviation.append(mean)
             result.variance.append(float(1 / weight.sum()))
     return result
-
-
-def memory_of(stated: Iterable[str]) -> str:
-    """``pageable`` where any is, else ``pinned``: what is known of other kinds is no more."""
-    return "pageable" if "pageable" in stated else "pinned"
 
 
 def _visit(
@@ -127,86 +111,50 @@ def _visit(
     return float(np.sqrt((_WORTH * _VISIT**2 + freedom * sd**2) / (_WORTH + freedom)))
 
 
-def shared_by_visits(visits: TimedVisits) -> float:
-    """Sd of ln of the host's work that all cells of a visit have in common: the first visits of
-    cells are taken for one, the second ones for another, and so on. 0 where too few show it."""
-    of_cell = defaultdict(list)
-    for cell, cpu in zip(visits.cell, visits.cpu, strict=True):
-        of_cell[cell].append(cpu or 0.0)
-    most = max(map(len, of_cell.values()))
-    told = [cpu for cpu in of_cell.values() if len(cpu) == most and min(cpu) > _TOLD]
-    if most < 2 or len(told) < _CELLS:
-        return 0.0
-    apart = np.log(told)
-    apart -= apart.mean(axis=1, keepdims=True)
-    common = apart.mean(axis=0)
-    # Analysis of variance, two ways: what is left is each cell's own.
-    own = float(np.sum((apart - common) ** 2)) / ((len(told) - 1) * (most - 1))
-    return float(max(0.0, np.sum(common**2) / (most - 1) - own / len(told)) ** 0.5)
-
-
-def host_apart(memory: str, mixture: PartsMixture | None) -> float:
-    """Sd of ln of the host's work on another path, on one occasion, around the mean of the visits
-    that were fitted; these say whether visits share more than is usual.
-
-    Args:
-        mixture: of the model whose CPU term is kept; None: it has none, and does not say.
-    """
-    usual = _HOST[memory]
-    if mixture is None:
-        return usual
-    more = max(0.0, shared_by_visits(mixture.visits) ** 2 - _HOST_SHARED**2)
-    visits = len(mixture.visits.cell) / len(mixture.n)
-    return float(np.sqrt(usual**2 + more * (1 + 1 / visits)))
-
-
-def known_by_skeletons(
-    measured: Deviations, noise: Noise, mixture: PartsMixture | None = None, *, sleeps: bool
-) -> OtherPath:
+def known_by_skeletons(measured: Deviations, noise: Noise, facts: PathFacts) -> OtherPath:
     """What is known of a path with skeletons.
 
     Args:
-        sleeps: threads that look for messages on it sleep.
-        noise, mixture: of the model whose GPU and CPU terms are kept.
+        noise: of the model whose GPU and CPU terms are kept.
+        facts: of the path.
     """
-    columns = (measured.n, measured.gpus, measured.deviation, measured.variance)
+    columns = (measured.n, measured.gpus, measured.wait, measured.deviation, measured.variance)
     arrays = (np.array(each, dtype=np.float64) for each in columns)
     along_n, along_gpus = learnt_amplitudes(*arrays) if measured.n else (USUAL, USUAL)
     return OtherPath(
         n=measured.n,
         gpus=measured.gpus,
+        wait=measured.wait,
         deviation=measured.deviation,
         variance=measured.variance,
         along_n=along_n,
         along_gpus=along_gpus,
         # What skeletons vary from visit to visit, all steps of one occasion have in common.
-        beyond=float(np.hypot(_BEYOND, max(0.0, measured.visit**2 - _VISIT**2) ** 0.5)),
-        host=host_apart(measured.memory, mixture),
+        beyond=float(np.hypot(BEYOND["skeletons"], max(0.0, measured.visit**2 - _VISIT**2) ** 0.5)),
+        host=HOST,
         computing=noise.between_cells,
         visit=_VISIT,
         known_gpus=measured.most,
-        sleeps=sleeps,
+        sleeps=facts.sleeps,
+        most_inline=_most_inline(facts),
     )
 
 
-def known_by_transfers(
-    problem: Problem,
-    launch: str,
-    noise: Noise,
-    mixture: PartsMixture | None = None,
-    *,
-    sleeps: bool,
-) -> OtherPath:
+def known_by_transfers(launch: str, noise: Noise, facts: PathFacts) -> OtherPath:
     """What is known of a path with transfers alone, and launches by one of ``Launch``."""
-    transfers = (each for route in problem.transfers.values() for each in route)
-    memory = memory_of(each.memory for each in transfers)
     return OtherPath(
         along_n=USUAL,
         along_gpus=USUAL,
-        beyond=float(np.hypot(_BEYOND_TRANSFERS, _LAUNCH_UNKNOWN[launch])),
-        host=host_apart(memory, mixture),
+        beyond=float(np.hypot(BEYOND["transfers"], _LAUNCH_UNKNOWN[launch])),
+        host=HOST,
         computing=noise.between_cells,
         visit=_VISIT,
         known_gpus=1,
-        sleeps=sleeps,
+        sleeps=facts.sleeps,
+        most_inline=_most_inline(facts),
     )
+
+
+def _most_inline(facts: PathFacts) -> float | None:
+    messages = facts.forwarded and facts.transport != "shm"
+    return float(facts.layer.inline_bytes) if messages else None

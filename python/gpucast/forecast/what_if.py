@@ -28,7 +28,7 @@ from gpucast.model.content import OtherPath, Source
 from gpucast.model.fitted import Model
 from gpucast.model.other_path import T90
 from gpucast.transfers.curves import require_sizes
-from gpucast.transfers.path_facts import facts_of
+from gpucast.transfers.path_facts import PathFacts, facts_of
 from gpucast.util.remarks import Kind, remark
 
 Launch = Literal["auto", "measured", "keep", "scale"]
@@ -98,14 +98,11 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     _say_what_is_unknown(model, problem, measured.most)
     result = _merge(model, problem, target, found, _measured(model, found), source, seed)
     result.terms = replace(terms, com=chosen.com)
-    sleeps = _sleeps(problem)
-    known = known_by_skeletons(measured, model.noise, model.mixture, sleeps=sleeps)
-    return _as_other_path(model, result, known)
+    return _as_other_path(model, result, known_by_skeletons(measured, model.noise, _facts(problem)))
 
 
-def _sleeps(problem: Problem) -> bool:
-    """Whether threads that look for messages on its path sleep."""
-    return facts_of(problem.dataset, problem.path, problem.machine).sleeps
+def _facts(problem: Problem) -> PathFacts:
+    return facts_of(problem.dataset, problem.path, problem.machine)
 
 
 def _measured(model: Model, found: _core.Fit) -> set[str]:
@@ -171,9 +168,7 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     _say_what_is_unknown(model, problem, 1)
     result = _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
     result.terms = replace(model.terms, com=com)
-    sleeps = _sleeps(problem)
-    known = known_by_transfers(problem, launch, model.noise, model.mixture, sleeps=sleeps)
-    return _as_other_path(model, result, known)
+    return _as_other_path(model, result, known_by_transfers(launch, model.noise, _facts(problem)))
 
 
 def _refuse_other_sizes(model: Model, problem: Problem, route: str) -> None:

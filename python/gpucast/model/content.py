@@ -219,7 +219,8 @@ class OtherPath:
     """What a what-if knows of its path's communication S (``gpucast.model.other_path``).
 
     Attributes:
-        n, gpus: cells of skeletons; empty where there were none.
+        n, gpus, wait: cells of skeletons, wait being how long each GPU was busy, s; empty where
+            there were none.
         deviation: of ln S from its form, as measured in each.
         variance: of each deviation, by noise alone.
         along_n, along_gpus: amplitudes of the process of these deviations.
@@ -229,10 +230,13 @@ class OtherPath:
         visit: sd of ln S from visit to visit.
         known_gpus: the largest GPU count at which communication was measured.
         sleeps: threads that look for messages there sleep when none has come for a while.
+        most_inline: bytes of the largest copy that goes with its message, larger ones over
+            connections of their own; None: all go one way.
     """
 
     n: list[Size] = field(default_factory=list)
     gpus: list[Count] = field(default_factory=list)
+    wait: list[Positive] = field(default_factory=list)
     deviation: list[float] = field(default_factory=list)
     variance: list[NotNegative] = field(default_factory=list)
     along_n: NotNegative
@@ -243,10 +247,17 @@ class OtherPath:
     visit: NotNegative
     known_gpus: Count
     sleeps: bool
+    most_inline: float | None = None
 
     def __post_init__(self) -> None:
-        if not len(self.n) == len(self.gpus) == len(self.deviation) == len(self.variance):
-            raise ValueError("skeletons have as many n as gpus, deviations and variances")
+        if (
+            not len(self.n)
+            == len(self.gpus)
+            == len(self.wait)
+            == len(self.deviation)
+            == len(self.variance)
+        ):
+            raise ValueError("skeletons have as many n as gpus, waits, deviations and variances")
 
 
 @dataclass(frozen=True, kw_only=True)

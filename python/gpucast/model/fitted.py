@@ -316,14 +316,13 @@ class Model(Fitted, Forecaster):
         known = self.other_path
         if known is None:
             return None
-        return Elsewhere(known, self.terms.com, self._steps)
+        return Elsewhere(known, self.terms.com, self.workload, self._steps)
 
     def _there(
         self, elsewhere: Elsewhere, n: Array, gpus: Array, fitted: Array
     ) -> tuple[Array, Array, Array]:
         """T_gpu, T_cpu and T_com on the other path, spread of ln T, and sd of a visit around it."""
-        deviation, _ = elsewhere.process.at(n, gpus)
-        parts = elsewhere.parts(self.core, self.values, n, gpus, deviation)
+        parts = elsewhere.parts(self.core, self.values, n, gpus)
         spread = np.sqrt(elsewhere.variance(parts, n, gpus, fitted**2))
         t_com = parts.hidden + parts.moved + parts.woken
         columns = np.column_stack([parts.gpu - parts.hidden, parts.cpu, t_com])
@@ -335,8 +334,7 @@ class Model(Fitted, Forecaster):
             found = self._mixed_times(self.mixed, n, gpus)
             return found.seconds * self._factors(found)
         if self.elsewhere is not None:
-            deviation, _ = self.elsewhere.process.at(n, gpus)
-            return self.elsewhere.parts(self.core, self.values, n, gpus, deviation).seconds
+            return self.elsewhere.parts(self.core, self.values, n, gpus).seconds
         return self.evaluated(self.core, self.values, n, gpus, np.exp(self.log_factors))
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:

@@ -3,7 +3,7 @@
 The exponent p of ``occupancy`` was a structural integer, of the model and of each replicate; it is
 a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing. Of
 warnings there were texts alone, and of a what-if's path the name, which told whether threads sleep
-there.
+there; skeletons were alike however long GPUs were busy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def renewed(content: dict[str, Any]) -> dict[str, Any]:
 
     Content that is damaged, or needs nothing, is returned as it is.
     """
-    return _with_parameters(_with_sleep(content))
+    return _with_parameters(_with_waits(_with_sleep(content)))
 
 
 def _with_sleep(content: dict[str, Any]) -> dict[str, Any]:
@@ -52,6 +52,14 @@ def _with_sleep(content: dict[str, Any]) -> dict[str, Any]:
         return content
     sleeps = bool(usual(source.get("path")).forwarded)
     return {**content, "other_path": {**known, "sleeps": sleeps}}
+
+
+def _with_waits(content: dict[str, Any]) -> dict[str, Any]:
+    """With waits that are all the same, where skeletons have none."""
+    known = content.get("other_path")
+    if not (isinstance(known, dict) and isinstance(known.get("n"), list)):
+        return content
+    return {**content, "other_path": {"wait": [1.0] * len(known["n"]), **known}}
 
 
 def _with_parameters(content: dict[str, Any]) -> dict[str, Any]:

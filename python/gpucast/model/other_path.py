@@ -7,15 +7,17 @@ meanwhile. The variance of ln T is the sum of the parts' own, each by the square
 - K and C: what the fit of their parameters leaves open, and by how much steps of the first path
   deviate from their form (relative to K + C); C beside that by what the host's own work differs
   between paths.
-- S: what skeletons leave open of its deviation from its form (``residual_process``), and by what
-  steps differ from skeletons, or from what transfers and launches give; more beyond the GPU counts
-  that were measured there.
-- W: connections to remote GPUs look for messages for 2 ms before they sleep. A step that waits
-  longer for its GPUs pays to wake them: nothing below 2 ms, beyond that about 0.1 ms a GPU, growing
-  with the wait. Skeletons do not wait so long.
+- S: what skeletons leave open of its deviation from its form (``residual_process``), which depends
+  on how long the GPUs were busy: the longer, the deeper sleep the threads that carry copies. And by
+  what steps differ from skeletons, or from what transfers and launches give; more beyond the GPU
+  counts that were measured there.
+- W: what no skeleton waited for. Connections to remote GPUs look for messages for 2 ms before they
+  sleep: nothing below, beyond it about 0.05 ms a GPU, growing with the wait. Large copies go over
+  connections of their own, whose threads sleep sooner: about 0.4 ms after a wait of 1 ms, growing
+  with its power 0.3, beyond what skeletons waited (which loops of transfers do not at all).
 
-Sizes are of H200 hosts: most of h200-x2, what hosts differ by of all that are bundled and one more
-(``gpucast.forecast.other_path``). lab/studies/what_if.py measures them.
+Sizes are of H200 hosts; lab/studies/what_if.py measures them, and without each host in
+turn.
 """
 
 from __future__ import annotations
@@ -43,10 +45,14 @@ T90 = 1.8595480375228424
 _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
 
 # Seconds for which a connection looks for messages, and what waking costs after longer waits:
-# _WAKE (wait / _SPIN)^_GROWTH seconds for each GPU.
+# WAKE (wait / _SPIN)^_GROWTH seconds for each GPU.
 _SPIN: float = _core.REMOTE_SPIN
-_WAKE, _GROWTH = 90e-6, 0.75
+WAKE, _GROWTH = 55e-6, 0.75
 _WAKE_LOG_SD = 0.8
+# The same of the threads of large copies: BULK (wait / 1 ms)^_BULK_GROWTH seconds for copies that
+# are worth all of them, and less by their bytes for shorter ones.
+BULK, _BULK_GROWTH = 430e-6, 0.3
+_ALL_THREADS = 256 << 10
 _ONE_BY_ONE = ("star-serial", "star-serial-poll", "star-serial-hide", "star-async-turns")
 
 # Skeletons and steps of a GPU that is busy for this long cost what they cost without any work.
@@ -74,6 +80,11 @@ class Parts(NamedTuple):
     hidden: Array
 
     @property
+    def wait(self) -> Array:
+        """For which each GPU is busy."""
+        return self.gpu - self.hidden
+
+    @property
     def seconds(self) -> Array:
         """Of the step."""
         return self.gpu + self.cpu + self.moved + self.woken
@@ -86,22 +97,24 @@ class Elsewhere:
     Attributes:
         known: what was measured of it.
         com: the communication term.
+        workload: what a step moves.
         native: what the steps of the first path say of T_gpu and T_cpu beyond their form; None:
             the form is all.
     """
 
     known: OtherPath
     com: str
+    workload: _core.Workload
     native: Mixed | None = None
 
     @property
     def process(self) -> ResidualProcess:
         """Of the deviation of ln S from its form."""
         known = self.known
-        columns = (known.n, known.gpus, known.deviation, known.variance)
-        n, gpus, deviation, variance = (np.array(each, dtype=np.float64) for each in columns)
+        columns = (known.n, known.gpus, known.wait, known.deviation, known.variance)
+        n, gpus, wait, deviation, variance = (np.array(each, dtype=np.float64) for each in columns)
         amplitudes = (known.along_n, known.along_gpus)
-        return ResidualProcess(n, gpus, deviation, variance, amplitudes)
+        return ResidualProcess(n, gpus, wait, deviation, variance, amplitudes)
 
     def parts(
         self,
@@ -109,11 +122,11 @@ class Elsewhere:
         values: Array,
         n: Array,
         gpus: Array,
-        deviation: Array | float = 0,
+        deviation: Array | None = None,
         computed: Array | None = None,
     ) -> Parts:
-        """The parts of a step where ln S deviates from its form by so much; ``computed``: T_gpu and
-        T_cpu of the native steps, where they are there already."""
+        """The parts of a step where ln S deviates from its form by so much; None: as is expected.
+        ``computed``: T_gpu and T_cpu of the native steps, where they are there already."""
         none = np.empty((0, values.size))
         t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus)
         moved = moved_alone(core, values, n, gpus)
@@ -124,7 +137,9 @@ class Elsewhere:
             hidden *= computed[:, 0] / t_gpu
             t_gpu, t_cpu = computed.T
         busy = t_gpu + hidden
-        return Parts(busy, t_cpu, moved * np.exp(deviation), self._woken(busy, gpus), hidden)
+        if deviation is None:
+            deviation, _ = self.process.at(n, gpus, t_gpu)
+        return Parts(busy, t_cpu, moved * np.exp(deviation), self._woken(busy, n, gpus), hidden)
 
     def variance(self, parts: Parts, n: Array, gpus: Array, fitted: Array) -> Array:
         """Of ln of a step's expected time.
@@ -135,7 +150,7 @@ class Elsewhere:
         """
         known, total = self.known, parts.seconds
         computing = parts.gpu + parts.cpu
-        _, deviation = self.process.at(n, gpus)
+        _, deviation = self.process.at(n, gpus, parts.wait)
         of_moved = deviation + known.beyond**2 + self._unseen(gpus) ** 2
         own = fitted + (known.computing * computing / total) ** 2
         if self.native is not None:
@@ -164,7 +179,9 @@ class Elsewhere:
     ) -> Array:
         """Step times of some cells, a row for each of the models' parameters."""
         known = self.known
-        mean, spread = self._deviations(n, gpus)
+        models = list(models)
+        wait = self.parts(*models[0], n, gpus).wait
+        mean, spread = self._deviations(n, gpus, wait)
         unseen = self._unseen(gpus)
         rows = []
         computed, variance = (None, None) if self.native is None else self.native.computing(n, gpus)
@@ -190,13 +207,13 @@ class Elsewhere:
         gpu, cpu = np.exp(np.sqrt(variance) * rng.standard_normal(2)).T
         return gpu, cpu
 
-    def _deviations(self, n: Array, gpus: Array) -> tuple[Array, Array]:
+    def _deviations(self, n: Array, gpus: Array, wait: Array) -> tuple[Array, Array]:
         """Mean of ln S's deviation, and a factor of its covariance."""
         if n.size <= _MOST_TOGETHER:
-            mean, covariance = self.process.together(n, gpus)
+            mean, covariance = self.process.together(n, gpus, wait)
             eigenvalues, vectors = np.linalg.eigh(covariance)
             return mean, vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-        mean, variance = self.process.at(n, gpus)
+        mean, variance = self.process.at(n, gpus, wait)
         # What all have in common is the larger part, and a plan asks for little else.
         return mean, np.sqrt(variance)[:, np.newaxis]
 
@@ -204,14 +221,24 @@ class Elsewhere:
         beyond = np.log2(np.maximum(gpus / self.known.known_gpus, 1.0))
         return np.asarray(UNSEEN_DOUBLING * beyond)
 
-    def _woken(self, wait: Array, gpus: Array) -> Array:
+    def _woken(self, wait: Array, n: Array, gpus: Array) -> Array:
         if not self.known.sleeps:
             return np.zeros(wait.size)
         asleep = wait > _SPIN
         relative = np.where(asleep, wait / _SPIN, 1.0)
         # Threads of GPUs that are waited for one after another wake so, too; others at once.
         woken = gpus if self.com in _ONE_BY_ONE else np.ones(gpus.size)
-        return np.asarray(np.where(asleep, _WAKE * woken * relative**_GROWTH, 0.0))
+        late = np.where(asleep, WAKE * woken * relative**_GROWTH, 0.0)
+        return np.asarray(late + self._woken_for_large_copies(wait, n, gpus))
+
+    def _woken_for_large_copies(self, wait: Array, n: Array, gpus: Array) -> Array:
+        if self.known.most_inline is None:
+            return np.zeros(wait.size)
+        size = np.array([self.workload.to_gpu(*cell) for cell in zip(n, gpus, strict=True)])
+        threads = np.where(size > self.known.most_inline, np.minimum(size / _ALL_THREADS, 1.0), 0.0)
+        measured = np.minimum(wait, max(self.known.wait, default=0.0))
+        late, known = (np.power(each / 1e-3, _BULK_GROWTH) for each in (wait, measured))
+        return np.asarray(BULK * threads * (late - known))
 
 
 UNSEEN_DOUBLING = 0.15
