@@ -247,7 +247,7 @@ class OtherPath:
     visit: NotNegative
     known_gpus: Count
     sleeps: bool
-    most_inline: float | None = None
+    most_inline: NotNegative | None = None
 
     def __post_init__(self) -> None:
         if (
