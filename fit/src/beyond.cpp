@@ -12,36 +12,96 @@ namespace {
 constexpr double steepest = 1.5;  // s
 constexpr double prior = 1;       // ln N over which a break is expected before any was looked for
 constexpr int nodes = 8;          // of b and of s
-constexpr int table = 128;        // entries of a distribution function
-constexpr double tail = 5e-4;     // beyond the table
 constexpr std::uint64_t stream = 1;
 
-// A mixture's distribution function, tabulated: it is asked for at each outcome.
+constexpr double near_enough = 1e-3;  // of a probability, in the middle between two entries
+constexpr double far_apart = .1;      // probabilities of entries beside one another
+constexpr double resolution = 1e-6;   // of ln T
+
+// A mixture's distribution function, which is asked for at each outcome: cubics between entries
+// that lie closer together the more it bends. A cubic twice as long misses the entry in its middle
+// by no more than `near_enough`, so that each is off by about a tenth of that.
 class Distribution {
  public:
-  explicit Distribution(const StudentMixture& of)
-      : low_(of.quantile(tail)), step_((of.quantile(1 - tail) - low_) / (table - 1)) {
-    for (int i = 0; i < table; ++i)
-      value_.push_back(of.distribution(low_ + i * step_));
+  explicit Distribution(const StudentMixture& mixture) : entries_{entry(mixture, mixture.least())} {
+    fill(mixture, entries_.front(), entry(mixture, mixture.greatest()));
   }
 
-  double low() const { return low_; }
-  double high() const { return low_ + (table - 1) * step_; }
+  double low() const { return entries_.front().x; }
+  double high() const { return entries_.back().x; }
 
   double operator()(double x) const {
-    const double at = (x - low_) / step_;
-    if (!(at > 0)) return 0;
-    if (at >= table - 1) return 1;
-    const auto below = static_cast<std::size_t>(at);
-    const double share = at - static_cast<double>(below);
-    return value_[below] + share * (value_[below + 1] - value_[below]);
+    if (!(x > low())) return 0;
+    if (x >= high()) return 1;
+    const auto above = std::ranges::upper_bound(entries_, x, {}, &Entry::x);
+    return between(*(above - 1), *above, x);
   }
 
  private:
-  double low_;
-  double step_;
-  std::vector<double> value_;
+  struct Entry {
+    double x, value, slope;
+  };
+
+  static Entry entry(const StudentMixture& mixture, double x) {
+    const auto [distribution, density] = mixture.at(x);
+    return {x, distribution, density};
+  }
+
+  // Hermite's cubic, its slopes held to where it rises throughout (Fritsch and Carlson).
+  static double between(const Entry& a, const Entry& b, double x) {
+    const double width = b.x - a.x;
+    const double rise = b.value - a.value;
+    const double t = (x - a.x) / width;
+    const double of_a = std::min(a.slope * width, 3 * rise);
+    const double of_b = std::min(b.slope * width, 3 * rise);
+    return a.value + t * (of_a + t * (3 * rise - 2 * of_a - of_b + t * (of_a + of_b - 2 * rise)));
+  }
+
+  // Appends what is above `a`, up to `b`.
+  void fill(const StudentMixture& mixture, Entry a, Entry b) {
+    const Entry middle = entry(mixture, .5 * (a.x + b.x));
+    const bool apart = b.value - a.value > far_apart;
+    const bool off = std::abs(between(a, b, middle.x) - middle.value) > near_enough;
+    const bool split = (apart || off) && b.x - a.x > resolution;
+    if (split) {
+      fill(mixture, a, middle);
+      fill(mixture, middle, b);
+    } else {
+      entries_.push_back(middle);
+      entries_.push_back(b);
+    }
+  }
+
+  std::vector<Entry> entries_;
 };
+
+// Where a function that rises from below 0 at `low` to above 0 at `high` is 0: false position, for
+// which an end that stays counts half (Illinois), every third time the middle.
+template <class Function>
+double zero_of(const Function& function, double low, double high) {
+  double below = function(low);
+  double above = function(high);
+  bool was_below = false;
+  for (int i = 0; high - low > resolution; ++i) {
+    const double share = i % 3 == 2 ? .5 : below / (below - above);
+    const double x = low + share * (high - low);
+    const double value = function(x);
+    if (std::abs(value) < 1e-7) return x;
+    const bool is_below = value < 0;
+    const double stays = i > 0 && is_below == was_below ? .5 : 1;
+    if (is_below) {
+      low = x;
+      below = value;
+      above *= stays;
+    } else {
+      high = x;
+      above = value;
+      below *= stays;
+    }
+    was_below = is_below;
+  }
+  return .5 * (low + high);
+}
 
 }  // namespace
 
@@ -80,21 +140,19 @@ Eigen::MatrixXd Beyond::draws(const Eigen::VectorXd& gpus, Eigen::Index count,
 }
 
 Ends ends(const StudentMixture& without, const std::vector<Beyond::Outcome>& outcomes) {
+  if (outcomes.size() < 2) return {without.quantile(.05), without.quantile(.95)};
   const Distribution known(without);
   double most = 0;
   for (const auto& each : outcomes)
     most = std::max(most, each.added);
   const auto quantile = [&](double probability) {
-    double low = known.low();
-    double high = known.high() + most;
-    while (high - low > 1e-6) {
-      const double x = .5 * (low + high);
-      double sum = 0;
+    const auto above = [&](double x) {
+      double sum = -probability;
       for (const auto& each : outcomes)
         sum += each.weight * known(x - each.added);
-      (sum < probability ? low : high) = x;
-    }
-    return .5 * (low + high);
+      return sum;
+    };
+    return zero_of(above, known.low(), known.high() + most);
   };
   return {quantile(.05), quantile(.95)};
 }

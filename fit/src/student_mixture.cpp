@@ -9,44 +9,45 @@
 
 namespace gpucast::fit {
 
-void StudentMixture::clear() {
-  weight.clear();
-  mean.clear();
-  scale.clear();
+void StudentMixture::clear() { *this = {}; }
+
+void StudentMixture::add(double weight, double mean, double scale) {
+  // Student's t with 8 degrees is within 7 of its mean but for 1e-4.
+  const double low = mean - 7 * scale;
+  const double high = mean + 7 * scale;
+  least_ = members_.empty() ? low : std::min(least_, low);
+  greatest_ = members_.empty() ? high : std::max(greatest_, high);
+  mean_ += weight * mean;
+  if (members_.empty() || last_ == Lanes::SizeAtCompileTime) {
+    members_.emplace_back();
+    last_ = 0;
+  }
+  Members& some = members_.back();
+  some.weight[last_] = weight;
+  some.mean[last_] = mean;
+  some.inverse_scale[last_] = 1 / scale;
+  ++last_;
 }
 
-void StudentMixture::add(double member_weight, double member_mean, double member_scale) {
-  weight.push_back(member_weight);
-  mean.push_back(member_mean);
-  scale.push_back(member_scale);
-}
-
-double StudentMixture::distribution(double x) const {
-  double sum = 0;
-  for (std::size_t i = 0; i < weight.size(); ++i)
-    sum += weight[i] * student::distribution((x - mean[i]) / scale[i]);
-  return sum;
+StudentMixture::At StudentMixture::at(double x) const {
+  Lanes distribution = Lanes::Zero();
+  Lanes density = Lanes::Zero();
+  for (const Members& some : members_) {
+    const Lanes t = (x - some.mean) * some.inverse_scale;
+    const Lanes root = student::root(t);
+    distribution += some.weight * student::distribution(t, root);
+    density += some.weight * some.inverse_scale * student::density(root);
+  }
+  return {distribution.sum(), density.sum()};
 }
 
 // Newton's iteration, halved where it leaves what is known to hold the quantile.
 double StudentMixture::quantile(double probability) const {
-  double low = mean[0];
-  double high = mean[0];
-  double x = 0;
-  for (std::size_t i = 0; i < weight.size(); ++i) {
-    // Student's t with 8 degrees is within 7 of its mean but for 1e-4.
-    low = std::min(low, mean[i] - 7 * scale[i]);
-    high = std::max(high, mean[i] + 7 * scale[i]);
-    x += weight[i] * mean[i];
-  }
+  double low = least_;
+  double high = greatest_;
+  double x = mean_;
   for (int i = 0; i < 100 && high - low > 1e-9; ++i) {
-    double distribution = 0;
-    double density = 0;
-    for (std::size_t k = 0; k < weight.size(); ++k) {
-      const double t = (x - mean[k]) / scale[k];
-      distribution += weight[k] * student::distribution(t);
-      density += weight[k] * student::density(t) / scale[k];
-    }
+    const auto [distribution, density] = at(x);
     const double off = distribution - probability;
     (off < 0 ? low : high) = x;
     const double next = x - off / density;

@@ -179,13 +179,16 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
       points.back()[each] += step;
     }
   }
+  std::vector<Shapes> shape;
+  shape.reserve(forms.size());
+  for (const Plausible& each : forms)
+    shape.push_back(shapes(each.form, cells, cells.largest_size()));
   std::vector<Component> components(points.size() * forms.size());
   parallel_for(points.size(), threads, 1, [&](std::size_t p) {
     const Process process(among, amplitudes(priors, points[p]), cells);
     for (std::size_t f = 0; f < forms.size(); ++f) {
       const auto& form = forms[f].form;
-      FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
-                             priors, &forms[f].parameters, 50);
+      FormFit fit = fit_form(form, shape[f], cells, process, priors, &forms[f].parameters, 50);
       const double log_weight = fit.log_evidence + priors.odds(form, extent) +
                                 forms[f].log_stands_for - half_square(points[p]);
       components[p * forms.size() + f] = {form, points[p], std::move(fit.parameters), log_weight};

@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -81,51 +82,88 @@ Eigen::MatrixXd Mixture::local_covariance(const Cells& at) const {
   return result;
 }
 
-std::vector<Mixture::Predicted> Mixture::predict(const Cells& at, bool joint) const {
-  std::vector<Predicted> result;
-  result.reserve(components_.size());
-  const Correlations across(priors_, cells_, at);
-  const Eigen::MatrixXd local = local_covariance(at);
-  const Eigen::VectorXd own = local.colwise().sum();
-  for (const Point& point : points_) {
-    const Eigen::MatrixXd known =
-        point.process.whiten(Eigen::MatrixXd(across.covariance(point.amplitudes) + local));
-    Eigen::MatrixXd covariance;
-    Eigen::VectorXd variance;
-    if (joint) {
-      covariance =
-          Correlations(priors_, at, at).covariance(point.amplitudes) - known.transpose() * known;
-      covariance.diagonal() += own;
-    } else {
-      variance = (point.amplitudes.variance() + own.transpose().array() -
-                  known.colwise().squaredNorm().array())
-                     .max(0)
-                     .matrix()
-                     .transpose();
+// What components say of some cells, one after the other: those that share their deviates, or their
+// form, share what follows from it.
+class Mixture::Prediction {
+ public:
+  Prediction(const Mixture& mixture, const Cells& at, bool joint)
+      : mixture_(mixture),
+        at_(at),
+        joint_(joint),
+        across_(mixture.priors_, mixture.cells_, at),
+        among_(mixture.priors_, at, joint ? at : Cells{}),
+        local_(mixture.local_covariance(at)),
+        own_(local_.colwise().sum()) {}
+
+  Predicted of(std::size_t component) {
+    if (point_ == nullptr || component > point_->components.back() ||
+        component < point_->components.front()) {
+      enter(component);
     }
-    for (std::size_t c = 0; c < point.components.size(); ++c) {
-      const Component& component = components_[point.components[c]];
-      const FormFit& fit = point.fits[c];
-      FormTimes times = form_times(
-          component.form, shapes(component.form, at, cells_.largest_size()), fit.parameters);
-      // How the forecast moves with the coefficients: by the form, less what the process follows.
-      const Eigen::MatrixXd slope = times.slopes - known.transpose() * fit.jacobian;
-      const Eigen::MatrixXd half =
-          fit.precision.llt().matrixL().solve(Eigen::MatrixXd(slope.transpose()));
-      Predicted one{&component,
-                    point.amplitudes.noise * point.amplitudes.noise,
-                    times.log_seconds + known.transpose() * fit.residuals,
-                    {},
-                    {},
-                    std::move(times.shares)};
-      if (joint) {
-        one.covariance = covariance + half.transpose() * half;
-      } else {
-        one.variance = variance + half.colwise().squaredNorm().transpose();
-      }
-      result.push_back(std::move(one));
+    const std::size_t place = component - point_->components.front();
+    const Component& from = mixture_.components_[component];
+    const FormFit& fit = point_->fits[place];
+    const double reference = mixture_.cells_.largest_size();
+    auto known_shapes = shapes_.find(from.form);
+    if (known_shapes == shapes_.end()) {
+      known_shapes = shapes_.emplace(from.form, shapes(from.form, at_, reference)).first;
+    }
+    FormTimes times = form_times(from.form, known_shapes->second, fit.parameters);
+    // How the forecast moves with the coefficients: by the form, less what the process follows.
+    const Eigen::MatrixXd slope = times.slopes - known_.transpose() * fit.jacobian;
+    const Eigen::MatrixXd half =
+        fit.precision.llt().matrixL().solve(Eigen::MatrixXd(slope.transpose()));
+    Predicted one{&from,
+                  point_->amplitudes.noise * point_->amplitudes.noise,
+                  times.log_seconds + known_.transpose() * fit.residuals,
+                  {},
+                  {},
+                  std::move(times.shares)};
+    if (joint_) {
+      one.covariance = covariance_ + half.transpose() * half;
+    } else {
+      one.variance = variance_ + half.colwise().squaredNorm().transpose();
+    }
+    return one;
+  }
+
+ private:
+  // Goes on to the point of a component.
+  void enter(std::size_t component) {
+    point_ = &*std::ranges::find_if(
+        mixture_.points_, [&](const Point& point) { return component <= point.components.back(); });
+    const Amplitudes& amplitudes = point_->amplitudes;
+    known_ = point_->process.whiten(Eigen::MatrixXd(across_.covariance(amplitudes) + local_));
+    if (joint_) {
+      covariance_ = among_.covariance(amplitudes) - known_.transpose() * known_;
+      covariance_.diagonal() += own_;
+    } else {
+      variance_ = (amplitudes.variance() + own_.array() -
+                   known_.colwise().squaredNorm().transpose().array())
+                      .max(0);
     }
   }
+
+  const Mixture& mixture_;
+  const Cells& at_;
+  bool joint_;
+  Correlations across_;
+  Correlations among_;
+  Eigen::MatrixXd local_;
+  Eigen::VectorXd own_;
+  std::map<model::scaling::Form, Shapes> shapes_;
+  const Point* point_ = nullptr;
+  Eigen::MatrixXd known_;
+  Eigen::MatrixXd covariance_;
+  Eigen::VectorXd variance_;
+};
+
+std::vector<Mixture::Predicted> Mixture::predict(const Cells& at) const {
+  Prediction prediction(*this, at, false);
+  std::vector<Predicted> result;
+  result.reserve(components_.size());
+  for (std::size_t i = 0; i < components_.size(); ++i)
+    result.push_back(prediction.of(i));
   return result;
 }
 
@@ -139,7 +177,7 @@ AveragedForecast Mixture::forecast(const Cells& at, unsigned threads) const {
 Eigen::VectorXd Mixture::medians(const Cells& at, unsigned threads) const {
   const auto piece = [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
     const Cells some = at.some(Eigen::seqN(first, count));
-    const std::vector<Predicted> predicted = predict(some, false);
+    const std::vector<Predicted> predicted = predict(some);
     for (Eigen::Index j = 0; j < count; ++j)
       into.seconds[first + j] = std::exp(measurement(predicted, some, j).quantile(.5));
   };
@@ -159,7 +197,7 @@ StudentMixture Mixture::measurement(const std::vector<Predicted>& predicted, con
 }
 
 void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const {
-  const std::vector<Predicted> predicted = predict(at, false);
+  const std::vector<Predicted> predicted = predict(at);
   StudentMixture expected;
   for (Eigen::Index j = 0; j < at.size(); ++j) {
     expected.clear();
@@ -182,14 +220,13 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForeca
     }
     const StudentMixture measured = measurement(predicted, at, j);
     const Eigen::Index i = first + j;
-    into.set(i, expected, measured, mean, square);
-    if (distance > 0) into.widen(i, expected, measured, beyond_.outcomes(distance));
+    into.set(i, expected, measured, mean, square, beyond_.outcomes(distance));
     into.parts.row(i) = into.seconds[i] * shares / shares.sum();
   }
 }
 
 Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const {
-  const std::vector<Predicted> predicted = predict(at, true);
+  Prediction prediction(*this, at, true);
   std::vector<double> weights;
   weights.reserve(components_.size());
   for (const Component& each : components_)
@@ -200,8 +237,9 @@ Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_
          fit::draws(
              weights,
              [&](std::size_t i) {
-               return Joint{predicted[i].mean, priors_.inflation * predicted[i].covariance +
-                                                   slope * slope.transpose()};
+               Predicted one = prediction.of(i);
+               return Joint{std::move(one.mean),
+                            priors_.inflation * one.covariance + slope * slope.transpose()};
              },
              count, seed);
 }

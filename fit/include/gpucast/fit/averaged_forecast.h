@@ -30,29 +30,20 @@ struct AveragedForecast {
         parts(count, 3) {}
 
   // All but the parts of a cell, from the mixtures of its expected and its measured ln T. `mean`,
-  // `square`: of ln T and its square, over the members.
+  // `square`: of ln T and its square, over the members. `outcomes`: what may come beyond the data;
+  // the forecast is that of no break.
   void set(Eigen::Index cell, const StudentMixture& expected, const StudentMixture& measured,
-           double mean, double square) {
-    seconds[cell] = std::exp(measured.quantile(.5));
-    low[cell] = std::exp(measured.quantile(.05));
-    high[cell] = std::exp(measured.quantile(.95));
-    // Members that disagree, each with noise of its own, may have the median of what is measured
-    // beyond nearly all of what is expected; the interval then reaches as far.
-    mean_low[cell] = std::min(seconds[cell], std::exp(expected.quantile(.05)));
-    mean_high[cell] = std::max(seconds[cell], std::exp(expected.quantile(.95)));
-    spread[cell] = std::sqrt(std::max(0.0, square - mean * mean));
-  }
-
-  // Widens what `set` set for what may come beyond the data. The forecast is that of no break.
-  void widen(Eigen::Index cell, const StudentMixture& expected, const StudentMixture& measured,
-             const std::vector<Beyond::Outcome>& outcomes) {
+           double mean, double square, const std::vector<Beyond::Outcome>& outcomes = {}) {
     const Ends of_one = ends(measured, outcomes);
     const Ends of_mean = ends(expected, outcomes);
+    seconds[cell] = std::exp(measured.quantile(.5));
     low[cell] = std::min(seconds[cell], std::exp(of_one.low));
-    high[cell] = std::max(high[cell], std::exp(of_one.high));
+    high[cell] = std::max(seconds[cell], std::exp(of_one.high));
+    // Members that disagree, each with noise of its own, may have the median of what is measured
+    // beyond nearly all of what is expected; the interval then reaches as far.
     mean_low[cell] = std::min(seconds[cell], std::exp(of_mean.low));
-    mean_high[cell] = std::max(mean_high[cell], std::exp(of_mean.high));
-    spread[cell] = std::sqrt(spread[cell] * spread[cell] + mean_square(outcomes));
+    mean_high[cell] = std::max(seconds[cell], std::exp(of_mean.high));
+    spread[cell] = std::sqrt(std::max(0.0, square - mean * mean) + mean_square(outcomes));
   }
 };
 

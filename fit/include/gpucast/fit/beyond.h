@@ -48,7 +48,9 @@ class Beyond {
   double held_;  // 1 + D
 };
 
-// The 90 % interval of ln T with a break, for what it is without one.
+// The 90 % interval of ln T with a break, for what it is without one; where that is the only
+// outcome, or none is named, the interval without. Where ends are, the probability is known to
+// 1e-4.
 struct Ends {
   double low, high;
 };

@@ -2,20 +2,44 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
+#include <vector>
 
 namespace gpucast::fit {
 
 // Of log time: far below any clock, so that cells that repeat exactly leave a factor.
 inline constexpr double least_variance = 1e-10;
 
-// Correlations exp(-|row - column| / length) of a process of Ornstein and Uhlenbeck.
+// The values that occur, and where among them each entry is.
+struct Distinct {
+  Eigen::VectorXd values;
+  std::vector<Eigen::Index> place;
+
+  explicit Distinct(const Eigen::VectorXd& all) : place(static_cast<std::size_t>(all.size())) {
+    std::vector<double> sorted(all.begin(), all.end());
+    std::ranges::sort(sorted);
+    const auto repeated = std::ranges::unique(sorted);
+    sorted.erase(repeated.begin(), repeated.end());
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      const double value = all[static_cast<Eigen::Index>(i)];
+      place[i] = std::ranges::lower_bound(sorted, value) - sorted.begin();
+    }
+    values = Eigen::VectorXd::Map(sorted.data(), static_cast<Eigen::Index>(sorted.size()));
+  }
+};
+
+// Correlations exp(-|row - column| / length) of a process of Ornstein and Uhlenbeck. Cells share
+// sizes and GPU counts, and rows their cells: each distance is looked at once.
 inline Eigen::MatrixXd correlation(const Eigen::VectorXd& rows, const Eigen::VectorXd& columns,
                                    double length) {
-  const Eigen::ArrayXXd distance = (rows.rowwise().replicate(columns.size()) -
-                                    columns.transpose().colwise().replicate(rows.size()))
-                                       .array()
-                                       .abs();
-  return (-distance / length).exp();
+  const Distinct row(rows);
+  const Distinct column(columns);
+  const Eigen::ArrayXXd distance =
+      (row.values.rowwise().replicate(column.values.size()) -
+       column.values.transpose().colwise().replicate(row.values.size()))
+          .array()
+          .abs();
+  return Eigen::MatrixXd((-distance / length).exp())(row.place, column.place);
 }
 
 }  // namespace gpucast::fit

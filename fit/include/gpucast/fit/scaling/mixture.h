@@ -82,7 +82,8 @@ class Mixture {
   // What the measured cells that are unlike all others share with the same cells, forecast.
   Eigen::MatrixXd local_covariance(const Cells& at) const;
 
-  std::vector<Predicted> predict(const Cells& at, bool joint) const;
+  class Prediction;
+  std::vector<Predicted> predict(const Cells& at) const;
   // What a measurement of a cell says of ln T.
   StudentMixture measurement(const std::vector<Predicted>& predicted, const Cells& at,
                              Eigen::Index cell) const;

@@ -122,11 +122,15 @@ inline double combine(const Form& form, std::span<double> part) {
   const double q = overlaps[form.overlap].q;
   const double larger = std::max(work, beside);
   if (!(larger > 0)) return after;
-  const double sum = std::pow(work / larger, q) + std::pow(beside / larger, q);
+  const double ratio = std::min(work, beside) / larger;
+  const double power = std::pow(ratio, q);
+  const double sum = 1 + power;
   const double root = std::pow(sum, 1 / q);
   // dR/dW with R = (W^q + B^q)^(1/q), and dR/dB.
-  const double visible_work = std::pow(work / larger, q - 1) * root / sum;
-  const double visible_beside = std::pow(beside / larger, q - 1) * root / sum;
+  const double of_larger = root / sum;
+  const double of_smaller = ratio > 0 ? power / ratio * root / sum : 0;
+  const double visible_work = work < beside ? of_smaller : of_larger;
+  const double visible_beside = work < beside ? of_larger : of_smaller;
   for (std::size_t k = 0; k < part.size(); ++k) {
     const std::size_t term = form.terms[k];
     if (form.beside(term)) {
