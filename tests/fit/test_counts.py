@@ -150,7 +150,7 @@ def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
     cells.clear()
     drawn = curves.curve(md(), 4, sizes)
     tried = sum(cells)
-    assert curves.largest_error(md(), drawn) < 2 * curves.TOLERANCE
+    assert curves.largest_error(md(), [drawn]) < 2 * curves.TOLERANCE
     assert tried < sizes.size + 1.2 * curves._DRAWS_OF_SMOOTH
 
 

@@ -268,7 +268,7 @@ def _model(
             }
             for each in drawn
         ],
-        "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
+        "interpolation_error": curves.largest_error(model, drawn),
         "shares": _shares(model, n, counts, times, most, interval),
         "cells": cells,
         "caveat": next(iter(every), None),

@@ -8,7 +8,8 @@ are points, one particle apart.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,8 @@ _PROBES = (0.25, 0.5, 0.75)
 _DRAWS = 4000
 # Forms of programs that are not ours do not jump, and take longer to evaluate.
 _DRAWS_OF_SMOOTH = 250
+# All curves together are checked at no more places than so many.
+_CURVES = 8
 _TRIALS = 8
 
 
@@ -58,16 +61,23 @@ def curve(model: Forecaster, gpus: int, sizes: Array, interval: Interval = Inter
     return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus)), interval))
 
 
-def largest_error(model: Forecaster, found: Curve, seed: int = 1) -> float:
-    """Largest relative error of interpolated times, at random n in the curve's range."""
-    at, error = _missed(
-        _log_time(model, found.gpus),
-        found.found.n,
-        np.log(found.found.seconds),
-        seed,
-        _draws_of(model),
-    )
-    return float(np.expm1(np.max(error, initial=0.0))) if at.size else 0.0
+def largest_error(model: Forecaster, drawn: Sequence[Curve]) -> float:
+    """Largest relative error of interpolated times, at random n that ``refined`` did not try.
+
+    Of more curves than ``_CURVES`` each has a share of the n that these have.
+    """
+    draws = math.ceil(_draws_of(model) * min(1.0, _CURVES / len(drawn)))
+    errors = [
+        _missed(
+            _log_time(model, each.gpus),
+            each.found.n,
+            np.log(each.found.seconds),
+            _TRIALS,
+            draws,
+        )[1]
+        for each in drawn
+    ]
+    return float(np.expm1(np.max(np.concatenate(errors), initial=0.0)))
 
 
 def refined(
@@ -159,11 +169,13 @@ def _log_time(model: Forecaster, gpus: int) -> Callable[[Array], Array]:
         seconds = model.seconds(n, np.full(n.size, float(gpus)))
         return np.asarray(np.log(seconds), dtype=np.float64)
 
-    return log_time if isinstance(model, Model) else _remembered(log_time)
+    # A single form takes no longer than looking up what it said.
+    single = isinstance(model, Model) and model.mixed is None
+    return log_time if single else _remembered(log_time)
 
 
 def _remembered(log_time: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """The same, which asks for each n once: of forms that take long to evaluate."""
+    """The same, which asks for each n once: of several forms, which take long to evaluate."""
     known: dict[float, float] = {}
 
     def remembered(n: Array) -> Array:
