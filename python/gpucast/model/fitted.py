@@ -23,7 +23,7 @@ from gpucast.model.forecaster import (
     checked_sizes,
     interval_width,
 )
-from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval
+from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval, shares_of
 from gpucast.model.joint import DRAWS
 from gpucast.model.mixed import Mixed, Times
 from gpucast.model.other_path import T90, Elsewhere
@@ -184,8 +184,6 @@ class Model(Fitted, Forecaster):
             visit = np.full(n.size, self.noise.sample)
         parts = parts * np.exp(self.log_factors)
         seconds = parts.sum(axis=1)
-        if not (np.isfinite(seconds) & (seconds > 0)).all():
-            raise InputError("its parameters give no finite time; fit it again", file=self.name)
         common = self.common_variance(parts, interval)
         spread = np.sqrt(spread**2 + common)
         noise = self.noise
@@ -206,7 +204,7 @@ class Model(Fitted, Forecaster):
             spread=spread,
             common=common,
             interval=interval,
-        )
+        ).checked(self.name)
 
     @cached_property
     def _steps(self) -> Mixed | None:
@@ -248,7 +246,7 @@ class Model(Fitted, Forecaster):
             spread=self._with_breaks(found.spread, gpus),
             common=common,
             interval=interval,
-        )
+        ).checked(self.name)
 
     def _with_breaks(self, spread: Array, gpus: Array) -> Array:
         """Spreads with what may come beyond the measured GPU counts."""
@@ -269,7 +267,7 @@ class Model(Fitted, Forecaster):
     ) -> Times:
         """Of visits like those that were fitted: with as many samples."""
         own = np.full(n.size, self._sampling_variance(self._samples_of_visit))
-        return self._finite(mixed.times(n, gpus, common, variance=own))
+        return mixed.times(n, gpus, common, variance=own)
 
     @property
     def _samples_of_visit(self) -> int:
@@ -293,17 +291,6 @@ class Model(Fitted, Forecaster):
         of_visit = float(np.median(self.mixture.visits.variance))
         relative = _core.median_variance(samples) / _core.median_variance(self._samples_of_visit)
         return of_visit * relative
-
-    def _finite(self, found: Times) -> Times:
-        """Refuse what a mixture cannot forecast: a file whose numbers are not those of a fit.
-
-        Raises:
-            InputError: a time or an end of its interval is none.
-        """
-        for times in (found.seconds, found.low, found.high, found.mean_low, found.mean_high):
-            if not (np.isfinite(times) & (times > 0)).all():
-                raise InputError("its mixture gives no finite time; fit it again", file=self.name)
-        return found
 
     def _factors(self, found: Times) -> Array:
         """By how much the machine that is forecast makes each cell longer."""
@@ -346,10 +333,12 @@ class Model(Fitted, Forecaster):
     def _drawn(self, n: Array, gpus: Array, count: int, interval: Interval) -> Array:
         """Draws of times whose law goes on beyond the measured GPU counts as it was."""
         if self.mixed is not None:
-            found = self._finite(self.mixed.times(n, gpus))
-            shares = found.parts / found.parts.sum(axis=1, keepdims=True)
-            factors = self.drawn_factors(count, interval) @ shares.T
-            return np.asarray(self.mixed.draws(n, gpus, count) * factors, dtype=np.float64)
+            times, factors = self.mixed.draws(n, gpus, count), self.drawn_factors(count, interval)
+            if (factors == factors[:, :1]).all():
+                # Whatever its parts are, a step is so many times as long.
+                return np.asarray(times * factors[:, :1], dtype=np.float64)
+            shares = shares_of(self.mixed.times(n, gpus).parts)
+            return np.asarray(times * (factors @ shares.T), dtype=np.float64)
         core = self.core
         cores = {integer: core.with_integer(integer) for integer in set(self.integers)}
         factors = self.drawn_factors(count, interval)
@@ -385,7 +374,7 @@ class Model(Fitted, Forecaster):
         if self.mixed is not None:
             of_cell = np.ones(found.n.size) if visits is None else np.array(visits, np.float64)
             own = rounding + np.array([self._sampling_variance(count) for count in repetitions])
-            times = self._finite(self.mixed.times(found.n, found.gpus, found.common, of_cell, own))
+            times = self.mixed.times(found.n, found.gpus, found.common, of_cell, own)
             factor = self._factors(times)
             return times.low * factor, times.high * factor
         if self.elsewhere is not None:

@@ -99,6 +99,18 @@ class Forecasts:
     def _repr_html_(self) -> str:
         return forecasts_html(self)
 
+    def checked(self, model: str) -> Self:
+        """These, once all times and ends of intervals are finite and above 0.
+
+        Raises:
+            InputError: one is not: the numbers in the file of the model, which is named, are not
+                those of a fit.
+        """
+        for times in (self.seconds, self.low, self.high, self.mean_low, self.mean_high):
+            if not (np.isfinite(times) & (times > 0)).all():
+                raise InputError("gives no finite time; fit it again", file=model)
+        return self
+
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables show: all up to the spread; whole numbers as such, n where all of it is."""
         shown = {each.name: getattr(self, each.name) for each in fields(self)[:_SHOWN]}

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
-from gpucast.errors import InputError
 from gpucast.model import lone_count
 from gpucast.model.between import between
 from gpucast.model.content import TimedCells
@@ -271,9 +270,6 @@ class ScalingModel(FittedScaling, Forecaster):
                 seconds * np.exp(sign * np.hypot(np.log(end / seconds), Z90 * np.sqrt(common)))
                 for sign, end in ((-1, mean_low), (1, mean_high))
             )
-        for ends in (seconds, low, high, mean_low, mean_high):
-            if not (np.isfinite(ends) & (ends > 0)).all():
-                raise InputError("its mixture gives no finite time; fit it again", file=self.name)
         return Forecasts(
             n=n,
             gpus=gpus,
@@ -289,7 +285,7 @@ class ScalingModel(FittedScaling, Forecaster):
             spread=np.sqrt(spread**2 + common),
             common=common,
             interval=interval,
-        )
+        ).checked(self.name)
 
     @cached_property
     def _parts_off(self) -> Array:
