@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from command_line import Run, only_json
+from counting import Calls
 from gpucast.data.formats import Format, Imported, Options, formats, printed, read_file, recognized
+from gpucast.data.formats.logs import runs
 from gpucast.data.records import Step
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
@@ -654,6 +656,7 @@ def test_a_unit_behind_the_seconds_of_regex_is_read_and_said(
         ("p50 ms: ", 1e-3), ("(min, max) time across ranks (ms): ", 1e-3), ('"step_ms": ', 1e-3),
         ("(min, avg, max): ", 1.0), ("min ", 1.0), ("second step: ", 1.0), ("the rank's ", 1.0),
         ("region=us time=", 1.0), ("12 us, step ", 1.0), ("loss us | step ", 1.0),
+        ("loss=nan,step_ms=", 1e-3),
     ],
 )  # fmt: skip
 def test_a_unit_before_the_seconds_of_regex_is_read(before: str, size: float) -> None:
@@ -662,6 +665,19 @@ def test_a_unit_before_the_seconds_of_regex_is_read(before: str, size: float) ->
     (run,) = read_text(text, "regex", regex=pattern, gpus=8).entries
     assert isinstance(run, Step)
     assert run.seconds == [pytest.approx(38.3 * size)]
+
+
+def test_more_samples_of_regex_make_no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each made a new run with a copy of all samples before it."""
+    calls = Calls(monkeypatch)
+    calls.watch(runs.Run, "__init__")
+
+    def reading(count: int) -> dict[str, int]:
+        text = "step 0.25 s\n" * count
+        options = {"regex": r"step (?P<seconds>[\d.]+)", "gpus": 1, "size": 1}
+        return calls.of(lambda: read_text(text, "regex", **options))
+
+    assert reading(10) == reading(100)
 
 
 def test_two_units_beside_the_seconds_of_regex_are_asked_about() -> None:

@@ -48,8 +48,18 @@ _IN_BRACKETS = re.compile(r"[^(\[]*[)\]]")
 _MEASURED = re.compile(rf"[0-9][0-9.,]*[ \t]*(?:{_WORD.pattern})?", re.IGNORECASE)
 """Another number, with its unit."""
 _SPREAD = re.compile(r"[ \t]*(?:±|\+/?-)[ \t]*[0-9.,]+")
-_FIELDS = re.compile(r"(?:[|;,]|(?<!unit)=[ \t]*[a-z]\S*)(?![^(\[]*[)\]])", re.IGNORECASE)
-"""What parts fields: a separator outside brackets, or another field's value."""
+_PARTING = re.compile(
+    "|".join(
+        (
+            rf"[0-9][.,]?\s*(?>{_WORD.pattern})(?=(?s:.*)[a-z])",  # a number's unit, before a name
+            r"[0-9][.,]?",
+            r"[|;,](?![^(\[]*[)\]])",  # outside brackets
+            r"(?<!unit)=[ \t]*[a-z][^\s|;,]*(?![^(\[]*[)\]])",  # another field's value
+        )
+    ),
+    re.IGNORECASE,
+)
+"""What parts a field from the one before it."""
 _LONGEST = 80
 """Characters before a number among which the unit of it stands."""
 _NO_UNITS_IN_PROSE = {"min", "second", "minute", "hour", "day"}
@@ -77,7 +87,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     decimal = _decimal(matches, file, options)
     stated = runs.named(file, options)
     known: dict[str, object] = {**stated.given, **stated.named}
-    cells: dict[tuple[object, ...], Run] = {}
+    cells: dict[tuple[object, ...], tuple[Run, list[float]]] = {}
     lines = runs.Lines(text)
     beside: dict[str, None] = {}
     for match in matches:
@@ -95,11 +105,10 @@ def read(text: str, file: str, options: Options) -> Imported:
                 beside[unit] = None
         seconds, counted = _seconds(float(str(value)), unit, name == "rate", known, file, line)
         key = tuple(known.get(name) for name in (*NUMBERS, "case", "program"))
-        if key in cells:
-            cells[key] = _with_sample(cells[key], seconds)
-        else:
-            cells[key] = _run(known, seconds, counted, line, len(cells))
-    found.runs += cells.values()
+        if key not in cells:
+            cells[key] = (_run(known, counted, line, len(cells)), [])
+        cells[key][1].append(seconds)
+    found.runs += [replace(run, seconds=tuple(samples)) for run, samples in cells.values()]
     if not (beside or stated_unit or "unit" in pattern.groupindex):
         _ask_about_long_steps(found.runs, file)
     made = runs.imported(found, file, options)
@@ -171,11 +180,8 @@ def _words_before(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
     farthest = max(0, start - _LONGEST)
     line = max(farthest, match.string.rfind("\n", farthest, start) + 1)
     text = match.string[max(farthest, min(match.start(), line)) : start]
-    *others, name = re.split(r"[0-9][.,]?", text)
-    own = _WORD.match(name.lstrip()) if others else None
-    if own is not None and re.search("[a-z]", name.lstrip()[own.end() :], re.IGNORECASE):
-        name = name.lstrip()[own.end() :]  # without the unit of the number before
-    name = _FIELDS.split(name.rstrip(" \t|;,"))[-1]
+    text = text.rstrip(" \t|;,")
+    name = text[max((parting.end() for parting in _PARTING.finditer(text)), default=0) :]
     words = [*_WORD.finditer(name)]
     for word in words:
         bracketed = _IN_BRACKETS.match(name, word.end()) is not None
@@ -282,15 +288,10 @@ def _seconds(
     return seconds, unit.name.partition("/")[0] if unit.rank == 3 else None
 
 
-def _run(
-    known: dict[str, object], seconds: float, counted: str | None, line: int, number: int
-) -> Run:
+def _run(known: dict[str, object], counted: str | None, line: int, number: int) -> Run:
+    """A run, without its samples."""
     values = {name: known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program")}
-    return Run(line=line, seconds=(seconds,), unit=counted, execution=number, **values)  # type: ignore[arg-type]
-
-
-def _with_sample(run: Run, seconds: float) -> Run:
-    return replace(run, seconds=(*run.seconds, seconds))
+    return Run(line=line, seconds=(), unit=counted, execution=number, **values)  # type: ignore[arg-type]
 
 
 FORMATS = (
