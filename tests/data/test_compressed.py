@@ -30,6 +30,10 @@ def test_compressed_records_are_those_that_were_compressed(plain: Path) -> None:
     assert jsonl.read(compressed(plain)) == jsonl.read(plain)
 
 
+def test_a_file_that_the_user_compressed_is_loaded(plain: Path) -> None:
+    assert load(compressed(plain)).digest == load(plain).digest
+
+
 def test_a_compressed_dataset_has_the_name_and_the_digest_of_the_plain_one(
     plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

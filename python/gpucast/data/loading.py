@@ -297,6 +297,8 @@ def _is_foreign(path: Path, name: str, others: Sequence[PathFormat]) -> bool:
     """Whether a file is to be imported; what is neither records nor importable is an error."""
     if path.is_dir() or any(each.detect(str(path)) for each in others):
         return True
+    if path.name.endswith(".jsonl.gz"):
+        return False
     content = read_bytes(name)
     if formats.holds_records(content):
         return False
