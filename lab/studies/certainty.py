@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from lab.studies.beside_truth import BesideTruth
 from numpy.typing import NDArray
 
 import gpucast
@@ -194,27 +195,22 @@ class Stated:
     best: int
 
 
-@dataclass(frozen=True)
-class Timed:
-    """A time beyond the data, as forecast and as measured.
+@dataclass(frozen=True, kw_only=True)
+class Timed(BesideTruth):
+    """A time beyond the data.
 
     Attributes:
-        reach: its GPU count over the largest measured.
+        most: the largest GPU count measured.
     """
 
     kind: str
     name: str
-    reach: float
-    n: float
-    gpus: int
-    low: float
-    seconds: float
-    high: float
-    measured: float
+    most: int
 
     @property
-    def covered(self) -> bool:
-        return self.low <= self.measured <= self.high
+    def reach(self) -> float:
+        """Its GPU count over the largest measured."""
+        return max(1.0, self.gpus / self.most)
 
     @property
     def half_width(self) -> float:
@@ -248,20 +244,7 @@ def examine(made: Made) -> tuple[list[Stated], list[Timed]]:
     found = model.forecasts(n, gpus)
     noise = np.random.default_rng([made.seed, 4]).standard_normal(n.size)
     measured = made.seconds(n, gpus) * np.exp(made.noise * noise)
-    timed = [
-        Timed(
-            made.kind,
-            made.name,
-            float(max(1.0, gpus[i] / max(made.gpus))),
-            float(n[i]),
-            int(gpus[i]),
-            float(found.low[i]),
-            float(found.seconds[i]),
-            float(found.high[i]),
-            float(measured[i]),
-        )
-        for i in range(n.size)
-    ]
+    timed = Timed.rows(found, measured, kind=made.kind, name=made.name, most=max(made.gpus))
     return stated, timed
 
 
@@ -294,7 +277,7 @@ def _of_times(timed: Sequence[Timed]) -> Iterator[str]:
         covered = float(np.mean([each.covered for each in cells]))
         low = float(np.mean([each.measured > each.high for each in cells]))
         width = float(np.median([each.half_width for each in cells]))
-        error = float(np.median([abs(each.seconds / each.measured - 1) for each in cells]))
+        error = float(np.median([each.error for each in cells]))
         yield (
             f"  times at {reach:g}x the GPUs: {len(cells)}, covered {covered:.0%} (too low "
             f"{low:.0%}), median error {error:.1%}, median half-width {width:.2f} of ln T"

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from lab.studies.beside_truth import BesideTruth
 from numpy.typing import NDArray
 
 import gpucast
@@ -117,33 +118,17 @@ def draws(seeds: range, where: str) -> Iterator[Draw]:
                     yield Draw(law, power, noise, where, seed, knee, sizes, counts)
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, kw_only=True)
+class Answer(BesideTruth):
     """One forecast beside the measurement."""
 
     draw: Draw
-    n: float
-    gpus: float
-    measured: float
-    forecast: float
-    low: float
-    high: float
-
-    @property
-    def covered(self) -> bool:
-        return self.low <= self.measured <= self.high
-
-    @property
-    def error(self) -> float:
-        return abs(self.forecast / self.measured - 1)
 
 
 def answers(draw: Draw) -> list[Answer]:
     n, gpus = draw.asked()
     found = gpucast.fit(draw.table()).forecasts(n, gpus)
-    measured = draw.measured(n, gpus, 2)
-    columns = zip(n, gpus, measured, found.seconds, found.low, found.high, strict=True)
-    return [Answer(draw, *(float(each) for each in row)) for row in columns]
+    return Answer.rows(found, draw.measured(n, gpus, 2), draw=draw)
 
 
 def summary(found: list[Answer]) -> list[str]:
@@ -176,8 +161,8 @@ def main(arguments: list[str] | None = None) -> int:
                 print(
                     f"{where:6} {a.draw.law:6} {a.draw.power:7} {a.draw.noise:5} {a.draw.seed:3} "
                     f"knee {a.draw.knee / LARGEST:4.2f} {len(a.draw.sizes)} sizes on "
-                    f"{a.draw.counts[-1]:.0f}: {a.n / LARGEST:.0f} x on {a.gpus:.0f}: "
-                    f"{1e3 * a.measured:8.3f} ms, {1e3 * a.forecast:8.3f} "
+                    f"{a.draw.counts[-1]:.0f}: {a.n / LARGEST:.0f} x on {a.gpus}: "
+                    f"{1e3 * a.measured:8.3f} ms, {1e3 * a.seconds:8.3f} "
                     f"({1e3 * a.low:8.3f} ... {1e3 * a.high:8.3f}) {'' if a.covered else 'MISSED'}"
                 )
         groups: dict[str, list[Answer]] = defaultdict(list)
