@@ -20,6 +20,7 @@ from counting import Calls, python_calls
 from gpucast import _core
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
+from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array
 from gpucast.model.mixed import Mixed
 from gpucast.model.scaling import ScalingModel
@@ -152,6 +153,33 @@ def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
     tried = sum(cells)
     assert curves.largest_error(md(), [drawn]) < 2 * curves.TOLERANCE
     assert tried < sizes.size + 1.2 * curves._DRAWS_OF_SMOOTH
+
+
+def test_curves_of_several_forms_ask_for_each_n_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends of segments were asked for with each of them, and again with each pass."""
+    model = gc.fit(whole(NATIVE), replicates=30)
+    evaluate, asked = Model.seconds, []
+
+    def counted(model: Model, n: Array, gpus: Array) -> Array:
+        asked.extend(n.tolist())
+        return evaluate(model, n, gpus)
+
+    monkeypatch.setattr(Model, "seconds", counted)
+    drawn = curves.curve(model, 2, np.geomspace(1000, 64000, 40).round())
+    assert len(asked) == len(set(asked))
+    asked.clear()
+    curves.largest_error(model, [drawn])
+    of_one = len(asked)
+    asked.clear()
+    curves.largest_error(model, [drawn] * 64)
+    assert len(asked) < 10 * of_one
+
+
+def test_draws_of_a_mixture_ask_for_no_shares_of_parts(core: Calls) -> None:
+    model = gc.fit(whole(NATIVE), replicates=30)
+    core.watch(Mixed, "times", "draws")
+    sizes, counts = np.array([1000.0, 2000.0]), np.array([1.0, 2.0])
+    assert core.of(lambda: model.draws(sizes, counts, 10)) == {"draws": 1}
 
 
 def plan_values(jobs: int, **other: Any) -> dict[str, Any]:
