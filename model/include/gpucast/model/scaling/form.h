@@ -26,10 +26,10 @@ namespace gpucast::model::scaling {
 
 struct Overlap {
   std::string_view name;  // empty: nothing overlaps
-  double q;
-  bool exchange;      // whether exchange goes on beside work; otherwise only filling does
-  double odds;        // log odds before anything was measured
-  double beyond = 0;  // how many times the largest measured work fills a GPU; 0: not said
+  double q;               // below 2, or a power of 2
+  bool exchange;          // whether exchange goes on beside work; otherwise only filling does
+  double odds;            // log odds before anything was measured
+  double beyond = 0;      // how many times the largest measured work fills a GPU; 0: not said
 };
 
 // Most steps that small sizes do not shorten wait for one thing: the host's launches, or one wave
@@ -107,6 +107,15 @@ struct Form {
   }
 };
 
+// x^q, for most q of `overlaps` without logarithm and exponential: a fit asks millions of times.
+inline double raised(double x, double q) {
+  if (q < 2) return std::pow(x, q);
+  double result = x;
+  for (double reached = 1; reached < q; reached *= 2)
+    result *= result;
+  return result;
+}
+
 // Seconds of a step whose terms take `part` seconds each (in the form's order); these are replaced
 // by the parts that the terms have in it.
 inline double combine(const Form& form, std::span<double> part) {
@@ -123,9 +132,9 @@ inline double combine(const Form& form, std::span<double> part) {
   const double larger = std::max(work, beside);
   if (!(larger > 0)) return after;
   const double ratio = std::min(work, beside) / larger;
-  const double power = std::pow(ratio, q);
+  const double power = raised(ratio, q);
   const double sum = 1 + power;
-  const double root = std::pow(sum, 1 / q);
+  const double root = sum > 1 ? std::pow(sum, 1 / q) : 1;
   // dR/dW with R = (W^q + B^q)^(1/q), and dR/dB.
   const double of_larger = root / sum;
   const double of_smaller = ratio > 0 ? power / ratio * root / sum : 0;
