@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
+from gpucast.errors import InputError
 from gpucast.model import lone_count
 from gpucast.model.between import between
 from gpucast.model.content import TimedCells
