@@ -47,7 +47,7 @@ DATA = [
     "h200-x4",
     "h200-shm",
     "h200-x4-mixed",
-    str(Path(__file__).parent / "hosts/h200-u.jsonl"),
+    str(Path(__file__).parent / "hosts/h200-u.jsonl.gz"),
 ]
 ENOUGH = 0.2
 """Of a step; less of communication tells little of it."""
