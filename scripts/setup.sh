@@ -10,7 +10,6 @@
 #   scripts/setup.sh docs     .venv and apt: what the documentation site is built with
 #   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
 #   scripts/setup.sh slurm    apt: a Slurm that slow tests start (root; else they are skipped)
-#   scripts/setup.sh ucx      apt: UCX's headers and library, without which remote GPUs are built without it
 #   scripts/setup.sh examples .venv-examples and apt: programs that slow tests measure
 #
 # Each part may be run again at any time; the Makefile runs each once and
@@ -30,7 +29,6 @@ readonly docs_packages=(doxygen fonts-lmodern)
 # Wanted by tests alone, which are skipped without them.
 readonly test_packages=(chromium)
 readonly slurm_packages=(slurmctld slurmd slurm-client munge)
-readonly ucx_packages=(libucx-dev)
 readonly example_packages=(gromacs python3-torch)
 
 missing_of() {
@@ -123,10 +121,6 @@ install_test_packages() {
   if ! as_root=$(privilege) || ! apt_install "${missing[@]}"; then
     say "set-up: could not; tests that want ${missing[*]} will be skipped"
   fi
-}
-
-setup_ucx() {
-  install_system_packages "$(missing_of "${ucx_packages[@]}")"
 }
 
 # The daemons must be started by root, so nobody else needs them. The services that Debian starts
@@ -287,6 +281,6 @@ unpack_nanoarrow() {
 }
 
 case "${1:-}" in
-  system | venv | dev | docs | extrap | examples | cuda | slurm | ucx) "setup_$1" ;;
-  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|docs|extrap|examples|slurm|ucx" ;;
+  system | venv | dev | docs | extrap | examples | cuda | slurm) "setup_$1" ;;
+  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|docs|extrap|examples|slurm" ;;
 esac

@@ -74,7 +74,7 @@ build_one() {
   local -a options=(
     "build-dir=$folder/build-$version"
     cmake.define.GPUCAST_PORTABLE=ON "cmake.define.GPUCAST_LICENSES=$PWD/$folder/licenses"
-    cmake.define.GPUCAST_{CUDA,REMOTE,TRACE}=ON cmake.define.GPUCAST_{UCX,MPI}=OFF
+    cmake.define.GPUCAST_{CUDA,REMOTE,TRACE}=ON cmake.define.GPUCAST_MPI=OFF
   )
   [[ "$version" == 3.11 ]] || options+=(wheel.py-api=cp312)
   rm -rf "$raw"

@@ -83,7 +83,6 @@ TEST_F(ClientProcess, ConnectsInAChildIfItHasNotBefore) {
 }
 
 TEST_F(ClientProcess, LeavesNoSocketsToProgramsThatItStarts) {
-  if (is_over("ucx")) GTEST_SKIP() << "UCX's own sockets are left to them";
   servers_.serve();
   const DeviceMemory device(0, Content(std::size_t{2} << 20, 1));  // over bulk connections
   int sockets = 0;

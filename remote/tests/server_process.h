@@ -28,16 +28,15 @@ inline void give_secret() {
   ::setenv("GPUCAST_REMOTE_SECRET_FILE", file.c_str(), 0);
 }
 
-// Whether the tests are those of shared memory, or of UCX.
-inline bool is_over(const std::string& name) {
+// Whether the tests are those of shared memory.
+inline bool over_shared_memory() {
   const char* transport = std::getenv("GPUCAST_REMOTE_TRANSPORT");
-  return transport != nullptr && transport == name;
+  return transport != nullptr && transport == std::string("shared-memory");
 }
-inline bool over_shared_memory() { return is_over("shared-memory"); }
 
 // Where the next server of this process listens: on loopback, or at a Unix socket of its own.
 inline std::string where_to_listen() {
-  if (!over_shared_memory()) return is_over("ucx") ? "ucx:127.0.0.1:0" : "127.0.0.1:0";
+  if (!over_shared_memory()) return "127.0.0.1:0";
   static const OwnFolder folder;
   static int count = 0;
   return "unix:" + folder.path() + "/" + std::to_string(count++);

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gpucast.cli.data_shown import print_machines
 from gpucast.data import dataset
 from gpucast.data.loading import load
 from gpucast.errors import InputError
@@ -89,6 +90,15 @@ def test_an_older_record_says_nothing_of_its_transport(tmp_path: Path) -> None:
     data = load(older, newer)
     assert (data.machines["m"].transport, data.warnings) == ("shm", [])
     assert load(older).machines["m"].transport is None
+
+
+def test_a_record_of_a_transport_that_is_gone_still_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = load(write(tmp_path / "old.jsonl", {**MACHINE, "transport": "ucx-tls"}, TRANSFER))
+    assert data.machines["m"].transport == "ucx-tls"
+    print_machines(data)
+    assert "m over ucx-tls" in capsys.readouterr().out
 
 
 def test_caveats_of_all_runs_are_kept(tmp_path: Path) -> None:

@@ -34,10 +34,6 @@ needs_build = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 needs_server = pytest.mark.skipif(
     not SERVER.exists() or not FAKE.exists(), reason=f"no {SERVER} or no {FAKE}"
 )
-HAS_UCX = SERVER.exists() and b"libucp.so" in SERVER.read_bytes()
-OVER_TCP = {"UCX_TLS": "tcp"}
-"""Whatever adapters the machine has."""
-
 GPUCAST = (sys.executable, "-m", "gpucast.cli")
 
 
@@ -289,52 +285,6 @@ def test_an_address_that_is_none_is_said_to_be_none(
     assert errors.startswith("gpucast: error: nonsense: 'nonsense' is no address: host:port")
 
 
-@needs_build
-def test_calls_go_over_ucx_where_both_sides_name_it() -> None:
-    if not HAS_UCX:
-        pytest.skip("built without UCX")
-    for options, transport, words in (
-        ((), "ucx-tls", "UCX, TLS"),
-        (("--plain",), "ucx-plain", "UCX, plain"),
-    ):
-        serving = start("serve", "--gpus", "0", "--port", 0, "--ucx", *options, **OVER_TCP)
-        assert serving.stdout is not None
-        found = re.search(r"listening on (ucx:\S+)", serving.stdout.readline())
-        assert found is not None
-        running = start("run", "--gpus", found[1], *options, "--", PROBE, "check", **OVER_TCP)
-        out, errors = running.communicate(timeout=60)
-        assert running.returncode == 0, out + errors
-        asking = start("check", found[1], *options, "--json", **OVER_TCP)
-        answer = json.loads(re.sub(r"(?m)^\[.*\n", "", asking.communicate(timeout=60)[0]))
-        assert [each["transport"] for each in answer["servers"]] == [transport]
-        out, _ = start("check", found[1], *options, **OVER_TCP).communicate(timeout=60)
-        assert re.search(rf"{re.escape(found[1])} +{words} +fake GPU 0 ", out)
-        # The same server without it.
-        plainly = start("check", found[1].removeprefix("ucx:"), *options, "--json", **OVER_TCP)
-        answer = json.loads(plainly.communicate(timeout=60)[0])
-        assert [each["transport"] for each in answer["servers"]] == [transport.partition("-")[2]]
-        serving.send_signal(signal.SIGTERM)
-        serving.communicate(timeout=60)
-        assert serving.returncode == 0
-
-
-@needs_build
-def test_a_server_that_did_not_name_ucx_is_not_reached_over_it() -> None:
-    if not HAS_UCX:
-        pytest.skip("built without UCX")
-    with servers() as (server,):
-        asking = start("check", f"ucx:{server.address}", **OVER_TCP)
-        _, errors = asking.communicate(timeout=60)
-    assert asking.returncode == 2
-    assert "it is not reached over UCX: let it listen on ucx:HOST:PORT" in errors
-
-
-def test_a_server_listens_for_ucx_or_in_a_folder(run: Run, tmp_path: Path) -> None:
-    status, _, errors = run("remote", "serve", "--ucx", "--socket-folder", tmp_path)
-    assert status == 2
-    assert "--ucx and --socket-folder" in errors
-
-
 def test_a_server_listens_at_an_address_or_in_a_folder(run: Run, tmp_path: Path) -> None:
     status, _, errors = run("remote", "serve", "--host", "10.0.0.7", "--socket-folder", tmp_path)
     assert status == 2
@@ -504,8 +454,8 @@ def test_a_program_in_another_folder_finds_secret_and_sockets(
     assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{tmp_path}/own"
     assert found["GPUCAST_REMOTE_COUNTERS"] == f"{tmp_path}/calls.jsonl"
     exported = {"GPUCAST_REMOTE_SECRET_FILE": "theirs"}
-    found = environment("unix:,[::1]:1,ucx:a:1", counters="-", base=exported)
-    assert found["GPUCAST_REMOTE"] == "unix:,[::1]:1,ucx:a:1"
+    found = environment("unix:,[::1]:1,a:1", counters="-", base=exported)
+    assert found["GPUCAST_REMOTE"] == "unix:,[::1]:1,a:1"
     assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{tmp_path}/theirs"
     assert found["GPUCAST_REMOTE_COUNTERS"] == "-"
 
@@ -513,7 +463,7 @@ def test_a_program_in_another_folder_finds_secret_and_sockets(
 def test_a_server_that_is_named_twice_is_told(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert named_twice(["a:1", "b:1", "ucx:a:1", "unix:/x"]) is None
+    assert named_twice(["a:1", "b:1", "unix:/x"]) is None
     assert named_twice([]) is None
     monkeypatch.chdir(tmp_path)
     twice = ["a:1", "unix:x", "a:1", f"unix:{tmp_path}/x", "a:1", "b:2"]

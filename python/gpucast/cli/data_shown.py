@@ -9,7 +9,6 @@ from gpucast.cli.output import say
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
-from gpucast.data.vocabulary import Transport
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number, size
 
@@ -22,12 +21,10 @@ NOTES = 5
 WORDS = 5
 """Words for what is in a row; of more, the first ones and how many are left."""
 
-REACHED: dict[Transport, str] = {
+REACHED: dict[str, str] = {
     "tls": "over TLS",
     "plain": "in the clear (--plain)",
     "shm": "through shared memory",
-    "ucx-tls": "over UCX and TLS",
-    "ucx-plain": "over UCX in the clear (--plain)",
 }
 """How remote GPUs are, of a machine."""
 
@@ -44,7 +41,11 @@ def print_machines(data: Dataset) -> None:
         say(f"\nmachine{plural} {', '.join(each.id for each in machines)}")
         for name, value in facts:
             say(f"  {name + ':':9}{value}")
-        reached = [f"{each.id} {REACHED[each.transport]}" for each in machines if each.transport]
+        reached = [
+            f"{machine.id} {REACHED.get(machine.transport, f'over {machine.transport}')}"
+            for machine in machines
+            if machine.transport
+        ]
         if reached:
             say(f"  reached: {', '.join(reached)}")
         started = sorted(each.started for each in machines if each.started)

@@ -40,7 +40,6 @@ class Transport(StrEnum):
     auto = "auto"
     socket = "socket"
     shared_memory = "shared-memory"
-    ucx = "ucx"
 
 
 Plain = Annotated[
@@ -66,14 +65,6 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    ucx: Annotated[
-        bool,
-        typer.Option(
-            "--ucx",
-            help="Clients at ucx:host:port are served over UCX (InfiniBand), which authenticates "
-            "nobody: on networks whose machines are trusted.",
-        ),
-    ] = False,
     secret_file: SecretFile = None,
     plain: Plain = False,
     max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
@@ -127,8 +118,6 @@ def serve(
     from gpucast.remote import gpus_here, rehearsal
     from gpucast.remote import serve as run_servers
 
-    if ucx and socket_folder is not None:
-        raise InputError("--ucx and --socket-folder: a server listens for one of them")
     if host != LOOPBACK and socket_folder is not None:
         raise InputError("--host and --socket-folder: a server listens at one of them")
     if socket_folder is not None and not socket_folder.is_dir():
@@ -158,7 +147,7 @@ def serve(
         words += ["--image-cache", image_cache]
     if fake:
         note("a rehearsal: no GPU computes here, and what kernels should write is not written")
-    raise typer.Exit(run_servers(numbers, host, port, words, variables, socket_folder, ucx))
+    raise typer.Exit(run_servers(numbers, host, port, words, variables, socket_folder))
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -166,9 +155,7 @@ def run(
     program: Annotated[list[str], typer.Argument(help="-- PROGRAM ARGUMENTS")],
     gpus: Annotated[
         str,
-        typer.Option(
-            help="Servers, in the order of their devices: host:port,ucx:host:port,unix:/path,..."
-        ),
+        typer.Option(help="Servers, in the order of their devices: host:port,unix:/path,..."),
     ],
     secret_file: SecretFile = None,
     plain: Plain = False,
@@ -176,7 +163,7 @@ def run(
         Transport | None,
         typer.Option(
             help="What carries calls to servers at unix:/path: shared memory where both sides can "
-            "(auto), always, or never; ucx: UCX carries them, as ucx:host:port says, too.",
+            "(auto), always, or never.",
             show_default=False,
         ),
     ] = None,
@@ -233,9 +220,7 @@ def run(
 
 Servers = Annotated[
     str | None,
-    typer.Argument(
-        help="host:port,ucx:host:port,unix:/path,... (default: GPUCAST_REMOTE)", show_default=False
-    ),
+    typer.Argument(help="host:port,unix:/path,... (default: GPUCAST_REMOTE)", show_default=False),
 ]
 
 
@@ -301,8 +286,6 @@ TRANSPORTS = {
     "tls": "TLS",
     "plain": "plain",
     "shm": "shared memory",
-    "ucx-tls": "UCX, TLS",
-    "ucx-plain": "UCX, plain",
 }
 """What carries calls, in words of people."""
 

@@ -40,7 +40,6 @@ from gpucast.data.vocabulary import (
     Route,
     Schedule,
     TransferMethod,
-    Transport,
 )
 from gpucast.data.workload import Workload
 
@@ -222,7 +221,7 @@ class Machine(_Record):
     gpus: list[Gpu] | None = None
     driver: Text | None = None
     runtime: Text | None = None
-    transport: Transport | None = Field(
+    transport: str | None = Field(
         None,
         description=f"{MEANING['Transport']} Absent: none are remote, or it is not known.",
     )

@@ -21,9 +21,9 @@ RecordKind = Literal[
 """What a record holds."""
 Path = Literal["host", "native", "remote", "remote-sync", "remote-shm"]
 """How GPUs are reached; records may name a path of the user's own instead."""
-Transport = Literal["tls", "plain", "shm", "ucx-tls", "ucx-plain"]
+Transport = Literal["tls", "plain", "shm"]
 """What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: memory
-that client and server share; ucx-tls, ucx-plain: UCX, encrypted or in the clear.
+that client and server share;
 """
 Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
 """How a step of the mini-app moves data."""
@@ -84,7 +84,7 @@ MEANING: dict[str, str] = {
     "Path": "How GPUs are reached; records may name a path of the user's own instead.",
     "Transport": (
         "What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: "
-        "memory that client and server share; ucx-tls, ucx-plain: UCX, encrypted or in the clear."
+        "memory that client and server share;"
     ),
     "Schedule": "How a step of the mini-app moves data.",
     "Memory": (

@@ -71,7 +71,7 @@ def environment(
     """What a program needs to find the GPUs ``host:port,...`` instead of this machine's.
 
     ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
-    where the address is unix:/path and both sides can), socket, shared-memory, or ucx.
+    where the address is unix:/path and both sides can), socket, or shared-memory.
     ``counters``: a file, or ``-`` for stderr. ``allow_local_cuda``: what brings a CUDA runtime of
     its own may use this machine's GPUs beside. Files and sockets are named with their whole paths:
     the program may run in another folder.
@@ -181,12 +181,10 @@ def serve(
     options: Sequence[str],
     variables: Mapping[str, str] | None = None,
     folder: Path | None = None,
-    ucx: bool = False,
 ) -> int:
     """Run one server a GPU until SIGTERM or SIGINT; its exit status.
 
-    They listen on ports from ``port``, for UCX, too, where that is asked for, or at sockets gpu0,
-    gpu1, ... in a folder.
+    They listen on ports from ``port``, or at sockets gpu0, gpu1, ... in a folder.
 
     If one of them ends, the others are ended too, and all if this process is killed.
 
@@ -204,8 +202,6 @@ def serve(
     try:
         for k, gpu in enumerate(gpus):
             address = _listen(host, port + k if port else 0)
-            if ucx:
-                address = f"ucx:{address}"
             listen = f"unix:{folder}/gpu{gpu}" if folder else address
             words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
             name = f"the server of GPU {gpu}{f' at {listen}' if folder or port else ''}"

@@ -1,4 +1,4 @@
-"""Addresses of GPU servers, as people name them: host:port, ucx:host:port, unix:/path, ..."""
+"""Addresses of GPU servers, as people name them: host:port, unix:/path, ..."""
 
 from __future__ import annotations
 

@@ -23,7 +23,6 @@ from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.path_names import NATIVE, usual
 from gpucast.data.records import Launch, Machine, Transfer
-from gpucast.data.vocabulary import Transport
 from gpucast.fitting.synchronous import waits_for_calls
 
 WOKEN = 20e-6
@@ -61,7 +60,7 @@ class PathFacts:
     forwarded: bool | None
     answered: bool
     sleeps: bool
-    transport: Transport | None
+    transport: str | None
     layer: Layer
 
 

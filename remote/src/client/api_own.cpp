@@ -27,8 +27,8 @@ cudaError_t gpucast_remote_server(int device, char* version, std::size_t bytes, 
   });
 }
 
-// What carries calls to a device, in the words of records ("tls", "plain", "shm", "ucx-tls",
-// "ucx-plain"), for as long as the program runs; nullptr where there is no such device.
+// What carries calls to a device, in the words of records ("tls", "plain", "shm"), for as long as
+// the program runs; nullptr where there is no such device.
 const char* gpucast_remote_transport(int device) {
   try {
     return runtime().gpu(device).transport();

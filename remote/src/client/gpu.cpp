@@ -57,10 +57,8 @@ void Gpu::close() noexcept {
 
 std::unique_ptr<Connection> Gpu::connect(Greeting greeting) {
   const Deadline deadline = Clock::now() + to_connect;
-  Credentials credentials = settings_.credentials;
-  if (is_over_ucx()) credentials.carrier = Carrier::ucx;
-  auto connection =
-      shake_hands(connect_to(endpoint_, deadline), greeting, session_, credentials, deadline);
+  auto connection = shake_hands(connect_to(endpoint_, deadline), greeting, session_,
+                                settings_.credentials, deadline);
   const bool is_counted = greeting.purpose == Purpose::control || greeting.purpose == Purpose::bulk;
   if (!is_counted) return connection;
   return flows_.counted(greeting.number, std::move(connection));

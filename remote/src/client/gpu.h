@@ -42,9 +42,7 @@ class Gpu {
   // What carries its calls, in the words of records.
   const char* transport() const {
     if (shares_memory()) return "shm";
-    const bool secure = settings_.credentials.security == Security::tls;
-    if (is_over_ucx()) return secure ? "ucx-tls" : "ucx-plain";
-    return secure ? "tls" : "plain";
+    return settings_.credentials.security == Security::tls ? "tls" : "plain";
   }
   Id new_id() { return new_ids(1); }
   // The first of so many in a row.
@@ -136,9 +134,6 @@ class Gpu {
   std::uint64_t most_loaded_ahead() const { return settings_.most_loaded_ahead; }
   // Whether what goes to the server passes a network.
   bool is_remote() const { return !endpoint_.is_unix(); }
-  bool is_over_ucx() const {
-    return endpoint_.ucx || settings_.credentials.carrier == Carrier::ucx;
-  }
 
   Modules modules{*this};
 

@@ -11,7 +11,6 @@
 #include "transport/ring_connection.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
-#include "transport/ucx_connection.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -123,8 +122,6 @@ std::unique_ptr<Connection> enter(std::unique_ptr<Connection> connection, const 
 // What shared memory would go over; none where it is not wanted or the other end is not trusted.
 support::Descriptor line_for(Connection& connection, Purpose purpose,
                              const Credentials& credentials) {
-  if (credentials.carrier == Carrier::ucx)
-    return purpose == Purpose::monitor ? support::Descriptor() : socket_of(connection);
   if (purpose != Purpose::control || credentials.carrier == Carrier::socket) return {};
   support::Descriptor socket = unix_socket_of(connection);
   const bool trusted =
@@ -147,13 +144,6 @@ std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, 
   write_all(*connection, packed(hello), {}, deadline);
   const Challenge challenge = hear_challenge(*connection, hello, deadline);
   auto entered = enter(std::move(connection), hello, challenge, session, credentials, deadline);
-  if (hello.carrier == Carrier::ucx) {
-    if (challenge.carrier != Carrier::ucx)
-      throw ConnectionLost("it is not reached over UCX: let it listen on ucx:HOST:PORT");
-    return secure_for(credentials, session,
-                      meet_over_ucx(*entered, std::move(line), true, deadline),
-                      identity_on_carrier(identity_of(hello, challenge, Stage::session)), deadline);
-  }
   std::unique_ptr<Connection> rings;
   if (challenge.carrier == Carrier::shared_memory) {
     const std::byte greeted{1};

@@ -14,7 +14,7 @@ namespace gpucast::remote::client {
 // How a client speaks to its servers.
 struct Credentials {
   Security security = Security::tls;
-  std::optional<Carrier> carrier = {};    // nothing: what both ends can of the two without UCX
+  std::optional<Carrier> carrier = {};    // nothing: what both ends can
   std::optional<SecretKeys> secret = {};  // nothing where none was named and none is the user's own
 };
 

@@ -1,6 +1,5 @@
 #include "client/settings.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -10,7 +9,6 @@
 #include <thread>
 
 #include "security/secret.h"
-#include "transport/ucx_connection.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -39,10 +37,8 @@ std::optional<Carrier> carrier() {
   if (text.empty() || text == "auto") return std::nullopt;
   if (text == "socket") return Carrier::socket;
   if (text == "shared-memory") return Carrier::shared_memory;
-  if (text == "ucx" && has_ucx()) return Carrier::ucx;
   throw std::invalid_argument("GPUCAST_REMOTE_TRANSPORT=" + text +
-                              ": auto, socket, shared-memory or (in builds with UCX) ucx is "
-                              "allowed");
+                              ": auto, socket or shared-memory is allowed");
 }
 
 }  // namespace
@@ -62,10 +58,6 @@ ClientSettings read_client_settings() {
   const auto file = variable("GPUCAST_REMOTE_SECRET_FILE");
   result.credentials.secret = file.empty() ? find_own_secret() : read_secret(file);
   result.credentials.carrier = carrier();
-  const bool names_ucx = std::ranges::any_of(result.servers, &Endpoint::ucx);
-  if (names_ucx && result.credentials.carrier.value_or(Carrier::ucx) != Carrier::ucx)
-    throw std::invalid_argument(
-        "GPUCAST_REMOTE_TRANSPORT: servers at ucx:... are reached over UCX");
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;
   const unsigned cores = std::thread::hardware_concurrency();
   result.bulk_connections =

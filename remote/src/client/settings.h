@@ -1,14 +1,12 @@
 // What the environment tells the client:
 //
 //   GPUCAST_REMOTE               servers, in the order of their devices:
-//                                host:port,ucx:host:port,unix:/path,...
+//                                host:port,unix:/path,...
 //   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them (default: the user's own, which
-//   servers
-//                                of the same user on the same host have)
+//                                servers of the same user on the same host have)
 //   GPUCAST_REMOTE_PLAIN=1       without TLS, with servers that speak so
 //   GPUCAST_REMOTE_TRANSPORT     auto (shared memory where the address is unix:/path and both sides
-//                                can), socket, shared-memory or ucx; without one of the
-//                                last two where it is named, it fails
+//                                can), socket, or shared-memory, which fails without it
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
 //   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 4)
 //   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer, on a core of its own, before
@@ -16,8 +14,9 @@
 //   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-`, a table on stderr; else
 //                                a file, which gets JSON Lines
 //   GPUCAST_REMOTE_REACHED       a file that is there, which gets a line once all servers are
-//   reached GPUCAST_REMOTE_MIXED=allow   others in the process may use this machine's GPUs
-//   (local_driver.h)
+//                                reached
+//   GPUCAST_REMOTE_MIXED=allow   others in the process may use this machine's GPUs
+//                                (local_driver.h)
 #pragma once
 
 #include <chrono>

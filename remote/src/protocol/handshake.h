@@ -23,9 +23,6 @@
 // TLS it is only asked for and agreed to where the other end of the Unix socket is a process of the
 // same user or of root, which no proxy between them is that could not read their memory anyway.
 //
-// Where both have said that UCX carries it, the two ends then tell each other, within TLS, where
-// UCX reaches them; and over UCX, TLS anew under the session's key. The socket stays open beside.
-//
 // The process that serves a client shakes hands under the session's key, and so needs to know no
 // more than that (server/client_program.h).
 #pragma once
@@ -64,7 +61,6 @@ enum class Carrier : std::uint8_t {
   socket = 0,
   // Of control connections, on one host, where both ends can and may (transport/ring_connection.h).
   shared_memory,
-  ucx,  // of all but monitors, where the server listens for it (transport/ucx_connection.h)
 };
 
 struct Hello {
@@ -127,7 +123,7 @@ std::vector<std::byte> packed(const Message& message) {
 }
 
 // Which TLS it is, of those that one connection may have.
-enum class Stage : std::uint8_t { door = 1, session, carrier };
+enum class Stage : std::uint8_t { door = 1, session };
 
 using Identity = std::array<std::byte, Hello::size + Challenge::size + 1>;
 
@@ -138,12 +134,6 @@ inline Identity identity_of(const Hello& hello, const Challenge& challenge, Stag
   Identity result{};
   std::copy_n(said.begin(), result.size(), result.begin());
   return result;
-}
-
-// Of the same words, for TLS on what carries the connection from then on.
-inline Identity identity_on_carrier(Identity identity) {
-  identity.back() = static_cast<std::byte>(Stage::carrier);
-  return identity;
 }
 
 }  // namespace gpucast::remote

@@ -19,7 +19,6 @@
 #include "transport/ring_connection.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
-#include "transport/ucx_connection.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -81,23 +80,12 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
 }
 
 // As the client speaks, with the session's key.
-std::unique_ptr<Connection> secure_for(const ClientProgram& client,
-                                       std::unique_ptr<Connection> connection,
-                                       const Identity& identity, const Deadline& deadline) {
-  if (client.security == Security::plain) return connection;
-  return secure(std::move(connection), TlsSide::server, client.key, identity, deadline);
-}
-
-// Over its socket, or over UCX.
 std::unique_ptr<Connection> connect(const ClientProgram& client, int descriptor,
-                                    const Identity& identity, Carrier carrier) {
-  const Deadline deadline = Clock::now() + time_for_handshake;
+                                    const Identity& identity) {
   auto socket = adopt_descriptor(descriptor);
-  Descriptor line = carrier == Carrier::ucx ? socket_of(*socket) : Descriptor();
-  auto connection = secure_for(client, std::move(socket), identity, deadline);
-  if (carrier != Carrier::ucx) return connection;
-  return secure_for(client, meet_over_ucx(*connection, std::move(line), false, deadline),
-                    identity_on_carrier(identity), deadline);
+  if (client.security == Security::plain) return socket;
+  return secure(std::move(socket), TlsSide::server, client.key, identity,
+                Clock::now() + time_for_handshake);
 }
 
 bool readable(int descriptor, const Deadline& deadline) {
@@ -150,8 +138,7 @@ class OtherConnections {
   void take(Passed& passed) {
     if (passed.greeted.purpose == Purpose::monitor)
       limit_silence(passed.descriptor.get(), most_unacknowledged);
-    auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity,
-                              passed.greeted.carrier);
+    auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity);
     if (passed.greeted.purpose == Purpose::bulk) {
       // Of those that greet as others do, nothing is told.
       const std::uint8_t number = passed.greeted.number;
@@ -185,10 +172,9 @@ class OtherConnections {
 
 // The client's first connection, over what carries it.
 std::unique_ptr<Connection> connect_control(ClientProgram& client) {
-  if (client.carrier != Carrier::shared_memory)
-    return connect(client, client.control.release(), client.identity, client.carrier);
   Descriptor line(::fcntl(client.control.get(), F_DUPFD_CLOEXEC, 0));
-  auto connection = connect(client, client.control.release(), client.identity, Carrier::socket);
+  auto connection = connect(client, client.control.release(), client.identity);
+  if (client.carrier != Carrier::shared_memory) return connection;
   const Deadline deadline = Clock::now() + time_for_handshake;
   std::byte greeted{};
   read_all(*connection, {&greeted, 1}, deadline);

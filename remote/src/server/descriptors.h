@@ -14,8 +14,7 @@ using support::Descriptor;
 struct Greeted {
   Purpose purpose = Purpose::monitor;
   std::uint8_t number = 0;  // as in Hello
-  Carrier carrier = Carrier::socket;
-  Identity identity{};  // of TLS under the session's key
+  Identity identity{};      // of TLS under the session's key
 };
 
 struct Passed {

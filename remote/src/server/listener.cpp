@@ -112,22 +112,17 @@ class Listener {
 
  private:
   struct Address {
-    Address(asio::io_context& io, bool has_ucx) : acceptor(io), retry(io), ucx(has_ucx) {}
+    explicit Address(asio::io_context& io) : acceptor(io), retry(io) {}
     asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
     asio::steady_timer retry;
-    bool ucx;  // carries what comes in there, where a client would have it
   };
   // A connection whose handshake is under way.
   struct Handshake {
-    Handshake(Socket s, bool may_use_ucx)
-        : socket(std::move(s)),
-          end(socket.get_executor()),
-          peer(peer_of(socket)),
-          ucx(may_use_ucx) {}
+    explicit Handshake(Socket s)
+        : socket(std::move(s)), end(socket.get_executor()), peer(peer_of(socket)) {}
     Socket socket;
     asio::steady_timer end;
     std::string peer;
-    bool ucx;
     bool has_spoken = false;
   };
   struct Client {
@@ -180,7 +175,7 @@ class Listener {
         ::unlink(endpoint.path.c_str());
     }
     const mode_t before = ::umask(S_IRWXG | S_IRWXO);
-    add(asio::local::stream_protocol::endpoint(endpoint.path), false);
+    add(asio::local::stream_protocol::endpoint(endpoint.path));
     ::umask(before);
     paths_.push_back(endpoint.path);
     return endpoint.text();
@@ -195,20 +190,18 @@ class Listener {
       throw support::InputError(endpoint.text() +
                                 ": other machines reach this address: --secret-file is needed");
     }
-    const auto bound = add(address, endpoint.ucx);
+    const auto bound = add(address);
     asio::ip::tcp::endpoint local;
     std::memcpy(local.data(), bound.data(), bound.size());
-    return Endpoint{.host = local.address().to_string(),
-                    .port = std::to_string(local.port()),
-                    .path = "",
-                    .ucx = endpoint.ucx}
+    return Endpoint{
+        .host = local.address().to_string(), .port = std::to_string(local.port()), .path = ""}
         .text();
   }
 
   template <class Name>
-  asio::generic::stream_protocol::endpoint add(const Name& name, bool ucx) {
+  asio::generic::stream_protocol::endpoint add(const Name& name) {
     const asio::generic::stream_protocol::endpoint generic(name);
-    auto& acceptor = addresses_.emplace_back(std::make_unique<Address>(io_, ucx))->acceptor;
+    auto& acceptor = addresses_.emplace_back(std::make_unique<Address>(io_))->acceptor;
     acceptor.open(generic.protocol());
     acceptor.set_option(asio::socket_base::reuse_address(true));
     acceptor.bind(generic);
@@ -228,7 +221,7 @@ class Listener {
         return;
       }
       if (!handshakes_.empty() && handshakes_.size() >= most_handshakes()) turn_one_away();
-      handshakes_.push_back(std::make_shared<Handshake>(std::move(socket), address.ucx));
+      handshakes_.push_back(std::make_shared<Handshake>(std::move(socket)));
       asio::co_spawn(io_, shake_hands(handshakes_.back()), asio::detached);
       accept(address);
     });
@@ -294,8 +287,6 @@ class Listener {
 
   // Over TLS, memory of which others than this user and root had a part would be worth less.
   Carrier carrier_for(Handshake& handshake, const Hello& hello) const {
-    if (hello.carrier == Carrier::ucx && hello.purpose != Purpose::monitor && handshake.ucx)
-      return Carrier::ucx;
     Socket& socket = handshake.socket;
     const bool can = hello.carrier == Carrier::shared_memory && hello.purpose == Purpose::control &&
                      socket.local_endpoint().protocol().family() == AF_UNIX &&
@@ -382,7 +373,7 @@ class Listener {
   void pass_on(Socket& socket, const Hello& hello, const Challenge& challenge) {
     const auto found = clients_.find(hello.session);
     if (found == clients_.end()) return;
-    Greeted greeted{.purpose = hello.purpose, .number = hello.number, .carrier = challenge.carrier};
+    Greeted greeted{.purpose = hello.purpose, .number = hello.number};
     if (is_secure()) greeted.identity = identity_of(hello, challenge, Stage::session);
     pass_descriptor(found->second.others.native_handle(), greeted, socket.native_handle());
   }

@@ -53,9 +53,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   options.add("--gpu", settings.session.gpu, "Which GPU, as the driver counts")
       .within(0, 1023)
       .show_default();
-  options
-      .add("--listen", listen,
-           "host:port (port 0: any), ucx:host:port or unix:/path, several with commas")
+  options.add("--listen", listen, "host:port (port 0: any) or unix:/path, several with commas")
       .show_default();
   options
       .add("--secret-file", secret_file,

@@ -2,14 +2,9 @@
 
 #include <charconv>
 #include <stdexcept>
-#include <string_view>
-
-#include "transport/ucx_connection.h"
 
 namespace gpucast::remote {
 namespace {
-
-constexpr std::string_view ucx_prefix = "ucx:";
 
 std::string without_blanks(const std::string& text) {
   constexpr const char* blanks = " \t\r\n";
@@ -23,7 +18,7 @@ std::string without_blanks(const std::string& text) {
 std::string Endpoint::text() const {
   if (is_unix()) return "unix:" + path;
   const bool colons = host.find(':') != std::string::npos;
-  return std::string(ucx ? ucx_prefix : "") + (colons ? "[" + host + "]" : host) + ":" + port;
+  return (colons ? "[" + host + "]" : host) + ":" + port;
 }
 
 Endpoint parse_endpoint(const std::string& text) {
@@ -36,15 +31,8 @@ Endpoint parse_endpoint(const std::string& text) {
     }
     return {.host = "", .port = "", .path = path};
   }
-  const bool ucx = text.starts_with(ucx_prefix);
-  if (ucx && !has_ucx()) {
-    throw std::invalid_argument("'" + text +
-                                "': this build has no UCX (Debian: libucx-dev; GPUCAST_UCX=ON)");
-  }
   const std::size_t colon = text.rfind(':');
-  const std::size_t start = ucx ? ucx_prefix.size() : 0;
-  std::string host =
-      colon == std::string::npos || colon < start ? "" : text.substr(start, colon - start);
+  std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string::npos) {
@@ -57,10 +45,9 @@ Endpoint parse_endpoint(const std::string& text) {
   constexpr unsigned most = 65535;
   if (host.empty() || parsed.ec != std::errc() || parsed.ptr != end || begin == end ||
       port > most) {
-    throw std::invalid_argument("'" + text +
-                                "' is no address: host:port, ucx:host:port or unix:/path is");
+    throw std::invalid_argument("'" + text + "' is no address: host:port or unix:/path is");
   }
-  return {.host = host, .port = std::to_string(port), .path = "", .ucx = ucx};
+  return {.host = host, .port = std::to_string(port), .path = ""};
 }
 
 std::vector<Endpoint> parse_endpoints(const std::string& text) {

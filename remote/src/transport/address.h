@@ -1,4 +1,4 @@
-// Where a server listens: "host:port", "[::1]:port", "ucx:" and one of these, or "unix:/path".
+// Where a server listens: "host:port", "[::1]:port" or "unix:/path".
 #pragma once
 
 #include <string>
@@ -10,7 +10,6 @@ struct Endpoint {
   std::string host = {};  // of TCP
   std::string port = {};
   std::string path = {};  // of a Unix socket; empty for TCP
-  bool ucx = false;       // carries what follows the greeting over TCP (transport/ucx_connection.h)
 
   bool is_unix() const { return !path.empty(); }
   std::string text() const;

@@ -151,15 +151,10 @@ void limit_silence(int descriptor, std::chrono::milliseconds most) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof value);
 }
 
-support::Descriptor socket_of(Connection& connection) {
-  auto* const socket = dynamic_cast<SocketConnection*>(&connection);
-  if (socket == nullptr) return {};
-  return support::Descriptor(::fcntl(socket->descriptor(), F_DUPFD_CLOEXEC, 0));
-}
-
 support::Descriptor unix_socket_of(Connection& connection) {
-  support::Descriptor socket = socket_of(connection);
-  return socket && family_of(socket.get()) == AF_UNIX ? std::move(socket) : support::Descriptor();
+  auto* const socket = dynamic_cast<SocketConnection*>(&connection);
+  if (socket == nullptr || family_of(socket->descriptor()) != AF_UNIX) return {};
+  return support::Descriptor(::fcntl(socket->descriptor(), F_DUPFD_CLOEXEC, 0));
 }
 
 std::unique_ptr<Connection> adopt_descriptor(int descriptor) {

@@ -21,7 +21,6 @@ class Gpucast(PythonPackage, CudaPackage):
 
     variant("mpi", default=True, description="The schedule mpi of gpucast-mdapp")
     variant("remote", default=True, description="Remote GPUs", when="+cuda")
-    variant("ucx", default=False, description="Remote GPUs over UCX", when="+remote")
     variant("figures", default=True, description="gpucast figures and report")
     variant("serve", default=True, description="gpucast serve", when="+figures")
 
@@ -43,7 +42,6 @@ class Gpucast(PythonPackage, CudaPackage):
     depends_on("cuda@13", when="+remote")
     depends_on("asio@1.22:", type="build", when="+remote")
     depends_on("openssl@3: ~shared", type="build", when="+remote")
-    depends_on("ucx@1.13:", when="+ucx")  # opened at run time: the link's type brings its run path
 
     # As pyproject.toml.
     with default_args(type="run"):
@@ -66,7 +64,6 @@ class Gpucast(PythonPackage, CudaPackage):
             "cmake.define.GPUCAST_MPI": "ON" if spec.satisfies("+mpi") else "OFF",
             "cmake.define.GPUCAST_CUDA": "ON" if spec.satisfies("+cuda") else "OFF",
             "cmake.define.GPUCAST_REMOTE": "ON" if spec.satisfies("+remote") else "OFF",
-            "cmake.define.GPUCAST_UCX": "ON" if spec.satisfies("+ucx") else "OFF",
         }
         if spec.satisfies("+cuda") and "none" not in spec.variants["cuda_arch"].value:
             settings["cmake.define.CMAKE_CUDA_ARCHITECTURES"] = ";".join(

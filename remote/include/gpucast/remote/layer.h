@@ -68,7 +68,7 @@ constexpr std::chrono::microseconds between_copies(unsigned cores) {
 inline constexpr std::chrono::microseconds usual_spin(2000);
 
 // Bytes that a connection has under way before who sends has to wait: what Linux lets a TCP socket
-// hold (net.ipv4.tcp_wmem), and what the layer itself allows over UCX.
+// hold (net.ipv4.tcp_wmem).
 inline constexpr std::size_t most_under_way = std::size_t{4} << 20;
 
 }  // namespace gpucast::remote

@@ -13,8 +13,8 @@ enum class RecordKind { machine, transfer, launch, step, overlap, skeleton, host
 enum class Path { host, native, remote, remote_sync, remote_shm };
 
 // What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: memory
-// that client and server share; ucx-tls, ucx-plain: UCX, encrypted or in the clear.
-enum class Transport { tls, plain, shm, ucx_tls, ucx_plain };
+// that client and server share;
+enum class Transport { tls, plain, shm };
 
 // How a step of the mini-app moves data.
 enum class Schedule { star_serial, star_async, allgather, mpi };
@@ -61,8 +61,7 @@ template <>
 inline constexpr auto words<Path> = in_order<Path>(
     "host", "native", "remote", "remote-sync", "remote-shm");
 template <>
-inline constexpr auto words<Transport> = in_order<Transport>(
-    "tls", "plain", "shm", "ucx-tls", "ucx-plain");
+inline constexpr auto words<Transport> = in_order<Transport>("tls", "plain", "shm");
 template <>
 inline constexpr auto words<Schedule> = in_order<Schedule>(
     "star-serial", "star-async", "allgather", "mpi");
