@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/noise.h"
+
 namespace gpucast::remote {
 namespace {
 
@@ -31,10 +33,26 @@ Octets bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-Octets taken(ByteQueue& queue) {
-  Octets result(queue.content().begin(), queue.content().end());
-  queue.drop(result.size());
+// What it has to send.
+Octets taken(Tls& end) {
+  Octets result;
+  for (auto part = end.unsent(); !part.empty(); part = end.unsent()) {
+    result.insert(result.end(), part.begin(), part.end());
+    end.sent(part.size());
+  }
   return result;
+}
+
+// What comes to it.
+void put(Tls& end, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto room = end.room();
+    const std::size_t size = std::min(room.size(), bytes.size());
+    ASSERT_GT(size, 0U);
+    std::ranges::copy(bytes.first(size), room.begin());
+    end.came(size);
+    bytes = bytes.subspan(size);
+  }
 }
 
 // What somebody between does with what is said; `from_client` tells whose it is.
@@ -58,9 +76,9 @@ struct Both {
     return client_done && server_done;
   }
   static void pass(Tls& from, Tls& to, bool from_client, const Between& between) {
-    Octets said = taken(from.out);
+    Octets said = taken(from);
     if (between) between(said, from_client);
-    to.in.put(said);
+    put(to, said);
   }
 
   Tls client;
@@ -92,7 +110,7 @@ TEST(Tls, ShowsNobodyWhatIsSaid) {
   const Octets said = bytes_of("a line that nobody else reads");
   for (int k = 0; k < 2; ++k)
     both.client.write(said);
-  const Octets sent = taken(both.client.out);
+  const Octets sent = taken(both.client);
   EXPECT_TRUE(std::ranges::search(sent, std::span(said).first(4)).empty());
   // The same again looks different.
   const auto half = static_cast<std::ptrdiff_t>(sent.size() / 2);
@@ -157,12 +175,12 @@ TEST(Tls, IsNotSetUpWhereAByteOfAHandshakeIsChanged) {
 TEST(Tls, IsNotSetUpByPartOfAHandshake) {
   Both whole;
   whole.client.shake_hands();
-  const Octets hello = taken(whole.client.out);
+  const Octets hello = taken(whole.client);
   for (std::size_t size = 0; size < hello.size(); ++size) {
     Tls server(TlsSide::server, key_of(7), bytes_of("hello"));
-    server.in.put(std::span(hello).first(size));
+    put(server, std::span(hello).first(size));
     EXPECT_FALSE(server.shake_hands()) << size;
-    EXPECT_TRUE(server.out.empty()) << size;
+    EXPECT_TRUE(server.unsent().empty()) << size;
   }
 }
 
@@ -175,9 +193,9 @@ TEST(Tls, IsNotSetUpByWhatAnotherClientSaidBefore) {
   }));
   ASSERT_EQ(of_client.size(), 2U);
   Tls server(TlsSide::server, key_of(7), bytes_of("hello"));
-  server.in.put(of_client[0]);
+  put(server, of_client[0]);
   EXPECT_FALSE(server.shake_hands());
-  server.in.put(of_client[1]);
+  put(server, of_client[1]);
   EXPECT_THROW(server.shake_hands(), TlsError);
 }
 
@@ -202,12 +220,12 @@ class Records : public testing::Test {
   std::vector<Octets> send() {
     for (const char* text : {"one", "two", "three"})
       both_.client.write(bytes_of(text));
-    return records_of(taken(both_.client.out));
+    return records_of(taken(both_.client));
   }
   // What is read of them, again and again.
   Octets receive(const std::vector<Octets>& records) {
     for (const Octets& each : records)
-      both_.server.in.put(each);
+      put(both_.server, each);
     Octets result;
     for (Octets part = read_all(both_.server, 3); !part.empty(); part = read_all(both_.server, 3))
       result.insert(result.end(), part.begin(), part.end());
@@ -221,8 +239,8 @@ TEST_F(Records, ComeInPartsOfAnySize) {
   const Octets text = bytes_of("what is said in a record of its own");
   both_.client.write(text);
   Octets got;
-  for (const std::byte each : taken(both_.client.out)) {
-    both_.server.in.put({&each, 1});
+  for (const std::byte each : taken(both_.client)) {
+    put(both_.server, std::span(&each, 1));
     for (Octets part = read_all(both_.server, 7); !part.empty(); part = read_all(both_.server, 7))
       got.insert(got.end(), part.begin(), part.end());
   }
@@ -231,15 +249,15 @@ TEST_F(Records, ComeInPartsOfAnySize) {
 
 TEST_F(Records, AreRefusedWhereAnyByteIsChanged) {
   both_.client.write(bytes_of("data"));
-  const Octets record = taken(both_.client.out);
+  const Octets record = taken(both_.client);
   for (std::size_t place = 0; place < record.size(); ++place) {
     for (int bit = 0; bit < 8; ++bit) {
       Both both;
       ASSERT_TRUE(both.shake_hands());
       both.client.write(bytes_of("data"));
-      Octets sent = taken(both.client.out);
+      Octets sent = taken(both.client);
       sent[place] ^= std::byte{1} << bit;
-      both.server.in.put(sent);
+      put(both.server, sent);
       Octets got(100);
       try {
         // A length that is longer now waits for the rest.
@@ -269,7 +287,7 @@ TEST_F(Records, AreRefusedWhereOneIsMissing) {
 
 TEST_F(Records, AreRefusedFromTheWrongSide) {
   both_.server.write(bytes_of("back"));
-  both_.server.in.put(taken(both_.server.out));
+  put(both_.server, taken(both_.server));
   EXPECT_THROW(read_all(both_.server), TlsError);
 }
 
@@ -281,9 +299,9 @@ TEST_F(Records, AreRefusedWhereAByteIsMissingOrPutIn) {
   Both other;
   ASSERT_TRUE(other.shake_hands());
   other.client.write(bytes_of("one"));
-  Octets longer = taken(other.client.out);
+  Octets longer = taken(other.client);
   longer.insert(longer.begin(), std::byte{23});
-  other.server.in.put(longer);
+  put(other.server, longer);
   EXPECT_THROW(read_all(other.server), TlsError);
 }
 
@@ -299,6 +317,110 @@ TEST_F(Records, GoOnUnderNewKeys) {
     got.insert(got.end(), part.begin(), part.end());
   }
   EXPECT_EQ(got, bytes_of(expected));
+}
+
+// ---- records that somebody between has changed, at any place and in any way ----
+
+// Some bytes of what goes over the network changed, dropped, repeated, exchanged, put in, or cut
+// off; never as they were.
+Octets changed(const Octets& said, Noise& noise) {
+  Octets result = said;
+  const std::size_t begin = noise.below(said.size());
+  const std::size_t count = 1 + noise.below(noise.one_in(2) ? 1 : said.size() - begin);
+  const auto at = [&](std::size_t place) {
+    return result.begin() + static_cast<std::ptrdiff_t>(place);
+  };
+  const auto end = at(std::min(begin + count, said.size()));
+  switch (noise.below(6)) {
+    case 0:
+      result[begin] ^= std::byte{1} << static_cast<int>(noise.below(8));
+      break;
+    case 1:
+      result.erase(at(begin), end);
+      break;
+    case 2: {
+      const Octets part(at(begin), end);
+      result.insert(at(begin), part.begin(), part.end());
+      break;
+    }
+    case 3:
+      std::rotate(at(begin), at(begin + (said.size() - begin) / 2), result.end());
+      break;
+    case 4: {
+      const Bytes some = Noise::bytes(1 + noise.below(100));
+      result.insert(at(begin), some.begin(), some.end());
+      break;
+    }
+    default:
+      result.resize(begin);
+  }
+  if (result == said) result[begin] ^= std::byte{1};
+  return result;
+}
+
+// All that is read, in parts of any size, until it is refused.
+Octets read(Tls& end, Noise& noise, bool& refused) {
+  Octets result;
+  try {
+    for (;;) {
+      const Octets part = read_all(end, 1 + noise.below(400));
+      if (part.empty()) return result;
+      result.insert(result.end(), part.begin(), part.end());
+    }
+  } catch (const TlsError&) {
+    refused = true;
+    return result;
+  }
+}
+
+// GPUCAST_FUZZ_MESSAGES=1000000 takes minutes.
+TEST(DamagedRecords, TellNothingBehindTheDamage) {
+  constexpr int seed = 24;
+  constexpr int records = 3;
+  Noise noise(seed);
+  std::size_t refusals = 0;
+  std::size_t trials = 0;
+  for (; trials * records < fuzz_messages(); ++trials) {
+    Both both;
+    ASSERT_TRUE(both.shake_hands());
+    Octets text;
+    for (int k = 0; k < records; ++k) {
+      const Bytes some = Noise::bytes(1 + noise.below(noise.one_in(50) ? 40000 : 300));
+      both.client.write(some);
+      text.insert(text.end(), some.begin(), some.end());
+    }
+    put(both.server, changed(taken(both.client), noise));
+    bool refused = false;
+    const Octets got = read(both.server, noise, refused);
+    // What is added behind the last record is noticed with what follows.
+    ASSERT_LE(got.size(), text.size());
+    ASSERT_TRUE(std::equal(got.begin(), got.end(), text.begin())) << "trial " << trials;
+    refusals += refused ? 1U : 0U;
+  }
+  EXPECT_GT(refusals, trials / 2);  // others wait for more, as those that were cut off
+}
+
+// Who has the key can send what is not TLS at all; nothing of it is taken for data.
+TEST(DamagedRecords, NoiseIsNeitherAHandshakeNorData) {
+  constexpr int seed = 25;
+  Noise noise(seed);
+  for (std::size_t trial = 0; trial < fuzz_messages() / 10; ++trial) {
+    Both both;
+    const bool whole = noise.one_in(2) && both.shake_hands();
+    Octets said = bytes_of(noise.one_in(2) ? "\x17\x03\x03" : "\x16\x03\x03");
+    const Bytes some = Noise::bytes(noise.below(40000));
+    said.insert(said.end(), some.begin(), some.end());
+    put(both.server, said);
+    try {
+      if (whole) {
+        EXPECT_TRUE(read_all(both.server).empty());
+      } else {
+        EXPECT_FALSE(both.server.shake_hands());
+      }
+    } catch (const TlsError&) {
+      continue;
+    }
+  }
 }
 
 // ---- libssl as the other end ----
@@ -390,9 +512,9 @@ bool shake_hands(Tls& ours, const Openssl& other) {
   constexpr int flights = 3;
   for (int k = 0; k < flights; ++k) {
     if (!our_end) our_end = ours.shake_hands();
-    other.hear(taken(ours.out));
+    other.hear(taken(ours));
     if (!other_end) other_end = other.shake_hands();
-    ours.in.put(other.sent());
+    put(ours, other.sent());
   }
   return our_end && other_end;
 }
@@ -414,14 +536,41 @@ TEST_P(WithOpenssl, RecordsAreWhatTheStandardSays) {
     for (std::byte& each : data)
       each = static_cast<std::byte>(random());
     ours_.write(std::span(data).first(size / 3), std::span(data).subspan(size / 3));
-    other.hear(taken(ours_.out));
+    other.hear(taken(ours_));
     EXPECT_EQ(other.read(), data);
     if (size == 16384U) {
       EXPECT_EQ(SSL_key_update(other.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
     }
     other.write(data);
-    ours_.in.put(other.sent());
+    put(ours_, other.sent());
     EXPECT_EQ(read_all(ours_, 1 << 20), data);
+  }
+}
+
+TEST_P(WithOpenssl, ItsAlertsEndTheConnection) {
+  const Openssl other(!is_client());
+  ASSERT_TRUE(shake_hands(ours_, other));
+  other.write(bytes_of("the last"));
+  SSL_shutdown(other.get());
+  put(ours_, other.sent());
+  EXPECT_EQ(read_all(ours_), bytes_of("the last"));
+  EXPECT_THROW(read_all(ours_), TlsError);
+  EXPECT_THROW(read_all(ours_), TlsError);
+}
+
+TEST_P(WithOpenssl, WhoAsksForANewKeyGetsOneWithWhatIsWrittenNext) {
+  const Openssl other(!is_client());
+  ASSERT_TRUE(shake_hands(ours_, other));
+  for (int k = 0; k < 40; ++k) {
+    EXPECT_EQ(SSL_key_update(other.get(), SSL_KEY_UPDATE_REQUESTED), 1);
+    other.write(bytes_of("ask"));
+    put(ours_, other.sent());
+    EXPECT_EQ(read_all(ours_), bytes_of("ask"));
+    ours_.write(bytes_of("answer"));
+    const Octets answer = taken(ours_);
+    EXPECT_EQ(records_of(answer).size(), 2U);
+    other.hear(answer);
+    EXPECT_EQ(other.read(), bytes_of("answer"));
   }
 }
 

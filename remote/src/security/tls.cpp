@@ -7,12 +7,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
-#include <new>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gpucast::remote {
@@ -27,7 +24,6 @@ struct Deleter {
 };
 using Context = std::unique_ptr<SSL_CTX, Deleter<SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL_SESSION, Deleter<SSL_SESSION_free>>;
-using Method = std::unique_ptr<BIO_METHOD, Deleter<BIO_meth_free>>;
 
 constexpr const char* suite_name = "TLS_AES_128_GCM_SHA256";
 constexpr std::array<unsigned char, 2> suite_number = {0x13, 0x01};
@@ -39,57 +35,15 @@ void require_setup(bool success) {
   throw std::runtime_error("libssl sets up no TLS 1.3");
 }
 
-Tls& owner_of(BIO* bio) { return *static_cast<Tls*>(BIO_get_data(bio)); }
-
-int bio_read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
-  BIO_clear_retry_flags(bio);
-  ByteQueue& in = owner_of(bio).in;
-  *got = std::min(size, in.content().size());
-  if (*got == 0) {
-    BIO_set_retry_read(bio);
-    return 0;
-  }
-  std::memcpy(into, in.content().data(), *got);
-  in.drop(*got);
-  return 1;
-}
-
-int bio_write(BIO* bio, const char* data, std::size_t size, std::size_t* sent) {
-  BIO_clear_retry_flags(bio);
-  try {
-    owner_of(bio).out.put(std::as_bytes(std::span(data, size)));
-  } catch (const std::bad_alloc&) {
-    return 0;
-  }
-  *sent = size;
-  return 1;
-}
-
-long bio_control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
-  return command == BIO_CTRL_FLUSH ? 1 : 0;
-}
-
-BIO_METHOD* make_method() {
-  Method method(BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "gpucast"));
-  require_setup(method && BIO_meth_set_read_ex(method.get(), bio_read) == 1 &&
-                BIO_meth_set_write_ex(method.get(), bio_write) == 1 &&
-                BIO_meth_set_ctrl(method.get(), bio_control) == 1);
-  return method.release();
-}
-
 }  // namespace
 
 struct Tls::State {
-  TlsSide side = TlsSide::client;
   struct Free {
     void operator()(SSL* its) const { SSL_free(its); }
   };
   std::unique_ptr<SSL, Free> ssl;
-  Key key;
+  Key key;  // until hands are shaken
   std::vector<unsigned char> identity;
-  // What the traffic's keys follow from, once libssl has told them.
-  std::optional<Key> of_client;
-  std::optional<Key> of_server;
 };
 
 namespace {
@@ -131,27 +85,6 @@ int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESS
   return *session == nullptr ? 0 : 1;
 }
 
-// A key of a line "NAME NUMBER KEY" in hexadecimal digits; nothing for another name.
-std::optional<Key> key_of(std::string_view line, std::string_view name) {
-  constexpr int base = 16;
-  if (!line.starts_with(name) || line.size() < 2 * Key::size) return std::nullopt;
-  const std::string_view digits = line.substr(line.size() - 2 * Key::size);
-  Key result;
-  for (std::size_t k = 0; k < Key::size; ++k) {
-    const char* const at = digits.data() + 2 * k;
-    if (std::from_chars(at, at + 2, result.bytes()[k], base).ptr != at + 2) return std::nullopt;
-  }
-  return result;
-}
-
-// libssl wipes the line behind this.
-template <class State>
-void note_secret(const SSL* ssl, const char* line) {
-  auto& state = *static_cast<State*>(SSL_get_app_data(ssl));
-  if (auto key = key_of(line, "CLIENT_TRAFFIC_SECRET_0 ")) state.of_client = *key;
-  if (auto key = key_of(line, "SERVER_TRAFFIC_SECRET_0 ")) state.of_server = *key;
-}
-
 // For ever: threads of a program that ends may still connect.
 template <class State>
 SSL_CTX* make_context() {
@@ -169,7 +102,6 @@ SSL_CTX* make_context() {
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_psk_use_session_callback(raw, offer_key<State>);
   SSL_CTX_set_psk_find_session_callback(raw, find_key<State>);
-  SSL_CTX_set_keylog_callback(raw, note_secret<State>);
   return context.release();
 }
 
@@ -195,21 +127,23 @@ constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are alert
 
 }  // namespace
 
+void Tls::Free::operator()(bio_st* bio) const { BIO_free(bio); }
+
 Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
     : state_(std::make_unique<State>()) {
   static SSL_CTX* const context = make_context<State>();
-  static BIO_METHOD* const method = make_method();
-  state_->side = side;
   state_->key = key;
   state_->identity.resize(identity.size());
   std::memcpy(state_->identity.data(), identity.data(), identity.size());
   state_->ssl.reset(SSL_new(context));
-  BIO* const bio = BIO_new(method);
-  require_setup(state_->ssl && bio != nullptr);
-  BIO_set_data(bio, this);
-  BIO_set_init(bio, 1);
+  // What is written becomes longer by 22 bytes a record; alerts and new keys may come to it.
+  constexpr std::size_t buffer_bytes = most_unsent + 4096;
+  BIO* inner = nullptr;
+  BIO* network = nullptr;
+  require_setup(state_->ssl && BIO_new_bio_pair(&inner, buffer_bytes, &network, buffer_bytes) == 1);
+  network_.reset(network);
   SSL* const ssl = state_->ssl.get();
-  SSL_set_bio(ssl, bio, bio);  // which owns it now
+  SSL_set_bio(ssl, inner, inner);  // which owns it now
   SSL_set_app_data(ssl, state_.get());
   if (side == TlsSide::client) {
     SSL_set_connect_state(ssl);
@@ -222,6 +156,36 @@ Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
 
 Tls::~Tls() = default;
 
+// ---- the network's side ----
+
+std::span<std::byte> Tls::room() {
+  const std::lock_guard lock(mutex_);
+  char* begin = nullptr;
+  const int size = BIO_nwrite0(network_.get(), &begin);
+  return std::as_writable_bytes(std::span(begin, static_cast<std::size_t>(std::max(size, 0))));
+}
+
+void Tls::came(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  char* begin = nullptr;
+  BIO_nwrite(network_.get(), &begin, static_cast<int>(bytes));
+}
+
+std::span<const std::byte> Tls::unsent() {
+  const std::lock_guard lock(mutex_);
+  char* begin = nullptr;
+  const int size = BIO_nread0(network_.get(), &begin);
+  return std::as_bytes(std::span(begin, static_cast<std::size_t>(std::max(size, 0))));
+}
+
+void Tls::sent(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  char* begin = nullptr;
+  BIO_nread(network_.get(), &begin, static_cast<int>(bytes));
+}
+
+// ---- the program's side ----
+
 bool Tls::shake_hands() {
   SSL* const ssl = state_->ssl.get();
   ERR_clear_error();
@@ -232,15 +196,70 @@ bool Tls::shake_hands() {
   // That it was this key, with an exchange, and not something that OpenSSL would also do.
   if (SSL_session_reused(ssl) != 1 || SSL_version(ssl) != TLS1_3_VERSION ||
       SSL_CIPHER_get_id(SSL_get_current_cipher(ssl)) != suite_id ||
-      SSL_get_negotiated_group(ssl) != NID_X25519 || SSL_get0_peer_certificate(ssl) != nullptr ||
-      !state_->of_client || !state_->of_server) {
+      SSL_get_negotiated_group(ssl) != NID_X25519 || SSL_get0_peer_certificate(ssl) != nullptr) {
     throw TlsError("the other end did not use the secret");
   }
-  const bool client = state_->side == TlsSide::client;
-  reader_ = std::make_unique<RecordReader>(client ? *state_->of_server : *state_->of_client);
-  writer_ = std::make_unique<RecordWriter>(client ? *state_->of_client : *state_->of_server);
-  state_.reset();  // libssl wipes what it knows
+  state_->key.wipe();
   return true;
+}
+
+std::size_t Tls::readable() {
+  const std::lock_guard lock(mutex_);
+  SSL* const ssl = state_->ssl.get();
+  // libssl may hold the beginning of one record.
+  return static_cast<std::size_t>(SSL_pending(ssl)) + BIO_ctrl_pending(SSL_get_rbio(ssl)) +
+         tls_record_bytes;
+}
+
+std::size_t Tls::read(std::span<std::byte> into) {
+  SSL* const ssl = state_->ssl.get();
+  std::size_t total = 0;
+  while (total < into.size()) {
+    const std::lock_guard lock(mutex_);
+    if (SSL_pending(ssl) == 0 && BIO_ctrl_pending(SSL_get_rbio(ssl)) == 0) break;
+    std::size_t got = 0;
+    const int done = SSL_read_ex(ssl, &into[total], into.size() - total, &got);
+    total += got;
+    if (done == 1) continue;
+    const int why = SSL_get_error(ssl, done);
+    if (why == SSL_ERROR_WANT_READ) break;
+    if (why == SSL_ERROR_ZERO_RETURN)
+      throw TlsError("the other end closed the connection (TLS: an alert)");
+    throw_error();
+  }
+  return total;
+}
+
+void Tls::write(std::span<const std::byte> first, std::span<const std::byte> second) {
+  const auto write_records = [this](std::span<const std::byte> data) {
+    for (; !data.empty(); data = data.subspan(std::min(data.size(), tls_record_bytes)))
+      write_record(data.first(std::min(data.size(), tls_record_bytes)));
+  };
+  // A message's head goes with what follows: a record takes longer than a copy of its data.
+  const std::size_t alone = first.size() - first.size() % tls_record_bytes;
+  write_records(first.first(alone));
+  first = first.subspan(alone);
+  const std::size_t joining = std::min(second.size(), tls_record_bytes - first.size());
+  if (first.empty() || joining == 0) {
+    write_records(first);
+    return write_records(second);
+  }
+  joined_.assign(first.begin(), first.end());
+  joined_.insert(joined_.end(), second.begin(),
+                 second.begin() + static_cast<std::ptrdiff_t>(joining));
+  write_record(joined_);
+  write_records(second.subspan(joining));
+}
+
+void Tls::write_record(std::span<const std::byte> data) {
+  SSL* const ssl = state_->ssl.get();
+  const std::lock_guard lock(mutex_);
+  if (++records_ > most_records_) {
+    if (SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) throw_error();
+    records_ = 1;
+  }
+  std::size_t written = 0;
+  if (SSL_write_ex(ssl, data.data(), data.size(), &written) != 1) throw_error();
 }
 
 }  // namespace gpucast::remote

@@ -346,7 +346,12 @@ class Listener {
     admission.entry = co_await begin_client(handshake, admission.session, admitted);
     admission.key = admitted.key;
     tls.write(packed(admission));
-    co_await asio::async_write(socket, buffer_of(tls.out.content()), use_awaitable);
+    co_await send(socket, tls);
+  }
+
+  static asio::awaitable<void> send(Socket& socket, Tls& tls) {
+    for (auto rest = tls.unsent(); !rest.empty(); rest = tls.unsent())
+      tls.sent(co_await asio::async_write(socket, buffer_of(rest), use_awaitable));
   }
 
   // As transport/tls_connection.h does for threads.
@@ -359,11 +364,10 @@ class Listener {
         failed = error;
       }
       // Also where it has failed, so that the other end knows why.
-      co_await asio::async_write(socket, buffer_of(tls.out.content()), use_awaitable);
-      tls.out.drop(tls.out.content().size());
+      co_await send(socket, tls);
       if (done || failed) continue;
-      const std::span<std::byte> room = tls.in.room(tls_record_bytes);
-      tls.in.add(
+      const std::span<std::byte> room = tls.room();
+      tls.came(
           co_await socket.async_read_some(asio::buffer(room.data(), room.size()), use_awaitable));
     }
     if (failed) throw TlsError(*failed);

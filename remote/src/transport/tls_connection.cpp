@@ -11,7 +11,7 @@ namespace {
 
 // Sealed, and read from the network, in one go: fewer calls of the system. But half of what there
 // is, where that is not too little: one end seals the rest while the other opens what has come.
-constexpr std::size_t sealed_at_once = std::size_t{256} << 10;
+constexpr std::size_t sealed_at_once = most_unsent;
 constexpr std::size_t least_at_once = std::size_t{64} << 10;
 
 class TlsConnection : public Connection {
@@ -24,9 +24,9 @@ class TlsConnection : public Connection {
     if (unread_) {
       if (const std::size_t got = open(into, whose); got > 0) return got;
     }
-    const std::size_t got = connection_->try_read(tls_->in.room(sealed_at_once), MemoryOf::library);
+    const std::size_t got = connection_->try_read(tls_->room(), MemoryOf::library);
     if (got == 0) return 0;
-    tls_->in.add(got);
+    tls_->came(got);
     unread_ = true;
     return open(into, whose);
   }
@@ -35,10 +35,10 @@ class TlsConnection : public Connection {
   std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
                         MemoryOf whose_second) override {
     if (sealed_ == 0) seal(first, second, whose_second);
-    while (!tls_->out.empty()) {
-      const std::size_t sent = connection_->try_write(tls_->out.content(), {}, MemoryOf::library);
+    for (auto rest = tls_->unsent(); !rest.empty(); rest = tls_->unsent()) {
+      const std::size_t sent = connection_->try_write(rest, {}, MemoryOf::library);
       if (sent == 0) return 0;
-      tls_->out.drop(sent);
+      tls_->sent(sent);
     }
     return std::exchange(sealed_, 0);
   }
@@ -53,8 +53,7 @@ class TlsConnection : public Connection {
  private:
   // What there is of whole records.
   std::size_t open(std::span<std::byte> into, MemoryOf whose) {
-    // What may be written of it, at most.
-    into = into.first(std::min(into.size(), tls_->in.content().size() + tls_record_bytes));
+    into = into.first(std::min(into.size(), tls_->readable()));
     if (whose == MemoryOf::program && !program_.may_write(into))
       throw BadMemory("memory that is not the program's");
     const std::size_t got = tls_->read(into);
@@ -83,21 +82,23 @@ class TlsConnection : public Connection {
 };
 
 void send_out(Connection& connection, Tls& tls, const Deadline& deadline) {
-  write_all(connection, tls.out.content(), {}, deadline);
-  tls.out.drop(tls.out.content().size());
+  for (auto rest = tls.unsent(); !rest.empty(); rest = tls.unsent()) {
+    write_all(connection, rest, {}, deadline);
+    tls.sent(rest.size());
+  }
 }
 
 // So that the other end knows why it is refused, if it takes that at once.
-void send_what_is_taken(Connection& connection, const Tls& tls) noexcept {
+void send_what_is_taken(Connection& connection, Tls& tls) noexcept {
   try {
-    connection.try_write(tls.out.content(), {}, MemoryOf::library);
+    connection.try_write(tls.unsent(), {}, MemoryOf::library);
   } catch (const std::exception&) {
     return;  // it is gone
   }
 }
 
 void read_in(Connection& connection, Tls& tls, const Deadline& deadline) {
-  tls.in.add(read_some(connection, tls.in.room(tls_record_bytes), deadline));
+  tls.came(read_some(connection, tls.room(), deadline));
 }
 
 }  // namespace
