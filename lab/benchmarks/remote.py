@@ -9,7 +9,7 @@ driver: what is right, what it costs, and how that compares with the targets.
     python3 lab/benchmarks/remote.py --build BUILD -o FOLDER --copies  copies of 64 KiB to 4 MiB,
                                                                        beside as many raw sockets
     GPUCAST_LIBCUDA=build/wheel/remote/fake/libcuda.so.1 \\
-        GPUCAST_FAKE_KERNELS=build/wheel/remote/fake/libprobe_kernels.so \\
+        GPUCAST_FAKE_KERNELS=build/wheel/remote/probe/libprobe_kernels.so \\
         python3 lab/benchmarks/remote.py --build build/wheel --gpus 1 --tls -o FOLDER
 
 Needs Python's standard library only. Writes FOLDER/remote.json, the programs' records and logs;

@@ -1,7 +1,7 @@
 """``gpucast measure --program P --trace``, over a stand-in for CUPTI.
 
 The stand-in for a CUDA program takes 200 us a step, 90 us of it in a kernel, the rest in a launch
-and a copy that waits (trace/fake/program.cpp).
+and a copy that waits (trace/tests/fake/program.cpp).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Kernels of the programs in trace/programs for the fake driver, so that they run over remote GPUs
+// Kernels of the programs in trace/tests/programs for the fake driver, so that they run over remote GPUs
 // where there are none.
 #include <cstdint>
 

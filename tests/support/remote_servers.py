@@ -35,7 +35,7 @@ def built(*names: str) -> Path:
 SERVER = built("gpucast-gpu-server")
 CLIENT = built("client")
 FAKE = built("fake", "libcuda.so.1")
-KERNELS = built("fake", "libprobe_kernels.so")
+KERNELS = built("probe", "libprobe_kernels.so")
 PROBE = built("probe", "gpucast-remote-probe")
 
 

@@ -1,6 +1,7 @@
 """A stand-in for a CUDA program, which does what lines say, under ``gpucast trace``.
 
-``trace/fake/program.cpp`` says which lines there are, ``trace/fake/record_text.h`` which records.
+``trace/tests/fake/program.cpp`` says which lines there are, and ``record_text.h`` beside it which
+records.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "fake/kernels.h"
-#include "probe/mixed.h"
+#include "mixed.h"
 
 namespace {
 
