@@ -121,7 +121,7 @@ Json to_json(const Machine& machine) {
   if (machine.gpus) json["gpus"] = list(*machine.gpus, gpu_json);
   add(json, "driver", machine.driver, prose);
   add(json, "runtime", machine.runtime, prose);
-  add(json, "transport", machine.transport, word<Transport>);
+  add(json, "transport", machine.transport, label);
   add_object(json, "topology", machine.topology);
   if (machine.tool) json["tool"] = tool_json(*machine.tool);
   add(json, "started", machine.started, label);

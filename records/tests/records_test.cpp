@@ -36,7 +36,7 @@ TEST(Records, LeaveOutWhatIsNotSet) {
 }
 
 TEST(Records, SayWhatCarriesCallsToRemoteGpus) {
-  EXPECT_EQ(to_json(Machine{.id = "m", .transport = Transport::tls}).dump(),
+  EXPECT_EQ(to_json(Machine{.id = "m", .transport = "tls"}).dump(),
             R"({"kind":"machine","id":"m","transport":"tls"})");
 }
 

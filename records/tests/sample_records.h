@@ -22,7 +22,7 @@ inline Machine machine() {
                    .links = nlohmann::ordered_json::array({{{"to", "gpu1"}, {"lanes", 18}}})}};
   machine.driver = "580.95.05";
   machine.runtime = "13.0";
-  machine.transport = schema::Transport::tls;
+  machine.transport = "tls";
   machine.topology = nlohmann::ordered_json{{"numa", {0, 1}}, {"switch", true}};
   machine.source = "made";
   machine.caveats = {"clocks are not fixed"};

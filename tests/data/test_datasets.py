@@ -98,7 +98,7 @@ def test_a_record_of_a_transport_that_is_gone_still_reads(
     data = load(write(tmp_path / "old.jsonl", {**MACHINE, "transport": "ucx-tls"}, TRANSFER))
     assert data.machines["m"].transport == "ucx-tls"
     print_machines(data)
-    assert "m over ucx-tls" in capsys.readouterr().out
+    assert "m (ucx-tls)" in capsys.readouterr().out
 
 
 def test_caveats_of_all_runs_are_kept(tmp_path: Path) -> None:

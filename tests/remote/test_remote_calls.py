@@ -12,12 +12,12 @@ import pytest
 from remote_servers import CLIENT, built
 
 ROOT = Path(__file__).parents[2]
-AGAIN = "run python scripts/generate_remote_calls.py"
+AGAIN = "run python scripts/generate_remote_layer.py"
 
 
 @pytest.fixture
 def script() -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "scripts" / "generate_remote_calls.py"))
+    return runpy.run_path(str(ROOT / "scripts" / "generate_remote_layer.py"))
 
 
 def test_forecasts_know_the_calls_that_the_client_does(script: dict[str, Any]) -> None:

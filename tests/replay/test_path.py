@@ -14,6 +14,7 @@ import pytest
 from command_line import Run, only_json
 from gpucast.cli import what_if_trace
 from gpucast.data.dataset import Dataset
+from gpucast.data.remote_layer import SUPPORTED
 from gpucast.errors import InputError
 from gpucast.replay import Operation, causes, program_of
 from gpucast.replay.causes import _Item
@@ -22,7 +23,6 @@ from gpucast.replay.kinds import changes_of
 from gpucast.replay.network import Network, parse_network
 from gpucast.replay.path import PathCosts, forwarded, path_costs
 from gpucast.replay.program import Memory
-from gpucast.replay.remote_calls import SUPPORTED
 from gpucast.replay.what_if import trace_on_path
 from gpucast.traces import find_steps
 from made_data import dataset, launch, machine, transfer

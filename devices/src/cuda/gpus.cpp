@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
@@ -85,24 +84,19 @@ schema::Path path() {
   if (!are_remote()) return schema::Path::native;
   const char* const sync = std::getenv("GPUCAST_REMOTE_SYNC");
   if (sync != nullptr && std::string_view(sync) == "1") return schema::Path::remote_sync;
-  return remote_transport() == schema::Transport::shm ? schema::Path::remote_shm
-                                                      : schema::Path::remote;
+  return remote_transport() == "shm" ? schema::Path::remote_shm : schema::Path::remote;
 }
 
-std::optional<schema::Transport> remote_transport() {
+std::optional<std::string> remote_transport() {
   using Ask = const char* (*)(int device);
   const auto ask = reinterpret_cast<Ask>(::dlsym(RTLD_DEFAULT, "gpucast_remote_transport"));
   int count = 0;
   if (ask == nullptr || cudaGetDeviceCount(&count) != cudaSuccess) return std::nullopt;
-  std::optional<schema::Transport> result;
+  std::optional<std::string> result;
   for (int device = 0; device < count; ++device) {
     const char* const said = ask(device);
-    const auto known = schema::all<schema::Transport>();
-    const auto found = std::ranges::find_if(known, [&](schema::Transport each) {
-      return said != nullptr && schema::name(each) == said;
-    });
-    if (found == known.end() || (result && *found != *result)) return std::nullopt;
-    result = *found;
+    if (said == nullptr || (result && *result != said)) return std::nullopt;
+    result = said;
   }
   return result;
 }

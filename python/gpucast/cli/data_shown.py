@@ -9,6 +9,7 @@ from gpucast.cli.output import say
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
+from gpucast.data.remote_layer import TRANSPORTS
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number, size
 
@@ -20,13 +21,6 @@ NOTES = 5
 
 WORDS = 5
 """Words for what is in a row; of more, the first ones and how many are left."""
-
-REACHED: dict[str, str] = {
-    "tls": "over TLS",
-    "plain": "in the clear (--plain)",
-    "shm": "through shared memory",
-}
-"""How remote GPUs are, of a machine."""
 
 Rows = list[dict[str, object]]
 
@@ -42,7 +36,7 @@ def print_machines(data: Dataset) -> None:
         for name, value in facts:
             say(f"  {name + ':':9}{value}")
         reached = [
-            f"{machine.id} {REACHED.get(machine.transport, f'over {machine.transport}')}"
+            f"{machine.id} ({TRANSPORTS.get(machine.transport, machine.transport)})"
             for machine in machines
             if machine.transport
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import note, print_json, warn
+from gpucast.data.remote_layer import TRANSPORTS, TransportName
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration
@@ -32,15 +32,6 @@ SecretFile = Annotated[
 
 
 LOOPBACK = "127.0.0.1"
-
-
-class Transport(StrEnum):
-    """``GPUCAST_REMOTE_TRANSPORT``."""
-
-    auto = "auto"
-    socket = "socket"
-    shared_memory = "shared-memory"
-
 
 Plain = Annotated[
     bool,
@@ -160,7 +151,7 @@ def run(
     secret_file: SecretFile = None,
     plain: Plain = False,
     transport: Annotated[
-        Transport | None,
+        TransportName | None,
         typer.Option(
             help="What carries calls to servers at unix:/path: shared memory where both sides can "
             "(auto), always, or never.",
@@ -280,14 +271,6 @@ def _warn_of_twins(servers: Sequence[str]) -> None:
     said = named_twice(servers)
     if said is not None:
         warn(said)
-
-
-TRANSPORTS = {
-    "tls": "TLS",
-    "plain": "plain",
-    "shm": "shared memory",
-}
-"""What carries calls, in words of people."""
 
 
 def _show(found: Sequence[Status], *, bandwidth: bool) -> None:

@@ -221,9 +221,11 @@ class Machine(_Record):
     gpus: list[Gpu] | None = None
     driver: Text | None = None
     runtime: Text | None = None
-    transport: str | None = Field(
+    transport: Label | None = Field(
         None,
-        description=f"{MEANING['Transport']} Absent: none are remote, or it is not known.",
+        description="What carries calls to remote GPUs, in their client's words. tls: a socket, "
+        "encrypted; plain: a socket, in the clear; shm: memory that client and server share. "
+        "Absent: none are remote, or it is not known.",
     )
     answered: Flag | None = Field(
         None,

@@ -21,10 +21,6 @@ RecordKind = Literal[
 """What a record holds."""
 Path = Literal["host", "native", "remote", "remote-sync", "remote-shm"]
 """How GPUs are reached; records may name a path of the user's own instead."""
-Transport = Literal["tls", "plain", "shm"]
-"""What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: memory
-that client and server share;
-"""
 Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
 """How a step of the mini-app moves data."""
 Memory = Literal[
@@ -82,10 +78,6 @@ class ObservationKind(IntEnum):
 MEANING: dict[str, str] = {
     "RecordKind": "What a record holds.",
     "Path": "How GPUs are reached; records may name a path of the user's own instead.",
-    "Transport": (
-        "What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: "
-        "memory that client and server share;"
-    ),
     "Schedule": "How a step of the mini-app moves data.",
     "Memory": (
         "Kind of host memory. portable: pinned for all GPUs, not for one. unknown: measured by "

@@ -1,7 +1,7 @@
 """What a traced program calls that gpucast's remote GPUs refuse: it would not run on them.
 
-The calls that they do are listed in ``remote_calls``, which is made of the client's sources; every
-other one of the runtime returns an error, and the driver's own are not replaced.
+The calls that they do are listed in ``data.remote_layer``, which is made of the client's sources;
+every other one of the runtime returns an error, and the driver's own are not replaced.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpucast.data.remote_layer import SUPPORTED
 from gpucast.replay.program import CallProgram
-from gpucast.replay.remote_calls import SUPPORTED
 from gpucast.traces.trace import Trace
 
 MOST_NAMED = 3

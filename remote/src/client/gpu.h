@@ -25,6 +25,7 @@
 #include "client/status.h"
 #include "client/stream_order.h"
 #include "protocol/calls.h"
+#include "transport/carriers.h"
 #include "transport/flow.h"
 
 namespace gpucast::remote::client {
@@ -41,7 +42,7 @@ class Gpu {
   int attribute(int which) const;
   // What carries its calls, in the words of records.
   const char* transport() const {
-    if (shares_memory()) return "shm";
+    if (const auto* const kind = find_carrier(session_.carrier)) return kind->word;
     return settings_.credentials.security == Security::tls ? "tls" : "plain";
   }
   Id new_id() { return new_ids(1); }

@@ -1,5 +1,6 @@
 #include "client/handshake.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -7,8 +8,7 @@
 
 #include "protocol/frame.h"
 #include "security/hmac.h"
-#include "transport/line.h"
-#include "transport/ring_connection.h"
+#include "transport/carriers.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
 
@@ -119,14 +119,15 @@ std::unique_ptr<Connection> enter(std::unique_ptr<Connection> connection, const 
                     identity_of(hello, challenge, Stage::session), deadline);
 }
 
-// What shared memory would go over; none where it is not wanted or the other end is not trusted.
-support::Descriptor line_for(Connection& connection, Purpose purpose,
-                             const Credentials& credentials) {
-  if (purpose != Purpose::control || credentials.carrier == Carrier::socket) return {};
-  support::Descriptor socket = unix_socket_of(connection);
-  const bool trusted =
-      socket && (credentials.security == Security::plain || is_own_peer(socket.get()));
-  return trusted ? std::move(socket) : support::Descriptor();
+// What could carry the connection in the socket's place; nullptr where nothing is wanted or may.
+const CarrierKind* carrier_for(int socket, Purpose purpose, const Credentials& credentials) {
+  if (purpose != Purpose::control) return nullptr;
+  const bool secure = credentials.security == Security::tls;
+  const auto kind = std::ranges::find_if(carriers(), [&](const CarrierKind& each) {
+    return credentials.carrier.value_or(each.number) == each.number &&
+           each.may_carry(socket, secure);
+  });
+  return kind == carriers().end() ? nullptr : &*kind;
 }
 
 }  // namespace
@@ -134,27 +135,27 @@ support::Descriptor line_for(Connection& connection, Purpose purpose,
 std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Greeting greeting,
                                         Session& session, const Credentials& credentials,
                                         const Deadline& deadline) {
-  support::Descriptor line = line_for(*connection, greeting.purpose, credentials);
-  const Hello hello{
-      .purpose = greeting.purpose,
-      .number = greeting.number,
-      .security = credentials.security,
-      .carrier = line ? credentials.carrier.value_or(Carrier::shared_memory) : Carrier::socket,
-      .session = session.id};
+  support::Descriptor socket = socket_of(*connection);
+  const CarrierKind* const kind = carrier_for(socket.get(), greeting.purpose, credentials);
+  const Hello hello{.purpose = greeting.purpose,
+                    .number = greeting.number,
+                    .security = credentials.security,
+                    .carrier = kind == nullptr ? Carrier::socket : kind->number,
+                    .session = session.id};
   write_all(*connection, packed(hello), {}, deadline);
   const Challenge challenge = hear_challenge(*connection, hello, deadline);
   auto entered = enter(std::move(connection), hello, challenge, session, credentials, deadline);
-  std::unique_ptr<Connection> rings;
-  if (challenge.carrier == Carrier::shared_memory) {
+  if (kind != nullptr && challenge.carrier == kind->number) {
     const std::byte greeted{1};
     write_all(*entered, {&greeted, 1}, {}, deadline);
-    rings = accept_rings(std::move(line), deadline);
+    if (auto other = kind->accept(std::move(socket), deadline)) {
+      session.carrier = kind->number;
+      return other;
+    }
   }
-  if (rings) return rings;
-  if (greeting.purpose == Purpose::control && credentials.carrier == Carrier::shared_memory) {
-    throw ConnectionLost(
-        "it shares no memory with this client: that takes a unix: address, and the same user or "
-        "--plain on both sides");
+  if (greeting.purpose == Purpose::control && credentials.carrier) {
+    if (const auto* const named = find_carrier(*credentials.carrier))
+      throw ConnectionLost(named->needs);
   }
   return entered;
 }

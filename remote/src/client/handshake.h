@@ -14,7 +14,7 @@ namespace gpucast::remote::client {
 // How a client speaks to its servers.
 struct Credentials {
   Security security = Security::tls;
-  std::optional<Carrier> carrier = {};    // nothing: what both ends can
+  std::optional<Carrier> carrier = {};    // nothing: the first that both ends can
   std::optional<SecretKeys> secret = {};  // nothing where none was named and none is the user's own
 };
 
@@ -27,7 +27,8 @@ struct Greeting {
 // What a control connection begins, and the others belong to.
 struct Session {
   SessionId id{};
-  Key key;  // of TLS
+  Key key;                            // of TLS
+  Carrier carrier = Carrier::socket;  // of its control connection
 };
 
 // Says what the connection is for, proves to have the secret (or the session's key) and asks the

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "security/secret.h"
+#include "transport/carriers.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -36,9 +37,12 @@ std::optional<Carrier> carrier() {
   const std::string text = variable("GPUCAST_REMOTE_TRANSPORT");
   if (text.empty() || text == "auto") return std::nullopt;
   if (text == "socket") return Carrier::socket;
-  if (text == "shared-memory") return Carrier::shared_memory;
-  throw std::invalid_argument("GPUCAST_REMOTE_TRANSPORT=" + text +
-                              ": auto, socket or shared-memory is allowed");
+  std::string names = "auto, socket";
+  for (const CarrierKind& kind : carriers()) {
+    if (text == kind.name) return kind.number;
+    names += std::string(", ") + kind.name;
+  }
+  throw std::invalid_argument("GPUCAST_REMOTE_TRANSPORT=" + text + ": " + names + " are allowed");
 }
 
 }  // namespace

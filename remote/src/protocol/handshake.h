@@ -16,12 +16,13 @@
 //   client: Answer      a nonce, and a MAC of both nonces under the secret
 //   server: Welcome     in, or why not; a MAC of both nonces, so that the client knows it too
 //
-// Where both have said that shared memory carries the connection, the client then sends a byte,
-// which says that all of the greeting is behind it. The server's answer is a byte on the socket
-// below, outside TLS, and with it a descriptor of the memory; without one, the connection stays as
-// it is. Behind the handshake the memory is not encrypted: who has it are the two processes. Over
-// TLS it is only asked for and agreed to where the other end of the Unix socket is a process of the
-// same user or of root, which no proxy between them is that could not read their memory anyway.
+// Where both have said that something else carries the connection, the client then sends a byte,
+// which says that all of the greeting is behind it, and the other carrier takes over the socket
+// below, outside TLS. Shared memory: the server's answer is a byte, and with it a descriptor of the
+// memory; without one, the connection stays as it is. Behind the handshake the memory is not
+// encrypted: who has it are the two processes. Over TLS it is only asked for and agreed to where
+// the other end of the Unix socket is a process of the same user or of root, which no proxy between
+// them is that could not read their memory anyway.
 //
 // The process that serves a client shakes hands under the session's key, and so needs to know no
 // more than that (server/client_program.h).
@@ -56,12 +57,9 @@ enum class Security : std::uint8_t {
   tls,
 };
 
-// What carries a connection behind its greeting, and behind TLS's handshake.
-enum class Carrier : std::uint8_t {
-  socket = 0,
-  // Of control connections, on one host, where both ends can and may (transport/ring_connection.h).
-  shared_memory,
-};
+// What carries a control connection behind its greeting, and behind TLS's handshake: the socket, or
+// what transport/carriers.cpp has under the number.
+enum class Carrier : std::uint8_t { socket = 0 };
 
 struct Hello {
   std::uint64_t magic = handshake_magic;

@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "protocol/heartbeat.h"
+#include "transport/carriers.h"
 #include "transport/flow.h"
-#include "transport/ring_connection.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
 
@@ -174,12 +174,13 @@ class OtherConnections {
 std::unique_ptr<Connection> connect_control(ClientProgram& client) {
   Descriptor line(::fcntl(client.control.get(), F_DUPFD_CLOEXEC, 0));
   auto connection = connect(client, client.control.release(), client.identity);
-  if (client.carrier != Carrier::shared_memory) return connection;
+  const auto* const kind = find_carrier(client.carrier);
+  if (kind == nullptr) return connection;
   const Deadline deadline = Clock::now() + time_for_handshake;
   std::byte greeted{};
   read_all(*connection, {&greeted, 1}, deadline);
-  auto rings = offer_rings(std::move(line), deadline);
-  return rings ? std::move(rings) : std::move(connection);
+  auto other = kind->offer(std::move(line), deadline);
+  return other ? std::move(other) : std::move(connection);
 }
 
 int serve(ClientProgram& client, Bulk& bulk, HostFunctions& host_functions, Flows& flows,

@@ -38,7 +38,7 @@
 #include "server/client_program.h"
 #include "server/descriptors.h"
 #include "server/log.h"
-#include "transport/line.h"
+#include "transport/carriers.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote::server {
@@ -285,13 +285,12 @@ class Listener {
     }
   }
 
-  // Over TLS, memory of which others than this user and root had a part would be worth less.
   Carrier carrier_for(Handshake& handshake, const Hello& hello) const {
     Socket& socket = handshake.socket;
-    const bool can = hello.carrier == Carrier::shared_memory && hello.purpose == Purpose::control &&
-                     socket.local_endpoint().protocol().family() == AF_UNIX &&
-                     (!is_secure() || is_own_peer(socket.native_handle()));
-    return can ? Carrier::shared_memory : Carrier::socket;
+    const auto* const kind =
+        hello.purpose == Purpose::control ? find_carrier(hello.carrier) : nullptr;
+    const bool can = kind != nullptr && kind->may_carry(socket.native_handle(), is_secure());
+    return can ? kind->number : Carrier::socket;
   }
 
   bool is_secure() const { return options_.security == Security::tls; }

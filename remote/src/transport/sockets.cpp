@@ -151,11 +151,13 @@ void limit_silence(int descriptor, std::chrono::milliseconds most) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof value);
 }
 
-support::Descriptor unix_socket_of(Connection& connection) {
+support::Descriptor socket_of(Connection& connection) {
   auto* const socket = dynamic_cast<SocketConnection*>(&connection);
-  if (socket == nullptr || family_of(socket->descriptor()) != AF_UNIX) return {};
+  if (socket == nullptr) return {};
   return support::Descriptor(::fcntl(socket->descriptor(), F_DUPFD_CLOEXEC, 0));
 }
+
+bool is_unix_socket(int descriptor) { return family_of(descriptor) == AF_UNIX; }
 
 std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
   const sa_family_t family = family_of(descriptor);

@@ -24,8 +24,9 @@ void tune_tcp(Socket& socket);
 // for so long, which keeps the system from asking whether the peer is there.
 void limit_silence(int descriptor, std::chrono::milliseconds most);
 
-// Another descriptor of the Unix socket that the connection is; none where it is none.
-support::Descriptor unix_socket_of(Connection& connection);
+// Another descriptor of the socket that the connection is; none where it is none.
+support::Descriptor socket_of(Connection& connection);
+bool is_unix_socket(int descriptor);
 
 // ConnectionLost with one line where nobody listens or the deadline passes. Looking the name up may
 // take longer.

@@ -20,8 +20,8 @@ class Backend : public support::Interface {
   // Versions; empty where there is none.
   virtual std::string driver() const { return {}; }
   virtual std::string runtime() const { return {}; }
-  // Of calls to GPUs that are remote; nothing where they are not.
-  virtual std::optional<schema::Transport> transport() const { return std::nullopt; }
+  // What carries calls to GPUs that are remote; nothing where they are not.
+  virtual std::optional<std::string> transport() const { return std::nullopt; }
   // How the devices reach each other: an object, or null.
   virtual nlohmann::ordered_json topology() const { return nullptr; }
 };

@@ -37,7 +37,7 @@ class CudaEngine : public Engine {
   std::vector<DeviceInfo> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }
   std::string runtime() const override { return gpus::runtime_version(); }
-  std::optional<schema::Transport> transport() const override { return gpus::remote_transport(); }
+  std::optional<std::string> transport() const override { return gpus::remote_transport(); }
 
   std::int64_t bytes_needed(const Workload& workload) const override {
     cuda::check(cudaSetDevice(0), "cudaSetDevice");

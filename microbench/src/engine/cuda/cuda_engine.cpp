@@ -64,7 +64,7 @@ class CudaEngine : public Engine {
   std::vector<records::Gpu> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }
   std::string runtime() const override { return gpus::runtime_version(); }
-  std::optional<schema::Transport> transport() const override { return gpus::remote_transport(); }
+  std::optional<std::string> transport() const override { return gpus::remote_transport(); }
 
   Json topology() const override {
     Json devices = Json::array();

@@ -21,7 +21,6 @@ using schema::OverlapPart;
 using schema::Route;
 using schema::Schedule;
 using schema::TransferMethod;
-using schema::Transport;
 
 struct Gpu {
   std::string name;
@@ -49,8 +48,8 @@ struct Machine {
   std::optional<std::vector<Gpu>> gpus = std::nullopt;
   std::optional<std::string> driver = std::nullopt;
   std::optional<std::string> runtime = std::nullopt;
-  std::optional<Transport> transport = std::nullopt;  // of calls to remote GPUs
-  nlohmann::ordered_json topology = nullptr;          // an object of any content
+  std::optional<std::string> transport = std::nullopt;  // of calls to remote GPUs
+  nlohmann::ordered_json topology = nullptr;            // an object of any content
   std::optional<Tool> tool = std::nullopt;
   std::optional<std::string> started = std::nullopt;  // UTC, ISO 8601 with Z
   std::optional<std::vector<std::string>> command = std::nullopt;

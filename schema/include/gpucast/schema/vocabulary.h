@@ -12,10 +12,6 @@ enum class RecordKind { machine, transfer, launch, step, overlap, skeleton, host
 // How GPUs are reached; records may name a path of the user's own instead.
 enum class Path { host, native, remote, remote_sync, remote_shm };
 
-// What carries calls to remote GPUs. tls: TCP, encrypted; plain: TCP, in the clear; shm: memory
-// that client and server share;
-enum class Transport { tls, plain, shm };
-
 // How a step of the mini-app moves data.
 enum class Schedule { star_serial, star_async, allgather, mpi };
 
@@ -60,8 +56,6 @@ inline constexpr auto words<RecordKind> = in_order<RecordKind>(
 template <>
 inline constexpr auto words<Path> = in_order<Path>(
     "host", "native", "remote", "remote-sync", "remote-shm");
-template <>
-inline constexpr auto words<Transport> = in_order<Transport>("tls", "plain", "shm");
 template <>
 inline constexpr auto words<Schedule> = in_order<Schedule>(
     "star-serial", "star-async", "allgather", "mpi");

@@ -33,6 +33,6 @@ schema::Path path();
 
 // What carries calls to the GPUs where they are remote, as the runtime of remote GPUs says it;
 // nothing where they are local, or reached in several ways.
-std::optional<schema::Transport> remote_transport();
+std::optional<std::string> remote_transport();
 
 }  // namespace gpucast::devices::cuda

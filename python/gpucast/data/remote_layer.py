@@ -1,9 +1,27 @@
-"""Calls of the CUDA runtime that remote GPUs do.
+"""Facts of the layer of remote GPUs.
 
-Made by scripts/generate_remote_calls.py; do not edit.
+Made by scripts/generate_remote_layer.py; do not edit.
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
+
+
+class TransportName(StrEnum):
+    """What a client can be asked for (``GPUCAST_REMOTE_TRANSPORT``)."""
+
+    auto = "auto"
+    socket = "socket"
+    shared_memory = "shared-memory"
+
+
+TRANSPORTS = {
+    "tls": "TLS",
+    "plain": "plain",
+    "shm": "shared memory",
+}
+"""What carries calls, by its word in records."""
 
 SUPPORTED = frozenset(
     (
@@ -151,3 +169,4 @@ SUPPORTED = frozenset(
         "cudaThreadExchangeStreamCaptureMode",
     )
 )
+"""Calls of the CUDA runtime that are done; the others return an error."""

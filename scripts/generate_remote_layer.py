@@ -1,10 +1,10 @@
-"""Write what remote GPUs do with each call of the CUDA runtime: for users and for forecasts.
+"""Write what remote GPUs tell users and the rest of gpucast: calls that they do, and transports.
 
-docs/reference/remote-calls.md and python/gpucast/replay/remote_calls.py, from the client's sources
-(remote/src/client) and the entry points of both versions. Those of CUDA 13 are what its headers
-declare, as a build lists them; run it after any change of either:
+docs/reference/remote-calls.md and python/gpucast/data/remote_layer.py, from the sources of remote/
+and the entry points of both versions. Those of CUDA 13 are what its headers declare, as a build
+lists them; run it after any change of either:
 
-    python scripts/generate_remote_calls.py build/wheel/remote/generated/client/entry_points.inc
+    python scripts/generate_remote_layer.py build/wheel/remote/generated/client/entry_points.inc
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "remote" / "src" / "client"
+CARRIERS = ROOT / "remote" / "src" / "transport" / "carriers.cpp"
 PAGE = ROOT / "docs" / "reference" / "remote-calls.md"
-MODULE = ROOT / "python" / "gpucast" / "replay" / "remote_calls.py"
+MODULE = ROOT / "python" / "gpucast" / "data" / "remote_layer.py"
 USUAL = "cudaErrorNotSupported"
 
 _DEFINED = re.compile(r"^[a-zA-Z][\w ]*[ *]+(?:GPUCAST_NAME\()?(cuda[A-Z]\w*)[()]", re.MULTILINE)
 _LISTED = re.compile(r"GPUCAST_ENTRY_POINT\((\w+)\)")
 _REFUSAL = re.compile(r'Refusal\{"(\w+)", (\w+)\}')
+_CARRIER = re.compile(r'\.name = "(.+)",\s+\.word = "(.+)"')
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 
 
@@ -77,7 +79,7 @@ def page(entry_points_13: str) -> str:
             "",
             "What the client of [remote GPUs](../remote.md) does with each call of the CUDA",
             "runtime, for programs of CUDA 13 and of CUDA 12. It is made by",
-            "`scripts/generate_remote_calls.py` from the client's sources.",
+            "`scripts/generate_remote_layer.py` from the client's sources.",
             "",
             f"Of {len(there[13])} calls of CUDA 13, {len(done[13])} are done, and of",
             f"{len(there[12])} of CUDA 12, {len(done[12])}. The others can be linked, and return",
@@ -105,23 +107,44 @@ def page(entry_points_13: str) -> str:
 
 
 def module() -> str:
-    """The Python module that forecasts ask."""
+    """The Python module that everything else asks."""
     both = sorted(supported(13) | supported(12))
     lines = [f'        "{name}",' for name in both]
+    carriers = _CARRIER.findall(CARRIERS.read_text())
+    names = ("auto", "socket", *(name for name, _ in carriers))
+    members = [f'    {name.replace("-", "_")} = "{name}"' for name in names]
+    words = [f'    "{word}": "{name.replace("-", " ")}",' for name, word in carriers]
     return "\n".join(
         [
-            '"""Calls of the CUDA runtime that remote GPUs do.',
+            '"""Facts of the layer of remote GPUs.',
             "",
-            "Made by scripts/generate_remote_calls.py; do not edit.",
+            "Made by scripts/generate_remote_layer.py; do not edit.",
             '"""',
             "",
             "from __future__ import annotations",
+            "",
+            "from enum import StrEnum",
+            "",
+            "",
+            "class TransportName(StrEnum):",
+            '    """What a client can be asked for (``GPUCAST_REMOTE_TRANSPORT``)."""',
+            "",
+            *members,
+            "",
+            "",
+            "TRANSPORTS = {",
+            '    "tls": "TLS",',
+            '    "plain": "plain",',
+            *words,
+            "}",
+            '"""What carries calls, by its word in records."""',
             "",
             "SUPPORTED = frozenset(",
             "    (",
             *lines,
             "    )",
             ")",
+            '"""Calls of the CUDA runtime that are done; the others return an error."""',
             "",
         ]
     )
