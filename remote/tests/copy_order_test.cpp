@@ -126,7 +126,7 @@ TEST_P(CopyOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
   cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, busy);
   EXPECT_EQ(cudaStreamQuery(idle), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(busy), cudaErrorNotReady);
-  // Of what the GPU itself brings, its driver tells, and this one looks at one stream.
+  // The driver tells of what the GPU itself brings, and this one looks at one stream.
   if (!over_shared_memory()) {
     EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady);
   }

@@ -21,7 +21,7 @@ constexpr int some_bytes = 60'000;
 
 const void* saxpy() { return reinterpret_cast<const void*>(&host_saxpy); }
 
-// Of a kernel that is there; what else it says is the fake driver's.
+// Dynamic shared memory of a kernel that is there; the rest is what the fake driver says.
 std::optional<int> dynamic_bytes() {
   cudaFuncAttributes attributes{};
   if (cudaFuncGetAttributes(&attributes, saxpy()) != cudaSuccess) return std::nullopt;

@@ -190,7 +190,7 @@ TEST_F(Graphs, StreamsForkAndJoinWhereEventsSay) {
   EXPECT_EQ(edges, 4U);
   EXPECT_EQ(roots, 1U);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
-  // Of use again.
+  // They can be used again.
   EXPECT_EQ(cudaEventRecord(joined, side.get()), cudaSuccess);
   EXPECT_EQ(cudaEventSynchronize(joined), cudaSuccess);
   EXPECT_EQ(cudaEventDestroy(forked), cudaSuccess);

@@ -1,5 +1,5 @@
 // The key that servers of one user and host have.
-#include "server/host_key.h"
+#include "server/peer_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "images/cubin.h"
-#include "images/decompress.h"
+#include "images/compression.h"
 #include "images/kernel_parameters.h"
-#include "images/ptx.h"
+#include "images/layouts.h"
 
 namespace gpucast::remote::images {
 namespace {

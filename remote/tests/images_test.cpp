@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "images/cubin.h"
 #include "images/kernel_parameters.h"
-#include "images/ptx.h"
+#include "images/layouts.h"
 #include "tests/images/kernels.h"
 
 namespace gpucast::remote::images {

@@ -65,7 +65,7 @@ class OwnModule {
   void** handle_ = nullptr;
 };
 
-// Of a field of a line of JSON.
+// The number of a field of a line of JSON.
 std::uint64_t number_of(const std::string& line, const std::string& field) {
   const std::string before = "\"" + field + "\":";
   return std::stoull(line.substr(line.find(before) + before.size()));
@@ -84,7 +84,7 @@ class Start : public testing::Test {
   }
   void TearDown() override { ::unlink(file_.c_str()); }
 
-  // Of the launches, in a process of its own: one kernel of each module.
+  // What launches take in a process of their own: one kernel of each module.
   Cost start(std::size_t first = 0) const {
     ::unlink(file_.c_str());
     const pid_t child = ::fork();

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "tests/pairs.h"
-#include "transport/descriptor_message.h"
 #include "transport/line.h"
 #include "transport/shared_memory.h"
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "security/hmac.h"
 #include "security/key.h"
 #include "tests/own_folder.h"
 

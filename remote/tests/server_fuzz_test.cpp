@@ -15,7 +15,7 @@ namespace {
 // The fake's kernels without pointers: within kernels pointers are not checked (docs/remote.md).
 constexpr std::array kernels = {"_Z5emptyv", "_Z5county"};
 
-// Of a message, how many rows: the fake goes through all that a GPU would.
+// How many rows messages have: the fake goes through all that a GPU would.
 constexpr std::uint64_t row_counts[] = {0, 1, 1, 1, 2, 3, 300};
 
 constexpr std::array<std::uint32_t, 4> container = {0xba55ed50, 0x00100001, 0, 0};
@@ -160,7 +160,7 @@ class Fuzz {
   std::size_t whole_ = 0;
 };
 
-// Of somebody else, at the same server.
+// Somebody else at the same server.
 class Victim {
  public:
   explicit Victim(const ServerProcess& server) : client_(server), content_(bytes, std::byte{86}) {

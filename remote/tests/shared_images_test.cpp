@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "images/zstandard.h"
-#include "security/hmac.h"
+#include "images/compression.h"
+#include "security/key.h"
 #include "tests/sessions.h"
 
 namespace gpucast::remote {

@@ -19,7 +19,7 @@ class NoElfError(ValueError):
 
 @dataclass(frozen=True)
 class ElfFile:
-    """Of one program or library.
+    """What one program or library says of itself.
 
     Attributes:
         path: where it is.

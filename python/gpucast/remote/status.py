@@ -31,7 +31,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Status:
-    """Of one server.
+    """One server as a client meets it.
 
     Attributes:
         address: as it was named.
@@ -120,7 +120,7 @@ class _Runtime:
             raise RuntimeError(f"{name}: {text(status).decode()}")
 
     def text(self, name: str, *arguments: object) -> str | None:
-        """Of a call that returns one, or nothing."""
+        """Text that a call of the client returns, or nothing."""
         function = self._library[name]
         function.restype = ctypes.c_char_p
         found: bytes | None = function(*arguments)

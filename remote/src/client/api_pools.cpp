@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include "client/entry.h"
-#include "client/pools.h"
+#include "client/handles.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;

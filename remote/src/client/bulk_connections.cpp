@@ -143,7 +143,7 @@ void BulkConnections::help(const Sending& sending, const Meanwhile& meanwhile) {
     };
     while (const auto part = take_part(&sending))
       write(*bulk, *part, blocked);
-    // Of another copy, whose thread found no connection.
+    // A part of another copy is left, whose thread found no connection.
     const std::lock_guard lock(mutex_);
     if (!parts_.empty()) bulk->wanted.notify_one();
     return;

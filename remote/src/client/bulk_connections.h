@@ -64,8 +64,8 @@ class BulkConnections {
   struct BulkConnection {
     std::unique_ptr<Connection> connection;
     std::condition_variable wanted;  // by its sender
-    // Of who writes: its sender or who waits for a copy. A part is taken under it, so that each
-    // connection has the parts in their order.
+    // Held by the thread that writes: the sender's or one that waits for a copy. A part is taken
+    // under it, so that each connection has the parts in their order.
     std::mutex writing;
     std::vector<std::byte> head;  // under writing
     std::thread sender;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/look_again.h"
+#include "transport/patience.h"
 
 namespace gpucast::remote::client {
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "client/counters.h"
-#include "client/notices.h"
 #include "client/pending_receives.h"
 #include "protocol/calls.h"
 #include "protocol/inbox.h"

@@ -22,8 +22,8 @@ Which overlapping(Bytes data) {
   };
 }
 
-// Earlier copies to the same memory that may bring their data after this one. Of the same shape
-// they do not: each connection brings the same part of both, in order.
+// Earlier copies to the same memory that may bring their data after this one. Copies of the same
+// shape do not: each connection brings the same part of both, in order.
 Which in_no_order_with(Bytes memory, std::size_t piece) {
   return [memory, piece, overlaps = overlapping(memory)](const PendingReceive& each) {
     const bool alike = each.piece == piece &&
@@ -95,7 +95,7 @@ void Gpu::watch(Connection& monitor) noexcept {
         if (monitor.try_write({&number, 1}, {}, MemoryOf::library) != 1) break;
       }
       const auto next_beat = Clock::now() + beat_pause;
-      // Of several that have piled up, the last counts.
+      // Where several have piled up, the last counts.
       std::vector<FlowReport> last;
       do {
         monitor.wait({.read = true}, next_beat);
@@ -240,7 +240,7 @@ Status Gpu::settle() {
     BulkConnections* bulk = opened_bulk();
     if (bulk != nullptr && !bulk->wait_until_sent(meanwhile_)) require(status_lost);
     wait_for([](const PendingReceive&) { return true; });
-    // Of these nobody tells: all that the GPU has to do is done then, whatever becomes of it.
+    // Nobody tells of these: all that the GPU has to do is done then, whatever becomes of it.
     const Id now = new_id();
     if (!shared_copies_.exchange(false)) return;
     control_->call(DeviceSync{});

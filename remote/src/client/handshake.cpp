@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "protocol/frame.h"
-#include "security/hmac.h"
+#include "security/key.h"
 #include "transport/carriers.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"

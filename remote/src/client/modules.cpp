@@ -9,8 +9,8 @@
 #include "client/gpu.h"
 #include "client/runtime.h"
 #include "client/status.h"
+#include "images/compression.h"
 #include "images/kernel_parameters.h"
-#include "images/zstandard.h"
 
 namespace gpucast::remote::client {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "protocol/wire.h"
-#include "security/hmac.h"
+#include "security/key.h"
 
 namespace gpucast::remote::client {
 
@@ -38,7 +38,7 @@ struct FatBinary {
 
   // By its own header; empty where it is none.
   Bytes bytes() const;
-  // Of these bytes; computed once, for all GPUs.
+  // The digest of these bytes; computed once, for all GPUs.
   const Digest& sha256() const;
 
  private:

@@ -19,7 +19,6 @@
 #include "client/gpu.h"
 #include "client/graphs.h"
 #include "client/handles.h"
-#include "client/pools.h"
 #include "client/program.h"
 #include "client/segments.h"
 #include "client/settings.h"

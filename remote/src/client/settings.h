@@ -37,7 +37,7 @@ struct ClientSettings {
   int bulk_connections = 4;
   std::size_t most_inline = inline_beside_channels;  // bytes of copies within their message
   std::chrono::microseconds spin = usual_spin;
-  // Of GPU code that is loaded beside what a kernel needs, so that what follows is there already.
+  // Bytes of GPU code that are loaded beside what a kernel needs, so that what follows is there.
   std::uint64_t most_loaded_ahead = std::uint64_t{8} << 20;
   std::string counters = {};
   std::string reached = {};

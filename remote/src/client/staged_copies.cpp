@@ -14,7 +14,7 @@
 #include "client/gpu.h"
 #include "client/quiet_thread.h"
 #include "protocol/limits.h"
-#include "transport/look_again.h"
+#include "transport/patience.h"
 
 namespace gpucast::remote::client {
 namespace {

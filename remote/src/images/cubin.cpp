@@ -7,7 +7,7 @@
 //   where
 //                          parameters may take 32764 bytes)
 //   CBANK_PARAM_SIZE 0x19  bytes of all parameters together
-#include "images/cubin.h"
+#include "images/layouts.h"
 
 #include <elf.h>
 

@@ -1,9 +1,7 @@
 #include "images/kernel_parameters.h"
 
-#include "images/cubin.h"
-#include "images/decompress.h"
-#include "images/ptx.h"
-#include "system_library.h"
+#include "images/compression.h"
+#include "images/layouts.h"
 
 namespace gpucast::remote::images {
 

@@ -13,7 +13,7 @@ namespace gpucast::remote::images {
 
 class KernelParameters {
  public:
-  // Of a container, which has to stay. Nothing is read before it is asked for.
+  // The container has to stay. Nothing of it is read before it is asked for.
   explicit KernelParameters(Bytes container);
 
   // nullptr where no member that can be read has the kernel.

@@ -3,13 +3,15 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "images/fat_binary.h"
 #include "protocol/calls.h"
 
 namespace gpucast::remote::images {
 
-// Of one kernel, in the order of its parameters.
+// One kernel's parameters, in their order.
 using Layout = std::vector<Parameter>;
 // By the kernels' names in the image, which for C++ are mangled.
 using Layouts = std::map<std::string, Layout, std::less<>>;
@@ -26,5 +28,14 @@ inline bool same_parameters(const Layout& own, const Layout& told) {
   }
   return end <= most_argument_bytes;
 }
+
+// The layouts of all kernels of machine code, an ELF file with a section .nv.info.NAME for each.
+// ImageError where it is no cubin, or one that contradicts itself.
+Layouts layouts_of_cubin(Bytes cubin);
+
+// The layouts of kernels of PTX, the text that a driver compiles: `.entry NAME(.param ..., ...)`
+// for each whose parameters are numbers, pointers and structures; those with parameters of other
+// kinds (textures, surfaces, samplers) are left out. ImageError where it ends early.
+Layouts layouts_of_ptx(std::string_view text);
 
 }  // namespace gpucast::remote::images

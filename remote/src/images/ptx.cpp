@@ -1,13 +1,13 @@
 // After the manual of PTX ("Kernel Function Parameters"): each parameter begins at the next
 // multiple of its alignment, which is its size, or for arrays of bytes, as structures are given,
 // stated.
-#include "images/ptx.h"
+#include "images/layouts.h"
 
 #include <cctype>
 #include <charconv>
 #include <optional>
 
-#include "images/image_error.h"
+#include "images/fat_binary.h"
 
 namespace gpucast::remote::images {
 namespace {

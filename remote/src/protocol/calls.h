@@ -71,7 +71,7 @@ struct DeviceInfo {
   std::string group = {};  // servers of the same may Share and Attach; empty: of none
 };
 
-// Of the server and not of the client's own session.
+// Facts of the server and not of the client's own session.
 struct ServerFacts {
   std::string version = {};   // of gpucast
   std::uint32_t clients = 0;  // that it serves, this one included
@@ -316,7 +316,7 @@ struct ImageOf {
   std::uint64_t bytes = 0;
   std::array<std::uint8_t, 32> sha256{};
 };
-// Of those that were asked for, in their order: 1 where the module has its fat binary now as though
+// For each that was asked for, in their order: 1 where the module has its fat binary now as though
 // all its pieces had come.
 struct KnownModules {
   List<std::uint8_t, most_names> known = {};
@@ -422,9 +422,9 @@ enum class GraphWork : std::uint8_t {
 };
 
 // The node with this number, from 0: a new one where it is the next, another content of one of the
-// same kind where it is known. What it waits for has lower numbers. Of the last three, those fields
-// count that `work` asks for: copies to and from the client have `width` bytes in `copy`. The
-// streams and fences of all of them are left out of account.
+// same kind where it is known. What it waits for has lower numbers. `work` says which of the last
+// three fields count: copies to and from the client have `width` bytes in `copy`. The streams and
+// fences of all of them are left out of account.
 struct GraphNode {
   Id graph = 0;
   std::uint32_t node = 0;

@@ -10,7 +10,7 @@ namespace gpucast::remote {
 
 inline constexpr std::uint32_t protocol_version = 5;
 
-// Of a piece: a ring takes many.
+// Bytes of a piece: a ring takes many.
 inline constexpr std::size_t piece_ring_bytes = 8 * piece_bytes;  // of a connection, each way
 // Pieces in a ring: the driver takes some thousand calls ahead of the GPU, and then none.
 inline constexpr std::size_t most_in_ring = 32;

@@ -1,6 +1,8 @@
 #include "security/key.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -8,9 +10,34 @@
 #include <stdexcept>
 #include <vector>
 
-#include "security/hmac.h"
-
 namespace gpucast::remote {
+
+Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> message) {
+  // Without a handler at exit: other threads may connect while the program ends. Without the
+  // system's configuration, which could name modules that are none of ours.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  Digest result{};
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), message.data(), message.size(),
+           result.data(), nullptr) == nullptr) {
+    throw std::runtime_error("libcrypto computes no HMAC-SHA256");
+  }
+  return result;
+}
+
+Digest sha256(std::span<const std::byte> message) {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  Digest result{};
+  if (EVP_Digest(message.data(), message.size(), result.data(), nullptr, EVP_sha256(), nullptr) !=
+      1) {
+    throw std::runtime_error("libcrypto computes no SHA-256");
+  }
+  return result;
+}
+
+bool same(std::span<const std::uint8_t> first, std::span<const std::uint8_t> second) {
+  return first.size() == second.size() &&
+         CRYPTO_memcmp(first.data(), second.data(), first.size()) == 0;
+}
 
 Key::Key(std::span<const std::uint8_t> bytes) {
   if (bytes.size() != size) throw std::invalid_argument("a key has 32 bytes");

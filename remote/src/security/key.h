@@ -1,4 +1,7 @@
-// A key of 32 bytes that leaves nothing behind in memory, and keys made of others.
+// A key of 32 bytes that leaves nothing behind in memory, keys made of others, and HMAC-SHA256, by
+// OpenSSL's libcrypto. It is linked statically, with its symbols hidden: the client is loaded into
+// any program under the CUDA runtime's name, and that program may have a libcrypto of its own, of
+// another version.
 #pragma once
 
 #include <array>
@@ -8,6 +11,17 @@
 #include <string_view>
 
 namespace gpucast::remote {
+
+using Digest = std::array<std::uint8_t, 32>;
+
+// FIPS 198-1; std::runtime_error where libcrypto fails, for want of memory.
+Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> message);
+
+// FIPS 180-4; as above where it fails.
+Digest sha256(std::span<const std::byte> message);
+
+// In a time that does not depend on where they differ.
+bool same(std::span<const std::uint8_t> first, std::span<const std::uint8_t> second);
 
 class Key {
  public:

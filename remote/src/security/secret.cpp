@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "gpucast/support/descriptor.h"
-#include "security/hmac.h"
+#include "security/key.h"
 #include "security/own_file.h"
 
 namespace gpucast::remote {
@@ -83,7 +83,7 @@ bool is_row_of_neighbours(std::string_view text) {
   return near > text.size() / 2;
 }
 
-// Of ten million secrets of 16 random hexadecimal digits, four have fewer.
+// Four of ten million secrets of 16 random hexadecimal digits have fewer.
 constexpr std::size_t least_different = 5;
 
 bool repeats_itself(std::string_view text) {

@@ -17,12 +17,12 @@ struct SecretKeys {
   bool is_own = false;  // the user's own, which nobody named
 };
 
-// Of the file's content without white space at the end. std::runtime_error with one line that names
-// the file if it cannot be read, others than its owner may read it, or what it holds can be
+// From the file's content without white space at the end. std::runtime_error with one line that
+// names the file if it cannot be read, others than its owner may read it, or what it holds can be
 // guessed: less than 16 bytes, few different ones, repetitions, rows of neighbours.
 SecretKeys read_secret(const std::string& file);
 
-// Of the secret that one user's servers and clients on one host share where none is named: they
+// From the secret that one user's servers and clients on one host share where none is named: they
 // have a file of their own (security/own_file.h) that the first server makes.
 SecretKeys make_own_secret();
 // The same for a client; nothing where no server has made one.

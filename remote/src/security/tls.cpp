@@ -88,7 +88,7 @@ int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESS
 // For ever: threads of a program that ends may still connect.
 template <class State>
 SSL_CTX* make_context() {
-  // Without a handler at exit, and without the system's configuration, as in hmac.cpp.
+  // Without a handler at exit, and without the system's configuration, as in key.cpp.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   Context context(SSL_CTX_new(TLS_method()));
   SSL_CTX* const raw = context.get();

@@ -7,7 +7,7 @@
 // has to go there. Any ordered connection carries it, one without a file descriptor too, which
 // OpenSSL's own socket BIO and the kernel's TLS need.
 //
-// libssl is linked statically for the same reason as libcrypto (hmac.h).
+// libssl is linked statically for the same reason as libcrypto (key.h).
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ class Tls {
   std::size_t readable();
   // What has come, 0 for nothing whole; TlsError.
   std::size_t read(std::span<std::byte> into);
-  // Of `most_unsent` together at most, while nothing is unsent. TlsError.
+  // Together they have `most_unsent` bytes at most, and nothing is unsent. TlsError.
   void write(std::span<const std::byte> first, std::span<const std::byte> second = {});
   // A new key after so many records, long before AES-GCM's bound of 2^24.5 (RFC 8446, 5.5), which
   // libssl leaves to its user.

@@ -10,8 +10,8 @@
 namespace gpucast::remote::server {
 namespace {
 
-// So much of a piece has to have come for the GPU to be told of it before the rest has. Of copies
-// in long pieces others keep the GPU busy meanwhile.
+// So much of a piece has to have come for the GPU to be told of it before the rest has. Where
+// a copy has long pieces, others keep the GPU busy meanwhile.
 constexpr std::size_t worth_a_copy(std::size_t piece) {
   constexpr std::size_t parts = 4;
   return piece < piece_bytes ? std::clamp(piece / parts, std::min(piece, least_piece), piece)

@@ -17,7 +17,7 @@
 #include "protocol/calls.h"
 #include "server/gpu.h"
 #include "server/gpu_marks.h"
-#include "server/ring_space.h"
+#include "server/staging.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote::server {

@@ -1,4 +1,4 @@
-#include "server/client_process.h"
+#include "server/client_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -140,7 +140,7 @@ class OtherConnections {
       limit_silence(passed.descriptor.get(), most_unacknowledged);
     auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity);
     if (passed.greeted.purpose == Purpose::bulk) {
-      // Of those that greet as others do, nothing is told.
+      // A connection with a number that no client gives is served, and not counted.
       const std::uint8_t number = passed.greeted.number;
       const bool is_counted = number >= 1 && number <= most_bulk_connections;
       bulk_.add(is_counted ? flows_.counted(number, std::move(connection)) : std::move(connection));

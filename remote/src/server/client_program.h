@@ -1,20 +1,45 @@
-// The program that a client's process runs: the server's own, begun anew, so that nothing of the
-// listener's is in its memory (the secret, other clients' sessions).
+// Processes that run this program begun anew: each client's, so that nothing of the listener's is
+// in its memory (the secret, other clients' sessions), and one that asks whether there is a GPU.
 #pragma once
 
 #include <sys/types.h>
 
 #include <array>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "gpucast/support/descriptor.h"
+#include "protocol/handshake.h"
 #include "security/key.h"
-#include "server/descriptors.h"
 #include "server/session.h"
 
 namespace gpucast::remote::server {
+
+using support::Descriptor;
+
+// ---- open connections, from the process that accepts them to the one that serves them ----
+
+// A connection that has greeted, up to where the session's process takes over.
+struct Greeted {
+  Purpose purpose = Purpose::monitor;
+  std::uint8_t number = 0;  // as in Hello
+  Identity identity{};      // of TLS under the session's key
+};
+
+struct Passed {
+  Greeted greeted;
+  Descriptor descriptor;
+};
+
+// False if the other process is gone.
+bool pass_descriptor(int to, const Greeted& greeted, int descriptor);
+// Waits; nothing once the other process is gone.
+std::optional<Passed> receive_descriptor(int from);
+
+// ---- the program ----
 
 // What the listener tells such a program once it has begun. The secret is not in it, and does not
 // follow from it: the session's key is random.
@@ -48,5 +73,21 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
 
 // Has this process end when its parent, which has to be `parent`, ends; false if it is gone.
 bool end_with_parent(pid_t parent);
+
+// Serves until the client is gone; then it does not return but ends the process: threads may wait
+// for a GPU that never comes to an end. The exit status is 1 if the client broke the protocol.
+[[noreturn]] void serve_client(ClientProgram client, std::ostream& log);
+
+// ---- whether a server has what it is to lend ----
+
+// The driver is asked by a process of its own, which ends: the server's own process, which has the
+// secret, never has a driver in its memory. Waits for that process, which is this program under
+// `name` begun anew. False where there is no driver or no such GPU; the process has said so on
+// stderr, in a line.
+bool gpu_is_there(const std::string& name, const SessionOptions& options);
+
+// What such a process does: true where the words are for one, and the GPU is there.
+// std::runtime_error with the line where it is not.
+bool checked_gpu(const std::vector<std::string>& words);
 
 }  // namespace gpucast::remote::server

@@ -1,4 +1,4 @@
-// Fields that several of the driver's parameters have alike, from what the client asks for.
+// Fields that several of the driver's parameters have in common, from what the client asks for.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ Name enumerator(std::int32_t number, Name first, Name last) {
   return static_cast<Name>(number);
 }
 
-// Of CUlaunchConfig and CUDA_KERNEL_NODE_PARAMS: the grid, and shared memory.
+// Grid and shared memory, in CUlaunchConfig or CUDA_KERNEL_NODE_PARAMS.
 template <class Parameters>
 Parameters with_grid(const Launch& call) {
   Parameters result{};
@@ -30,7 +30,7 @@ Parameters with_grid(const Launch& call) {
   return result;
 }
 
-// Of CUDA_MEMCPY2D and CUDA_MEMCPY3D: rows within the device's memory.
+// Rows within the device's memory, in CUDA_MEMCPY2D or CUDA_MEMCPY3D.
 template <class Parameters>
 Parameters with_rows(const CopyWithin& copy) {
   Parameters result{};  // NOLINT(bugprone-invalid-enum-default-initialization): set below

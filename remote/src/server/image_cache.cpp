@@ -39,7 +39,7 @@ class ImageCache::Mapped {
     if (mapped == MAP_FAILED) return;
     shared_ = static_cast<Shared*>(mapped);
     timespec deadline{};
-    // Of the wall's clock, which ThreadSanitizer knows: where it jumps, one waits longer, or not.
+    // On the wall's clock, which ThreadSanitizer knows: where it jumps, one waits longer, or not.
     ::clock_gettime(CLOCK_REALTIME, &deadline);
     ++deadline.tv_sec;
     const int status = ::pthread_mutex_timedlock(&shared_->mutex, &deadline);

@@ -19,7 +19,7 @@
 
 #include "gpucast/support/descriptor.h"
 #include "protocol/wire.h"
-#include "security/hmac.h"
+#include "security/key.h"
 
 namespace gpucast::remote::server {
 

@@ -33,10 +33,9 @@
 
 #include "gpucast/support/errors.h"
 #include "protocol/frame.h"
-#include "security/hmac.h"
+#include "security/key.h"
 #include "security/tls.h"
 #include "server/client_program.h"
-#include "server/descriptors.h"
 #include "server/log.h"
 #include "transport/carriers.h"
 #include "transport/sockets.h"

@@ -21,7 +21,7 @@ class Memory {
   bool holds(Address address, std::uint64_t bytes) const;
   // Another number whenever it no longer holds what it has held.
   std::uint64_t released() const { return released_; }
-  // Of pools. DriverError where a client has as much as it may, or does not hold this.
+  // For pools. DriverError where a client has as much as it may, or does not hold this.
   void require_room(std::uint64_t bytes) const;
   void hold_pooled(Address address, std::uint64_t bytes);
   void release_pooled(Address address);

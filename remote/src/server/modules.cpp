@@ -7,8 +7,8 @@
 #include <exception>
 #include <thread>
 
+#include "images/compression.h"
 #include "images/fat_binary.h"
-#include "images/zstandard.h"
 #include "protocol/ranges.h"
 #include "server/driver_parameters.h"
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "transport/look_again.h"
+#include "transport/patience.h"
 
 namespace gpucast::remote::server {
 namespace {

@@ -16,7 +16,6 @@
 #include "server/deferred_d2h.h"
 #include "server/gpu.h"
 #include "server/host_functions.h"
-#include "server/notices.h"
 #include "server/pending_waits.h"
 #include "server/reply_queue.h"
 #include "server/segments.h"

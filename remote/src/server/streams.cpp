@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t most_streams = std::size_t{1} << 14;
 constexpr std::size_t most_events = std::size_t{1} << 18;
 constexpr std::size_t first_prune = 64;
-// Of this process's making: some lists of all streams, and what copies wait for. Those that have
-// served are kept up to a number that programs need all the time.
+// Events that this process makes for itself: lists of all streams, and what copies wait for. Those
+// that have served are kept up to a number that programs need all the time.
 constexpr std::size_t most_own_events = std::size_t{1} << 16;
 constexpr std::size_t most_idle_events = 1024;
 

@@ -13,7 +13,7 @@
 
 namespace gpucast::remote {
 
-// Of one connection, at one end, from its beginning on; bytes as its users see them.
+// What one end of a connection has seen from its beginning on; bytes as its users see them.
 struct FlowState {
   std::uint64_t received = 0;
   // What was given it to send, whether it went out or not.

@@ -9,8 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/descriptor_message.h"
-
 namespace gpucast::remote {
 namespace {
 

@@ -35,7 +35,7 @@ class RingConnection : public Connection {
   }
 
   std::size_t try_read(std::span<std::byte> into, MemoryOf whose) override {
-    // Of what was written before the end, nothing is lost.
+    // Nothing is lost that was written before the end.
     const bool ended = line_->ended();
     into = into.first(std::min(into.size(), ring_bytes));
     if (whose == MemoryOf::program && !program_.may_write(into))

@@ -139,7 +139,7 @@ void tune_tcp(Socket& socket) {
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   // Seconds: a peer whose host is gone is known within ten where nothing is on its way to it. No
   // TCP_USER_TIMEOUT for what is: it also ends connections whose peer just takes nothing for a
-  // while, as a server does behind a long kernel. Of those the monitor's silence tells.
+  // while, as a server does behind a long kernel. The monitor's silence tells of those.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 4);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
