@@ -4,11 +4,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "protocol/call_list.h"
 #include "protocol/limits.h"
 #include "protocol/wire.h"
 
 namespace gpucast::remote {
+
+// Both are defined by the list in protocol/calls.h.
+enum class Call : std::uint16_t;
+template <class Message>
+struct CallOf;
 
 struct Header {
   std::uint32_t bytes = 0;  // of what follows

@@ -24,10 +24,10 @@ bool find(void* library, Function& function, const char* name) {
 
 Driver::Driver(const std::string& file) : library_(open_library(file)) {
   std::string missing;
-#define GPUCAST_REQUIRE(name) \
+#define GPUCAST_DRIVER_FUNCTION(name) \
   if (!find(library_, name, GPUCAST_TEXT(name)) && missing.empty()) missing = GPUCAST_TEXT(name);
-  GPUCAST_DRIVER_FUNCTIONS(GPUCAST_REQUIRE)
-#undef GPUCAST_REQUIRE
+#include "server/driver_functions.inc"
+#undef GPUCAST_DRIVER_FUNCTION
   if (!missing.empty()) {
     throw std::runtime_error("the CUDA driver is too old: it lacks " + missing);
   }
@@ -42,7 +42,7 @@ Driver::Driver(const std::string& file) : library_(open_library(file)) {
 
 std::string Driver::text(CUresult status) const {
   const char* text = nullptr;
-  if (cuGetErrorString(status, &text) != CUDA_SUCCESS || text == nullptr) {
+  if (this->cuGetErrorString(status, &text) != CUDA_SUCCESS || text == nullptr) {
     return "error " + std::to_string(status);
   }
   return text;

@@ -9,74 +9,8 @@
 
 namespace gpucast::remote::server {
 
-// Every driver has these (12.0 and newer).
-#define GPUCAST_DRIVER_FUNCTIONS(X) \
-  X(cuInit)                         \
-  X(cuDriverGetVersion)             \
-  X(cuDeviceGetCount)               \
-  X(cuDeviceGet)                    \
-  X(cuDeviceGetName)                \
-  X(cuDeviceGetUuid)                \
-  X(cuDeviceTotalMem)               \
-  X(cuDeviceGetAttribute)           \
-  X(cuDeviceGetPCIBusId)            \
-  X(cuDevicePrimaryCtxRetain)       \
-  X(cuCtxSetCurrent)                \
-  X(cuCtxSynchronize)               \
-  X(cuGetErrorString)               \
-  X(cuMemGetInfo)                   \
-  X(cuMemAlloc)                     \
-  X(cuMemFree)                      \
-  X(cuMemHostAlloc)                 \
-  X(cuMemcpyHtoDAsync)              \
-  X(cuMemcpyDtoHAsync)              \
-  X(cuMemcpyDtoDAsync)              \
-  X(cuMemcpy2DAsync)                \
-  X(cuMemsetD8Async)                \
-  X(cuMemsetD2D8Async)              \
-  X(cuStreamCreateWithPriority)     \
-  X(cuStreamDestroy)                \
-  X(cuStreamQuery)                  \
-  X(cuStreamWaitEvent)              \
-  X(cuStreamWriteValue32)           \
-  X(cuEventCreate)                  \
-  X(cuEventDestroy)                 \
-  X(cuEventRecord)                  \
-  X(cuEventQuery)                   \
-  X(cuEventSynchronize)             \
-  X(cuLibraryLoadData)              \
-  X(cuLibraryUnload)                \
-  X(cuLibraryGetKernel)             \
-  X(cuLibraryGetGlobal)             \
-  X(cuKernelGetFunction)            \
-  X(cuFuncGetAttribute)             \
-  X(cuFuncSetAttribute)             \
-  X(cuLaunchKernelEx)               \
-  X(cuGraphCreate)                  \
-  X(cuGraphDestroy)                 \
-  X(cuGraphAddEmptyNode)            \
-  X(cuGraphAddKernelNode)           \
-  X(cuGraphAddMemcpyNode)           \
-  X(cuGraphAddMemsetNode)           \
-  X(cuGraphKernelNodeSetAttribute)  \
-  X(cuGraphInstantiate)             \
-  X(cuGraphExecDestroy)             \
-  X(cuGraphExecKernelNodeSetParams) \
-  X(cuGraphExecMemcpyNodeSetParams) \
-  X(cuGraphExecMemsetNodeSetParams) \
-  X(cuGraphLaunch)                  \
-  X(cuLaunchHostFunc)               \
-  X(cuDeviceGetDefaultMemPool)      \
-  X(cuMemAllocFromPoolAsync)        \
-  X(cuMemFreeAsync)                 \
-  X(cuMemPoolCreate)                \
-  X(cuMemPoolDestroy)               \
-  X(cuMemPoolTrimTo)                \
-  X(cuMemPoolSetAttribute)          \
-  X(cuMemPoolGetAttribute)          \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
-
-// Newer, or not on every system: null where missing.
+// Functions that are newer, or not on every system: null where missing. Those that every driver has
+// (12.0 and newer) are what the server's sources call beside these (CMakeLists.txt).
 #define GPUCAST_DRIVER_OPTIONS(X)    \
   X(cuKernelGetParamInfo) /* 12.4 */ \
   X(cuMemHostRegister)               \
@@ -102,11 +36,11 @@ struct Driver {
   Driver& operator=(const Driver&) = delete;
 
   // Names may be macros that stand for a version (cuMemAlloc_v2), in these members too.
-#define GPUCAST_MEMBER(name) \
+#define GPUCAST_DRIVER_FUNCTION(name) \
   decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses): a declaration
-  GPUCAST_DRIVER_FUNCTIONS(GPUCAST_MEMBER)
-  GPUCAST_DRIVER_OPTIONS(GPUCAST_MEMBER)
-#undef GPUCAST_MEMBER
+#include "server/driver_functions.inc"
+  GPUCAST_DRIVER_OPTIONS(GPUCAST_DRIVER_FUNCTION)
+#undef GPUCAST_DRIVER_FUNCTION
   decltype(&::cuEventElapsedTime) elapsed = nullptr;  // under either of its names
 
   bool places_memory() const { return cuMemAddressReserve != nullptr && cuMemMap != nullptr; }

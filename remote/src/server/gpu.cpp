@@ -98,27 +98,27 @@ void Gpu::run(const Reset& /*call*/) {
   check(status);
 }
 
-void Gpu::run(const Memset& call) {
-  require_held(call.to, extent(call.pitch, call.width, call.height));
-  auto* const on = streams_.stream(call.stream);
-  check(call.height == 1 ? driver_.cuMemsetD8Async(call.to, call.value, call.width, on)
-                         : driver_.cuMemsetD2D8Async(call.to, call.pitch, call.value, call.width,
-                                                     call.height, on));
-  if (call.fence != 0) streams_.fence(call.stream);
+// ---- calls of which no part keeps anything ----
+
+void answer(Gpu& gpu, const Memset& call) {
+  gpu.require_held(call.to, extent(call.pitch, call.width, call.height));
+  const Driver& driver = gpu.driver();
+  auto* const on = gpu.streams().stream(call.stream);
+  check(call.height == 1 ? driver.cuMemsetD8Async(call.to, call.value, call.width, on)
+                         : driver.cuMemsetD2D8Async(call.to, call.pitch, call.value, call.width,
+                                                    call.height, on));
+  if (call.fence != 0) gpu.streams().fence(call.stream);
 }
 
-void Gpu::run(const CopyWithin& call) {
-  require_held(call.to, extent(call.to_pitch, call.width, call.height));
-  require_held(call.from, extent(call.from_pitch, call.width, call.height));
-  auto* const on = streams_.stream(call.stream);
-  check(call.height == 1 ? driver_.cuMemcpyDtoDAsync(call.to, call.from, call.width, on)
-                         : copy_rows(call, on));
-  if (call.fence != 0) streams_.fence(call.stream);
-}
-
-CUresult Gpu::copy_rows(const CopyWithin& call, CUstream on) const {
-  const auto copy = with_rows<CUDA_MEMCPY2D>(call);
-  return driver_.cuMemcpy2DAsync(&copy, on);
+void answer(Gpu& gpu, const CopyWithin& call) {
+  gpu.require_held(call.to, extent(call.to_pitch, call.width, call.height));
+  gpu.require_held(call.from, extent(call.from_pitch, call.width, call.height));
+  const Driver& driver = gpu.driver();
+  auto* const on = gpu.streams().stream(call.stream);
+  const auto rows = with_rows<CUDA_MEMCPY2D>(call);
+  check(call.height == 1 ? driver.cuMemcpyDtoDAsync(call.to, call.from, call.width, on)
+                         : driver.cuMemcpy2DAsync(&rows, on));
+  if (call.fence != 0) gpu.streams().fence(call.stream);
 }
 
 }  // namespace gpucast::remote::server

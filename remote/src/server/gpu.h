@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "protocol/calls.h"
 #include "server/driver.h"
@@ -14,6 +15,17 @@
 #include "server/streams.h"
 
 namespace gpucast::remote::server {
+
+class Gpu;
+
+// What calls do of which no part of the GPU keeps anything. One such call of the driver is a
+// function of gpu.cpp, and needs no line here: it is declared for each of the list.
+template <class Message>
+using AnswerTo =
+    std::conditional_t<std::is_same_v<ResultOf<Message>, Nothing>, void, ResultOf<Message>>;
+#define GPUCAST_ANSWER(Message, ...) AnswerTo<Message> answer(Gpu& gpu, const Message& call);
+GPUCAST_CALLS(GPUCAST_ANSWER)
+#undef GPUCAST_ANSWER
 
 // Nothing of it is freed in the end: the process ends with the client, which frees all.
 class Gpu {
@@ -34,9 +46,7 @@ class Gpu {
   void require_held(Address address, std::uint64_t bytes) const;
 
   void run(const Reset&);
-  void run(const Memset&);
-  void run(const CopyWithin&);
-  // All others are a part's.
+  // All others are a part's, or need no part.
   template <class Message>
   auto run(const Message& call) {
     if constexpr (requires { streams_.run(call); }) {
@@ -47,14 +57,15 @@ class Gpu {
       return graphs_.run(call);
     } else if constexpr (requires { pools_.run(call); }) {
       return pools_.run(call);
-    } else {
+    } else if constexpr (requires { modules_.run(call); }) {
       return modules_.run(call);
+    } else {
+      return answer(*this, call);
     }
   }
 
  private:
   void initialize(int device);
-  CUresult copy_rows(const CopyWithin& call, CUstream on) const;
 
   Driver driver_;
   CUdevice device_ = 0;
