@@ -1,5 +1,5 @@
 // What remote GPUs do not offer, in one place: the attributes that say so, and the error of each
-// entry point that refuses (scripts/generate_remote_calls.py reads them too). Every other entry
+// entry point that refuses (scripts/generate_remote_layer.py reads them too). Every other entry
 // point that is not offered returns cudaErrorNotSupported, and says so once.
 #pragma once
 
