@@ -13,7 +13,7 @@ import pytest
 
 from gpucast.measure.tracing import libraries
 from gpucast.traces import find_steps, phases, read
-from gpucast.traces.step_making import ENOUGH_LIGHT
+from gpucast.traces.steps import ENOUGH_LIGHT
 from traced_programs import CUPTI, PROGRAM, Tracing, built
 from waiting import until
 

@@ -233,7 +233,6 @@ def test_steps_of_ranges_begin_where_the_ranges_begin() -> None:
     starts = made.process().ranges["start_ns"].to_numpy()[::2]
     # The last one has nothing behind it that says when it would end.
     assert steps.begins_ns.tolist() == starts.tolist()
-    assert steps.range_name == "step"
     assert steps.how == "range 'step *', 7 times"
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from gpucast.traces import find_steps
 from gpucast.traces.clocks import skew_of
-from gpucast.traces.kernel_names import demangled, short
 from gpucast.traces.summary import Summary, summarize
+from gpucast.traces.work_names import demangled, short
 from made_traces import COST, LATENCY, WAKE, MadeTrace
 
 US = 1e-6

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from gpucast.plots import style
 from gpucast.traces import phases, tables, waiting
-from gpucast.traces.kernel_names import short
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
+from gpucast.traces.work_names import short
 from gpucast.util.units import duration
 
 MOST_THREADS = 4

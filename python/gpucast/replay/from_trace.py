@@ -11,7 +11,7 @@ from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
 from gpucast.replay.without_recorder import as_natively
 from gpucast.traces import phases, tables
-from gpucast.traces.complete import with_work
+from gpucast.traces.native_step import with_work
 from gpucast.traces.native_step import native_steps
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace

@@ -6,14 +6,13 @@ from collections import Counter
 
 from gpucast.errors import InputError
 from gpucast.traces import tables
-from gpucast.traces.kernel_names import short
-from gpucast.traces.ranges import counted_ranges
+from gpucast.traces.by_kernel import by_kernel
+from gpucast.traces.by_period import by_period
+from gpucast.traces.by_range import by_range, counted_ranges
 from gpucast.traces.repetition import FEWEST_REPEATS
-from gpucast.traces.steps import Steps
-from gpucast.traces.steps_by_launch import by_launches
-from gpucast.traces.steps_by_range import by_ranges
-from gpucast.traces.steps_by_repetition import by_repetition
-from gpucast.traces.trace import Trace
+from gpucast.traces.steps import ProcessSteps, Steps
+from gpucast.traces.trace import Process, Trace
+from gpucast.traces.work_names import short
 
 KERNEL = "kernel:"
 """Before the name of a kernel that begins steps, where a range could be named."""
@@ -30,53 +29,51 @@ def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
     Raises:
         InputError: no such range, or no repeating step; what to do.
     """
-    found = []
-    for at, process in enumerate(trace.processes):
-        if range_name is not None and range_name.startswith(KERNEL):
-            steps = by_launches(process, at, range_name.removeprefix(KERNEL))
-        elif range_name is not None:
-            steps = by_ranges(process, at, range_name)
-        else:
-            steps = by_repetition(process, at)
-        if steps is not None:
-            found.append(steps)
+
+    def steps_of(process: Process, at: int) -> ProcessSteps | None:
+        if range_name is None:
+            return by_period(process, at)
+        if range_name.startswith(KERNEL):
+            return by_kernel(process, at, range_name.removeprefix(KERNEL))
+        return by_range(process, at, range_name)
+
+    steps = [steps_of(process, at) for at, process in enumerate(trace.processes)]
+    found = tuple(one for one in steps if one is not None)
     if found:
-        return Steps(tuple(found))
-    if range_name is not None and range_name.startswith(KERNEL):
-        raise _no_kernel(trace, range_name)
-    if range_name is not None:
-        raise _no_range(trace, range_name)
-    raise InputError(_none_repeats(trace), file=trace.file or None)
+        return Steps(found)
+    ranges = sum((counted_ranges(process) for process in trace.processes), Counter[str]())
+    if range_name is None:
+        raise InputError(_none_repeats(trace, ranges), file=trace.file or None)
+    if range_name.startswith(KERNEL):
+        known = _counted(_kernels(trace)) or "none"
+        message = f"no kernel of that name is launched twice; there are {known}"
+    elif ranges:
+        message = f"no two ranges of that name; there are {_counted(ranges)}"
+    else:
+        message = "the trace has no NVTX ranges"
+    raise InputError(message, file=trace.file or None, field=f"--range {range_name}")
 
 
-def _no_kernel(trace: Trace, name: str) -> InputError:
-    counted = Counter(
+def _counted(names: Counter[str]) -> str:
+    return ", ".join(f"{name!r} ({count})" for name, count in names.most_common(5))
+
+
+def _kernels(trace: Trace) -> Counter[str]:
+    return Counter(
         short(process.name_of(number))
         for process in trace.processes
         for number in process.work["name"][process.work["kind"] == tables.KERNEL].to_numpy()
     )
-    known = ", ".join(f"{text!r} ({count})" for text, count in counted.most_common(5))
-    said = f"no kernel of that name is launched twice; there are {known or 'none'}"
-    return InputError(said, file=trace.file or None, field=f"--range {name}")
 
 
-def _no_range(trace: Trace, name: str) -> InputError:
-    counted = sum((counted_ranges(each) for each in trace.processes), Counter[str]())
-    if not counted:
-        said = "the trace has no NVTX ranges"
-    else:
-        known = ", ".join(f"{text!r} ({count})" for text, count in counted.most_common(5))
-        said = f"no two ranges of that name; there are {known}"
-    return InputError(said, file=trace.file or None, field=f"--range {name}")
-
-
-def _none_repeats(trace: Trace) -> str:
+def _none_repeats(trace: Trace, ranges: Counter[str]) -> str:
     if not any(len(process.work) for process in trace.processes):
         return "no GPU did any work in this trace"
-    repeats = sum((counted_ranges(each) for each in trace.processes), Counter[str]())
-    often = [text for text, count in repeats.most_common(1) if count >= 2]
-    hint = f" (--range {often[0]!r}, for instance)" if often else ""
+    kernels = Counter({f"{KERNEL}{name}": count for name, count in _kernels(trace).items()})
+    named = [name for name, count in (ranges or kernels).most_common(1) if count >= 2]
+    hint = f"; --range {named[0]!r}, for instance" if named else ""
     return (
         f"no repeating step: fewer than {FEWEST_REPEATS} repeats with most of the GPUs' time; "
-        f"record more steps, or name an NVTX range that is a step by --range{hint}"
+        "record more steps, or say what a step is by --range NAME (an NVTX range) or --range "
+        f"kernel:NAME (from one launch of that kernel to the next){hint}"
     )

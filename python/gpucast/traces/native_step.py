@@ -24,12 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.traces import phases, waiting
-from gpucast.traces.complete import with_work
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
 
 FEWEST_LIGHT: Final = 5
 """Light steps that tell how long a step takes alone."""
+ENOUGH_WORK: Final = 0.8
+"""Share of the calls with work that most steps have, below which a step lacks some."""
 MOST_NOTE: Final = 0.5e-6
 """s that noting a call takes between it and the next: more is the program's own."""
 
@@ -78,6 +79,21 @@ def usual(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
     full = (steps.phase == phases.FULL) & with_work(process, steps)
     choices = (steps.kept & full & (steps.kind == 0), steps.kept & full, full)
     return next((each for each in choices if each.any()), np.ones(steps.count, bool))
+
+
+def with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
+    """Which steps have as many calls with work on record as most of their kind: a recorder may miss
+    some."""
+    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
+    step = steps.call_step[np.unique(rows[rows >= 0])]
+    count = np.bincount(step[step >= 0], minlength=steps.count)[: steps.count]
+    least = np.zeros(steps.count)
+    recorded = steps.kept & (steps.phase == phases.FULL)
+    for kind in np.unique(steps.kind):
+        own = steps.kind == kind
+        if (own & recorded).any():
+            least[own] = ENOUGH_WORK * np.quantile(count[own & recorded], 0.9)
+    return np.asarray(count >= least)
 
 
 def light_steps(steps: ProcessSteps) -> NDArray[np.bool_] | None:

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from gpucast.traces import waiting
-from gpucast.traces.kernel_names import demangled
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
-from gpucast.traces.work_names import labels_of
+from gpucast.traces.work_names import demangled, labels_of
 
 _GPU_OF = 1_000_000
 """Added to a process's number for its GPUs' rows, which must not be those of another process."""

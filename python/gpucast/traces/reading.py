@@ -11,7 +11,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,8 +20,7 @@ import pandas as pd
 
 from gpucast.errors import InputError, from_os_error
 from gpucast.traces import kineto, nsys
-from gpucast.traces.missing_work import checked_phases, without_shared_numbers
-from gpucast.traces.phases import KNOWN
+from gpucast.traces.phases import KNOWN, checked
 from gpucast.traces.streams import Place, names_of, rows_of
 from gpucast.traces.tables import COLUMNS, SCHEMA, frame
 from gpucast.traces.trace import Process, RunDescription, Trace
@@ -211,9 +210,7 @@ def _process(files: _Files, folder: str) -> Process:
         calls=tables["calls"], work=tables["work"], waits=tables["waits"],
         ranges=tables["ranges"], phases=tables["phases"], streams=tables["streams"],
     )  # fmt: skip
-    process = without_shared_numbers(process)
-    phases, lacking = checked_phases(process)
-    return replace(process, phases=phases, lacking_phases=lacking)
+    return checked(process)
 
 
 def _check_kinds(phases: pd.DataFrame, place: Place) -> None:

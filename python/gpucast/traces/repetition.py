@@ -30,6 +30,8 @@ FAIR_SHARE = 0.5
 
 ALIKE = 0.9
 """Share of tokens that similar stretches have in common."""
+MOST_COMPARED = 5000
+"""Stretches that are compared with the usual one, at most."""
 
 _ROUNDS = 4
 _COUNTED_EXACTLY = 64
@@ -51,6 +53,17 @@ def classes(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
         hashes = (sums[ends] - sums[begins]) * inverse[begins]
     numbers: Ints = np.unique(hashes, return_inverse=True)[1].astype(np.int64)
     return numbers
+
+
+def ranked(tokens: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
+    """The class of each stretch, 0 for the most frequent one, and for each class the first stretch
+    that is of it and how many are."""
+    numbers = classes(tokens, begins, ends)
+    _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    return rank[numbers], first[order], counts[order]
 
 
 def _random(tokens: Ints) -> NDArray[np.uint64]:
@@ -120,50 +133,33 @@ def rhythm(tokens: Ints, weights: Floats) -> Rhythm | None:
     if length is None:
         return None
     if length == 1:
-        usual = np.bincount(tokens - tokens.min()).argmax() + tokens.min()
+        usual = np.bincount(tokens).argmax()
         return Rhythm(1, np.flatnonzero(tokens == usual))
-    word_end = _steady_end(tokens, length)
-    suffix_end, context = _best_end(tokens, weights, word_end, length)
+    # Ends (exclusive) of a period in the steady part, one for each of its places.
+    ends = _steady_end(tokens, length) - length + 1 + np.arange(length)
+    context = 1  # so many tokens up to a place tell it from all others of the period
+    while context < length and np.unique(classes(tokens, ends - context, ends)).size < length:
+        context = min(2 * context, length)
     begins = np.arange(tokens.size - context + 1)
-    found = classes(tokens, begins, begins + context)
-    lasts = np.flatnonzero(found == found[suffix_end - context]) + context - 1
-    return Rhythm(length, lasts)
+    contexts = classes(tokens, begins, begins + context)
+    means = np.bincount(contexts, weights[context - 1 :]) / np.bincount(contexts)
+    of_places = contexts[ends - context]
+    best = of_places[np.argmax(means[of_places])]
+    return Rhythm(length, np.flatnonzero(contexts == best) + context - 1)
 
 
 def _steady_end(tokens: Ints, length: int) -> int:
-    """The end (exclusive) of a period in the middle of the longest stretch in rhythm."""
+    """The end (exclusive) of a period in the middle of the longest stretch in rhythm, with another
+    period before it."""
     same = tokens[length:] == tokens[:-length]
     edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
     starts, stops = edges[::2], edges[1::2]
     longest = int(np.argmax(stops - starts))
     # The stretch [start, stop + length) has the period; its ends may belong to something else.
     start, stop = int(starts[longest]), int(stops[longest]) + length
-    if stop - start < 3 * length:
-        return stop
-    return start + length * ((stop - start) // length // 2 + 1)
-
-
-def _best_end(tokens: Ints, weights: Floats, word_end: int, length: int) -> tuple[int, int]:
-    """The end (exclusive) of a period, within the one before ``word_end``, with the largest mean
-    weight, and how many tokens up to there tell it from all other places of the period."""
-    if word_end < 2 * length:  # each place needs a whole period before it
-        word_end += length
-    if word_end > tokens.size:
-        return word_end - length, length
-    ends = np.arange(length) + word_end - length + 1
-    context = 1
-    while True:
-        found = classes(tokens, ends - context, ends)
-        if context >= length or np.unique(found).size == length:
-            break
-        context = min(2 * context, length)
-    begins = np.arange(tokens.size - context + 1)
-    everywhere = classes(tokens, begins, begins + context)
-    of_place = everywhere[ends - context]
-    counts = np.bincount(everywhere)
-    sums = np.bincount(everywhere, weights[context - 1 :])
-    best = int(np.argmax(sums[of_place] / counts[of_place]))
-    return int(ends[best]), context
+    middle = start + length * ((stop - start) // length // 2 + 1)
+    end = stop if stop - start < 3 * length else middle
+    return min(max(end, 2 * length), tokens.size)
 
 
 def similar(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) -> NDArray[np.bool_]:
@@ -179,8 +175,7 @@ def similar(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) ->
     near = (size <= 2 * lengths) & (lengths <= 2 * size)
     shared = np.zeros(others.size, np.int64)
     shared[near] = _shared(tokens, begins, ends, usual, others[near])
-    found: NDArray[np.bool_] = near & (shared >= ALIKE * np.minimum(size, lengths))
-    return found
+    return np.asarray(near & (shared >= ALIKE * np.minimum(size, lengths)))
 
 
 def containing(
@@ -192,8 +187,12 @@ def containing(
 
 
 def _shared(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) -> Ints:
-    """How many tokens each of the others has in common with the usual one."""
+    """How many tokens each of the others, of the first ``MOST_COMPARED``, has in common with the
+    usual one."""
     kinds = int(tokens.max()) + 1 if tokens.size else 1
     own = np.bincount(tokens[begins[usual] : ends[usual]], minlength=kinds)
-    there = [np.bincount(tokens[begins[at] : ends[at]], minlength=kinds) for at in others.tolist()]
-    return np.array([np.minimum(own, each).sum() for each in there], np.int64)
+    shared = np.zeros(others.size, np.int64)
+    for place, other in enumerate(others[:MOST_COMPARED].tolist()):
+        there = np.bincount(tokens[begins[other] : ends[other]], minlength=kinds)
+        shared[place] = np.minimum(own, there).sum()
+    return shared

@@ -9,6 +9,7 @@ means over the typical steps; a step's own time is their median.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,7 @@ from gpucast.traces.intervals import Union
 from gpucast.traces.native_step import native_steps
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
-from gpucast.traces.wait_summary import Wait, waits_of
-from gpucast.traces.work_names import labels_of
+from gpucast.traces.work_names import labels_of, short
 
 Ints = NDArray[np.int64]
 
@@ -102,6 +102,24 @@ class WorkTime:
 
 
 @dataclass(frozen=True)
+class Wait:
+    """Calls of one kind that make the host wait, at one place of the step.
+
+    Attributes:
+        call, what: the call, and what it waits for.
+        after: the kernel that its thread launched last before it in the step; empty for none.
+        count, bytes, seconds: in a step.
+    """
+
+    call: str
+    what: str
+    after: str
+    count: float
+    bytes: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Summary:
     """A process: its steps and where their time goes."""
 
@@ -134,7 +152,7 @@ def summarize(process: Process, steps: ProcessSteps) -> Summary:
         host=_host(process, steps, waits, begins, ends),
         gpus=_gpus(process, begins, ends),
         work=_work(process, steps, typical),
-        waits=waits_of(process, steps, waits, typical),
+        waits=_waits(process, steps, waits, typical),
         skew=skew_of(process),
     )
 
@@ -216,8 +234,6 @@ def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
 
 def _work(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> list[WorkTime]:
     work = process.work[_in_steps(steps.work_step, typical)]
-    if work.empty:
-        return []
     labels = labels_of(process, work)
     table = pd.DataFrame(
         {
@@ -227,33 +243,70 @@ def _work(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> 
             "bytes": work["bytes"].to_numpy(),
         }
     )
-    count = np.count_nonzero(typical)
-    sums = table.groupby(["kind", "name"], as_index=False).agg(
+    return [WorkTime(**row) for row in _a_step(table, ["kind", "name"], typical)]
+
+
+def _waits(
+    process: Process, steps: ProcessSteps, waits: waiting.Kinds, typical: NDArray[np.bool_]
+) -> list[Wait]:
+    calls = process.calls
+    there = _in_steps(steps.call_step, typical) & (waits != waiting.NOTHING)
+    copies = _copies(process)
+    words = [waiting.WORDS[kind] for kind in waits[there].tolist()]
+    rows = np.flatnonzero(there).tolist()
+    table = pd.DataFrame(
+        {
+            "call": [process.name_of(number) for number in calls["name"].to_numpy()[there]],
+            "what": [
+                copies[row][0] if word == "copy" and row in copies else word
+                for row, word in zip(rows, words, strict=True)
+            ],
+            "after": _kernels_before(process, steps)[there],
+            "seconds": (calls["end_ns"] - calls["start_ns"]).to_numpy()[there] / 1e9,
+            "bytes": [copies[row][1] if row in copies else 0 for row in rows],
+        }
+    )
+    return [Wait(**row) for row in _a_step(table, ["call", "what", "after"], typical)]
+
+
+def _a_step(
+    table: pd.DataFrame, kinds: list[str], typical: NDArray[np.bool_]
+) -> list[dict[Any, Any]]:
+    """Count, seconds and bytes of each kind of rows in a step; what takes longest first."""
+    sums = table.groupby(kinds, as_index=False).agg(
         count=("bytes", "size"), seconds=("seconds", "sum"), bytes=("bytes", "sum")
     )
     sums = sums.sort_values("seconds", ascending=False, kind="stable")
-    return [
-        WorkTime(
-            str(row.kind), str(row.name), row.count / count, row.seconds / count, row.bytes / count
-        )
-        for row in _Rows.of(sums)
+    steps = np.count_nonzero(typical)
+    means = {column: sums[column] / steps for column in ("count", "seconds", "bytes")}
+    return [dict(row) for row in sums.assign(**means).to_dict("records")]
+
+
+def _copies(process: Process) -> dict[int, tuple[str, int]]:
+    """What each call copied, in words, and its bytes."""
+    work = process.work[process.work["kind"] == tables.COPY]
+    rows = waiting.calls_of(process, work["correlation"].to_numpy())
+    copies: dict[int, tuple[str, int]] = {}
+    for row, (_, label), size in zip(
+        rows.tolist(), labels_of(process, work), work["bytes"].tolist(), strict=True
+    ):
+        copies[row] = (label, copies.get(row, ("", 0))[1] + size)
+    return copies
+
+
+def _kernels_before(process: Process, steps: ProcessSteps) -> NDArray[np.object_]:
+    """The kernel that each call's thread launched last before it in its step."""
+    work = process.work[process.work["kind"].isin((tables.KERNEL, tables.GRAPH))]
+    rows = waiting.calls_of(process, work["correlation"].to_numpy())
+    launched = np.full(len(process.calls), None, object)
+    names = [
+        "graph" if kind == tables.GRAPH else short(process.name_of(name))
+        for kind, name in zip(work["kind"].tolist(), work["name"].tolist(), strict=True)
     ]
-
-
-@dataclass(frozen=True)
-class _Rows:
-    kind: str
-    name: str
-    count: int
-    seconds: float
-    bytes: int
-
-    @classmethod
-    def of(cls, table: pd.DataFrame) -> list[_Rows]:
-        columns = [table[name].tolist() for name in ("kind", "name", "count", "seconds", "bytes")]
-        return [cls(*row) for row in zip(*columns, strict=True)]
+    launched[rows[rows >= 0]] = np.array(names, object)[rows >= 0]
+    places = [process.calls["thread"].to_numpy(), steps.call_step]
+    return pd.Series(launched).groupby(places).ffill().fillna("").to_numpy()
 
 
 def _in_steps(step: Ints, typical: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (step >= 0) & typical[step]
-    return found
+    return np.asarray((step >= 0) & typical[step])

@@ -76,6 +76,18 @@ def of_calls(process: Process) -> Kinds:
     return found
 
 
+def asked_again(process: Process, waits: Kinds) -> NDArray[np.bool_]:
+    """Queries behind the same query of their thread: how often a loop asks depends on how long it
+    waits, and so on the path. ``waits``: as ``of_calls``."""
+    names, threads = (process.calls[column].to_numpy() for column in ("name", "thread"))
+    order = np.argsort(threads, kind="stable")
+    call, before = order[1:], order[:-1]
+    again = np.zeros(waits.size, bool)
+    again[call] = (names[call] == names[before]) & (threads[call] == threads[before])
+    again[call] &= (waits[call] == POLLING) & (waits[before] == POLLING)
+    return again
+
+
 def _mark_copies(process: Process, found: Kinds) -> None:
     work = process.work[process.work["kind"] == tables.COPY]
     if work.empty or process.calls.empty:

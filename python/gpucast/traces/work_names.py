@@ -1,12 +1,74 @@
-"""What a piece of GPU work is called in tables and figures."""
+"""What kernels and other GPU work are called in tables and figures.
+
+Names of kernels are demangled, without templates and parameters.
+"""
 
 from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from functools import cache
 
 import pandas as pd
 
 from gpucast.traces import tables
-from gpucast.traces.kernel_names import short
 from gpucast.traces.trace import Process
+
+_LONGEST = 48
+
+
+@cache
+def short(name: str, longest: int = _LONGEST) -> str:
+    """``at::native::fill`` of ``void at::native::fill<int>(int*)`` or of its mangled form."""
+    text = demangled(name)
+    text = text.replace("(anonymous namespace)::", "").replace("operator()", "operator")
+    bare, depth = "", 0
+    for letter in text:
+        depth += letter in "<("
+        if depth == 0:
+            bare += letter
+        depth -= letter in ">)"
+        if depth < 0:  # an operator such as >
+            return _cut(text, longest)
+    words = bare.replace(" const", "").split()
+    return _cut(words[-1] if words else text, longest)
+
+
+@cache
+def demangled(name: str) -> str:
+    """A C++ name as it is written; other names as they are."""
+    if not name.startswith("_Z"):
+        return name
+    library = _standard_library()
+    if library is None:
+        return name
+    status = ctypes.c_int()
+    found = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+    if not found:
+        return name
+    text = ctypes.string_at(found).decode(errors="replace")
+    _c_library().free(ctypes.c_void_p(found))
+    return text
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+@cache
+def _standard_library() -> ctypes.CDLL | None:
+    name = ctypes.util.find_library("stdc++") or "libstdc++.so.6"
+    try:
+        library = ctypes.CDLL(name)
+        library.__cxa_demangle.restype = ctypes.c_void_p
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def labels_of(process: Process, work: pd.DataFrame) -> list[tuple[str, str]]:

@@ -9,8 +9,7 @@ import numpy as np
 from gpucast import traces
 from gpucast.errors import GpucastError
 from gpucast.traces import phases
-from gpucast.traces.step_making import ENOUGH_LIGHT
-from gpucast.traces.steps import ProcessSteps
+from gpucast.traces.steps import ENOUGH_LIGHT, ProcessSteps
 
 
 def has_steps(folder: Path, wanted: int, range_name: str | None, *, light: bool) -> bool:

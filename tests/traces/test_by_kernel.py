@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gpucast.traces import find_steps, phases, read
-from gpucast.traces.step_making import ENOUGH_LIGHT
-from gpucast.traces.steps import ProcessSteps
+from gpucast.traces.steps import ENOUGH_LIGHT, ProcessSteps
 from gpucast.traces.trace import Trace
 from gpucast.traces.writing import write
 from made_traces import MadeTrace
