@@ -9,7 +9,7 @@ import pytest
 
 import gpucast
 from gpucast.data.dataset import Dataset
-from gpucast.replay.what_if import trace_on_path
+from gpucast.replay.forecast import trace_on_path
 from gpucast.traces import find_steps, phases, read
 
 FOLDER = Path(__file__).parents[2] / "data" / "measured" / "h200-traces"

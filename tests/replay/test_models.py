@@ -14,12 +14,13 @@ from gpucast.data.formats import Options
 from gpucast.forecast.caveats import caveats
 from gpucast.model.lone_count import NOT_KNOWN
 from gpucast.model.scaling import ScalingModel
+from gpucast.replay.forecast import trace_on_path
+from gpucast.replay.from_trace import traced_programs
 from gpucast.replay.models import CellOnPath, cell_on, common_sd, fitted
-from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import Operation
 from gpucast.replay.skeletons import step_costs
-from gpucast.replay.what_if import trace_on_path, traced_programs
+from gpucast.replay.step_times import parts_on
 from gpucast.replay.workload import Traced, workload_of
 from gpucast.traces.finding_steps import find_steps
 from gpucast.traces.parts import StepParts, parts_of

@@ -18,12 +18,11 @@ from gpucast.data.remote_layer import SUPPORTED
 from gpucast.errors import InputError
 from gpucast.replay import Operation, causes, program_of
 from gpucast.replay.causes import _Item
-from gpucast.replay.forecast import forecast
+from gpucast.replay.forecast import forecast, trace_on_path
 from gpucast.replay.kinds import changes_of
 from gpucast.replay.network import Network, parse_network
 from gpucast.replay.path import PathCosts, forwarded, path_costs
 from gpucast.replay.program import Memory
-from gpucast.replay.what_if import trace_on_path
 from gpucast.traces import find_steps
 from made_data import dataset, launch, machine, transfer
 from made_traces import MadeTrace

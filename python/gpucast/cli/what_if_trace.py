@@ -14,7 +14,7 @@ from gpucast.cli.output import print_json, say
 from gpucast.errors import InputError
 from gpucast.replay.causes import Cause
 from gpucast.replay.forecast import TraceForecast
-from gpucast.replay.refused import in_words
+from gpucast.replay.from_trace import refused_in_words
 from gpucast.util.files import check_output
 from gpucast.util.remarks import Kind, remarks_of
 from gpucast.util.tables import print_table
@@ -64,7 +64,7 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
     Raises:
         InputError: the trace, the dataset or an option is wrong.
     """
-    from gpucast.replay.what_if import trace_on_path
+    from gpucast.replay.forecast import trace_on_path
     from gpucast.traces import read
     from gpucast.traces.finding_steps import find_steps
 
@@ -204,7 +204,7 @@ def content(found: TraceForecast) -> dict[str, object]:
 
 def _say_refused(refused: tuple[str, ...], path: str) -> None:
     if refused:
-        said = in_words(refused, path)
+        said = refused_in_words(refused, path)
         say(f"{said[0].upper()}{said[1:]}.")
 
 

@@ -7,14 +7,14 @@ wait: how often a loop asks depends on how long it waits, and so on the path.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.replay.names import operation_of
-from gpucast.replay.program import NONE, Direction, Engine, Ints, Memory, Operation
+from gpucast.replay.program import ASKED, NONE, Direction, Engine, Ints, Memory, Operation
 from gpucast.traces import tables, waiting
 from gpucast.traces.trace import Process
 
@@ -37,6 +37,53 @@ _WAIT = {
     tables.HOST_WAITS_DEVICE: Operation.sync_device,
     tables.EVENT_RECORDED: Operation.record,
 }
+
+_PREFIXES: Final = (
+    # What stays on the host, or is known there: remote/src/client answers it without asking.
+    ("HostAlloc", Operation.other),
+    ("MallocHost", Operation.other),
+    ("FreeHost", Operation.other),
+    ("MemAllocHost", Operation.other),
+    ("MemHost", Operation.other),
+    ("MemGetInfo", Operation.query),
+    ("MemGetAddressRange", Operation.other),
+    ("MemPool", Operation.other),
+    # Memory of the device.
+    ("Malloc", Operation.alloc),
+    ("MemAlloc", Operation.alloc),
+    ("MemCreate", Operation.alloc),
+    ("Free", Operation.free),
+    ("MemFree", Operation.free),
+    ("Memset", Operation.set),
+    # Asked of the device.
+    ("FuncGetAttributes", Operation.query),
+    ("Occupancy", Operation.query),
+    ("ModuleLoad", Operation.query),
+    ("ModuleGet", Operation.query),
+    ("LibraryLoad", Operation.query),
+    ("LibraryGet", Operation.query),
+    ("GetSymbol", Operation.query),
+    ("StreamQuery", Operation.query),
+    ("EventQuery", Operation.query),
+    # Waits, where the recorder told none.
+    ("StreamSynchronize", Operation.sync_stream),
+    ("EventSynchronize", Operation.sync_event),
+    ("DeviceSynchronize", Operation.sync_device),
+    ("ThreadSynchronize", Operation.sync_device),
+    ("CtxSynchronize", Operation.sync_device),
+    ("GraphLaunch", Operation.graph_launch),
+    # Told without an answer: a message that gives the GPU nothing to do.
+    ("StreamCreate", Operation.set),
+    ("StreamDestroy", Operation.set),
+    ("EventCreate", Operation.set),
+    ("EventDestroy", Operation.set),
+    ("EventRecord", Operation.record),
+    ("StreamWaitEvent", Operation.wait_stream_event),
+    ("LaunchKernel", Operation.launch),
+    ("LaunchCooperative", Operation.launch),
+)
+"""What calls ask for of which no table of a trace says more: works, waits and events tell
+themselves. Beginnings of names, the first that fits."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +148,11 @@ class Asked:
     threads: Ints
     streams: Streams
 
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns of ``CallProgram`` that say what is asked for."""
+        return {name: getattr(self, name) for name in ASKED}
+
     def thread_of(self, number: int) -> int:
         """The place of a thread of the trace."""
         return int(np.searchsorted(self.threads, number))
@@ -160,27 +212,25 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
     )
 
 
+def operation_of(name: str) -> Operation:
+    """``cudaMalloc``: alloc; ``other`` for what only the host knows of, and what is not known."""
+    bare = name.removeprefix("cuda").removeprefix("cu")
+    return next((each for start, each in _PREFIXES if bare.startswith(start)), Operation.other)
+
+
 def _joined(process: Process, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     """First and last rows of each call, and which are queries that followed one another."""
-    names = process.calls["name"].to_numpy()
+    again = waiting.asked_again(process, waiting.of_calls(process))
     threads = process.calls["thread"].to_numpy()
-    query = np.zeros(names.size, bool)
-    for number in np.unique(names[rows]):
-        if operation_of(process.name_of(number)) == Operation.query:
-            query[names == number] = process.name_of(number).endswith("Query")
-    first, last, several = [], [], []
-    for thread in np.unique(threads[rows]):
-        own = rows[threads[rows] == thread]
-        follows = np.zeros(own.size, bool)
-        follows[1:] = query[own[1:]] & query[own[:-1]] & (names[own[1:]] == names[own[:-1]])
-        begins = np.flatnonzero(~follows)
-        ends = np.append(begins[1:], own.size) - 1
-        first.append(own[begins])
-        last.append(own[ends])
-        several.append(ends > begins)
-    firsts, lasts, polls = map(np.concatenate, (first, last, several))
-    order = np.argsort(process.calls["start_ns"].to_numpy()[firsts], kind="stable")
-    return firsts[order], lasts[order], polls[order]
+    # By threads, a query of the first row may go on from before.
+    ordered = rows[np.argsort(threads[rows], kind="stable")]
+    begins = ~again[ordered]
+    begins[1:] |= threads[ordered[1:]] != threads[ordered[:-1]]
+    begins[:1] = True
+    at = np.flatnonzero(begins)
+    first, last = ordered[at], ordered[np.append(at[1:], ordered.size) - 1]
+    order = np.argsort(process.calls["start_ns"].to_numpy()[first], kind="stable")
+    return first[order], last[order], (first != last)[order]
 
 
 def _streams(process: Process) -> Streams:

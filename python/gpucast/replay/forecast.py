@@ -19,11 +19,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
+from gpucast.data.dataset import Dataset
 from gpucast.replay.causes import WORTH_SAYING, Cause, Help, causes_of, helps_of
-from gpucast.replay.parts import parts_on
+from gpucast.replay.from_trace import refused_calls, traced_programs, warnings_of
+from gpucast.replay.network import Network
 from gpucast.replay.path import PathCosts, forwarded
 from gpucast.replay.program import CallProgram, Operation, Seconds
-from gpucast.replay.step_times import median_seconds, native_seconds, simulated_seconds
+from gpucast.replay.skeletons import step_costs
+from gpucast.replay.step_times import (
+    median_seconds,
+    native_seconds,
+    parts_on,
+    simulated_seconds,
+)
+from gpucast.traces.steps import Steps
+from gpucast.traces.trace import Trace
 from gpucast.util.units import duration
 
 DRAWS = 100
@@ -87,6 +97,41 @@ class TraceForecast:
     def replay_error(self) -> float:
         """Relative error of the native replay."""
         return self.replayed / self.native - 1
+
+
+def trace_on_path(
+    trace: Trace,
+    data: Dataset,
+    path: str,
+    *,
+    machine: str | None = None,
+    network: Network | None = None,
+    range_name: str | None = None,
+    steps: Steps | None = None,
+    draws: int = DRAWS,
+    seed: int = 1,
+) -> TraceForecast:
+    """A step of a traced program on a path that was measured: of all processes of the run, the
+    slowest's.
+
+    Args:
+        data: launches and transfers of that path, native ones beside them if there are.
+        network: another network than the one they were measured on.
+        range_name: the NVTX range that is a step; None: what repeats. steps: where they were found
+            already.
+
+    Raises:
+        InputError: no repeating step, or what the path's costs need was not measured.
+    """
+    costs = step_costs(data, path, machine=machine, network=network)
+    programs = traced_programs(trace, range_name, steps=steps)
+    forecasts = [forecast(program, costs, draws=draws, seed=seed) for program in programs]
+    slowest = max(forecasts, key=lambda one: one.seconds)
+    return replace(
+        slowest,
+        warnings=(*slowest.warnings, *warnings_of(programs)),
+        refused=refused_calls(trace, programs),
+    )
 
 
 def forecast(

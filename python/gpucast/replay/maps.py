@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpucast.data.dataset import Dataset
+from gpucast.replay.from_trace import traced_programs, warnings_of
 from gpucast.replay.network import Network
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import Seconds
 from gpucast.replay.skeletons import step_costs
 from gpucast.replay.step_times import median_seconds, native_seconds
-from gpucast.replay.what_if import said_of, traced_programs
 from gpucast.traces.steps import Steps
 from gpucast.traces.trace import Trace
 from gpucast.util.units import duration, percent
@@ -187,7 +187,7 @@ def network_map(
         warnings=(
             *dict.fromkeys(each for program in programs for each in program.warnings),
             *costs.warnings,
-            *said_of(programs),
+            *warnings_of(programs),
         ),
     )
 

@@ -36,14 +36,17 @@ from gpucast.model.content import Domain, FittedSteps, Source
 from gpucast.model.scaling import ScalingModel
 from gpucast.model.scaling_content import SimulatedCell, SimulatedSteps
 from gpucast.replay.forecast import KERNELS, draws_of
+from gpucast.replay.from_trace import (
+    refused_calls,
+    refused_in_words,
+    traced_programs,
+    warnings_of,
+)
 from gpucast.replay.network import Network
-from gpucast.replay.parts import parts_on
 from gpucast.replay.path import PathCosts
 from gpucast.replay.program import CallProgram, Operation, Seconds
-from gpucast.replay.refused import in_words, refused_calls
 from gpucast.replay.skeletons import step_costs
-from gpucast.replay.step_times import median_seconds, native_seconds
-from gpucast.replay.what_if import said_of, traced_programs
+from gpucast.replay.step_times import median_seconds, native_seconds, parts_on
 from gpucast.replay.workload import Traced, workload_of
 from gpucast.traces.agreement import repeats, said_of_repeats, shape_of, unlike
 from gpucast.traces.finding_steps import find_steps
@@ -196,7 +199,7 @@ def cell_on(
         traced=Traced(float(step.n), step.gpus, program),
         missed=missed,
         share=share,
-        warnings=(*program.warnings, *said_of(programs), *_lost(programs)),
+        warnings=(*program.warnings, *warnings_of(programs), *_lost(programs)),
     )
 
 
@@ -233,7 +236,7 @@ def fitted(
     records = from_records(name, [machine, *(each.record(path) for each in everything)])
     model = fit_scaling(pose(records), look_ahead=False)
     parts = unlike([each.share * each.traced.launches / each.step.gpus for each in cells])
-    doubts = [*([in_words(refused, path)] if refused else []), *parts]
+    doubts = [*([refused_in_words(refused, path)] if refused else []), *parts]
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
     said_of_cells |= dict.fromkeys(parts)

@@ -18,6 +18,7 @@ launch and the wait for it take together, does not depend on that.)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,20 +49,6 @@ BACKLOG = 1000
 
 
 @dataclass(frozen=True)
-class Native:
-    """Columns as in ``CallProgram``; skew: s by which each device's times were moved."""
-
-    gap: Seconds
-    cost: Seconds
-    tail: Seconds
-    latency: Seconds
-    delay: Seconds
-    seconds: Seconds
-    skew: Seconds
-    switches: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
 class _Order:
     """When what holds each call back was done, by the recorded ends; -inf: at once.
 
@@ -76,18 +63,16 @@ class _Order:
     through: Ints
 
 
-def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> Native:
-    """What the calls took.
+def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """What the calls took: columns of ``CallProgram``.
 
     Args:
         share: of each call's kernel, of its device.
         waits: calls by which the host waits, ``before`` and ``own`` of rules.h left out.
     """
-    device = asked.device
-    start, end = asked.work_start.copy(), asked.work_end.copy()
-    skew = _skews(asked, _order(asked, end), start)
-    start += skew[device]
-    end += skew[device]
+    start, end = asked.work_start, asked.work_end
+    skew = _skews(asked, _order(asked, end), start)[asked.device]
+    start, end = start + skew, end + skew
     order = _order(asked, end)
     base = asked.start.copy()
     staged = _staged(asked)
@@ -98,7 +83,10 @@ def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> Nati
     seconds = np.where(asked.works, np.maximum(end - begun, 0), 0.0)
     _unslow(asked, share, begun, end, seconds)
     cost, tail = _host(asked, base, order, end, waits)
-    return Native(_gaps(asked), cost, tail, latency, delay, seconds, skew, switches)
+    return {
+        "gap": _gaps(asked), "cost": cost, "tail": tail, "latency": latency, "delay": delay,
+        "seconds": seconds, "switches": switches,
+    }  # fmt: skip
 
 
 def _staged(asked: Asked) -> NDArray[np.bool_]:

@@ -69,7 +69,8 @@ class Engine(IntEnum):
 
 SYNCS = (Operation.sync_stream, Operation.sync_event, Operation.sync_device)
 
-_ASKED: tuple[str, ...] = _core.REPLAY_ASKED
+ASKED: tuple[str, ...] = _core.REPLAY_ASKED
+"""Columns of a program that say what its calls ask for; the next, what they take."""
 _TAKES: tuple[str, ...] = _core.REPLAY_TAKES
 _CORES = 64
 _TODAY = _core.remote_layer(_CORES)
@@ -220,7 +221,7 @@ class CallProgram:
         following = np.append(place + ~keep, kept.size)
         columns: dict[str, NDArray[np.generic]] = {
             name: getattr(self, name)[kept]
-            for name in (*_ASKED, *_TAKES, "switches", "step", "name")
+            for name in (*ASKED, *_TAKES, "switches", "step", "name")
         }
         columns["gap"], columns["recording"] = gap[kept], recording[kept]
         return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]
@@ -233,7 +234,7 @@ class CallProgram:
         return self._simulate(messages or Messages(0, np.empty((0, 0))), 0.0)
 
     def _simulate(self, path: Messages, tick: float) -> Times:
-        asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
+        asked = np.ascontiguousarray([getattr(self, name) for name in ASKED], np.int64)
         takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)
         # EngineKind: kernels share, copies take turns.
         engines = [int(kind == Engine.compute) for _ in range(self.devices) for kind in Engine]

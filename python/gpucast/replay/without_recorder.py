@@ -1,46 +1,54 @@
 """What recording a program cost, taken off its calls.
 
 How, depends on what the recording holds: light phases, or a run without a recorder.
+
+In a full phase each call takes longer: it is noted, and so is the work it asks for. That shows in
+the call and behind it, and the work begins later by what the call takes longer, because it is asked
+for within. All calls are made shorter by as much, found by halving: what passes while the host
+waits anyway costs nothing, which only a simulation tells. It is taken off a call's gap, and what
+the gap has not off the call and its work's latency, half of each at most: a call does something by
+itself.
+
+The GPU writes records, too: a kernel behind another of its stream begins 0.7 us after its end
+without, and later with. So does work that waited for another engine. Where shorter calls are not
+enough, delays are therefore taken shorter, all by one factor, which is found likewise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.replay.asked import Asked
 from gpucast.replay.program import CallProgram, Operation
-from gpucast.replay.shorter_calls import (
-    HALVINGS,
-    MOST,
-    calls_shorter,
-    delays_behind,
-    delays_shorter,
-    longest,
-)
 from gpucast.replay.step_times import median_seconds, native_seconds
 from gpucast.traces import phases, tables
 from gpucast.traces.native_step import NativeSteps, light_steps, note
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
 
-_PLAIN = (
-    Operation.launch,
-    Operation.copy,
-    Operation.set,
-    Operation.record,
-    Operation.wait_stream_event,
-    Operation.graph_launch,
-)
-"""Calls that cost the host their own time and no more, unless they block."""
-MANY_CALLS = 100
-"""Of a step, from which what recording leaves behind is seen: in light phases behind full ones,
-steps of 200 to 600 launches took 4 to 58 % longer than natively (h200-traces, less what notes
+BEHIND: Final = 0.7e-6
+"""s from a kernel's end until the next of its stream begins, when neither is recorded: H200."""
+LEAST: Final = 0.5
+"""Share of a call, or of a latency, that is left."""
+MOST: Final = 2.0
+"""Times what a call and the gap before it take: no recorder costs more."""
+MANY_CALLS: Final = 100
+"""Calls of a step from which what recording leaves behind is seen: in light phases behind full
+ones, steps of 200 to 600 launches took 4 to 58 % longer than natively (h200-traces, less what notes
 take)."""
-LEAST_OF_GRAPH = 0.25
-"""Of a graph's recorded time, that is its own."""
+LEAST_OF_GRAPH: Final = 0.25
+"""Share of a graph's recorded time that is its own."""
+_PLAIN = (
+    Operation.launch, Operation.copy, Operation.set, Operation.record, Operation.wait_stream_event,
+    Operation.graph_launch,
+)  # fmt: skip
+"""Calls that cost the host their own time and no more, unless they block."""
+_HALVINGS = 12
 _OFTEN = 5
 """Times that light phases have a call, from which their median counts."""
 
@@ -56,17 +64,21 @@ def as_natively(
         kinds: of the program's steps.
         asked: what its calls ask for, in the program's order.
     """
-    graphs = _by_node(process, asked)
-    said = _slowed(process, steps) if native.light is not None else []
-    program = replace(program, warnings=(*program.warnings, *said))
     if native.light is not None:
+        slowed = _slowed(process, steps)
+        program = replace(program, warnings=(*program.warnings, *slowed))
         program = _towards(program, _light_costs(program, process), native.light)
-        program = _graphs_shorter(program, graphs, native.light)
-        program = _untraced(_without_notes(program), native.median)
+        program = _graphs_shorter(program, process, asked, native.light)
+        # In the shortest gaps a program does nothing: that is what noting a call takes.
+        gap = np.maximum(program.gap - note(program.gap), 0)
+        program = _untraced(replace(program, gap=gap), native.median)
     elif native.alone:
-        program = _untraced(_graphs_shorter(program, graphs, native.median), native.median)
-    usual = np.bincount(kinds[kinds >= 0], minlength=1).argmax() == 0
-    return _stating(program, native.median) if usual else program
+        program = _graphs_shorter(program, process, asked, native.median)
+        program = _untraced(program, native.median)
+    if np.bincount(kinds[kinds >= 0], minlength=1).argmax() != 0:
+        return program
+    # Usual steps: their median, as forecasts take it, is the native step.
+    return replace(program, recorded=program.recorded + (native.median - native_seconds(program)))
 
 
 def _slowed(process: Process, steps: ProcessSteps) -> list[str]:
@@ -83,63 +95,48 @@ def _slowed(process: Process, steps: ProcessSteps) -> list[str]:
     ]
 
 
-def _by_node(process: Process, asked: Asked) -> NDArray[np.bool_]:
-    """Launches of graphs whose nodes were recorded one by one."""
-    found = asked.operation == Operation.graph_launch
-    found[found] = process.work["kind"].to_numpy()[asked.work[found]] != tables.GRAPH
-    return np.asarray(found)
-
-
 def _graphs_shorter(
-    program: CallProgram, graphs: NDArray[np.bool_], untraced: float
+    program: CallProgram, process: Process, asked: Asked, seconds: float
 ) -> CallProgram:
     """With graphs that take the GPU by so much less that a step is as long as without a recorder.
 
     For a record of each node its graph runs node by node: a hundred kernels took 124 us so, and
     less than 60 us otherwise (H200, CUDA 13.0).
     """
-    if not graphs.any():
+    by_node = asked.operation == Operation.graph_launch
+    by_node[by_node] = process.work["kind"].to_numpy()[asked.work[by_node]] != tables.GRAPH
+    if not by_node.any():
         return program
 
     def shorter(share: float) -> CallProgram:
-        left = np.where(graphs, 1 - share, 1.0)
-        return replace(program, seconds=program.seconds * left)
+        return replace(program, seconds=program.seconds * np.where(by_node, 1 - share, 1.0))
 
-    return longest(shorter, 1 - LEAST_OF_GRAPH, untraced)
-
-
-def _without_notes(program: CallProgram) -> CallProgram:
-    """Without what noting a call takes behind it: the shortest gaps; in them the program did
-    nothing."""
-    return replace(program, gap=np.maximum(program.gap - note(program.gap), 0))
-
-
-def _stating(program: CallProgram, native: float) -> CallProgram:
-    """With recorded steps whose median, as forecasts take it, is the native step."""
-    recorded = native_seconds(program)
-    return replace(program, recorded=program.recorded + (native - recorded))
+    return _longest(shorter, 1 - LEAST_OF_GRAPH, seconds)
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:
-    """With calls that do not wait as short as they are where their work is not recorded."""
+    """With calls that do not wait as short as they are where their work is not recorded, and
+    kernels that begin behind their streams' others as natively."""
     if not phases.has_light(process):
         return program
     calls = process.calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     light = phases.of_spans(process, start, end) == phases.LIGHT
-    named = calls["name"].to_numpy()
+    names = calls["name"].to_numpy()
     asks = np.isin(program.operation, _PLAIN) & (program.blocking == 0)
     cost = program.cost.copy()
     for at, name in enumerate(program.names):
         number = next((key for key, text in process.names.items() if text == name), -1)
-        alone = (end - start)[light & (named == number)] / 1e9
+        alone = (end - start)[light & (names == number)] / 1e9
         own = asks & (program.name == at)
         if alone.size >= _OFTEN and own.any():
             more = max(0.0, float(np.median(cost[own]) - np.median(alone)))
             cost[own] = np.maximum(cost[own] - more, 0.2 * cost[own])
     # Work could begin when its call had asked for it, and that was later by as much.
     latency = np.maximum(program.latency - (program.cost - cost), 0.5 * program.latency)
-    return replace(program, cost=cost, latency=latency, delay=delays_behind(program))
+    kernels = (program.operation == Operation.launch) & ~program.switches
+    delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
+    return replace(program, cost=cost, latency=latency, delay=delay)
 
 
 def _towards(program: CallProgram, light: CallProgram, seconds: float) -> CallProgram:
@@ -155,23 +152,46 @@ def _towards(program: CallProgram, light: CallProgram, seconds: float) -> CallPr
 
     if median_seconds(light) >= seconds:
         return light
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        tried = (low + high) / 2
-        low, high = (tried, high) if median_seconds(towards(tried)) > seconds else (low, tried)
-    return towards(low)
+    return towards(_halved(towards, 1.0, seconds)[0])
 
 
-def _untraced(program: CallProgram, untraced: float) -> CallProgram:
-    """Without what recording cost: of each call as much, so that a step takes what it took alone.
-
-    How much that is only a replay tells: what passes while the host waits anyway costs nothing.
-    """
-    if untraced >= native_seconds(program):
+def _untraced(program: CallProgram, seconds: float) -> CallProgram:
+    """Without what recording cost: each call shorter by as much, so that a step takes what it took
+    alone; then with work that begins sooner behind other work, where steps are still too long."""
+    if seconds >= native_seconds(program):
         return program
+
+    def shorter(less: float) -> CallProgram:
+        of_gap = np.minimum(program.gap, less)
+        of_cost = np.minimum(less - of_gap, (1 - LEAST) * program.cost)
+        of_tail = np.minimum(less - of_gap - of_cost, (1 - LEAST) * program.tail)
+        return replace(
+            program,
+            gap=program.gap - of_gap,
+            cost=program.cost - of_cost,
+            tail=program.tail - of_tail,
+            latency=np.maximum(program.latency - of_cost, LEAST * program.latency),
+        )
+
     most = MOST * float(np.mean(program.gap + program.cost + program.tail))
+    short = _longest(shorter, most, seconds)
+    return _longest(lambda share: replace(short, delay=(1 - share) * short.delay), 1.0, seconds)
 
-    def less(seconds: float) -> CallProgram:
-        return calls_shorter(program, seconds, tails=True)
 
-    return delays_shorter(longest(less, most, untraced), untraced)
+def _longest(without: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
+    """With the least of what is taken off that makes steps so short; else with the most."""
+    if median_seconds(without(0.0)) <= seconds:
+        return without(0.0)
+    return without(_halved(without, most, seconds)[1])
+
+
+def _halved(
+    without: Callable[[float], CallProgram], most: float, seconds: float
+) -> tuple[float, float]:
+    """What is taken off where steps are just too long, and where they no longer are."""
+    low, high = 0.0, most
+    for _ in range(_HALVINGS):
+        tried = (low + high) / 2
+        too_long = median_seconds(without(tried)) > seconds
+        low, high = (tried, high) if too_long else (low, tried)
+    return low, high
