@@ -75,17 +75,21 @@ def outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
         zip(correlations[inner].tolist(), correlations[outer[inner]].tolist(), strict=True)
     )
     if renamed:
-        for each in others:
-            each["correlation"] = each["correlation"].replace(renamed)
-    return ordered[~inner].sort_values("start_ns", kind="stable", ignore_index=True)
+        for table in others:
+            table["correlation"] = table["correlation"].replace(renamed)
+    return by_start(ordered[~inner])
+
+
+def by_start(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows in time."""
+    return rows.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
 def mark_asynchronous(work: pd.DataFrame, calls: pd.DataFrame, names: Names) -> None:
     """Work asked for by calls whose name says so: the formats do not tell it themselves."""
-    said = {number: "Async" in text for text, number in names.numbers.items()}
-    call = dict(zip(calls["correlation"].tolist(), calls["name"].tolist(), strict=True))
-    asked = [said.get(call.get(each, 0), False) for each in work["correlation"].tolist()]
-    work["asynchronous"] = np.array(asked, "uint8")
+    asynchronous = [number for text, number in names.numbers.items() if "Async" in text]
+    calls = calls[calls["name"].isin(asynchronous)]
+    work["asynchronous"] = work["correlation"].isin(calls["correlation"]).astype("uint8")
 
 
 def number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
@@ -108,10 +112,10 @@ def number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
 
 def streams_of(work: pd.DataFrame, flags: dict[tuple[int, int], int]) -> pd.DataFrame:
     """The streams that work ran in; flags by context and stream, 1 (blocking) where not known."""
-    found = work[["context", "device", "stream"]].drop_duplicates()
-    said = [
-        flags.get((int(context), int(stream)), tables.BLOCKING)
-        for context, stream in zip(found["context"], found["stream"], strict=True)
+    keys = work[["context", "device", "stream"]].drop_duplicates()
+    known = [
+        flags.get((context, stream), tables.BLOCKING)
+        for context, _, stream in keys.to_numpy().tolist()
     ]
-    columns: dict[str, object] = {name: found[name] for name in ("context", "device", "stream")}
-    return tables.frame("streams", columns | {"flags": said})
+    columns = {name: keys[name].to_numpy() for name in ("context", "device", "stream")}
+    return tables.frame("streams", columns | {"flags": np.array(known)})

@@ -49,6 +49,8 @@ _AXES = 3
 UNFIT = "host times hold the cost of PyTorch's profiler: forecasts of host-bound steps are too slow"
 
 Event = Mapping[str, Any]
+Events = list[tuple[int, Event]]
+"""With their places in the file's list."""
 
 
 def detect(head: bytes) -> bool:
@@ -101,7 +103,7 @@ class _Events:
     """What is kept of a list of events: those that are read here, with their places in the list."""
 
     file: str
-    by_category: dict[str, list[tuple[int, Event]]] = field(default_factory=dict)
+    by_category: dict[str, Events] = field(default_factory=dict)
     seen: int = 0
     kept: int = 0
 
@@ -123,8 +125,8 @@ class _Events:
                     field=f"traceEvents[{self.seen - 1}]",
                 )
         given = event.get("args")
-        if isinstance(given, dict):
-            plain["args"] = {name: given[name] for name in _ARGUMENTS if name in given}
+        arguments = given if isinstance(given, dict) else {}
+        plain["args"] = {name: arguments[name] for name in _ARGUMENTS if name in arguments}
         self.by_category.setdefault(category, []).append((self.seen - 1, plain))
 
 
@@ -135,23 +137,20 @@ class _Kineto:
     file: str
     document: Mapping[str, Any]
 
-    def trace(self, found: Mapping[str, list[tuple[int, Event]]]) -> Trace:
-        calls = [each for name in _CALLS for each in found.get(name, ())]
-        work = [each for name in _WORK for each in found.get(name, ())]
-        for name, there, what in (
-            ("cuda_runtime", calls, "calls"),
-            ("kernel", work, "kernels or copies"),
-        ):
-            if not there:
-                raise InputError(
-                    f"no {what} (category {name}): profile with ProfilerActivity.CUDA",
-                    file=self.file,
-                )
+    def trace(self, found: Mapping[str, Events]) -> Trace:
+        calls = [event for name in _CALLS for event in found.get(name, ())]
+        if not calls or not any(found.get(name) for name in _WORK):
+            what = (
+                "kernels or copies (category kernel)" if calls else "calls (category cuda_runtime)"
+            )
+            raise InputError(f"no {what}: profile with ProfilerActivity.CUDA", file=self.file)
         base = self.document.get("baseTimeNanoseconds")
         if isinstance(base, int) and abs(base) > _LATEST:
             raise InputError("must be ns", file=self.file, field="baseTimeNanoseconds")
         names = foreign.Names()
-        first = {event.get("tid"): self._ns(at, event)[0] for at, event in reversed(calls)}
+        first = {
+            event.get("tid"): self._span(at, event)["start_ns"] for at, event in reversed(calls)
+        }
         threads = {
             tid: number for number, tid in enumerate(sorted(first, key=lambda tid: first[tid]))
         }
@@ -161,7 +160,7 @@ class _Kineto:
         foreign.mark_asynchronous(done, made, names)
         stated = self.document.get("deviceProperties")
         listed = stated if isinstance(stated, list) else []
-        properties = [each for each in listed if isinstance(each, dict)]
+        gpus = [str(gpu.get("name", "?")) for gpu in listed if isinstance(gpu, dict)]
         distributed = self.document.get("distributedInfo")
         rank = distributed.get("rank") if isinstance(distributed, dict) else None
         pids = Counter(event.get("pid") for _, event in calls)
@@ -173,7 +172,7 @@ class _Kineto:
             lost=0,
             ended="exit",
             calls=made,
-            work=self._sorted(done),
+            work=foreign.by_start(done),
             waits=foreign.number_recordings(waits),
             ranges=self._ranges(found.get("user_annotation", []), threads, names),
             streams=foreign.streams_of(
@@ -181,10 +180,8 @@ class _Kineto:
             ),
             names=names.texts,
         )
-        machine = TracedMachine(gpus=[str(each.get("name", "?")) for each in properties])
-        run = RunDescription(
-            source="kineto", machine=machine, started=int(made["start_ns"].min()) / 1e9
-        )
+        started = int(made["start_ns"].min()) / 1e9
+        run = RunDescription("kineto", machine=TracedMachine(gpus=gpus), started=started)
         missing = [UNFIT]
         if "cuda_sync" not in found:
             missing.append(
@@ -193,114 +190,65 @@ class _Kineto:
             )
         return Trace(run, (process,), self.file, tuple(missing))
 
-    def _calls(
-        self, calls: list[tuple[int, Event]], threads: Mapping[object, int], names: foreign.Names
-    ) -> Any:
-        times = [self._ns(at, event) for at, event in calls]
-        return tables.frame(
+    def _calls(self, calls: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
+        return _framed(
             "calls",
-            {
-                "start_ns": [start for start, _ in times],
-                "end_ns": [end for _, end in times],
-                "correlation": [self._number(at, event, "correlation") for at, event in calls],
-                "thread": [threads[event.get("tid")] for _, event in calls],
-                "name": names.all_of(
-                    foreign.call_name(str(event.get("name"))) for _, event in calls
-                ),
-            },
-        )
-
-    def _work(self, found: Mapping[str, list[tuple[int, Event]]], names: foreign.Names) -> Any:
-        rows: dict[str, list[int]] = {name: [] for name in tables.COLUMNS["work"]}
-        for category, kind in _WORK.items():
-            for at, event in found.get(category, ()):
-                start, end = self._ns(at, event)
-                row = {
-                    "kind": kind,
-                    "start_ns": start,
-                    "end_ns": end,
-                    "correlation": self._number(at, event, "correlation"),
-                    "device": self._number(at, event, "device", "inDevice"),
-                    "context": self._number(at, event, "context", "inContext"),
-                    "stream": self._number(at, event, "stream"),
-                    "graph": self._number(at, event, "graph id"),
-                    "node": self._number(at, event, "graph node id"),
-                    **self._of_kind(at, event, kind, names),
-                }
-                for name, values in rows.items():
-                    values.append(row.get(name, 0))
-        return tables.frame("work", rows)
-
-    def _of_kind(self, at: int, event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
-        text = str(event.get("name", ""))
-        if kind == tables.KERNEL:
-            return {
-                "name": names.number(text),
-                "blocks": self._product(event, "grid"),
-                "threads": self._product(event, "block"),
-                "shared_bytes": self._number(at, event, "shared memory"),
-                "registers": self._number(at, event, "registers per thread"),
-            }
-        size = {"bytes": self._number(at, event, "bytes")}
-        if kind == tables.SET:
-            said = _SET.match(text)
-            return size | {"to_memory": foreign.MEMORIES.get(said[1].lower(), 0) if said else 0}
-        copied = _COPY.match(text)
-        if copied is None:
-            return size
-        return size | {
-            "direction": _DIRECTIONS.get(copied[1], 0),
-            "from_memory": foreign.MEMORIES.get(copied[2].lower(), 0),
-            "to_memory": foreign.MEMORIES.get(copied[3].lower(), 0),
-            "from_device": self._number(at, event, "fromDevice", "device"),
-            "to_device": self._number(at, event, "toDevice", "device"),
-        }
-
-    def _waits(self, found: Mapping[str, list[tuple[int, Event]]]) -> Any:
-        rows: dict[str, list[int]] = {name: [] for name in tables.COLUMNS["waits"]}
-        for at, event in (*found.get("cuda_sync", ()), *found.get("cuda_event", ())):
-            arguments = event.get("args") or {}
-            recorded = str(event.get("cat", "")).lower() == "cuda_event"
-            said = str(arguments.get("cuda_sync_kind", event.get("name")))
-            kind = tables.EVENT_RECORDED if recorded else _WAITS.get(said, 0)
-            start, end = self._ns(at, event)
-            row = {
-                "kind": kind,
-                "start_ns": 0 if recorded else start,
-                "end_ns": 0 if recorded else end,
-                "correlation": self._number(at, event, "correlation"),
-                "context": self._number(at, event, "context"),
-                "stream": self._number(at, event, "stream"),
-                "event": self._number(at, event, "event_id", "wait_on_cuda_event_id"),
-                # The correlation of the call that recorded it numbers a recording as well.
-                "recording": self._number(
-                    at, event, "correlation" if recorded else "wait_on_cuda_event_record_corr_id"
-                ),
-            }
-            for name, values in rows.items():
-                values.append(row[name])
-        return tables.frame("waits", rows)
-
-    def _ranges(
-        self, found: list[tuple[int, Event]], threads: Mapping[object, int], names: foreign.Names
-    ) -> Any:
-        times = [self._ns(at, event) for at, event in found]
-        return self._sorted(
-            tables.frame(
-                "ranges",
+            [
                 {
-                    "start_ns": [start for start, _ in times],
-                    "end_ns": [end for _, end in times],
-                    "thread": [threads.get(event.get("tid"), 0) for _, event in found],
-                    "name": names.all_of(str(event.get("name")) for _, event in found),
-                },
-            )
+                    **self._span(at, event),
+                    "correlation": _number(event, "correlation"),
+                    "thread": threads[event.get("tid")],
+                    "name": names.number(foreign.call_name(str(event.get("name")))),
+                }
+                for at, event in calls
+            ],
         )
 
-    def _sorted(self, table: Any) -> Any:
-        return table.sort_values("start_ns", kind="stable", ignore_index=True)
+    def _work(self, found: Mapping[str, Events], names: foreign.Names) -> Any:
+        return _framed(
+            "work",
+            [
+                {
+                    "kind": kind,
+                    **self._span(at, event),
+                    "correlation": _number(event, "correlation"),
+                    "device": _number(event, "device", "inDevice"),
+                    "context": _number(event, "context", "inContext"),
+                    "stream": _number(event, "stream"),
+                    "graph": _number(event, "graph id"),
+                    "node": _number(event, "graph node id"),
+                    **_of_kind(event, kind, names),
+                }
+                for category, kind in _WORK.items()
+                for at, event in found.get(category, ())
+            ],
+        )
 
-    def _ns(self, at: int, event: Event) -> tuple[int, int]:
+    def _waits(self, found: Mapping[str, Events]) -> Any:
+        rows = []
+        for at, event in found.get("cuda_sync", ()):
+            kind = str(event["args"].get("cuda_sync_kind", event.get("name")))
+            recording = _number(event, "wait_on_cuda_event_record_corr_id")
+            row = {"kind": _WAITS.get(kind, 0), "recording": recording, **_wait(event)}
+            rows.append(row | self._span(at, event))
+        for _, event in found.get("cuda_event", ()):
+            # The correlation of the call that recorded it numbers a recording as well.
+            recording = _number(event, "correlation")
+            rows.append({"kind": tables.EVENT_RECORDED, "recording": recording, **_wait(event)})
+        return _framed("waits", rows)
+
+    def _ranges(self, found: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
+        rows = [
+            {
+                **self._span(at, event),
+                "thread": threads.get(event.get("tid"), 0),
+                "name": names.number(str(event.get("name"))),
+            }
+            for at, event in found
+        ]
+        return foreign.by_start(_framed("ranges", rows))
+
+    def _span(self, at: int, event: Event) -> dict[str, int]:
         base = self.document.get("baseTimeNanoseconds", 0)
         try:
             start = (base if isinstance(base, int) else 0) + round(float(event["ts"]) * 1000)
@@ -311,21 +259,65 @@ class _Kineto:
             raise InputError(
                 "must have ts and dur in microseconds", file=self.file, field=f"traceEvents[{at}]"
             ) from None
-        return start, end
+        return {"start_ns": start, "end_ns": end}
 
-    def _number(self, at: int, event: Event, *keys: str) -> int:
-        """The first of these arguments that is there; 0 for none, and for "none" written as -1."""
-        arguments = event.get("args") or {}
-        for key in keys:
-            value = arguments.get(key)
-            if isinstance(value, int) and not isinstance(value, bool):
-                most = 2**63 if key in ("graph node id", "bytes") else 2**32 - 1
-                return value if 0 <= value < most else 0
-        return 0
 
-    def _product(self, event: Event, key: str) -> int:
-        product = 1
-        sides = (event.get("args") or {}).get(key)
-        for side in sides if isinstance(sides, list) and len(sides) <= _AXES else ():
-            product *= side if isinstance(side, int) and 0 < side < 2**32 else 1
-        return product % 2**32
+def _framed(table: str, rows: list[dict[str, int]]) -> Any:
+    """Rows as a table, with 0 for what they do not say."""
+    columns = tables.COLUMNS[table]
+    return tables.frame(table, {name: [row.get(name, 0) for row in rows] for name in columns})
+
+
+def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
+    """What kernels, copies and memsets say each beside their times and places."""
+    text = str(event.get("name", ""))
+    if kind == tables.KERNEL:
+        return {
+            "name": names.number(text),
+            "blocks": _product(event, "grid"),
+            "threads": _product(event, "block"),
+            "shared_bytes": _number(event, "shared memory"),
+            "registers": _number(event, "registers per thread"),
+        }
+    size = {"bytes": _number(event, "bytes")}
+    if kind == tables.SET:
+        memory = _SET.match(text)
+        return size | {"to_memory": foreign.MEMORIES.get(memory[1].lower(), 0) if memory else 0}
+    copied = _COPY.match(text)
+    if copied is None:
+        return size
+    return size | {
+        "direction": _DIRECTIONS.get(copied[1], 0),
+        "from_memory": foreign.MEMORIES.get(copied[2].lower(), 0),
+        "to_memory": foreign.MEMORIES.get(copied[3].lower(), 0),
+        "from_device": _number(event, "fromDevice", "device"),
+        "to_device": _number(event, "toDevice", "device"),
+    }
+
+
+def _wait(event: Event) -> dict[str, int]:
+    """What waits and recordings of events say both."""
+    return {
+        "correlation": _number(event, "correlation"),
+        "context": _number(event, "context"),
+        "stream": _number(event, "stream"),
+        "event": _number(event, "event_id", "wait_on_cuda_event_id"),
+    }
+
+
+def _number(event: Event, *keys: str) -> int:
+    """The first of these arguments that is there; 0 for none, and for "none" written as -1."""
+    for key in keys:
+        value = event["args"].get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            most = 2**63 if key in ("graph node id", "bytes") else 2**32 - 1
+            return value if 0 <= value < most else 0
+    return 0
+
+
+def _product(event: Event, key: str) -> int:
+    product = 1
+    sides = event["args"].get(key)
+    for side in sides if isinstance(sides, list) and len(sides) <= _AXES else ():
+        product *= side if isinstance(side, int) and 0 < side < 2**32 else 1
+    return product % 2**32

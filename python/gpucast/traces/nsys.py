@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -36,28 +37,34 @@ _RANGES = "NVTX_EVENTS"
 _RANGE_TYPES = (59, 60)  # push and pop, start and end
 _OF_THREAD = 0xFFFFFF
 _COLUMNS = {
-    "start_ns": "start",
-    "end_ns": "end",
+    "start": "start",
+    "end": "end",
     "correlation": "correlationId",
     "device": "deviceId",
     "context": "contextId",
     "stream": "streamId",
     "registers": "registersPerThread",
     "bytes": "bytes",
+    "direction": "copyKind",
     "from_device": "srcDeviceId",
     "to_device": "dstDeviceId",
     "graph": "graphId",
     "node": "graphNodeId",
+    "process": "globalPid",
 }
-
-
+_OF_WORK = (
+    *_COLUMNS.values(), "demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY",
+    "blockZ", "staticSharedMemory", "dynamicSharedMemory", "srcKind", "dstKind", "memKind",
+)  # fmt: skip
 _TEXTS = {"value", "text", "name", "label"}
-_NUMBERS = {
-    *_COLUMNS.values(), "globalTid", "globalPid", "nameId", "returnValue", "demangledName",
-    "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory",
-    "dynamicSharedMemory", "copyKind", "srcKind", "dstKind", "memKind", "syncType", "eventId",
-    "eventSyncId", "eventType", "textId", "id", "utcEpochNs", "flag",
-}  # fmt: skip
+_LACKS = {
+    _SYNCHRONIZATION: "waits for streams and events are not in the export",
+    _EVENTS: "recorded events are not in the export (nsys --cuda-event-trace=true)",
+    "ENUM_CUDA_MEM_KIND": "kinds of memory are not in the export",
+    "TARGET_INFO_CUDA_STREAM": (
+        "kinds of streams are not in the export: all are taken as blocking ones"
+    ),
+}
 _ROWS_AT_ONCE = 65536
 _LONGEST_DEFAULT = 20
 
@@ -106,14 +113,13 @@ class _Export:
     characters: int
 
     def trace(self) -> Trace:
-        there = self._names_of_tables()
         for needed in ("StringIds", _CALLS):
-            if needed not in there:
+            if needed not in self._tables:
                 raise InputError(
                     "the table is missing: profile with nsys profile --trace=cuda,nvtx",
                     file=self.file, field=needed,
                 )  # fmt: skip
-        if not any(name in there for name in _WORK):
+        if not self._tables.intersection(_WORK):
             raise InputError(
                 "no table of kernels, copies or memsets: the program used no GPU, or nsys did not "
                 "trace CUDA",
@@ -125,207 +131,171 @@ class _Export:
             for number, text in zip(rows["id"].tolist(), rows["value"].tolist(), strict=True)
             if isinstance(text, str)
         }
-        began = self._began(there)
-        known = ["start", "end", "globalTid", "correlationId", "nameId"]
-        calls = self._table(_CALLS, tuple(known)).dropna(subset=known)
-        calls = calls.astype(dict.fromkeys(known, "int64"))
+        starts = self._table("TARGET_INFO_SESSION_START_TIME", (), ("utcEpochNs",))["utcEpochNs"]
+        began = max(0, int(starts.iloc[0])) if len(starts) else 0
+        known = ("start", "end", "globalTid", "correlationId", "nameId")
+        calls = self._table(_CALLS, known, ("returnValue",))
         calls = calls.assign(process=calls["globalTid"] & ~_OF_THREAD)
-        made = [self._work(name, kind, began) for name, kind in _WORK.items() if name in there]
+        memories = self._memories()
+        made = [self._work(name, kind, memories) for name, kind in _WORK.items()]
         work = pd.concat(made, ignore_index=True).fillna(0)
-        waits = self._waits(there, began)
-        ranges = self._ranges(there, texts, began)
-        owners = self._owners(work, waits, calls)
+        waits, ranges = self._waits(began), self._ranges(texts)
+        parts = {"calls": calls, "work": work, "waits": waits, "ranges": ranges}
+        for rows in parts.values():
+            rows[["start", "end"]] += began
+        owners: list[int] = calls["process"].drop_duplicates().tolist()
+        if len(owners) == 1:  # the work of exports without processes is the only one's
+            work["process"] = waits["process"] = owners[0]
         processes = tuple(
             self._process(
-                int(owner), at, calls[calls["process"] == owner], work[work["process"] == owner],
-                waits[waits["process"] == owner], ranges[ranges["process"] == owner], texts, began,
-                there,
+                owner, at, texts,
+                **{name: rows[rows["process"] == owner] for name, rows in parts.items()},
             )
             for at, owner in enumerate(owners)
         )  # fmt: skip
-        run = RunDescription(
-            source="nsys", machine=TracedMachine(gpus=self._gpus(there)), started=began / 1e9
-        )
-        return Trace(run, processes, self.file, self._missing(there))
+        gpus = [
+            str(name) for name in self._table("TARGET_INFO_GPU", (), ("name",))["name"].dropna()
+        ]
+        run = RunDescription(source="nsys", machine=TracedMachine(gpus=gpus), started=began / 1e9)
+        missing = tuple(text for name, text in _LACKS.items() if name not in self._tables)
+        return Trace(run, processes, self.file, missing)
 
     def _process(
-        self, owner: int, at: int, calls: pd.DataFrame, work: pd.DataFrame, waits: pd.DataFrame,
-        ranges: pd.DataFrame, texts: dict[int, str], began: int, there: set[str],
+        self, owner: int, at: int, texts: dict[int, str], calls: pd.DataFrame, work: pd.DataFrame,
+        waits: pd.DataFrame, ranges: pd.DataFrame,
     ) -> Process:  # fmt: skip
         names = foreign.Names()
         threads = {
             thread: number
             for number, thread in enumerate(calls.sort_values("start")["globalTid"].unique())
         }
-        called = [foreign.call_name(texts.get(each, "?")) for each in calls["nameId"].tolist()]
-        made = tables.frame(
-            "calls",
-            {
-                "start_ns": calls["start"] + began,
-                "end_ns": calls["end"] + began,
-                "correlation": calls["correlationId"],
-                "thread": calls["globalTid"].map(threads),
-                "name": names.all_of(called),
-                "result": calls.get("returnValue", pd.Series(0, calls.index)).clip(0, 65535),
-            },
-        )
+        called = [foreign.call_name(texts.get(number, "?")) for number in calls["nameId"].tolist()]
+        calls = calls.assign(
+            correlation=calls["correlationId"], thread=calls["globalTid"].map(threads),
+            name=names.all_of(called), result=calls["returnValue"].clip(0, 65535),
+        )  # fmt: skip
         kernels = work["text"].map(texts).fillna("")
-        done = tables.frame(
-            "work", {name: work[name] for name in tables.COLUMNS["work"] if name in work}
+        work = work.assign(name=[names.number(name) if name else 0 for name in kernels])
+        done, waited = _framed("work", work), _framed("waits", waits)
+        outer = foreign.outermost(_framed("calls", calls), done, waited)
+        foreign.mark_asynchronous(done, outer, names)
+        ranges = ranges.assign(
+            thread=ranges["globalTid"].map(threads).fillna(0), name=names.all_of(ranges["text"])
         )
-        done["name"] = np.array([names.number(each) if each else 0 for each in kernels], "uint32")
-        own_waits = tables.frame("waits", {name: waits[name] for name in tables.COLUMNS["waits"]})
-        made = foreign.outermost(made, done, own_waits)
-        foreign.mark_asynchronous(done, made, names)
         return Process(
             pid=(owner >> 24) & _OF_THREAD,
             rank=None,
-            program=self._program(owner, there, texts),
+            program=self._program(owner, texts),
             lost=0,
             ended="exit",
-            calls=made,
-            work=done.sort_values("start_ns", kind="stable", ignore_index=True),
-            waits=foreign.number_recordings(own_waits),
-            ranges=tables.frame(
-                "ranges",
-                {
-                    "start_ns": ranges["start"] + began,
-                    "end_ns": ranges["end"] + began,
-                    "thread": ranges["globalTid"].map(threads).fillna(0),
-                    "name": names.all_of(ranges["said"]),
-                },
-            ).sort_values("start_ns", kind="stable", ignore_index=True),
-            streams=foreign.streams_of(done, self._flags(there)),
+            calls=outer,
+            work=foreign.by_start(done),
+            waits=foreign.number_recordings(waited),
+            ranges=foreign.by_start(_framed("ranges", ranges)),
+            streams=foreign.streams_of(done, self._flags()),
             names=names.texts,
             folder=str(at),
         )
 
-    def _work(self, name: str, kind: int, began: int) -> pd.DataFrame:
-        rows = self._table(name, ("start", "end", "deviceId", "streamId", "correlationId"))
-        made = pd.DataFrame(
-            {own: rows[column] for own, column in _COLUMNS.items() if column in rows}
-        )
-        made = made.fillna(0).assign(
-            kind=kind, process=rows.get("globalPid", 0), text=-1,
-            start_ns=rows["start"] + began, end_ns=rows["end"] + began,
-        )  # fmt: skip
+    def _work(self, name: str, kind: int, memories: dict[int, int]) -> pd.DataFrame:
+        needed = ("start", "end", "deviceId", "streamId", "correlationId")
+        rows = self._table(name, needed, _OF_WORK)
+        made = pd.DataFrame({own: rows[column].clip(0) for own, column in _COLUMNS.items()})
+        text = rows["demangledName"].where(rows["demangledName"] >= 0, rows["shortName"])
+        made = made.assign(kind=kind, text=text if kind == tables.KERNEL else -1)
         if kind == tables.KERNEL:
-            text = "demangledName" if "demangledName" in rows else "shortName"
-            made["text"] = rows.get(text, -1)
             for own, axes in (("blocks", "grid"), ("threads", "block")):
-                sides = [rows.get(f"{axes}{axis}", 1) for axis in "XYZ"]
-                made[own] = sides[0] * sides[1] * sides[2]
-            made["shared_bytes"] = rows.get("staticSharedMemory", 0) + rows.get(
-                "dynamicSharedMemory", 0
-            )
+                made[own] = rows[[f"{axes}{axis}" for axis in "XYZ"]].clip(1).prod(axis=1)
+            shared = rows[["staticSharedMemory", "dynamicSharedMemory"]]
+            made["shared_bytes"] = shared.clip(0).sum(axis=1)
         if kind == tables.COPY:
-            made["direction"] = rows.get("copyKind", 0)
-            memories = self._memories()
             for own, column in (("from_memory", "srcKind"), ("to_memory", "dstKind")):
-                made[own] = rows[column].map(memories).fillna(0) if column in rows else 0
+                made[own] = rows[column].map(memories)
         if kind == tables.SET:
-            made["to_memory"] = tables.DEVICE
-            if "memKind" in rows:
-                made["to_memory"] = rows["memKind"].map(self._memories()).fillna(0)
+            made["to_memory"] = rows["memKind"].map(memories).fillna(tables.DEVICE)
         return made
 
-    def _waits(self, there: set[str], began: int) -> pd.DataFrame:
-        columns = ["kind", *tables.COLUMNS["waits"], "process"]
-        made = []
-        for name in (_SYNCHRONIZATION, _EVENTS):
-            if name not in there:
-                continue
-            rows = self._table(name, ("contextId", "correlationId"))
-            zero = pd.Series(0, rows.index)
-            timed = name == _SYNCHRONIZATION
-            made.append(
-                pd.DataFrame(
-                    {
-                        "kind": rows.get("syncType", zero) if timed else tables.EVENT_RECORDED,
-                        "start_ns": rows["start"] + began if timed else 0,
-                        "end_ns": rows["end"] + began if timed else 0,
-                        "correlation": rows["correlationId"],
-                        "context": rows["contextId"],
-                        # "No stream" is all bits set.
-                        "stream": rows.get("streamId", zero).where(
-                            lambda s: s.between(0, 2**32 - 2), 0
-                        ),
-                        "event": rows.get("eventId", zero).where(
-                            lambda s: s.between(0, 2**32 - 2), 0
-                        ),
-                        "recording": rows.get("eventSyncId", zero).clip(0),
-                        "process": rows.get("globalPid", zero),
-                    }
-                ).fillna(0)
-            )
-        return (
-            pd.concat(made)
-            if made
-            else pd.DataFrame(columns=list(dict.fromkeys(columns)), dtype="int64")
+    def _waits(self, began: int) -> pd.DataFrame:
+        needed, more = ("contextId", "correlationId"), ("streamId", "eventId", "eventSyncId")
+        waited = self._table(
+            _SYNCHRONIZATION, ("start", "end", *needed), (*more, "syncType", "globalPid")
         )
-
-    def _ranges(self, there: set[str], texts: dict[int, str], began: int) -> pd.DataFrame:
-        empty = pd.DataFrame(
+        recorded = self._table(_EVENTS, needed, (*more, "globalPid"))
+        recorded = recorded.assign(syncType=tables.EVENT_RECORDED, start=-began, end=-began)
+        rows = pd.concat([waited, recorded], ignore_index=True)
+        # "No stream" and "no event" are all bits set.
+        numbers = rows[["streamId", "eventId"]]
+        numbers = numbers.where((numbers >= 0) & (numbers < 2**32 - 1), 0)
+        return pd.DataFrame(
             {
-                name: pd.Series(dtype="int64")
-                for name in ("start", "end", "globalTid", "process", "said")
+                "kind": rows["syncType"].clip(0),
+                "start": rows["start"],
+                "end": rows["end"],
+                "correlation": rows["correlationId"],
+                "context": rows["contextId"],
+                "stream": numbers["streamId"],
+                "event": numbers["eventId"],
+                "recording": rows["eventSyncId"].clip(0),
+                "process": rows["globalPid"],
             }
         )
-        if _RANGES not in there:
-            return empty
-        rows = self._table(_RANGES, ("start", "end", "eventType", "globalTid"))
-        rows = rows[rows["eventType"].isin(_RANGE_TYPES)].dropna(
-            subset=["start", "end", "globalTid"]
-        )
-        if rows.empty:
-            return empty
-        said = pd.Series(None, rows.index, dtype=object)
-        if "textId" in rows:
-            said = rows["textId"].map(texts)
-        if "text" in rows:
-            said = rows["text"].where(rows["text"].notna(), said)
-        whole = rows[["start", "end", "globalTid"]].astype("int64")
-        return whole.assign(process=whole["globalTid"] & ~_OF_THREAD, said=said.fillna("?"))
+
+    def _ranges(self, texts: dict[int, str]) -> pd.DataFrame:
+        needed = ["start", "end", "globalTid"]
+        rows = self._table(_RANGES, (*needed, "eventType"), ("text", "textId"))
+        rows = rows[rows["eventType"].isin(_RANGE_TYPES)].dropna(subset=needed)
+        text = rows["text"].where(rows["text"].notna(), rows["textId"].map(texts)).fillna("?")
+        whole = rows[needed].astype("int64")
+        return whole.assign(process=whole["globalTid"] & ~_OF_THREAD, text=text)
 
     # -- facts of the session ---------------------------------------------------------------------
 
-    def _names_of_tables(self) -> set[str]:
+    @cached_property
+    def _tables(self) -> set[str]:
         # Views and virtual tables have no page of their own: they compute what they hold.
-        found = self.connection.execute(
+        names = self.connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
         )
-        return {str(name) for (name,) in found}
+        return {str(name) for (name,) in names}
 
-    def _table(self, name: str, needed: tuple[str, ...]) -> pd.DataFrame:
-        """The rows of a table: whole numbers, and texts in the columns that hold such.
+    def _table(
+        self, name: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> pd.DataFrame:
+        """Columns of a table: whole numbers, -1 where an optional one is missing, or texts, None
+        there; no rows where the table is missing.
 
         Raises:
             InputError: a column that is missing, or holds what it should not; too many rows.
         """
+        columns = list(dict.fromkeys((*needed, *optional)))
+        if name not in self._tables:
+            return pd.DataFrame(columns=columns, dtype="int64")
         # Columns that are computed are not in the list. A default takes no place in the file, and
         # may be of any length in every row.
         listed = self.connection.execute(f'PRAGMA table_info("{name}")').fetchall()
-        there = [each[1] for each in listed if len(each[4] or "") <= _LONGEST_DEFAULT]
+        there = {row[1] for row in listed if len(row[4] or "") <= _LONGEST_DEFAULT}
         for column in needed:
             if column not in there:
                 raise InputError("the column is missing", file=self.file, field=f"{name}.{column}")
-        columns = [each for each in there if each in _NUMBERS or each in _TEXTS]
-        wanted = ", ".join(map(_cell, columns)) or "NULL"
+        known = [column for column in columns if column in there]
+        wanted = ", ".join(map(_cell, known)) or "NULL"
         cursor = self.connection.execute(f'SELECT {wanted} FROM "{name}" LIMIT {self.rows + 1}')
-        parts = [pd.DataFrame(columns=columns, dtype="int64")]
+        parts = [pd.DataFrame(columns=known or ["?"], dtype="int64")]
         for part in iter(lambda: cursor.fetchmany(_ROWS_AT_ONCE), []):
             self.rows -= len(part)
             if self.rows < 0:
                 raise limits.EVENTS.error(self.file, field=name)
-            parts.append(self._checked(pd.DataFrame(part, columns=columns or ["?"]), name))
-        return pd.concat(parts[1:] or parts, ignore_index=True)
+            parts.append(self._checked(pd.DataFrame(part, columns=known or ["?"]), name))
+        rows = pd.concat(parts[1:] or parts, ignore_index=True)
+        lacking = {column: None if column in _TEXTS else -1 for column in columns}
+        return rows.assign(**{column: lacking[column] for column in set(columns) - set(known)})
 
     def _checked(self, rows: pd.DataFrame, table: str) -> pd.DataFrame:
         """Rows whose numbers are numbers, with 0 in place of NULL, but in ranges."""
         for column in rows:
             place = f"{table}.{column}"
             if column in _TEXTS:
-                long = rows[column].map(lambda each: len(each) if isinstance(each, str) else 0)
+                long = rows[column].map(lambda text: len(text) if isinstance(text, str) else 0)
                 self.characters -= int(long.sum())
                 if self.characters < 0:
                     raise limits.TEXTS.error(self.file, field=place)
@@ -337,75 +307,35 @@ class _Export:
             if table != _RANGES:
                 if column in ("start", "end") and rows[column].isna().any():
                     raise InputError("must not be NULL", file=self.file, field=place)
-                rows[column] = rows[column].fillna(0)
+                rows[column] = rows[column].fillna(0).astype("int64")
         return rows
-
-    def _began(self, there: set[str]) -> int:
-        if "TARGET_INFO_SESSION_START_TIME" not in there:
-            return 0
-        rows = self._table("TARGET_INFO_SESSION_START_TIME", ())
-        return int(rows["utcEpochNs"].iloc[0]) if "utcEpochNs" in rows and len(rows) else 0
 
     def _memories(self) -> dict[int, int]:
         """Our kinds of memory by the export's numbers."""
-        if "ENUM_CUDA_MEM_KIND" not in self._names_of_tables():
-            return {}
-        rows = self._table("ENUM_CUDA_MEM_KIND", ("id",))
-        text = "label" if "label" in rows else "name"
-        words = rows[text].astype(str).str.lower().str.replace("cuda_memopr_memory_kind_", "")
+        rows = self._table("ENUM_CUDA_MEM_KIND", ("id",), ("label", "name"))
+        words = rows["label"].where(rows["label"].notna(), rows["name"]).astype(str).str.lower()
+        words = words.str.replace("cuda_memopr_memory_kind_", "")
         words = words.str.replace(r"[_-]", " ", regex=True)
         return {
             int(number): foreign.MEMORIES.get(word, 0)
             for number, word in zip(rows["id"], words, strict=True)
         }
 
-    def _flags(self, there: set[str]) -> dict[tuple[int, int], int]:
-        if "TARGET_INFO_CUDA_STREAM" not in there:
-            return {}
-        rows = self._table("TARGET_INFO_CUDA_STREAM", ("streamId", "contextId"))
-        if "flag" not in rows:
-            return {}
-        return {
-            (int(context), int(stream)): int(flag)
-            for context, stream, flag in zip(
-                rows["contextId"], rows["streamId"], rows["flag"], strict=True
-            )
-        }
+    def _flags(self) -> dict[tuple[int, int], int]:
+        rows = self._table("TARGET_INFO_CUDA_STREAM", ("streamId", "contextId"), ("flag",))
+        rows = rows[rows["flag"] >= 0].astype("int64")
+        streams = zip(rows["contextId"].tolist(), rows["streamId"].tolist(), strict=True)
+        return dict(zip(streams, rows["flag"].tolist(), strict=True))
 
-    def _gpus(self, there: set[str]) -> list[str]:
-        if "TARGET_INFO_GPU" not in there:
-            return []
-        rows = self._table("TARGET_INFO_GPU", ())
-        return [str(name) for name in rows["name"]] if "name" in rows else []
-
-    def _program(self, owner: int, there: set[str], texts: dict[int, str]) -> str:
-        if "PROCESSES" not in there:
+    def _program(self, owner: int, texts: dict[int, str]) -> str:
+        rows = self._table("PROCESSES", (), ("globalPid", "name"))
+        names = rows.loc[rows["globalPid"] == owner, "name"].dropna()
+        if names.empty:
             return "?"
-        rows = self._table("PROCESSES", ())
-        if not {"globalPid", "name"} <= set(rows):
-            return "?"
-        found = rows.loc[rows["globalPid"] == owner, "name"].dropna()
-        if found.empty:
-            return "?"
-        name = found.iloc[0]
+        name = names.iloc[0]
         return texts.get(int(name), "?") if isinstance(name, (int, np.integer)) else str(name)
 
-    def _owners(self, work: pd.DataFrame, waits: pd.DataFrame, calls: pd.DataFrame) -> list[int]:
-        """The processes that called; work of exports without a process goes to the only one."""
-        found: list[int] = calls["process"].drop_duplicates().tolist()
-        if len(found) == 1:
-            work["process"] = found[0]
-            waits["process"] = found[0]
-        return found
 
-    def _missing(self, there: set[str]) -> tuple[str, ...]:
-        said = []
-        if _SYNCHRONIZATION not in there:
-            said.append("waits for streams and events are not in the export")
-        if _EVENTS not in there:
-            said.append("recorded events are not in the export (nsys --cuda-event-trace=true)")
-        if "ENUM_CUDA_MEM_KIND" not in there:
-            said.append("kinds of memory are not in the export")
-        if "TARGET_INFO_CUDA_STREAM" not in there:
-            said.append("kinds of streams are not in the export: all are taken as blocking ones")
-        return tuple(said)
+def _framed(table: str, rows: pd.DataFrame) -> pd.DataFrame:
+    rows = rows.rename(columns={"start": "start_ns", "end": "end_ns"})
+    return tables.frame(table, {name: rows[name] for name in tables.COLUMNS[table] if name in rows})
