@@ -38,7 +38,7 @@ class Devices {
   void fence(Item item, std::int32_t device);
   // It may begin from then on.
   void release(Item item, double eligible);
-  // Of the engine's seconds only so many are left.
+  // Only so many of the engine's seconds are left.
   void shorten(Item item, double seconds) { left_[at(item / 2)] = seconds; }
 
   void eligible(Item item) { let_go(item, agenda_.now(), none); }

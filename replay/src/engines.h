@@ -28,9 +28,9 @@ class Engines {
   Engines(const std::vector<EngineKind>& kinds, Agenda& agenda);
 
   void enter(std::int32_t index, Item item, double seconds, double share);
-  // Of a queue: its work is done.
+  // A queue's work is done.
   void leave(std::int32_t index);
-  // Of a shared engine at What::shares: the work that is done, or none where the event is outdated.
+  // For a shared engine at What::shares: the work that is done; none where the event is outdated.
   Item done(std::int32_t index, std::uint32_t version);
   // When the item began, asked right behind `enter` or `leave`.
   template <class Began>

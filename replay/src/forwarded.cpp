@@ -8,7 +8,7 @@
 namespace gpucast::replay {
 namespace {
 
-// Of a message that carries no data.
+// A message that carries no data.
 constexpr std::int64_t header_bytes = 128;
 
 }  // namespace
@@ -243,7 +243,7 @@ void Forwarded::serve_next(Connection& connection) {
   connection.unread -= header_bytes + (to_device(call) && !large(call) ? program_.bytes[c] : 0);
   for (const std::int32_t waiting : std::exchange(connection.waiting_for_room, {}))
     agenda_.add(std::max(now, begin), What::again, waiting);
-  // Of a large copy all has to be there; answers go out meanwhile.
+  // A large copy has to be there whole; answers go out meanwhile.
   taken_[c] = taken;
   if (!large(call) || !to_device(call)) return agenda_.add(taken, What::served, call);
   if (data_at_server_[c] > 0) agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);

@@ -42,7 +42,7 @@ def sending(size: int) -> MadeTrace:
 
 
 def made_map(ratios: list[list[float]]) -> NetworkMap:
-    """Of round trips 10, 100, 1000 us and bandwidths of 1, 10, 100 Gb/s."""
+    """A map of round trips 10, 100, 1000 us and bandwidths of 1, 10, 100 Gb/s."""
     return NetworkMap(
         program="program",
         path="remote",

@@ -19,7 +19,7 @@ from gpucast.errors import InputError
 from gpucast.replay import Operation, causes, program_of
 from gpucast.replay.causes import _Item
 from gpucast.replay.forecast import forecast, trace_on_path
-from gpucast.replay.kinds import changes_of
+from gpucast.replay.helps import changes_of
 from gpucast.replay.network import Network, parse_network
 from gpucast.replay.path import PathCosts, forwarded, path_costs
 from gpucast.replay.program import Memory
@@ -31,7 +31,7 @@ US = 1e-6
 REPOSITORY = Path(__file__).parents[2]
 
 SEND, TURN = 3e-6, 9e-6
-"""Of a small message, and of an answer."""
+"""Seconds of a small message, and of an answer."""
 SENDING, SERVING, COMING = 0.2e-9, 0.1e-9, 0.3e-9
 """s a byte: into the socket; at the server; back."""
 SIZES = (4, 1024, 65536, 1 << 20, 1 << 24)
@@ -256,7 +256,7 @@ def test_graphs_are_not_refused_and_calls_that_are_not_offered_are() -> None:
 
 
 def test_what_calls_cost_adds_up_to_the_extra() -> None:
-    """Of every program, however its calls hide behind one another."""
+    """So for every program, however its calls hide behind one another."""
     sending = MadeTrace()
     for _ in range(40):
         sending.copy(8_000_000, "h2d", memory="pinned", blocking=False, stream=20)
@@ -304,8 +304,8 @@ def test_joined_kernels_are_of_one_step() -> None:
     for made in (one, two):
         trace = made.trace()
         program = program_of(trace, find_steps(trace))
-        joined = [each for each in changes_of(program) if each.words == "join kernels two by two"]
-        assert all(len(each.program) == len(program) for each in joined)
+        joined = changes_of(program).get("join kernels two by two", program)
+        assert len(joined) == len(program)
 
 
 # ---- the command -----------------------------------------------------------------------------

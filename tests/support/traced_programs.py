@@ -101,12 +101,12 @@ class Archive:
         return content
 
     def rows(self, table: str, process: int = 0) -> list[dict[str, Any]]:
-        """Of a process's table; none where it has no file."""
+        """Rows of a process's table; none where it has no file."""
         content = self.files.get(f"{process}/{table}.arrows")
         return [] if content is None else rows(content)
 
     def call_names(self, process: int = 0) -> list[str]:
-        """Of its calls, in their order."""
+        """Names of its calls, in their order."""
         names = {row["id"]: row["text"] for row in self.rows("names", process)}
         return [names[row["name"]] for row in self.rows("calls", process)]
 

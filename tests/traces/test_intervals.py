@@ -14,7 +14,7 @@ Intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size
 
 
 def union(pairs: list[tuple[int, int]]) -> Union:
-    """Of intervals given by start and length."""
+    """The union of intervals given by start and length."""
     return Union.of([start for start, _ in pairs], [start + length for start, length in pairs])
 
 

@@ -64,10 +64,10 @@ def test_repeats_end_at_the_heaviest_place(
     weights[heavy :: len(word)] = 1.0
     found = repetition.rhythm(np.array(word * times, np.int64), weights)
     assert found is not None
-    assert found.period == len(word)
+    assert repetition.period(np.array(word * times, np.int64)) == len(word)
     everywhere = np.arange(heavy, weights.size, len(word))
-    # Of a long word the first end may lack what tells its place.
-    assert set(everywhere[1:]) <= set(found.lasts) <= set(everywhere)
+    # The first end of a long word may lack what tells its place.
+    assert set(everywhere[1:]) <= set(found) <= set(everywhere)
 
 
 def test_what_is_done_between_leaves_the_rhythm() -> None:
@@ -75,8 +75,8 @@ def test_what_is_done_between_leaves_the_rhythm() -> None:
     tokens = np.array([9, 9, *word * 10, 7, 8, *word * 10], np.int64)
     found = repetition.rhythm(tokens, (tokens == 3).astype(float))
     assert found is not None
-    assert found.period == 4
-    assert set(np.diff(found.lasts)) == {4, 6}
+    assert repetition.period(tokens) == 4
+    assert set(np.diff(found)) == {4, 6}
 
 
 def test_a_sequence_without_any_repeats_has_no_period() -> None:

@@ -149,7 +149,7 @@ void Compaction::add_runtime_call(Thread& thread, const Call& call) {
   thread.pending.push_back({call, 0});
 }
 
-// Of a runtime's call that is on record, or of one that has not ended.
+// A part of a runtime's call that is on record, or of one that has not ended.
 void Compaction::add_driver_call(Thread& thread, const Call& call) {
   if (within(call, thread.last_runtime_call)) {
     leave_out(call, thread.last_runtime_call);

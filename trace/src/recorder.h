@@ -76,7 +76,7 @@ class Recorder {
   std::vector<std::string> driver_names_;
   std::int64_t from_ns_;  // what began earlier is left out
 
-  // Of our thread, and of `finish` when that has ended.
+  // For our thread, and for `finish` when that has ended.
   Phases phases_;
   std::int64_t phase_began_ns_;
   RecordCounts before_phase_;

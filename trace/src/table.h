@@ -29,7 +29,7 @@ class Table {
   explicit Table(const std::filesystem::path& path) : stream_(path, schema()) {}
 
   void add(Row row) { rows_.push_back(std::move(row)); }
-  // Of this batch.
+  // Those of this batch.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
   [[nodiscard]] std::uint64_t written() const { return written_; }
 

@@ -14,7 +14,7 @@ from gpucast.util.units import bytes_in_words, duration, percent
 
 MOST_ROWS = 12
 FEW = 0.5
-"""Of the GPUs' time: steps that hold less may not be those that are meant."""
+"""Share of the GPUs' time: steps that hold less may not be those that are meant."""
 
 
 def answer(trace: Trace, summaries: list[Summary], notes: list[str]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpucast.replay.network import Network
 
 MUCH = 0.05
-"""Of a native step; about less nobody does anything."""
+"""Share of a native step; about less nobody does anything."""
 NOT_LONGER = "\nA step takes no longer there; what calls cost beyond what they cost natively:\n"
 
 

@@ -123,7 +123,6 @@ class Asked:
             number where there is none. busy: s of all its pieces together.
         work: the first row of its work in the trace; -1.
         row: of each call in the trace: the last one, of queries that follow one another.
-        polls: whether it is such queries.
         threads: their numbers in the trace.
     """
 
@@ -144,7 +143,6 @@ class Asked:
     work: Ints
     row: Ints
     name: Ints
-    polls: NDArray[np.bool_]
     threads: Ints
     streams: Streams
 
@@ -152,10 +150,6 @@ class Asked:
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns of ``CallProgram`` that say what is asked for."""
         return {name: getattr(self, name) for name in ASKED}
-
-    def thread_of(self, number: int) -> int:
-        """The place of a thread of the trace."""
-        return int(np.searchsorted(self.threads, number))
 
     @property
     def works(self) -> NDArray[np.bool_]:
@@ -204,7 +198,6 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
         thread=thread,
         row=last,
         name=names,
-        polls=polls,
         threads=threads,
         streams=streams,
         **columns,

@@ -1,4 +1,4 @@
-"""What a path's extra time is spent on, kind of call by kind of call, and what would help.
+"""What a path's extra time is spent on, kind of call by kind of call.
 
 A kind costs what a step takes less without what its calls cost more on the path than natively. Two
 kinds that hide behind one another cost more together than each alone, and two that wait for one
@@ -14,18 +14,37 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpucast.replay.kinds import Mask, changes_of, kinds_of
+from gpucast.replay.helps import WORTH_SAYING, Mask
 from gpucast.replay.path import PathCosts, forwarded
-from gpucast.replay.program import SYNCS, CallProgram, Direction, Operation
+from gpucast.replay.program import SYNCS, CallProgram, Direction, Memory, Operation
 from gpucast.replay.step_times import simulated_seconds
 from gpucast.util.units import bytes_in_words
 
-WORTH_SAYING = 0.02
-"""Of the extra time, or of the step."""
 MOST_CAUSES = 6
 _LINE, _BULK, _TAIL = "line", "bulk", "tail"
 REST = "GPUs that begin later, behind messages"
 SOONER = "calls that return sooner than natively, or need not wait"
+_WORDS = {
+    Operation.launch: "kernel launches",
+    Operation.set: "memsets and other calls without an answer",
+    Operation.record: "event records",
+    Operation.wait_stream_event: "waits of streams for events",
+    Operation.sync_stream: "waits for a stream",
+    Operation.sync_event: "waits for an event",
+    Operation.sync_device: "waits for a device",
+    Operation.alloc: "allocations",
+    Operation.free: "frees",
+    Operation.query: "queries",
+    Operation.graph_launch: "graph launches",
+    Operation.other: "calls that stay on the host",
+}
+_DIRECTIONS = {
+    Direction.h2d: "to the GPU",
+    Direction.d2h: "from the GPU",
+    Direction.local: "within a GPU",
+    Direction.peer: "between GPUs",
+    Direction.host: "within the host",
+}
 
 
 @dataclass(frozen=True)
@@ -38,14 +57,6 @@ class Cause:
     per_step: float
     seconds: float
     share: float
-
-
-@dataclass(frozen=True)
-class Help:
-    """What could be done, and the seconds that a step would then take."""
-
-    words: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -67,53 +78,77 @@ def causes_of(
     least = WORTH_SAYING * max(abs(extra), 0.1 * native)
     items = _items(program, costs)
     costs_of, left = _shared_out(program, costs, items, seconds)
-    found = [
-        Cause(item.words, item.per_step, each, 0.0)
-        for item, each in zip(items, costs_of, strict=True)
-    ]
     rest = left - native
-    found.append(Cause(REST if rest >= 0 else SOONER, 0.0, rest, 0.0))
-    found = [each for each in found if abs(each.seconds) >= least]
-    found.sort(key=lambda each: -each.seconds)
-    more = [each for each in found if each.seconds > 0][:MOST_CAUSES]
-    less = [each for each in found if each.seconds < 0]
-    other = extra - sum(each.seconds for each in (*more, *less))
+    causes = [Cause(REST if rest >= 0 else SOONER, 0.0, rest, 0.0)]
+    for item, cost in zip(items, costs_of, strict=True):
+        causes.append(Cause(item.words, item.per_step, cost, 0.0))
+    causes = [cause for cause in causes if abs(cause.seconds) >= least]
+    causes.sort(key=lambda cause: -cause.seconds)
+    more = [cause for cause in causes if cause.seconds > 0][:MOST_CAUSES]
+    less = [cause for cause in causes if cause.seconds < 0]
+    other = extra - sum(cause.seconds for cause in (*more, *less))
     if abs(other) >= least:
         (more if other > 0 else less).append(Cause("all others", 0.0, other, 0.0))
-    less = [replace(each, words=f"less: {each.words}") for each in less]
-    added = sum(each.seconds for each in more)
-    return (*(replace(each, share=each.seconds / added) for each in more), *less)
+    less = [replace(cause, words=f"less: {cause.words}") for cause in less]
+    added = sum(cause.seconds for cause in more)
+    return (*(replace(cause, share=cause.seconds / added) for cause in more), *less)
 
 
 def _items(program: CallProgram, costs: PathCosts) -> list[_Item]:
     _, messages = forwarded(program, costs)
     large = (program.operation == Operation.copy) & (program.bytes > costs.inline_bytes)
     none = np.zeros(len(program), bool)
-    found = [
-        _Item(each.words, each.per_step(program), each.calls)
-        for each in kinds_of(program)
-        if not large[each.calls].all()
-    ]
+    items = [kind for kind in _kinds(program) if not large[kind.calls].all()]
     if messages.line:
-        found.append(_Item(f"bytes on the wire: {_moved(program, 0)}", 0.0, none, (_LINE,)))
+        items.append(_Item(f"bytes on the wire: {_moved(program, 0)}", 0.0, none, (_LINE,)))
     if large.any():
         # They share memory and threads: one kind does not cost what it does without the others.
         words = f"large copies: {_moved(program, costs.inline_bytes)}"
         count = np.count_nonzero(large) / max(1, program.steps)
-        found.append(_Item(words, count, large, (_BULK,)))
-    found.append(_Item("until servers see that their GPUs are done", 0.0, none, (_TAIL,)))
-    return found
+        items.append(_Item(words, count, large, (_BULK,)))
+    items.append(_Item("until servers see that their GPUs are done", 0.0, none, (_TAIL,)))
+    return items
+
+
+def _kinds(program: CallProgram) -> list[_Item]:
+    """Operations; copies by direction, memory, bytes (powers of four), and whether they block."""
+    copies = program.operation == Operation.copy
+    power = np.floor(np.log2(np.maximum(program.bytes, 1)) / 2).astype(np.int64)
+    of_copies = [program.direction, program.memory, program.blocking, power]
+    keys = np.array([program.operation, *(np.where(copies, column, 0) for column in of_copies)])
+    place = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    items = []
+    for kind in range(int(place.max(initial=-1)) + 1):
+        calls = place == kind
+        count = np.count_nonzero(calls) / max(1, program.steps)
+        items.append(_Item(_words(program, calls), count, calls))
+    return items
+
+
+def _words(program: CallProgram, calls: Mask) -> str:
+    first = int(np.argmax(calls))
+    operation = Operation(int(program.operation[first]))
+    if operation != Operation.copy:
+        return _WORDS[operation]
+    manner = "blocking" if program.blocking[first] else "asynchronous"
+    memory = Memory(int(program.memory[first]))
+    pinned = "" if memory == Memory.none else f", {memory.name} memory"
+    direction = _DIRECTIONS[Direction(int(program.direction[first]))]
+    sizes = program.bytes[calls]
+    least, most = bytes_in_words(int(sizes.min())), bytes_in_words(int(sizes.max()))
+    size = least if least == most else f"{least} to {most}"
+    return f"{manner} copies {direction} of {size}{pinned}"
 
 
 def _moved(program: CallProgram, least: int) -> str:
     """Bytes a step of copies of more bytes."""
     counted = (program.operation == Operation.copy) & (program.bytes > least)
     up, down = (
-        float(program.bytes[counted & (program.direction == each)].sum()) / max(1, program.steps)
-        for each in (Direction.h2d, Direction.d2h)
+        float(program.bytes[counted & (program.direction == way)].sum()) / max(1, program.steps)
+        for way in (Direction.h2d, Direction.d2h)
     )
     words = ((up, "to GPUs"), (down, "back"))
-    return ", ".join(f"{bytes_in_words(each)} {way}" for each, way in words if each)
+    return ", ".join(f"{bytes_in_words(size)} {way}" for size, way in words if size)
 
 
 def _shared_out(
@@ -126,13 +161,13 @@ def _shared_out(
     tail = float(np.median(waits)) if waits.size else 0.0
 
     def without(gone: Sequence[_Item]) -> float:
-        calls = np.any([each.calls for each in gone], axis=0)
+        calls = np.any([item.calls for item in gone], axis=0)
         times = messages.times.copy()
         times[:, calls] = 0
         times[0, calls] = program.cost[calls]
         # Pageable copies, which servers make from pinned memory.
         natively = replace(there, seconds=np.where(calls, program.seconds, there.seconds))
-        free = {name for each in gone for name in each.shared}
+        free = {name for item in gone for name in item.shared}
         made = replace(
             messages,
             times=times,
@@ -143,37 +178,13 @@ def _shared_out(
         )
         return float(np.median(simulated_seconds(natively, made)))
 
-    alone = [seconds - without([each]) for each in items]
+    alone = [seconds - without([item]) for item in items]
     order = sorted(range(len(items)), key=lambda at: -alone[at])
-    found, left = [0.0] * len(items), seconds
+    savings, left = [0.0] * len(items), seconds
     for way in (order, order[::-1]):
         left = seconds
         for count, at in enumerate(way, 1):
-            after = without([items[each] for each in way[:count]])
-            found[at] += (left - after) / 2
+            after = without([items[gone] for gone in way[:count]])
+            savings[at] += (left - after) / 2
             left = after
-    return found, left
-
-
-def helps_of(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
-    """What would make a step shorter by ``WORTH_SAYING`` of its ``seconds``; what helps most
-    first."""
-    # A host that waits no more is ahead of its GPUs: until all is done counts, over all steps.
-    now = _until_done(program, costs)
-    found = [
-        Help(each.words, seconds * _until_done(each.program, costs) / now)
-        for each in changes_of(program)
-    ]
-    if costs.synchronous:
-        plain = _until_done(program, replace(costs, synchronous=False))
-        words = "let calls go out without waiting for each (remote instead of remote-sync)"
-        found.append(Help(words, seconds * plain / now))
-    worth = [each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds]
-    return tuple(sorted(worth, key=lambda each: each.seconds))
-
-
-def _until_done(program: CallProgram, costs: PathCosts) -> float:
-    """s until all calls and their work are done on a path."""
-    there, messages = forwarded(program, costs)
-    times = there.simulate(messages)
-    return float(max(times.end.max(), np.nanmax(np.append(times.work_done, 0.0))))
+    return savings, left

@@ -3,13 +3,13 @@
 The program's calls are simulated natively, which has to give the recorded step, and on the path.
 What the extra is spent on: the same without what a kind of calls costs more there than natively.
 
-**Interval.** Of a measurement now: the 5 % and 95 % points of draws. Each draw has the path's costs
-times a factor common to all (``COMMON``: visits of a cell, minutes apart, differ by as much) and
-factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and by what
-its visits differ, where there were several), kernels that begin sooner or later (``LATENCY``: a
-copy may then just meet or miss their ends), a sample of the recorded steps, and what a visit of a
-step differs by, as visits of skeletons of steps do; these have no kernels, whose time differs less
-(``KERNELS``).
+**Interval.** It is that of a measurement now: the 5 % and 95 % points of draws. Each draw has the
+path's costs times a factor common to all (``COMMON``: visits of a cell, minutes apart, differ by as
+much) and factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and
+by what its visits differ, where there were several), kernels that begin sooner or later
+(``LATENCY``: a copy may then just meet or miss their ends), a sample of the recorded steps, and
+what a visit of a step differs by, as visits of skeletons of steps do; these have no kernels, whose
+time differs less (``KERNELS``).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from gpucast.data.dataset import Dataset
-from gpucast.replay.causes import WORTH_SAYING, Cause, Help, causes_of, helps_of
+from gpucast.replay.causes import Cause, causes_of
 from gpucast.replay.from_trace import refused_calls, traced_programs, warnings_of
+from gpucast.replay.helps import WORTH_SAYING, Help, helps_of
 from gpucast.replay.network import Network
 from gpucast.replay.path import PathCosts, forwarded
 from gpucast.replay.program import CallProgram, Operation, Seconds
@@ -38,7 +39,7 @@ from gpucast.util.units import duration
 
 DRAWS = 100
 VISITS = 20
-"""Of each draw."""
+"""Visits of each draw."""
 MOST_CALLS = 4_000_000
 """That all draws simulate together."""
 FEWEST_DRAWS = 8

@@ -30,7 +30,7 @@ ENOUGH_STEPS = 12
 
 SMS = {"H200": 132, "H100 PCIe": 114, "H100": 132, "A100": 108, "L40": 142, "V100": 80}
 """Multiprocessors by a part of the GPU's name; others are taken for an H200."""
-# Of a multiprocessor, compute capability 7 to 9 (CUDA C++ Programming Guide, table 24).
+# What a multiprocessor has, compute capability 7 to 9 (CUDA C++ Programming Guide, table 24).
 _THREADS, _BLOCKS, _REGISTERS, _SHARED = 2048, 32, 65536, 228 * 1024
 
 MOST_NAMED = 3
@@ -144,7 +144,7 @@ def _bounds(
 ) -> tuple[NDArray[np.int64], Seconds]:
     """Each bound as a time before the next call of the thread that drives the steps."""
     times = (bounds - bounds[0]) / 1e9
-    drives = np.flatnonzero(asked.thread == asked.thread_of(steps.thread))
+    drives = np.flatnonzero(asked.threads[asked.thread] == steps.thread)
     after = np.searchsorted(asked.start[drives], times)
     size = asked.start.size
     call = np.append(drives, size)[after]

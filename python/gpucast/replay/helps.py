@@ -1,4 +1,4 @@
-"""Calls that are alike, in words: what a path's extra time is spent on, and what would help."""
+"""What would make a traced program's steps shorter on a path: changes of it, simulated there."""
 
 from __future__ import annotations
 
@@ -7,154 +7,82 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.replay.program import (
-    SYNCS,
-    CallProgram,
-    Direction,
-    Ints,
-    Memory,
-    Operation,
-)
-from gpucast.util.units import bytes_in_words
+from gpucast.replay.path import PathCosts, forwarded
+from gpucast.replay.program import SYNCS, CallProgram, Direction, Memory, Operation
 
 Mask = NDArray[np.bool_]
 
-_WORDS = {
-    Operation.launch: "kernel launches",
-    Operation.set: "memsets and other calls without an answer",
-    Operation.record: "event records",
-    Operation.wait_stream_event: "waits of streams for events",
-    Operation.sync_stream: "waits for a stream",
-    Operation.sync_event: "waits for an event",
-    Operation.sync_device: "waits for a device",
-    Operation.alloc: "allocations",
-    Operation.free: "frees",
-    Operation.query: "queries",
-    Operation.graph_launch: "graph launches",
-    Operation.other: "calls that stay on the host",
-}
-_DIRECTIONS = {
-    Direction.h2d: "to the GPU",
-    Direction.d2h: "from the GPU",
-    Direction.local: "within a GPU",
-    Direction.peer: "between GPUs",
-    Direction.host: "within the host",
-}
+WORTH_SAYING = 0.02
+"""Share of the extra time, or of the step."""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Calls that are alike: ``words`` name them in the plural."""
+class Help:
+    """What could be done, and the seconds that a step would then take."""
 
     words: str
-    calls: Mask
-
-    def per_step(self, program: CallProgram) -> float:
-        """How many of them a step has."""
-        return float(np.count_nonzero(self.calls)) / max(1, program.steps)
+    seconds: float
 
 
-def kinds_of(program: CallProgram) -> list[Kind]:
-    """Operations; copies by direction, memory, bytes (powers of four), and whether they block."""
-    size = np.maximum(program.bytes, 1).astype(float)
-    copies = program.operation == Operation.copy
-    power = np.where(copies, np.floor(np.log2(size) / 2), 0).astype(np.int64)
-    keys = np.array(
-        [
-            program.operation,
-            np.where(copies, program.direction, 0),
-            np.where(copies, program.memory, 0),
-            np.where(copies, program.blocking, 0),
-            power,
-        ]
-    )
-    found, place = np.unique(keys, axis=1, return_inverse=True)
-    place = place.reshape(-1)
-    return [Kind(_words(program, place == at), place == at) for at in range(found.shape[1])]
+def helps_of(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
+    """What would make a step shorter by ``WORTH_SAYING`` of its ``seconds``; what helps most
+    first."""
+    # A host that waits no more is ahead of its GPUs: until all is done counts, over all steps.
+    now = _until_done(program, costs)
+    done = {words: _until_done(made, costs) for words, made in changes_of(program).items()}
+    if costs.synchronous:
+        words = "let calls go out without waiting for each (remote instead of remote-sync)"
+        done[words] = _until_done(program, replace(costs, synchronous=False))
+    helps = (Help(words, seconds * until / now) for words, until in done.items())
+    worth = (one for one in helps if one.seconds < (1 - WORTH_SAYING) * seconds)
+    return tuple(sorted(worth, key=lambda one: one.seconds))
 
 
-def _words(program: CallProgram, calls: Mask) -> str:
-    first = int(np.argmax(calls))
-    operation = Operation(int(program.operation[first]))
-    if operation != Operation.copy:
-        return _WORDS[operation]
-    manner = "blocking" if program.blocking[first] else "asynchronous"
-    memory = Memory(int(program.memory[first]))
-    of = "" if memory == Memory.none else f", {memory.name} memory"
-    direction = _DIRECTIONS[Direction(int(program.direction[first]))]
-    return f"{manner} copies {direction} of {_sizes(program.bytes[calls])}{of}"
+def _until_done(program: CallProgram, costs: PathCosts) -> float:
+    """s until all calls and their work are done on a path."""
+    there, messages = forwarded(program, costs)
+    times = there.simulate(messages)
+    return float(max(times.end.max(), np.nanmax(np.append(times.work_done, 0.0))))
 
 
-def _sizes(of: Ints) -> str:
-    least, most = bytes_in_words(int(of.min())), bytes_in_words(int(of.max()))
-    return least if least == most else f"{least} to {most}"
-
-
-@dataclass(frozen=True)
-class Change:
-    """Something that could be done about a program, and the program with it done."""
-
-    words: str
-    program: CallProgram
-
-
-def changes_of(program: CallProgram) -> list[Change]:
-    """What may help where calls are answered from afar."""
-    changes = []
-    copies = program.operation == Operation.copy
-    reads = copies & (program.direction == Direction.d2h)
-    waits = reads & ((program.blocking != 0) | (program.memory == Memory.pageable))
-    if several_a_step(program, waits):
-        early = waits & ~_last_of_each_step(program, waits)
-        changes.append(
-            Change(
-                "read back into pinned memory without waiting, and wait once a step",
-                _without_waiting(program, waits, early),
-            )
-        )
-    elif waits.any():
-        changes.append(
-            Change(
-                "read back into pinned memory without waiting, and look at it a step later",
-                _without_waiting(program, waits, waits),
-            )
-        )
+def changes_of(program: CallProgram) -> dict[str, CallProgram]:
+    """What may help where calls are answered from afar: the program with it done, by words."""
+    changes = {}
+    operation = program.operation
+    copies = operation == Operation.copy
     pageable = copies & (program.memory == Memory.pageable)
+    reads = copies & (program.direction == Direction.d2h) & ((program.blocking != 0) | pageable)
+    if reads.any():
+        last = _several_a_step(program, reads)
+        unwaited = reads & ~_last_of_each_step(program, reads) if last else reads
+        then = "wait once a step" if last else "look at it a step later"
+        changes[f"read back into pinned memory without waiting, and {then}"] = replace(
+            program,
+            memory=np.where(reads, Memory.pinned, program.memory),
+            blocking=np.where(unwaited, 0, program.blocking),
+        )
     if pageable.any():
         memory = np.where(pageable, Memory.pinned, program.memory)
-        changes.append(Change("copy from and to pinned memory", replace(program, memory=memory)))
-    syncs = np.isin(program.operation, SYNCS)
-    if several_a_step(program, syncs):
+        changes["copy from and to pinned memory"] = replace(program, memory=memory)
+    syncs = np.isin(operation, SYNCS)
+    if _several_a_step(program, syncs):
         keep = ~syncs | _last_of_each_step(program, syncs)
-        changes.append(Change("wait for the GPU once a step", program.only(keep)))
+        changes["wait for the GPU once a step"] = program.only(keep)
     elif syncs.any():
-        keep = ~syncs | (_numbers(program.step) % 2 == 1)
-        changes.append(Change("wait for the GPU every second step", program.only(keep)))
-    memory = np.isin(program.operation, (Operation.alloc, Operation.free))
-    if memory.any():
-        changes.append(Change("allocate once, before the steps", program.only(~memory)))
-    launches = program.operation == Operation.launch
-    if several_a_step(program, launches):
-        changes.append(Change("join kernels two by two", _joined(program, launches)))
+        number = np.unique(program.step, return_inverse=True)[1]
+        changes["wait for the GPU every second step"] = program.only(~syncs | (number % 2 == 1))
+    allocations = np.isin(operation, (Operation.alloc, Operation.free))
+    if allocations.any():
+        changes["allocate once, before the steps"] = program.only(~allocations)
+    launches = operation == Operation.launch
+    if _several_a_step(program, launches):
+        changes["join kernels two by two"] = _joined(program, launches)
     return changes
 
 
-def _without_waiting(program: CallProgram, reads: Mask, unwaited: Mask) -> CallProgram:
-    return replace(
-        program,
-        memory=np.where(reads, Memory.pinned, program.memory),
-        blocking=np.where(unwaited, 0, program.blocking),
-    )
-
-
-def _numbers(steps: Ints) -> Ints:
-    """Of each call's step among those there are."""
-    return np.asarray(np.unique(steps, return_inverse=True)[1], np.int64)
-
-
-def several_a_step(program: CallProgram, calls: Mask) -> bool:
+def _several_a_step(program: CallProgram, calls: Mask) -> bool:
     """Whether most steps have at least two of them."""
-    return bool(np.count_nonzero(calls) >= 2 * program.steps)
+    return bool(calls.any() and np.count_nonzero(calls) >= 2 * program.steps)
 
 
 def _last_of_each_step(program: CallProgram, calls: Mask) -> Mask:

@@ -43,7 +43,7 @@ class Curve:
 
     @property
     def least(self) -> float:
-        """Of the smallest size."""
+        """Seconds of the smallest size."""
         return float(self.seconds[0])
 
 

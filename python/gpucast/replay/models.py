@@ -61,11 +61,11 @@ SCALED = 0.05
 """Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
 lab/studies/trace_models.py."""
 DRAWS = 60
-"""Of the path's costs: their standard deviation to a tenth."""
+"""Draws of the path's costs, which tell their standard deviation to a tenth."""
 PLAIN = Options()
 """Traces say everything themselves."""
 LEAST_SD = 0.05
-"""Of the factor on T_com: ``COMMON``, below which draws do not go."""
+"""The factor on T_com is known no better: ``COMMON``, below which draws do not go."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class CellOnPath:
 
     @property
     def sd(self) -> float:
-        """Of ln of the step by the path's costs, about what was simulated."""
+        """Sd of ln of the step by the path's costs, about what was simulated."""
         return float(np.sqrt(np.mean(np.square(np.log(self.drawn / self.seconds)))))
 
     def record(self, path: str) -> Step:

@@ -35,6 +35,7 @@ from gpucast.replay.program import (
     Seconds,
 )
 from gpucast.traces import tables
+from gpucast.traces.clocks import Skew
 
 USUAL_LATENCY = 4e-6
 """s from a launch to its kernel's begin where a trace shows none: H200, CUDA 13."""
@@ -164,12 +165,9 @@ def _skews(asked: Asked, order: _Order, start: Seconds) -> Seconds:
     for device in range(result.size):
         at_least = early[(asked.device == device) & ~np.isnan(early)]
         at_most = late[(asked.device == device) & ~np.isnan(late)]
-        low = float(np.quantile(at_least, 1 - EXTREME)) if at_least.size else -np.inf
-        high = float(np.quantile(at_most, EXTREME)) if at_most.size else np.inf
-        if low > high:
-            result[device] = (low + high) / 2
-        else:
-            result[device] = min(max(0.0, low), high)
+        low = float(np.quantile(at_least, 1 - EXTREME)) if at_least.size else None
+        high = float(np.quantile(at_most, EXTREME)) if at_most.size else None
+        result[device] = Skew(low, high).least
     return result
 
 
@@ -230,7 +228,7 @@ def _engine_free(asked: Asked, ready: Seconds, start: Seconds, end: Seconds) -> 
 
 
 def _unslow(asked: Asked, share: Seconds, start: Seconds, end: Seconds, seconds: Seconds) -> None:
-    """Of kernels that ran beside others, what they would have taken alone.
+    """Give kernels that ran beside others what they would have taken alone.
 
     With W(t) the sum of the shares of those under way, work goes on at 1 / max(1, W): what is done
     between two times is the difference of V, dV = dt / max(1, W) (engines.h).

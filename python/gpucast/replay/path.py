@@ -75,7 +75,7 @@ TURNED = 0.45
 """Share of what an idle wait takes beyond its sending that is R, where answered launches do not
 say it: H200 hosts, loopback."""
 ALONE, BOTH = 0.3, 0.4
-"""Of what bytes take back to the host: shares of the server alone and of the host alone (each
+"""Shares of what bytes take back to the host: of the server alone and of the host alone (each
 copies them once), and of both, which write and read."""
 FEW_BYTES = 8 << 10
 MUCH = 4 << 20
@@ -428,7 +428,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     # What the driver itself takes for these, the server's takes.
     asks = np.isin(operation, _ASKS)
     rows["polls"][_polls(program)] = 1
-    # Of a device, each stream is waited for (remote/src/server/streams.cpp, `record_all`).
+    # For a device, each stream is waited for (remote/src/server/streams.cpp, `record_all`).
     devices = operation == Operation.sync_device
     used = np.unique(program.stream[program.stream >= 0])
     streams = np.bincount(program.streams[0][used], minlength=program.devices)

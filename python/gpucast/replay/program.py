@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 Seconds = NDArray[np.float64]
 
 NONE = -1
-"""Of a stream, an engine or a recording: there is none."""
+"""In place of a stream, an engine or a recording: there is none."""
 
 
 class Operation(IntEnum):
@@ -40,7 +40,7 @@ class Operation(IntEnum):
 
 
 class Direction(IntEnum):
-    """Of a copy."""
+    """Where a copy goes."""
 
     none = 0
     h2d = 1
@@ -51,7 +51,7 @@ class Direction(IntEnum):
 
 
 class Memory(IntEnum):
-    """Of the host's end of a copy."""
+    """What the host's end of a copy is."""
 
     none = 0
     pageable = 1
@@ -84,7 +84,7 @@ TICK = 8.192e-6
 
 
 def tick_of(gpus: Iterable[str]) -> float:
-    """Of GPUs of these names; 0 where it is not known that they do."""
+    """The tick of GPUs of these names; 0 where it is not known that they have one."""
     return TICK if any("H100" in each or "H200" in each for each in gpus) else 0.0
 
 

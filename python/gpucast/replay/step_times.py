@@ -19,7 +19,7 @@ def steady(seconds: Seconds) -> Seconds:
 
 
 def simulated_seconds(program: CallProgram, messages: Messages | None = None) -> Seconds:
-    """Of the steady steps in a simulation: natively, or by messages."""
+    """How long the steady steps take in a simulation: natively, or by messages."""
     return steady(program.step_seconds(program.simulate(messages)))
 
 

@@ -27,7 +27,7 @@ NOISE = 0.02
 HOST_NOISE = 0.5
 """The same of what the host takes, which runs slower where caches and clocks are colder."""
 HOST_FLOOR = 0.05
-"""Of a step, likewise: what recording cost the host is taken off its time."""
+"""Share of a step, likewise: what recording cost the host is taken off its time."""
 MOST_OF_HOST = 1.5
 LARGEST_POWER = 4.0
 _MOST = 0.5
@@ -111,7 +111,6 @@ class Workload:
         logs = np.log([each.n for each in self.cells])
         order = np.argsort(np.abs(logs - np.log(n)))
         base, other = self.cells[order[0]], self.cells[order[1]]
-        # Of two as near, the one beyond tells the power.
         program = base.program
         size = _grown(base, other, n)
         kernels, sd = _factor(self.kernels, base, n, base.kernels)
@@ -144,7 +143,7 @@ def workload_of(cells: Sequence[Traced]) -> Workload | None:
         return None
     kernels = [each.kernels for each in ordered]
     if min(kernels) < LEAST_TIME <= max(kernels):
-        # Of one, the recorder lost them.
+        # The recorder lost those of one cell.
         return None
     return Workload(
         tuple(ordered),
@@ -177,7 +176,7 @@ def _fit(cells: Sequence[Traced], seconds: Sequence[float]) -> _core.Scaling | N
 
 
 def _power(n: Sequence[float], seconds: Sequence[float]) -> float:
-    """Of n, by which seconds grow; 0 where that may be noise."""
+    """The power of n by which seconds grow; 0 where that may be noise."""
     if min(seconds) < LEAST_TIME:
         return 0.0
     at = np.log(n) - np.mean(np.log(n))

@@ -58,7 +58,7 @@ class Shape:
 
 
 def shape_of(trace: Trace, steps: Steps, file: str, gpus: int) -> Shape:
-    """Of all processes of a trace together, in the steps whose work is recorded."""
+    """What all processes of a trace ask for together, in the steps whose work is recorded."""
     each = [_counts(trace.processes[of.process], of) for of in steps.processes]
     calls, launches, waits = np.sum(each, axis=0).tolist()
     return Shape(file, gpus, calls, launches, waits)
@@ -115,7 +115,7 @@ def _repeats(shape: Shape, longest: Shape) -> int:
         return 1
     if shape.gpus != longest.gpus and np.isfinite(launches):
         times = round(launches)
-        # Of the waits some are for other GPUs.
+        # Some of the waits are for other GPUs.
         if abs(launches / times - 1) <= WHOLE and times <= MOST_REPEATS and waits >= 0.9 * times:
             return times
     raise InputError(

@@ -72,7 +72,7 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
     if wait is None:
         pauses = np.append(sequence.start_ns[1:] - sequence.end_ns[:-1], 0)
         found = repetition.rhythm(sequence.tokens, pauses.astype(float))
-        yield from [] if found is None else [found.lasts]
+        yield from [] if found is None else [found]
         return
     lasts = np.flatnonzero(sequence.tokens == wait)
     begins, ends = np.append(-1, lasts[:-1]) + 1, lasts + 1
@@ -92,7 +92,7 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
     each = [lasts[are_usual | np.isin(kinds, others[more])]]
     weights = (sequence.end_ns - sequence.start_ns)[lasts].astype(float)
     found = repetition.rhythm(kinds, weights)
-    several = [] if found is None else [lasts[found.lasts]]
+    several = [] if found is None else [lasts[found]]
     # The first part holds all that the program did before.
     if np.mean(are_usual[1:]) < USUAL:
         yield from several

@@ -31,14 +31,11 @@ class Skew:
     high: float | None
 
     @property
-    def known(self) -> bool:
-        """Whether both bounds are there and leave anything between."""
-        return self.low is not None and self.high is not None and self.low <= self.high
-
-    @property
-    def off(self) -> bool:
-        """Whether the clocks surely differ."""
-        return (self.low is not None and self.low > 0) or (self.high is not None and self.high < 0)
+    def least(self) -> float:
+        """The least that surely has to be added; halfway where the clocks drift."""
+        low = -np.inf if self.low is None else self.low
+        high = np.inf if self.high is None else self.high
+        return (low + high) / 2 if low > high else min(max(0.0, low), high)
 
 
 def skew_of(process: Process) -> Skew:
@@ -70,7 +67,7 @@ def _slack_of_copies(process: Process, rows: np.ndarray) -> list[float]:
 def _slack_of_streams(process: Process, rows: np.ndarray) -> list[float]:
     """A wait for a stream returns after all that was asked of the stream before."""
     waits = process.waits[process.waits["kind"] == tables.HOST_WAITS_STREAM]
-    work, found = process.work, []
+    work, slacks = process.work, []
     for stream in np.unique(waits["stream"].to_numpy()):
         there = (work["stream"] == stream).to_numpy() & (rows >= 0)
         asked = process.calls["start_ns"].to_numpy()[rows[there]]
@@ -81,5 +78,5 @@ def _slack_of_streams(process: Process, rows: np.ndarray) -> list[float]:
         valid = before >= 0
         if valid.any():
             slack = own["end_ns"].to_numpy()[valid] - ends[before[valid]]
-            found.append(float(slack.min()))
-    return found
+            slacks.append(float(slack.min()))
+    return slacks

@@ -41,15 +41,15 @@ class StepParts:
 
     @property
     def seconds(self) -> float:
-        """Of the step."""
+        """What the step takes."""
         return self.gpu + self.cpu + self.com
 
     def times(self, repeats: float) -> StepParts:
-        """Of so many steps one after another."""
+        """The parts of so many steps one after another."""
         return StepParts(repeats * self.gpu, repeats * self.cpu, repeats * self.com)
 
     def lasting(self, seconds: float) -> StepParts:
-        """Of a step of the same work that takes so long: kernels keep their time where at least
+        """A step of the same work that takes so long: kernels keep their time where at least
         ``LEAST_REST`` of the rest's share is left."""
         rest = self.cpu + self.com
         if rest <= 0:
@@ -80,7 +80,7 @@ def parts_of(process: Process, steps: ProcessSteps) -> StepParts:
     own = usual(process, steps)
     begins, ends = steps.begins_ns[:-1][own], steps.begins_ns[1:][own]
     work = process.work
-    skew = round(1e9 * _skew(process))
+    skew = round(1e9 * skew_of(process).least)
     start, end = work["start_ns"].to_numpy() + skew, work["end_ns"].to_numpy() + skew
     copying = (work["kind"] == tables.COPY).to_numpy()
     calls = process.calls[process.calls["thread"] == steps.thread]
@@ -117,13 +117,3 @@ def work_of(process: Process, steps: ProcessSteps) -> StepWork:
 
 def _within(step: Ints, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray((step >= 0) & own[step])
-
-
-def _skew(process: Process) -> float:
-    """s by which the GPUs' times surely are off the host's."""
-    skew = skew_of(process)
-    low = -np.inf if skew.low is None else skew.low
-    high = np.inf if skew.high is None else skew.high
-    if low > high:
-        return float(low + high) / 2
-    return float(min(max(0.0, low), high))

@@ -29,7 +29,7 @@ from gpucast.util.units import duration, number, size
 
 OWN = "gpucast-mdapp"
 MOST_SAMPLES = 200
-"""Of the steps of a trace: more say nothing new."""
+"""Steps of a trace that are kept: more say nothing new."""
 LOST = "kernels were launched and none is on record: T_gpu is not known; record again"
 RECORDED = "recorded while tracing all of the GPUs' work, which lengthens steps"
 _SIZE = ("--n", "--size")
@@ -56,7 +56,7 @@ class Observed:
     lost: bool = False
 
     def times(self, repeats: int) -> Observed:
-        """Of so many of them in a row."""
+        """So many of them in a row."""
         return replace(
             self,
             seconds=[repeats * each for each in self.seconds],

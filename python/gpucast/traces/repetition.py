@@ -14,8 +14,6 @@ counted exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +24,7 @@ FEWEST_REPEATS = 5
 NOTICEABLE = 0.02
 """A longer period is no better unless so much more of the sequence repeats after it."""
 FAIR_SHARE = 0.5
-"""Of a sequence that repeats after a period."""
+"""Share of a sequence that repeats after a period."""
 
 ALIKE = 0.9
 """Share of tokens that similar stretches have in common."""
@@ -92,7 +90,7 @@ def period(tokens: Ints) -> int | None:
     best_share = float(shares.max())
     if best_share < FAIR_SHARE:
         return None
-    # Of many multiples of a period one repeats best by chance.
+    # One of many multiples of a period repeats best by chance.
     chance = 3 * np.sqrt(best_share * (1 - best_share) / tokens.size)
     return int(lags[np.flatnonzero(shares >= best_share - max(NOTICEABLE, chance))[0]])
 
@@ -111,21 +109,9 @@ def _shares(tokens: Ints) -> Floats:
     return np.asarray(total / _ROUNDS / (size - np.arange(size)))
 
 
-@dataclass(frozen=True)
-class Rhythm:
-    """How a sequence repeats.
-
-    Attributes:
-        period: length of what repeats.
-        lasts: positions at which a repeat ends, ascending.
-    """
-
-    period: int
-    lasts: Ints
-
-
-def rhythm(tokens: Ints, weights: Floats) -> Rhythm | None:
-    """Where repeats end: at that place of the period where the weights are largest in the mean.
+def rhythm(tokens: Ints, weights: Floats) -> Ints | None:
+    """Positions at which repeats end, ascending: that place of the period where the weights are
+    largest in the mean. None where nothing repeats.
 
     Between two ends may lie more than a period, where something was done between.
     """
@@ -133,8 +119,7 @@ def rhythm(tokens: Ints, weights: Floats) -> Rhythm | None:
     if length is None:
         return None
     if length == 1:
-        usual = np.bincount(tokens).argmax()
-        return Rhythm(1, np.flatnonzero(tokens == usual))
+        return np.flatnonzero(tokens == np.bincount(tokens).argmax())
     # Ends (exclusive) of a period in the steady part, one for each of its places.
     ends = _steady_end(tokens, length) - length + 1 + np.arange(length)
     context = 1  # so many tokens up to a place tell it from all others of the period
@@ -145,7 +130,7 @@ def rhythm(tokens: Ints, weights: Floats) -> Rhythm | None:
     means = np.bincount(contexts, weights[context - 1 :]) / np.bincount(contexts)
     of_places = contexts[ends - context]
     best = of_places[np.argmax(means[of_places])]
-    return Rhythm(length, np.flatnonzero(contexts == best) + context - 1)
+    return np.flatnonzero(contexts == best) + context - 1
 
 
 def _steady_end(tokens: Ints, length: int) -> int:

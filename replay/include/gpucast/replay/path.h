@@ -39,7 +39,7 @@ struct Messages {
   std::vector<double> after;   // of the host: reading the answer, until the call returns
   // 1: a wait that asks again and again, each time for an answer; 0: one that is answered once.
   std::vector<double> polls;
-  // Of a message with data, or an answer with data: from when its first bytes are there until its
+  // For a message or an answer with data: from when its first bytes are there until its
   // last are, in which both sides are busy; at most `serve`, or `after`.
   std::vector<double> lead;
 };

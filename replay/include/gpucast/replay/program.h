@@ -60,14 +60,14 @@ struct Program {
   std::vector<std::int32_t> device;  // that the call is about
   std::vector<std::int32_t> stream;  // in `streams`; none where the call names none
   std::vector<std::int64_t> bytes;   // of copies
-  // Of a wait for an event: the call that recorded it; none where that is done long since.
+  // A wait for an event: the call that recorded it; none where that is done long since.
   std::vector<std::int32_t> recording;
 
   // What it takes. Of the host:
   std::vector<double> gap;   // since the thread's previous call returned
   std::vector<double> cost;  // of the call itself, without what it waits for
   std::vector<double> tail;  // from the end of what is waited for until the call returns
-  // Of the GPU:
+  // The GPU:
   std::vector<double> latency;       // from when it is asked for until work may begin
   std::vector<double> delay;         // from the end of what the work waited for until it begins
   std::vector<std::int32_t> engine;  // none: the call asks for no work

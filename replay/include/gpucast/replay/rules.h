@@ -11,7 +11,7 @@
 //   send             launches, memsets, events, frees, copies to and within a device
 //   call             allocations, queries, synchronizations, copies to the host
 //
-// Of those that are sent, a copy to the device occupies the host until its data is in the socket
+// Where they are sent, a copy to the device occupies the host until its data is in the socket
 // (but for a large one from pinned memory that is not waited for), and if the program takes it for
 // done, waits for what its stream's copies still bring to the host. A blocking copy from one device
 // to another waits for its stream behind it. A copy into pinned memory that is not waited for is
