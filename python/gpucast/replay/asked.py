@@ -103,9 +103,9 @@ class Streams:
 
     def find(self, context: int, stream: int) -> int:
         """The place of a stream; where its context is not known, of that number's only one."""
-        found = self.number.get((context, stream))
-        if found is not None:
-            return found
+        place = self.number.get((context, stream))
+        if place is not None:
+            return place
         same = [at for (_, number), at in self.number.items() if number == stream]
         return same[0] if len(same) == 1 else self.unknown(0)
 
@@ -181,12 +181,12 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
     }
     columns |= {name: np.zeros(size, np.int64) for name in ("direction", "memory", "blocking")}
     columns["bytes"] = np.zeros(size, np.int64)
-    columns["operation"] = np.array([by_name[each] for each in names], np.int64)
+    columns["operation"] = np.array([by_name[number] for number in names], np.int64)
     times = {name: np.full(size, np.nan) for name in ("work_start", "work_end")}
     _add_works(process, place, begin_ns, streams, columns, times)
     _add_waits(process, place, streams, columns)
     operation = columns["operation"]
-    event = np.array([process.name_of(each).endswith("EventQuery") for each in names])
+    event = np.array([process.name_of(number).endswith("EventQuery") for number in names])
     operation[polls] = np.where(event, Operation.sync_event, Operation.sync_stream)[polls]
     thread = calls["thread"].to_numpy()[last].astype(np.int64)
     threads, thread = np.unique(thread, return_inverse=True)
@@ -208,7 +208,9 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
 def operation_of(name: str) -> Operation:
     """``cudaMalloc``: alloc; ``other`` for what only the host knows of, and what is not known."""
     bare = name.removeprefix("cuda").removeprefix("cu")
-    return next((each for start, each in _PREFIXES if bare.startswith(start)), Operation.other)
+    return next(
+        (operation for start, operation in _PREFIXES if bare.startswith(start)), Operation.other
+    )
 
 
 def _joined(process: Process, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
@@ -318,8 +320,8 @@ def _add_waits(process: Process, place: Ints, streams: Streams, columns: dict[st
               ("kind", "context", "stream", "event", "recording"))  # fmt: skip
     recorded: dict[int, int] = {}
     last: dict[tuple[int, int], int] = {}
-    found = zip(calls[order].tolist(), *listed, strict=True)
-    for call, kind, context, stream, event, recording in found:
+    listed_calls = zip(calls[order].tolist(), *listed, strict=True)
+    for call, kind, context, stream, event, recording in listed_calls:
         operation = _WAIT.get(kind, Operation.other)
         asked = Operation(int(columns["operation"][call]))
         if columns["work"][call] >= 0:
@@ -355,4 +357,4 @@ def _fill_streams(columns: dict[str, Ints], streams: Streams) -> None:
         columns["operation"],
         (Operation.record, Operation.wait_stream_event, Operation.sync_stream),
     ) & (columns["stream"] < 0)
-    columns["stream"][needs] = [streams.unknown(each) for each in columns["device"][needs]]
+    columns["stream"][needs] = [streams.unknown(device) for device in columns["device"][needs]]

@@ -151,7 +151,7 @@ def forecast(
     causes = causes_of(program, costs, seconds, replayed)
     helps = helps_of(program, costs, seconds)
     name = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
-    found = TraceForecast(
+    answer = TraceForecast(
         path=name,
         native=native,
         replayed=replayed,
@@ -159,28 +159,28 @@ def forecast(
         low=float(low) + missed,
         high=float(high) + missed,
         causes=causes,
-        helps=tuple(replace(each, seconds=each.seconds + missed) for each in helps),
+        helps=tuple(replace(one, seconds=one.seconds + missed) for one in helps),
         steps=program.steps,
         calls=len(program) / program.steps,
         warnings=(*program.warnings, *costs.warnings),
     )
-    return replace(found, warnings=(*found.warnings, *_doubts(found)))
+    return replace(answer, warnings=(*answer.warnings, *_doubts(answer)))
 
 
 def _doubts(found: TraceForecast) -> list[str]:
     """What in the answer itself speaks against it."""
-    said = []
+    doubts = []
     if abs(found.replay_error) > UNLIKE:
-        said.append(
+        doubts.append(
             f"made again natively, the recorded calls take {duration(found.replayed)}, not "
             f"{duration(found.native)}: the forecast may be as far off"
         )
     if found.ratio < 1 - WORTH_SAYING:
-        said.append(
+        doubts.append(
             "shorter than natively: recording may have made the program's calls longer; a native "
             "step without a recorder tells"
         )
-    return said
+    return doubts
 
 
 @dataclass(frozen=True)
@@ -215,18 +215,18 @@ def _spread(
     """Step times of draws around ``seconds``."""
     random = np.random.default_rng((seed, 1))
     count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
-    found = np.empty(count)
+    medians = np.empty(count)
     for at, draw in enumerate(draws_of(costs, count, seed)):
         steps = draw.step_seconds(program)
-        found[at] = np.median(random.choice(steps, steps.size))
+        medians[at] = np.median(random.choice(steps, steps.size))
     if count < draws:
         # Few draws tell a width, not its ends.
-        deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
-        found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
+        deviation = float(np.std(np.log(medians), ddof=1)) if count > 1 else COMMON
+        medians = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
     # Each draw with visits evenly over their quantiles: fewer draws tell the ends.
     share = kernel_share(program, costs)
     visits = visit_sd(costs.spread_visit, share) * ndtri((np.arange(VISITS) + 0.5) / VISITS)
-    return np.outer(found, np.exp(visits)).reshape(-1)
+    return np.outer(medians, np.exp(visits)).reshape(-1)
 
 
 def visit_sd(spread: float, kernels: float) -> float:
@@ -243,7 +243,8 @@ def kernel_share(program: CallProgram, costs: PathCosts) -> float:
 
 
 def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:
-    messages, data = (np.hypot(APART, each) for each in (costs.spread_messages, costs.spread_data))
+    spreads = (costs.spread_messages, costs.spread_data)
+    messages, data = (np.hypot(APART, spread) for spread in spreads)
     common = np.exp(COMMON * random.standard_normal())
     apart = np.exp(np.array([messages, messages, data]) * random.standard_normal(3))
     return costs.scaled(common, *apart)

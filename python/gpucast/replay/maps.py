@@ -77,21 +77,21 @@ class NetworkMap:
         For each bandwidth; 0 where it takes longer at the map's shortest, inf where it does at
         none.
         """
-        found = np.empty(self.bandwidths.size)
+        longest = np.empty(self.bandwidths.size)
         trips = np.log(self.round_trips)
         for row, ratios in enumerate(self.ratios):
             # Simulations of more latency are now and then a little shorter.
             rising = np.maximum.accumulate(ratios)
             if rising[0] > level:
-                found[row] = 0.0
+                longest[row] = 0.0
             elif rising[-1] <= level:
-                found[row] = np.inf
+                longest[row] = np.inf
             else:
                 after = int(np.argmax(rising > level))
                 low, high = rising[after - 1 : after + 1]
                 share = (level - low) / (high - low)
-                found[row] = np.exp(trips[after - 1] + share * (trips[after] - trips[after - 1]))
-        return found
+                longest[row] = np.exp(trips[after - 1] + share * (trips[after] - trips[after - 1]))
+        return longest
 
     @property
     def told(self) -> float | None:
@@ -99,7 +99,7 @@ class NetworkMap:
         None where the map is below all of them, or beyond."""
         least, most = float(self.ratios.min()), float(self.ratios.max())
         more = 1 + CLEARLY * (least - 1) if least > LEVELS[0] else least
-        return next((each for each in LEVELS if more <= each < most), None)
+        return next((level for level in LEVELS if more <= level < most), None)
 
     @property
     def sentence(self) -> str:
@@ -110,18 +110,18 @@ class NetworkMap:
             return f"{self.program} takes at most {longest} over any of these networks"
         trips, least = self.up_to(level), float(self.ratios.min())
         farthest = float(trips[-1])
-        said = f"{self.program} takes "
+        text = f"{self.program} takes "
         if least > LEVELS[0]:
-            said += f"at least {_longer(least)} everywhere; "
-        said += f"at most {_longer(level)}"
+            text += f"at least {_longer(least)} everywhere; "
+        text += f"at most {_longer(level)}"
         enough = float(self.bandwidths[np.argmax(trips * ALIKE >= farthest)])
         of_bandwidth = f"from {_rounded(enough * 8 / 1e9):g} Gb/s on"
         if np.isinf(farthest):
-            return f"{said} {of_bandwidth}, whatever the round trip"
-        said += f" up to a round trip of {duration(_rounded(farthest))}"
+            return f"{text} {of_bandwidth}, whatever the round trip"
+        text += f" up to a round trip of {duration(_rounded(farthest))}"
         if trips[0] * ALIKE >= farthest:
-            return f"{said}, whatever the bandwidth"
-        return f"{said}, {of_bandwidth}"
+            return f"{text}, whatever the bandwidth"
+        return f"{text}, {of_bandwidth}"
 
 
 def _longer(ratio: float) -> str:
@@ -162,14 +162,14 @@ def network_map(
     programs = traced_programs(
         trace, range_name, steps=steps, most_steps=MOST_STEPS, at_once=AT_ONCE
     )
-    few = max(native_seconds(each) for each in programs)
+    few = max(native_seconds(program) for program in programs)
     native = native or few
     trips, bandwidths = _axes(sum(map(len, programs)))
-    pairs = [(each, native_seconds(each) - median_seconds(each)) for each in programs]
+    pairs = [(program, native_seconds(program) - median_seconds(program)) for program in programs]
 
     def ratio(there: PathCosts) -> float:
         return (
-            max(median_seconds(each, there) + missed for each, missed in pairs) - few
+            max(median_seconds(program, there) + missed for program, missed in pairs) - few
         ) / native + 1
 
     ratios = [
@@ -185,7 +185,7 @@ def network_map(
         measured=(_bandwidth(costs), ratio(costs)),
         asked=None if network is None else (network, ratio(costs.over(network))),
         warnings=(
-            *dict.fromkeys(each for program in programs for each in program.warnings),
+            *dict.fromkeys(warning for program in programs for warning in program.warnings),
             *costs.warnings,
             *warnings_of(programs),
         ),
@@ -202,7 +202,7 @@ def _axes(calls: int) -> tuple[Seconds, Seconds]:
 def _bandwidth(costs: PathCosts) -> float | None:
     """B/s of the largest copy that was measured to the GPUs, where it is large."""
     curves = list(costs.up.values())
-    largest = max(curves, key=lambda each: float(each.sizes[-1]))
+    largest = max(curves, key=lambda curve: float(curve.sizes[-1]))
     if largest.sizes[-1] < 1 << 20:
         return None
-    return max(float(each.sizes[-1] / each.seconds[-1]) for each in curves)
+    return max(float(curve.sizes[-1] / curve.seconds[-1]) for curve in curves)

@@ -49,11 +49,11 @@ class Curve:
 
 def _interpolated(known: Seconds, seconds: Seconds, sizes: Seconds) -> Seconds:
     log_size = np.log(np.maximum(sizes, 1.0))
-    found = np.exp(np.interp(log_size, np.log(known), np.log(seconds)))
+    interpolated = np.exp(np.interp(log_size, np.log(known), np.log(seconds)))
     if known.size > 1:
         slope = (seconds[-1] - seconds[-2]) / (known[-1] - known[-2])
-        found = found + slope * np.maximum(sizes - known[-1], 0)
-    return np.asarray(found)
+        interpolated = interpolated + slope * np.maximum(sizes - known[-1], 0)
+    return np.asarray(interpolated)
 
 
 def curve_of(
@@ -69,42 +69,44 @@ def curve_of(
     Args:
         inline_bytes: the largest copy that travels within its message; None: there are none.
     """
+    wanted = (path, route, method, "copy")
     records = [
-        each
-        for each in data.transfers
-        if (each.path, each.route, each.method, each.engine) == (path, route, method, "copy")
-        and each.valid
-        and not each.concurrent
-        and not each.cold
+        one
+        for one in data.transfers
+        if (one.path, one.route, one.method, one.engine) == wanted
+        and one.valid
+        and not one.concurrent
+        and not one.cold
     ]
-    own = [each for each in records if each.memory == memory]
+    own = [transfer for transfer in records if transfer.memory == memory]
     return _curve(own, inline_bytes) or _curve(records, inline_bytes)
 
 
 def _curve(records: Iterable[Transfer], inline_bytes: int | None) -> Curve | None:
     samples: dict[int, list[float]] = {}
-    for each in records:
-        if each.bytes > 0:
-            samples.setdefault(each.bytes, []).extend(each.seconds)
+    for transfer in records:
+        if transfer.bytes > 0:
+            samples.setdefault(transfer.bytes, []).extend(transfer.seconds)
     if len(samples) < 2:
         return None
     sizes = sorted(samples)
     medians = np.array([statistics.median(samples[size]) for size in sizes])
     # More bytes never take less on one way: what says so is noise.
-    found = np.array(sizes, float)
-    large = np.zeros(found.size, bool) if inline_bytes is None else found > inline_bytes
+    known_sizes = np.array(sizes, float)
+    large = np.zeros(known_sizes.size, bool) if inline_bytes is None else known_sizes > inline_bytes
     for way in (large, ~large):
         medians[way] = np.maximum.accumulate(medians[way])
-    return Curve(found, medians, inline_bytes)
+    return Curve(known_sizes, medians, inline_bytes)
 
 
 def launch_seconds(data: Dataset, path: str | None, method: str, count: int) -> float | None:
     """Median s of so many launches together; None where that was not measured."""
-
-    def chosen(each: Launch) -> bool:
-        return (each.path, each.method, each.count) == (path, method, count) and not each.cold
-
-    samples = [value for each in data.launches if chosen(each) for value in each.seconds]
+    samples = [
+        seconds
+        for one in data.launches
+        if (one.path, one.method, one.count) == (path, method, count) and not one.cold
+        for seconds in one.seconds
+    ]
     return statistics.median(samples) if samples else None
 
 
@@ -114,11 +116,12 @@ def visits_differ(records: Iterable[Launch] | Iterable[Transfer], path: str) -> 
     Of each thing that was measured on the path more than once, warm and alone; the median of them.
     """
     medians: dict[tuple[object, ...], list[float]] = {}
-    for each in records:
-        if each.path == path and not each.cold and each.method != _RESTED:
-            medians.setdefault(_alike(each), []).append(statistics.median(each.seconds))
-    found = [statistics.stdev(np.log(values)) for values in medians.values() if len(values) > 1]
-    return statistics.median(found) if found else 0.0
+    for record in records:
+        if record.path == path and not record.cold and record.method != _RESTED:
+            medians.setdefault(_alike(record), []).append(statistics.median(record.seconds))
+    several = [visits for visits in medians.values() if len(visits) > 1]
+    deviations = [statistics.stdev(np.log(visits)) for visits in several]
+    return statistics.median(deviations) if deviations else 0.0
 
 
 _RESTED = "rest"

@@ -109,12 +109,12 @@ class CellOnPath:
             "kind": "step",
             "path": path,
             "seconds": [self.seconds],
-            "phases": {name: [each] for name, each in parts.items()},
+            "phases": {name: [value] for name, value in parts.items()},
             # Even between two ends, as a rounded number is.
             "uncertainty": float(np.sqrt(3)) * self.unknown or None,
             **kept,
         }
-        record = jsonl.record({key: each for key, each in made.items() if each is not None})
+        record = jsonl.record({key: value for key, value in made.items() if value is not None})
         assert isinstance(record, Step)
         return record
 
@@ -167,11 +167,11 @@ def path_model(
     _one_program([step for *_, step in read_traces], ", ".join(files))
     times = repeats(shapes) if options.range_name is None else [1] * len(shapes)
     cells = [
-        _naming(file, cell_on(step, programs, costs, seed, share=each))
-        for (file, programs, step), each in zip(read_traces, times, strict=True)
+        _naming(file, cell_on(step, programs, costs, seed, share=share))
+        for (file, programs, step), share in zip(read_traces, times, strict=True)
     ]
-    said = said_of_repeats(shapes, times)
-    cells[0] = replace(cells[0], warnings=(*said, *cells[0].warnings))
+    lines = said_of_repeats(shapes, times)
+    cells[0] = replace(cells[0], warnings=(*lines, *cells[0].warnings))
     return fitted(cells, data, costs, ", ".join(files), tuple(refused))
 
 
@@ -183,13 +183,13 @@ def cell_on(
     ``seed``: the same for all cells, so that their draws are of the same costs. ``share``: steps of
     the record in one of the programs'.
     """
-    there = [median_seconds(each, costs) for each in programs]
+    there = [median_seconds(program, costs) for program in programs]
     program = programs[int(np.argmax(there))]
     native = native_seconds(program)
     missed = native - median_seconds(program)
     seconds = max(there) + missed
     draws = draws_of(costs, DRAWS, seed)
-    drawn = [float(np.median(each.step_seconds(program))) + missed for each in draws]
+    drawn = [float(np.median(draw.step_seconds(program))) + missed for draw in draws]
     return CellOnPath(
         step=step,
         native=share * native,
@@ -204,9 +204,9 @@ def cell_on(
 
 
 def _lost(programs: Sequence[CallProgram]) -> list[str]:
-    launched = any((each.operation == Operation.launch).any() for each in programs)
-    kernels = any((each.seconds[each.operation == Operation.launch] > 0).any() for each in programs)
-    return [LOST] if launched and not kernels else []
+    launches = [one.seconds[one.operation == Operation.launch] for one in programs]
+    seconds = np.concatenate(launches)
+    return [LOST] if seconds.size and not seconds.any() else []
 
 
 def fitted(
@@ -222,25 +222,25 @@ def fitted(
     Raises:
         InputError: too few cells, or of several programs.
     """
-    known = {(each.step.n, each.step.gpus) for each in cells}
+    known = {(cell.step.n, cell.step.gpus) for cell in cells}
     if len(known) < FEWEST_CELLS:
         raise InputError(
             f"{len(known)} sizes and GPU counts: a model needs {FEWEST_CELLS}; of one trace alone "
             "gpucast what-if answers without -o",
             file=name,
         )
-    _one_program([each.step for each in cells], name)
+    _one_program([cell.step for cell in cells], name)
     path = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
     machine = jsonl.record({"kind": "machine", "id": str(cells[0].step.machine)})
     everything = [*cells, *scaled_cells(cells, costs)]
-    records = from_records(name, [machine, *(each.record(path) for each in everything)])
+    records = from_records(name, [machine, *(cell.record(path) for cell in everything)])
     model = fit_scaling(pose(records), look_ahead=False)
-    parts = unlike([each.share * each.traced.launches / each.step.gpus for each in cells])
+    parts = unlike([cell.share * cell.traced.launches / cell.step.gpus for cell in cells])
     doubts = [*([refused_in_words(refused, path)] if refused else []), *parts]
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
-    said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
+    said_of_cells = dict.fromkeys(warning for cell in cells for warning in cell.warnings)
     said_of_cells |= dict.fromkeys(parts)
-    found = replace(
+    fitted_model = replace(
         model,
         name=f"{model.name} on {path}",
         data=FittedSteps(
@@ -259,8 +259,8 @@ def fitted(
             visit=costs.spread_visit,
             kernels=KERNELS,
             cells=[
-                SimulatedCell(n=float(each.step.n), gpus=each.step.gpus, sd=each.sd)
-                for each in cells
+                SimulatedCell(n=float(cell.step.n), gpus=cell.step.gpus, sd=cell.sd)
+                for cell in cells
             ],
         ),
         noise=replace(
@@ -271,55 +271,55 @@ def fitted(
             *remarks_of(Kind.ASSUMED, [*said_of_cells, *costs.warnings]),
         ],
     )
-    return PathModel(found, tuple(cells), refused)
+    return PathModel(fitted_model, tuple(cells), refused)
 
 
 def _one_program(steps: Sequence[Step], name: str) -> None:
-    labels = {labels_of(each) for each in steps}
+    labels = {labels_of(step) for step in steps}
     if len(labels) > 1:
-        said = "; ".join(" ".join(filter(None, each)) for each in sorted(labels, key=str))
-        raise InputError(f"traces of several programs or cases: {said}", file=name)
+        listed = "; ".join(" ".join(filter(None, label)) for label in sorted(labels, key=str))
+        raise InputError(f"traces of several programs or cases: {listed}", file=name)
 
 
 def _naming(file: str, cell: CellOnPath) -> CellOnPath:
     """With its file named where its kernels are not on record."""
-    said = (f"{file}: {each}" if each == LOST else each for each in cell.warnings)
-    return replace(cell, warnings=tuple(said))
+    warnings = (f"{file}: {warning}" if warning == LOST else warning for warning in cell.warnings)
+    return replace(cell, warnings=tuple(warnings))
 
 
 def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPath]:
     """Cells between the traced ones and beyond, from the program's workload on as many GPUs."""
-    found = []
-    for gpus in sorted({each.step.gpus for each in cells}):
-        own = {float(each.step.n): each for each in cells if each.step.gpus == gpus}
-        workload = workload_of([each.traced for each in own.values()])
+    scaled = []
+    for gpus in sorted({cell.step.gpus for cell in cells}):
+        own = {float(cell.step.n): cell for cell in cells if cell.step.gpus == gpus}
+        workload = workload_of([cell.traced for cell in own.values()])
         if workload is None:
             continue
         for n in _between_and_beyond(sorted(own)):
             made, sd = workload.at(n, costs)
-            near = own[min(own, key=lambda each: abs(np.log(each / n)))]
+            near = own[min(own, key=lambda cell: abs(np.log(cell / n)))]
             seconds = near.share * (median_seconds(made.program, costs) + near.missed)
             parts = parts_on(made.program, costs).times(near.share).lasting(seconds)
             unknown = float(np.hypot(SCALED, sd * parts.gpu / parts.seconds))
             step = near.step.model_copy(update={"n": n})
-            found.append(
+            scaled.append(
                 replace(
                     near, step=step, seconds=seconds, parts=parts, traced=made, unknown=unknown,
                 )
             )  # fmt: skip
-    return found
+    return scaled
 
 
 def _between_and_beyond(sizes: Sequence[float]) -> list[float]:
     middle = [float(np.sqrt(low * high)) for low, high in itertools.pairwise(sizes)]
-    beyond = [sizes[-1] * each for each in BEYOND] + [sizes[0] / each for each in BEYOND[:-1]]
-    return sorted(float(round(each)) for each in (*middle, *beyond) if each >= 1)
+    beyond = [sizes[-1] * times for times in BEYOND] + [sizes[0] / times for times in BEYOND[:-1]]
+    return sorted(float(round(n)) for n in (*middle, *beyond) if n >= 1)
 
 
 def common_sd(cells: Sequence[CellOnPath]) -> float:
     """Standard deviation of d, by least squares over cells and draws."""
-    shares = np.array([each.parts.com / each.parts.seconds for each in cells])
-    moved = np.array([np.log(each.drawn / each.seconds) for each in cells])
+    shares = np.array([cell.parts.com / cell.parts.seconds for cell in cells])
+    moved = np.array([np.log(cell.drawn / cell.seconds) for cell in cells])
     d = shares @ moved / (shares @ shares)
     # What d does not explain is a cell's own, but comes of the same costs: it is kept with it.
     left = np.square(moved - np.outer(shares, d)).sum() / (shares @ shares)

@@ -121,7 +121,7 @@ def _order(asked: Asked, end: Seconds) -> _Order:
     def reached(stream: int) -> tuple[float, int]:
         device, kind = device_of[stream], kind_of[stream]
         if kind == tables.LEGACY_DEFAULT:
-            others = (stream_end[each] for each in blocking.get(device, ()))
+            others = (stream_end[stream] for stream in blocking.get(device, ()))
             return max(stream_end[stream], max(others, default=none))
         if kind != tables.NON_BLOCKING and device in legacy:
             return max(stream_end[stream], stream_end[legacy[device]])
@@ -146,11 +146,11 @@ def _order(asked: Asked, end: Seconds) -> _Order:
         elif operation == Operation.sync_stream:
             waited[call] = reached(stream)
         elif operation in (Operation.sync_device, Operation.free, Operation.alloc):
-            waited[call] = max(stream_end[each] for each in of_device[device])
+            waited[call] = max(stream_end[other] for other in of_device[device])
     return _Order(
-        np.array([each for each, _ in before]),
-        np.array([each for each, _ in waited]),
-        np.array([each for _, each in before]),
+        np.array([time for time, _ in before]),
+        np.array([time for time, _ in waited]),
+        np.array([engine for _, engine in before]),
     )
 
 
@@ -196,7 +196,7 @@ def _latencies(
         copies = kind // len(Direction) == Operation.copy
         most = usual = COPY_LATENCY if copies else KERNEL_LATENCY
         if free.any():
-            usual, most = (float(np.quantile(shown[free], each)) for each in (0.5, 0.95))
+            usual, most = (float(np.quantile(shown[free], share)) for share in (0.5, 0.95))
         # Work that began sooner than is usual where it waited for nothing.
         usual = min(usual, float(np.median(shown[own])))
         # Behind another engine it began when that was seen to be done: no latency shows.

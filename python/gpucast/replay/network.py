@@ -45,7 +45,7 @@ def parse_network(text: str, field: str = "--network") -> Network:
 
 
 def _quantity(text: str, units: dict[str, float]) -> float | None:
-    found = re.fullmatch(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)([A-Za-z/]+)", text)
-    if found is None or found[2] not in units:
+    matched = re.fullmatch(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)([A-Za-z/]+)", text)
+    if matched is None or matched[2] not in units:
         return None
-    return float(found[1]) * units[found[2]]
+    return float(matched[1]) * units[matched[2]]

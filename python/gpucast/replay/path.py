@@ -284,8 +284,8 @@ class _Around:
 def _send(around: _Around, submit: float, up: Mapping[Memory, Curve], warnings: list[str]) -> Sent:
     row = around.launch(around.plain, "row", 16)
     if around.synchronous:
-        found = around.launch(around.plain, "submit", 1)
-        launch = found if found is not None else SENT * submit
+        plain = around.launch(around.plain, "submit", 1)
+        launch = plain if plain is not None else SENT * submit
     else:
         launch = submit
         if row is None:
@@ -338,23 +338,23 @@ def _bulk_line(turn: float, curves: Iterable[Curve]) -> float:
     """What large copies share where all is one host: all are as fast as the fastest alone."""
     if turn > ONE_HOST:
         return 0.0
-    found = [
+    a_byte = [
         seconds / size
         for curve in curves
         for size, seconds in zip(curve.sizes, curve.seconds - curve.least, strict=True)
         if size >= MUCH
     ]
-    return float(np.quantile(found, FASTEST)) if found else 0.0
+    return float(np.quantile(a_byte, FASTEST)) if a_byte else 0.0
 
 
 def _wake(data: Dataset, path: str) -> float:
     """What a call takes longer that comes when the server sleeps."""
-    rested, idle = (launch_seconds(data, path, each, 1) for each in ("rest", "idle"))
+    rested, idle = (launch_seconds(data, path, method, 1) for method in ("rest", "idle"))
     return WAKE if rested is None or idle is None else max(rested - idle, 0.0)
 
 
 def _by_memory(around: _Around, route: str) -> dict[Memory, Curve]:
-    found: dict[Memory, Curve] = {}
+    curves: dict[Memory, Curve] = {}
     for memory in (Memory.pageable, Memory.pinned):
         curve = around.copies(around.path, route, memory)
         if curve is None:
@@ -364,8 +364,8 @@ def _by_memory(around: _Around, route: str) -> dict[Memory, Curve]:
                 file=around.data.name,
                 field="transfer",
             )
-        found[memory] = curve
-    return found
+        curves[memory] = curve
+    return curves
 
 
 def _sending(around: _Around, up: Mapping[Memory, Curve]) -> dict[Memory, Curve]:
@@ -385,10 +385,10 @@ def _served(around: _Around, up: Mapping[Memory, Curve]) -> Curve | None:
     that was not measured."""
     curve = up[Memory.pinned]
     if not around.synchronous:
-        found = around.copies(around.answered, "h2d", Memory.pinned)
-        if found is None:
+        answered = around.copies(around.answered, "h2d", Memory.pinned)
+        if answered is None:
             return None
-        curve = found
+        curve = answered
     sizes = curve.sizes[curve.sizes <= around.inline_bytes]
     if sizes.size < 2:
         return None
@@ -396,9 +396,9 @@ def _served(around: _Around, up: Mapping[Memory, Curve]) -> Curve | None:
 
 
 def _pinned(around: _Around, route: str) -> Curve:
-    found = curve_of(around.data, around.native, route, "pinned", "gated")
-    if found is not None:
-        return found
+    measured = curve_of(around.data, around.native, route, "pinned", "gated")
+    if measured is not None:
+        return measured
     sizes = np.array([1.0, 2.0**30])
     return Curve(sizes, 1.4e-6 + sizes / PCIE)
 
@@ -467,12 +467,12 @@ def _polls(program: CallProgram) -> NDArray[np.bool_]:
 
 def _driver_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
     """What the driver takes at the server: for events what it took natively."""
-    found = np.full(len(program), costs.driver)
+    seconds = np.full(len(program), costs.driver)
     events = np.isin(program.operation, (Operation.record, Operation.wait_stream_event))
-    found[events] = np.clip(program.cost, USUAL_RECORD, max(costs.driver, USUAL_RECORD))[events]
-    found[np.isin(program.operation, SYNCS)] = USUAL_RECORD
-    found[np.isin(program.operation, _ASKS)] = 0
-    return found
+    seconds[events] = np.clip(program.cost, USUAL_RECORD, max(costs.driver, USUAL_RECORD))[events]
+    seconds[np.isin(program.operation, SYNCS)] = USUAL_RECORD
+    seconds[np.isin(program.operation, _ASKS)] = 0
+    return seconds
 
 
 def _add_up(

@@ -85,7 +85,7 @@ TICK = 8.192e-6
 
 def tick_of(gpus: Iterable[str]) -> float:
     """The tick of GPUs of these names; 0 where it is not known that they have one."""
-    return TICK if any("H100" in each or "H200" in each for each in gpus) else 0.0
+    return TICK if any("H100" in name or "H200" in name for name in gpus) else 0.0
 
 
 @dataclass(frozen=True)
@@ -193,14 +193,6 @@ class CallProgram:
         """How many steps."""
         return int(self.bound_call.size) - 1
 
-    @property
-    def elsewhere(self) -> NDArray[np.bool_]:
-        """Calls by which a stream waits for another device's event."""
-        recorded = self.recording >= 0
-        found = np.zeros(len(self), bool)
-        found[recorded] = self.device[self.recording[recorded]] != self.device[recorded]
-        return np.asarray(found & (self.operation == Operation.wait_stream_event))
-
     def only(self, keep: NDArray[np.bool_]) -> CallProgram:
         """Without some calls, whose gaps the threads spend all the same.
 
@@ -238,7 +230,7 @@ class CallProgram:
         takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)
         # EngineKind: kernels share, copies take turns.
         engines = [int(kind == Engine.compute) for _ in range(self.devices) for kind in Engine]
-        found = _core.replay(
+        times = _core.replay(
             self.threads,
             self.devices,
             np.ascontiguousarray(self.streams, np.int64),
@@ -258,7 +250,7 @@ class CallProgram:
             tick=tick,
             tail=path.tail,
         )
-        return Times(*found)
+        return Times(*times)
 
     def step_seconds(self, times: Times) -> Seconds:
         """Seconds of each step in a simulation: between its bounds, on the host."""

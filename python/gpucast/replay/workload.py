@@ -76,7 +76,7 @@ class Traced:
         for at in range(program.steps):
             own = np.flatnonzero(asks & (program.step == at))
             steps.setdefault(tuple(kinds[own].tolist()), []).append(own)
-        usual = max(steps, key=lambda each: len(steps[each]))
+        usual = max(steps, key=lambda sequence: len(steps[sequence]))
         if not usual or len(steps[usual]) < _MOST * program.steps:
             return None
         rows = program.bytes[steps[usual][len(steps[usual]) // 2]]
@@ -108,7 +108,7 @@ class Workload:
 
     def at(self, n: float, costs: PathCosts) -> tuple[Traced, float]:
         """The nearest cell scaled to n, and the sd of ln of what its kernels then take."""
-        logs = np.log([each.n for each in self.cells])
+        logs = np.log([cell.n for cell in self.cells])
         order = np.argsort(np.abs(logs - np.log(n)))
         base, other = self.cells[order[0]], self.cells[order[1]]
         program = base.program
@@ -134,14 +134,14 @@ class Workload:
 
 def workload_of(cells: Sequence[Traced]) -> Workload | None:
     """The workload of cells of one GPU count; None where calls change, or of a single size."""
-    ordered = sorted(cells, key=lambda each: each.n)
-    sequences = [each.sequence() for each in ordered]
+    ordered = sorted(cells, key=lambda cell: cell.n)
+    sequences = [cell.sequence() for cell in ordered]
     first = sequences[0] if sequences else None
-    if first is None or len({each.n for each in ordered}) < 2 or len(ordered) < 2:
+    if first is None or len({cell.n for cell in ordered}) < 2 or len(ordered) < 2:
         return None
-    if any(each is None or each[0] != first[0] for each in sequences):
+    if any(sequence is None or sequence[0] != first[0] for sequence in sequences):
         return None
-    kernels = [each.kernels for each in ordered]
+    kernels = [cell.kernels for cell in ordered]
     if min(kernels) < LEAST_TIME <= max(kernels):
         # The recorder lost those of one cell.
         return None
@@ -149,8 +149,8 @@ def workload_of(cells: Sequence[Traced]) -> Workload | None:
         tuple(ordered),
         _fit(ordered, kernels),
         _power(
-            [each.n for each in ordered],
-            [each.host + HOST_FLOOR * float(np.median(each.program.recorded)) for each in ordered],
+            [cell.n for cell in ordered],
+            [cell.host + HOST_FLOOR * float(np.median(cell.program.recorded)) for cell in ordered],
         ),
     )
 
@@ -166,8 +166,8 @@ def _fit(cells: Sequence[Traced], seconds: Sequence[float]) -> _core.Scaling | N
         return None
     count = len(cells)
     return _core.fit_scaling(
-        np.array([float(each.n) for each in cells]),
-        np.array([float(each.gpus) for each in cells]),
+        np.array([float(cell.n) for cell in cells]),
+        np.array([float(cell.gpus) for cell in cells]),
         np.zeros(count),
         np.array(seconds),
         np.full(count, NOISE**2),
@@ -192,8 +192,8 @@ def _factor(
     if forms is None:
         return 1.0, 0.0
     at, gpus, zero = np.array([n]), np.array([float(base.gpus)]), np.zeros(1)
-    found = forms.forecast(at, gpus, zero, zero)
-    return float(found[0][0] / seconds), float(found[5][0])
+    forecast = forms.forecast(at, gpus, zero, zero)
+    return float(forecast[0][0] / seconds), float(forecast[5][0])
 
 
 def _grown(base: Traced, other: Traced, n: float) -> Seconds:
@@ -208,5 +208,5 @@ def _grown(base: Traced, other: Traced, n: float) -> Seconds:
     power = np.clip(power, -LARGEST_POWER, LARGEST_POWER)
     # By bytes: calls of other steps may stand at other places.
     of_bytes = dict(zip(mine[1].tolist(), power.tolist(), strict=True))
-    powers = np.array([of_bytes.get(each, 0.0) for each in base.program.bytes.tolist()])
+    powers = np.array([of_bytes.get(size, 0.0) for size in base.program.bytes.tolist()])
     return np.asarray(np.maximum(size * (n / base.n) ** powers, np.where(size > 0, 1, 0)))

@@ -5,7 +5,7 @@ four times between two timings repeats after a sweep on one GPU, where nothing i
 after four on two. A model of both would take a quarter of a step for one. What a step launches on a
 GPU, l, and how often the host waits in it, w, tell:
 
-    l and w alike                                one step
+    l and w are the same                         one step
     l differs, w does not                        the work of a step grows (many kernels, one wait)
     both grow alike, k times, with GPU counts    k of what repeats on fewer GPUs are one step
     else                                         not known, and refused
@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.traces import waiting
@@ -59,42 +58,26 @@ class Shape:
 
 def shape_of(trace: Trace, steps: Steps, file: str, gpus: int) -> Shape:
     """What all processes of a trace ask for together, in the steps whose work is recorded."""
-    each = [_counts(trace.processes[of.process], of) for of in steps.processes]
-    calls, launches, waits = np.sum(each, axis=0).tolist()
-    return Shape(file, gpus, calls, launches, waits)
+    counts = [_counts(trace.processes[own.process], own) for own in steps.processes]
+    return Shape(file, gpus, *np.sum(counts, axis=0).tolist())
 
 
 def _counts(process: Process, steps: ProcessSteps) -> tuple[float, float, float]:
     """Calls, launches and waits of a step."""
     own = usual(process, steps)
-    count = np.count_nonzero(own)
     waits = waiting.of_calls(process)
-    calls = (steps.call_step >= 0) & own[steps.call_step] & ~_asks_again(process, waits)
+    calls = (steps.call_step >= 0) & own[steps.call_step] & ~waiting.asked_again(process, waits)
     # By the calls' names: the recorder may lack records of kernels.
-    launches = [number for number, name in process.names.items() if _launches(name)]
-    launched = process.calls["name"].isin(launches).to_numpy()
-    return (
-        np.count_nonzero(calls) / count,
-        np.count_nonzero(calls & launched) / count,
-        np.count_nonzero(calls & (waits != waiting.NOTHING)) / count,
-    )
-
-
-def _launches(name: str) -> bool:
-    return name.startswith(("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")) and (
-        not name.endswith("HostFunc")
-    )
-
-
-def _asks_again(process: Process, waits: waiting.Kinds) -> NDArray[np.bool_]:
-    """Queries behind one like it of the same thread: how often a loop asks depends on the path."""
-    found = np.zeros(waits.size, bool)
-    names, threads = (process.calls[each].to_numpy() for each in ("name", "thread"))
-    for thread in np.unique(threads):
-        own = np.flatnonzero(threads == thread)
-        polls = waits[own] == waiting.POLLING
-        found[own[1:]] = polls[1:] & polls[:-1] & (names[own[1:]] == names[own[:-1]])
-    return found
+    launching = [
+        number
+        for number, name in process.names.items()
+        if name.startswith(("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch"))
+        and not name.endswith("HostFunc")
+    ]
+    launches = calls & process.calls["name"].isin(launching).to_numpy()
+    kinds = (calls, launches, calls & (waits != waiting.NOTHING))
+    count, launched, waited = (np.count_nonzero(kind) / np.count_nonzero(own) for kind in kinds)
+    return count, launched, waited
 
 
 def repeats(shapes: Sequence[Shape]) -> list[int]:
@@ -104,8 +87,8 @@ def repeats(shapes: Sequence[Shape]) -> list[int]:
         InputError: what repeats is not the same stretch in all of them; which traces, how many
             calls, and what to do.
     """
-    longest = max(shapes, key=lambda each: each.a_gpu)
-    return [_repeats(each, longest) for each in shapes]
+    longest = max(shapes, key=lambda shape: shape.a_gpu)
+    return [_repeats(shape, longest) for shape in shapes]
 
 
 def _repeats(shape: Shape, longest: Shape) -> int:
@@ -119,22 +102,21 @@ def _repeats(shape: Shape, longest: Shape) -> int:
         if abs(launches / times - 1) <= WHOLE and times <= MOST_REPEATS and waits >= 0.9 * times:
             return times
     raise InputError(
-        f"what repeats is not one step of the program in all traces: {_said(shape)} here, "
-        f"{_said(longest)} in {longest.file}; say what a step is by --range NAME (an NVTX range) "
-        "or --range kernel:NAME (from one launch of that kernel to the next)",
+        f"what repeats is not one step of the program in all traces: {_in_words(shape)} here, "
+        f"{_in_words(longest)} in {longest.file}; say what a step is by --range NAME (an NVTX "
+        "range) or --range kernel:NAME (from one launch of that kernel to the next)",
         file=shape.file,
     )
 
 
-def _said(shape: Shape) -> str:
-    calls, launches, waits = (
-        number(round(each, 1)) for each in (shape.calls, shape.launches, shape.waits)
-    )
+def _in_words(shape: Shape) -> str:
+    counts = (shape.calls, shape.launches, shape.waits)
+    calls, launches, waits = (number(round(count, 1)) for count in counts)
     return f"{calls} calls a step ({launches} launches, {waits} waits)"
 
 
 def unlike(launches: Sequence[float]) -> list[str]:
-    """What is to be said where steps of some traces may be parts of steps of others.
+    """A warning where steps of some traces may be parts of steps of others.
 
     ``launches``: of each trace's step, on a GPU.
     """
@@ -148,9 +130,9 @@ def unlike(launches: Sequence[float]) -> list[str]:
 
 
 def said_of_repeats(shapes: Sequence[Shape], times: Sequence[int]) -> list[str]:
-    """What is to be said where several repeats were taken for a step."""
+    """A line for each trace of which several repeats were taken for a step."""
     return [
-        f"{shape.file}: {each} of what repeats there are one step, as with more GPUs"
-        for shape, each in zip(shapes, times, strict=True)
-        if each > 1
+        f"{shape.file}: {several} of what repeats there are one step, as with more GPUs"
+        for shape, several in zip(shapes, times, strict=True)
+        if several > 1
     ]

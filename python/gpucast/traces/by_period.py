@@ -71,8 +71,8 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
     """
     if wait is None:
         pauses = np.append(sequence.start_ns[1:] - sequence.end_ns[:-1], 0)
-        found = repetition.rhythm(sequence.tokens, pauses.astype(float))
-        yield from [] if found is None else [found]
+        ends = repetition.rhythm(sequence.tokens, pauses.astype(float))
+        yield from [] if ends is None else [ends]
         return
     lasts = np.flatnonzero(sequence.tokens == wait)
     begins, ends = np.append(-1, lasts[:-1]) + 1, lasts + 1
@@ -89,10 +89,10 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
     are_usual = kinds == usual
     others = np.unique(kinds[~are_usual])
     more = repetition.containing(tokens, first, last, examples[usual], examples[others])
-    each = [lasts[are_usual | np.isin(kinds, others[more])]]
+    alone = [lasts[are_usual | np.isin(kinds, others[more])]]
     weights = (sequence.end_ns - sequence.start_ns)[lasts].astype(float)
-    found = repetition.rhythm(kinds, weights)
-    several = [] if found is None else [lasts[found]]
+    places = repetition.rhythm(kinds, weights)
+    several = [] if places is None else [lasts[places]]
     # The first part holds all that the program did before.
     if np.mean(are_usual[1:]) < USUAL:
         yield from several
@@ -105,7 +105,7 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
     likely = (launches[examples[usual]] or not launches.any()) and (
         seconds[are_usual[1:]].sum() >= 0.5 * seconds.sum()
     )
-    yield from each + several if likely else several + each
+    yield from alone + several if likely else several + alone
 
 
 def _steps(

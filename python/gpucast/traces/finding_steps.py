@@ -38,9 +38,9 @@ def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
         return by_range(process, at, range_name)
 
     steps = [steps_of(process, at) for at, process in enumerate(trace.processes)]
-    found = tuple(one for one in steps if one is not None)
-    if found:
-        return Steps(found)
+    those_with_steps = tuple(one for one in steps if one is not None)
+    if those_with_steps:
+        return Steps(those_with_steps)
     ranges = sum((counted_ranges(process) for process in trace.processes), Counter[str]())
     if range_name is None:
         raise InputError(_none_repeats(trace, ranges), file=trace.file or None)

@@ -42,7 +42,7 @@ class JsonPieces:
 
         A text that is a list is that list, of an object with nothing else.
         """
-        found: dict[str, object] = {}
+        document: dict[str, object] = {}
         if self._next() == "[":
             self._hand_over(take)
         else:
@@ -50,10 +50,10 @@ class JsonPieces:
                 if key == listed and self._next() == "[":
                     self._hand_over(take)
                 else:
-                    found[key] = self._value()
+                    document[key] = self._value()
         if self._next():
             raise ValueError("something follows its end")
-        return found
+        return document
 
     def _keys(self) -> Iterator[str]:
         """The keys of an object; who takes one reads its value before the next."""
@@ -105,9 +105,9 @@ class JsonPieces:
     def _next(self) -> str:
         """The next character that is not blank; "" at the end."""
         while True:
-            found = _BLANK.match(self._text, self._at)
-            assert found is not None
-            self._at = found.end()
+            blank = _BLANK.match(self._text, self._at)
+            assert blank is not None
+            self._at = blank.end()
             if self._at < len(self._text) or not self._more():
                 return self._text[self._at : self._at + 1]
 

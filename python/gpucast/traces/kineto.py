@@ -137,9 +137,9 @@ class _Kineto:
     file: str
     document: Mapping[str, Any]
 
-    def trace(self, found: Mapping[str, Events]) -> Trace:
-        calls = [event for name in _CALLS for event in found.get(name, ())]
-        if not calls or not any(found.get(name) for name in _WORK):
+    def trace(self, events: Mapping[str, Events]) -> Trace:
+        calls = [event for name in _CALLS for event in events.get(name, ())]
+        if not calls or not any(events.get(name) for name in _WORK):
             what = (
                 "kernels or copies (category kernel)" if calls else "calls (category cuda_runtime)"
             )
@@ -154,8 +154,8 @@ class _Kineto:
         threads = {
             tid: number for number, tid in enumerate(sorted(first, key=lambda tid: first[tid]))
         }
-        done = self._work(found, names)
-        waits = self._waits(found)
+        done = self._work(events, names)
+        waits = self._waits(events)
         made = foreign.outermost(self._calls(calls, threads, names), done, waits)
         foreign.mark_asynchronous(done, made, names)
         stated = self.document.get("deviceProperties")
@@ -174,7 +174,7 @@ class _Kineto:
             calls=made,
             work=foreign.by_start(done),
             waits=foreign.number_recordings(waits),
-            ranges=self._ranges(found.get("user_annotation", []), threads, names),
+            ranges=self._ranges(events.get("user_annotation", []), threads, names),
             streams=foreign.streams_of(
                 done, {(int(c), 7): tables.LEGACY_DEFAULT for c in set(done["context"])}
             ),
@@ -183,7 +183,7 @@ class _Kineto:
         started = int(made["start_ns"].min()) / 1e9
         run = RunDescription("kineto", machine=TracedMachine(gpus=gpus), started=started)
         missing = [UNFIT]
-        if "cuda_sync" not in found:
+        if "cuda_sync" not in events:
             missing.append(
                 "waits for events and streams are not in it "
                 "(_ExperimentalConfig(enable_cuda_sync_events=True))"
@@ -204,7 +204,7 @@ class _Kineto:
             ],
         )
 
-    def _work(self, found: Mapping[str, Events], names: foreign.Names) -> Any:
+    def _work(self, events: Mapping[str, Events], names: foreign.Names) -> Any:
         return _framed(
             "work",
             [
@@ -220,31 +220,31 @@ class _Kineto:
                     **_of_kind(event, kind, names),
                 }
                 for category, kind in _WORK.items()
-                for at, event in found.get(category, ())
+                for at, event in events.get(category, ())
             ],
         )
 
-    def _waits(self, found: Mapping[str, Events]) -> Any:
+    def _waits(self, events: Mapping[str, Events]) -> Any:
         rows = []
-        for at, event in found.get("cuda_sync", ()):
+        for at, event in events.get("cuda_sync", ()):
             kind = str(event["args"].get("cuda_sync_kind", event.get("name")))
             recording = _number(event, "wait_on_cuda_event_record_corr_id")
             row = {"kind": _WAITS.get(kind, 0), "recording": recording, **_wait(event)}
             rows.append(row | self._span(at, event))
-        for _, event in found.get("cuda_event", ()):
+        for _, event in events.get("cuda_event", ()):
             # The correlation of the call that recorded it numbers a recording as well.
             recording = _number(event, "correlation")
             rows.append({"kind": tables.EVENT_RECORDED, "recording": recording, **_wait(event)})
         return _framed("waits", rows)
 
-    def _ranges(self, found: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
+    def _ranges(self, events: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
         rows = [
             {
                 **self._span(at, event),
                 "thread": threads.get(event.get("tid"), 0),
                 "name": names.number(str(event.get("name"))),
             }
-            for at, event in found
+            for at, event in events
         ]
         return foreign.by_start(_framed("ranges", rows))
 

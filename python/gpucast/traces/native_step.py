@@ -65,12 +65,12 @@ def native_steps(
     own = light_steps(steps)
     if own is None:
         return NativeSteps(full, False)
-    found = steps.seconds[own]
+    seconds = steps.seconds[own]
     recorded = (steps.phase == phases.FULL).any()
     noted = _noted(process, steps, own)
-    if recorded and np.median(full) < np.median(found) - noted:
+    if recorded and np.median(full) < np.median(seconds) - noted:
         return NativeSteps(full, False)
-    return NativeSteps(found - noted, True, float(np.median(found)))
+    return NativeSteps(seconds - noted, True, float(np.median(seconds)))
 
 
 def usual(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
@@ -78,7 +78,7 @@ def usual(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
     there are none."""
     full = (steps.phase == phases.FULL) & with_work(process, steps)
     choices = (steps.kept & full & (steps.kind == 0), steps.kept & full, full)
-    return next((each for each in choices if each.any()), np.ones(steps.count, bool))
+    return next((choice for choice in choices if choice.any()), np.ones(steps.count, bool))
 
 
 def with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
@@ -111,7 +111,7 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
     drives = within & (calls["thread"] == steps.thread).to_numpy()
     in_full = drives & (phases.of_spans(process, start, end) == phases.FULL)
     in_full[in_full] = steps.kept[steps.call_step[in_full]]
-    each = note(np.maximum(start[in_full][1:] - end[in_full][:-1], 0) / 1e9)
+    noting = note(np.maximum(start[in_full][1:] - end[in_full][:-1], 0) / 1e9)
     names = calls["name"].to_numpy()
     waits = np.isin(names, np.unique(names[waiting.of_calls(process) != waiting.NOTHING]))
     there = drives.copy()
@@ -120,7 +120,7 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
     waited = float((end - start)[there & waits].sum()) / 1e9
     working = 1 - min(1.0, waited / float(steps.seconds[own].sum()))
     held, others = (np.count_nonzero(there & kind) / count for kind in (waits, ~waits))
-    return min(each * (held + working * others), 0.5 * float(np.median(steps.seconds[own])))
+    return min(noting * (held + working * others), 0.5 * float(np.median(steps.seconds[own])))
 
 
 def note(gaps: NDArray[np.float64]) -> float:

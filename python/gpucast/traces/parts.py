@@ -88,7 +88,7 @@ def parts_of(process: Process, steps: ProcessSteps) -> StepParts:
     busy = kernels | Union.of(start[copying], end[copying])
     busy = busy | Union.of(calls["start_ns"], calls["end_ns"])
     length = float((ends - begins).mean())
-    gpu, either = (float(each.within(begins, ends).mean()) for each in (kernels, busy))
+    gpu, either = (float(union.within(begins, ends).mean()) for union in (kernels, busy))
     return StepParts(gpu / 1e9, (length - either) / 1e9, (either - gpu) / 1e9)
 
 
@@ -100,8 +100,8 @@ def work_of(process: Process, steps: ProcessSteps) -> StepWork:
     size, direction = work["bytes"].to_numpy(), work["direction"].to_numpy()
     copying = (work["kind"] == tables.COPY).to_numpy()
     up, down, between = (
-        float(size[copying & (direction == each)].sum()) / count
-        for each in (tables.TO_DEVICE, tables.TO_HOST, tables.BETWEEN_DEVICES)
+        float(size[copying & (direction == way)].sum()) / count
+        for way in (tables.TO_DEVICE, tables.TO_HOST, tables.BETWEEN_DEVICES)
     )
     asked = work["correlation"].to_numpy()
     waits = waiting.of_calls(process)[_within(steps.call_step, own)]

@@ -42,17 +42,17 @@ def content(trace: Trace, steps: Steps | None, *, compressed: bool = False) -> b
 def _events(trace: Trace, steps: Steps | None) -> Iterator[Event]:
     starts = [
         int(table["start_ns"].min())
-        for each in trace.processes
-        for table in (each.calls, each.work)
+        for process in trace.processes
+        for table in (process.calls, process.work)
         if len(table)
     ]
     zero = min(starts, default=0)
-    found = {each.process: each for each in steps.processes} if steps is not None else {}
+    steps_of = {own.process: own for own in steps.processes} if steps is not None else {}
     for at, process in enumerate(trace.processes):
         yield from _host(process, at, zero)
         yield from _gpus(process, at, zero)
-        if at in found:
-            yield from _steps(found[at], at, zero)
+        if at in steps_of:
+            yield from _steps(steps_of[at], at, zero)
 
 
 def _host(process: Process, at: int, zero: int) -> Iterator[Event]:
@@ -67,12 +67,12 @@ def _host(process: Process, at: int, zero: int) -> Iterator[Event]:
         calls["thread"].tolist(), calls["correlation"].tolist(), waits.tolist(),
         calls["result"].tolist(), strict=True,
     ):  # fmt: skip
-        said: Event = {"correlation": correlation}
+        arguments: Event = {"correlation": correlation}
         if waited:
-            said["waits for"] = waiting.WORDS[waited]
+            arguments["waits for"] = waiting.WORDS[waited]
         if result:
-            said["error"] = result
-        yield _complete(process.name_of(name), "call", at, thread, start, end, zero, said)
+            arguments["error"] = result
+        yield _complete(process.name_of(name), "call", at, thread, start, end, zero, arguments)
     ranges = process.ranges
     for name, start, end, thread in zip(
         ranges["name"].tolist(), ranges["start_ns"].tolist(), ranges["end_ns"].tolist(),
@@ -95,12 +95,12 @@ def _gpus(process: Process, at: int, zero: int) -> Iterator[Event]:
         zip(*lists, strict=True)
     ):
         kind, text = labels[at_work]
-        said = {"correlation": correlation}
+        arguments = {"correlation": correlation}
         if name:
             text = demangled(process.name_of(name))
         else:
-            said["bytes"] = size
-        yield _complete(text, kind, _row(at, device), stream, start, end, zero, said)
+            arguments["bytes"] = size
+        yield _complete(text, kind, _row(at, device), stream, start, end, zero, arguments)
         if rows[at_work] >= 0:
             arrow: Event = {"cat": "asked", "name": "asked", "id": at * 2**32 + at_work}
             row = int(rows[at_work])
@@ -113,8 +113,8 @@ def _gpus(process: Process, at: int, zero: int) -> Iterator[Event]:
 def _steps(steps: ProcessSteps, at: int, zero: int) -> Iterator[Event]:
     yield _named("thread_name", at, _STEPS_ROW, "steps")
     for number, (start, end) in enumerate(pairwise(steps.begins_ns.tolist())):
-        said: Event = {"kind": int(steps.kind[number]), "typical": bool(steps.kept[number])}
-        yield _complete(f"step {number}", "step", at, _STEPS_ROW, start, end, zero, said)
+        arguments: Event = {"kind": int(steps.kind[number]), "typical": bool(steps.kept[number])}
+        yield _complete(f"step {number}", "step", at, _STEPS_ROW, start, end, zero, arguments)
 
 
 def _row(process: int, device: int) -> int:
@@ -122,17 +122,17 @@ def _row(process: int, device: int) -> int:
 
 
 def _complete(
-    name: str, category: str, pid: int, tid: int, start: int, end: int, zero: int, said: Event
+    name: str, category: str, pid: int, tid: int, start: int, end: int, zero: int, arguments: Event
 ) -> Event:
     return {
         "ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid,
-        "ts": _us(start, zero), "dur": (end - start) / 1000, "args": said,
+        "ts": _us(start, zero), "dur": (end - start) / 1000, "args": arguments,
     }  # fmt: skip
 
 
 def _named(what: str, pid: int, tid: int | None, name: str) -> Event:
-    found: Event = {"ph": "M", "name": what, "pid": pid, "args": {"name": name}}
-    return found if tid is None else found | {"tid": tid}
+    event: Event = {"ph": "M", "name": what, "pid": pid, "args": {"name": name}}
+    return event if tid is None else event | {"tid": tid}
 
 
 def _us(time: int, zero: int) -> float:

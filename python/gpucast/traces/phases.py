@@ -110,6 +110,6 @@ def _captured(process: Process) -> NDArray[np.bool_]:
         word: [number for number, name in process.names.items() if name.endswith(word)]
         for word in ("StreamBeginCapture", "StreamEndCapture")
     }
-    begun, ended = (calls["name"].isin(each).to_numpy() for each in numbers.values())
+    begun, ended = (calls["name"].isin(calls_of).to_numpy() for calls_of in numbers.values())
     open_captures = np.cumsum(begun.astype(np.int64) - ended.astype(np.int64))
     return np.asarray(open_captures > 0)

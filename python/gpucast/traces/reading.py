@@ -111,7 +111,7 @@ def is_trace(path: PathLike) -> bool:
     try:
         if Path(path).is_dir():
             return any(
-                each == _RUN or _of_process(each) for each in _folder(Path(path), "").content
+                name == _RUN or _of_process(name) for name in _folder(Path(path), "").content
             )
         with open(path, "rb") as stream:
             head = stream.read(4096)
@@ -127,8 +127,8 @@ def is_trace(path: PathLike) -> bool:
 
 
 def _folder(path: Path, name: str) -> _Files:
-    files = [each for each in (*path.glob("*.json"), *path.glob("*/*")) if each.is_file()]
-    content = {each.relative_to(path).as_posix(): partial(read_bytes, each) for each in files}
+    files = [file for file in (*path.glob("*.json"), *path.glob("*/*")) if file.is_file()]
+    content = {file.relative_to(path).as_posix(): partial(read_bytes, file) for file in files}
     return _Files(name, content, whole=False)
 
 
@@ -153,9 +153,9 @@ def _of_process(name: str) -> bool:
 def _trace(files: _Files) -> Trace:
     folders = {name.partition("/")[0] for name in files.content if "/" in name}
     numbers = sorted(
-        int(each)
-        for each in folders
-        if re.fullmatch(r"[0-9]{1,9}", each)  # more is no rank
+        int(folder)
+        for folder in folders
+        if re.fullmatch(r"[0-9]{1,9}", folder)  # more is no rank
     )
     # The recorder's library, used by itself, leaves a folder without a description of the run.
     bare = (

@@ -7,6 +7,7 @@ states its schedule, kernel and memory there.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -59,9 +60,9 @@ class Observed:
         """So many of them in a row."""
         return replace(
             self,
-            seconds=[repeats * each for each in self.seconds],
+            seconds=[repeats * seconds for seconds in self.seconds],
             parts=self.parts.times(repeats),
-            work=StepWork(**{name: repeats * each for name, each in vars(self.work).items()}),
+            work=StepWork(*(repeats * count for count in vars(self.work).values())),
         )
 
 
@@ -75,27 +76,24 @@ class ImportedTrace(Imported):
     @property
     def step(self) -> Step:
         """The record."""
-        (step,) = self.entries
-        assert isinstance(step, Step)
-        return step
+        return _step_of(self)
 
-    def repeated(self, times: int, said: Sequence[Remark]) -> Imported:
-        """Where so many of its steps are one, with what is said of that."""
-        found = self.found.times(times)
-        changed: dict[str, object] = {"seconds": [times * each for each in self.step.seconds]}
-        if self.step.phases is not None:
-            phases = self.step.phases
-            stated = {name: each for name, each in vars(phases).items() if each is not None}
-            scaled = {name: [times * one for one in each] for name, each in stated.items()}
-            changed["phases"] = phases.model_copy(update=scaled)
-        if self.step.bytes is not None:
-            sizes = {name: each for name, each in vars(self.step.bytes).items() if each is not None}
-            scaled_sizes = {name: times * each for name, each in sizes.items()}
-            changed["bytes"] = self.step.bytes.model_copy(update=scaled_sizes)
+    def repeated(self, times: int, remarks: Sequence[Remark]) -> Imported:
+        """Where so many of its steps are one, with remarks on that."""
+        step, found = self.step, self.found.times(times)
+        changed: dict[str, object] = {"seconds": [times * seconds for seconds in step.seconds]}
+        if step.phases is not None:
+            parts = {name: part for name, part in vars(step.phases).items() if part is not None}
+            longer = {name: [times * part for part in column] for name, column in parts.items()}
+            changed["phases"] = step.phases.model_copy(update=longer)
+        if step.bytes is not None:
+            sizes = {name: size for name, size in vars(step.bytes).items() if size is not None}
+            more = {name: times * size for name, size in sizes.items()}
+            changed["bytes"] = step.bytes.model_copy(update=more)
         return replace(
             self,
-            entries=[self.step.model_copy(update=changed)],
-            remarks=[*self.remarks, *said],
+            entries=[step.model_copy(update=changed)],
+            remarks=[*self.remarks, *remarks],
             notes=[*self.notes[:-1], _understood(found)],
             found=found,
         )
@@ -108,22 +106,20 @@ def observed(trace: Trace, found: Steps | None = None) -> Observed:
         InputError: no repeating step.
     """
     steps = (found or find_steps(trace)).processes
-    processes = [trace.processes[each.process] for each in steps]
-    untraced = trace.run.seconds_untraced
-    taken = [native_steps(*each, untraced) for each in zip(processes, steps, strict=True)]
-    slowest = int(np.argmax([each.median for each in taken]))
-    native = taken[slowest]
-    parts = parts_of(processes[slowest], steps[slowest])
-    works = [work_of(*each) for each in zip(processes, steps, strict=True)]
-    devices = [set(each.work["device"].tolist()) for each in processes]
-    apart = sum(map(len, devices)) == len(set().union(*devices))
+    traced = [(trace.processes[own.process], own) for own in steps]
+    natives = [native_steps(*own, trace.run.seconds_untraced) for own in traced]
+    slowest = int(np.argmax([native.median for native in natives]))
+    native = natives[slowest]
+    works = [list(vars(work_of(*own)).values()) for own in traced]
+    devices = [set(process.work["device"].tolist()) for process, _ in traced]
+    used: set[int] = set().union(*devices)
     return Observed(
         seconds=_evenly(native.seconds),
         alone=native.alone,
-        parts=parts.lasting(native.median),
-        work=StepWork(*np.sum([list(vars(each).values()) for each in works], axis=0).tolist()),
-        gpus=len(set().union(*devices)) if apart else None,
-        lost=any(_lost(each) for each in processes),
+        parts=parts_of(*traced[slowest]).lasting(native.median),
+        work=StepWork(*np.sum(works, axis=0).tolist()),
+        gpus=len(used) if sum(map(len, devices)) == len(used) else None,
+        lost=any(_lost(process) for process, _ in traced),
     )
 
 
@@ -135,17 +131,16 @@ def _lost(process: Process) -> bool:
 
 def run_of(trace: Trace, found: Observed) -> Run:
     """The run that a trace is of."""
-    said = _options(trace.run.command)
-    stated = next((said[each] for each in _SIZE if each in said), None)
+    options = _options(trace.run.command)
+    stated = next((options[name] for name in _SIZE if name in options), None)
     parts, work = found.parts, found.work
     more: dict[str, object] = {}
     if trace.program == OWN:
         names = ("schedule", "kernel", "memory")
-        more = {each: said[f"--{each}"] for each in names if f"--{each}" in said}
+        more = {name: options[f"--{name}"] for name in names if f"--{name}" in options}
     if work.up or work.down:
-        more["bytes"] = {"h2d": round(work.up), "d2h": round(work.down)}
-        if work.between:
-            more["bytes"] |= {"exchange": round(work.between)}  # type: ignore[operator]
+        sizes = {"h2d": round(work.up), "d2h": round(work.down)}
+        more["bytes"] = sizes | ({"exchange": round(work.between)} if work.between else {})
     return Run(
         program=trace.program,
         line=None,
@@ -153,7 +148,7 @@ def run_of(trace: Trace, found: Observed) -> Run:
         n=None if stated is None else decimal(stated),
         gpus=found.gpus,
         unclear="its processes may have shared GPUs",
-        case=said.get("--case"),
+        case=options.get("--case"),
         ranks=len(trace.processes) if len(trace.processes) > 1 else None,
         phases={} if found.lost else {"kernel": parts.gpu, "cpu": parts.cpu, "calls": parts.com},
         caveat=None if found.alone else RECORDED,
@@ -171,11 +166,24 @@ def read_records(path: str, options: Options) -> Imported:
     steps = find_steps(trace, options.range_name)
     found = observed(trace, steps)
     result = _imported(trace, found, path, options)
-    (step,) = result.entries
-    assert isinstance(step, Step)
-    shape = shape_of(trace, steps, path, step.gpus)
     result.notes.append(_understood(found))
+    shape = shape_of(trace, steps, path, _step_of(result).gpus)
     return ImportedTrace(**vars(result), found=found, shape=shape)
+
+
+def record_of(trace: Trace, steps: Steps, file: str, options: Options) -> Step:
+    """The step record of a trace that was read, and whose steps were found.
+
+    Raises:
+        InputError: as ``read_records``.
+    """
+    return _step_of(_imported(trace, observed(trace, steps), file, options))
+
+
+def _step_of(imported: Imported) -> Step:
+    (step,) = imported.entries
+    assert isinstance(step, Step)
+    return step
 
 
 def labels_of(step: Step) -> tuple[str | None, ...]:
@@ -189,34 +197,33 @@ def together(traces: Sequence[Imported], options: Options) -> list[Imported]:
     Raises:
         InputError: what repeats is not the same stretch in all of them.
     """
-    read = [each for each in traces if isinstance(each, ImportedTrace)]
+    read = [one for one in traces if isinstance(one, ImportedTrace)]
     if options.range_name is not None:  # the user says what a step is
         return list(read)
     programs: dict[tuple[str | None, ...], list[ImportedTrace]] = {}
-    for each in read:
-        programs.setdefault(labels_of(each.step), []).append(each)
+    for one in read:
+        programs.setdefault(labels_of(one.step), []).append(one)
     made: dict[str, Imported] = {}
     for own in programs.values():
-        shapes = [each.shape for each in own]
+        shapes = [one.shape for one in own]
         times = repeats(shapes)
-        said = unlike([each.a_gpu * often for each, often in zip(shapes, times, strict=True)])
-        for each, often in zip(own, times, strict=True):
-            taken = said_of_repeats([each.shape], [often])
+        launches = [shape.a_gpu * several for shape, several in zip(shapes, times, strict=True)]
+        doubts = remarks_of(Kind.READ_AS, unlike(launches))
+        for one, several in zip(own, times, strict=True):
+            taken = said_of_repeats([one.shape], [several])
             remarks = [remark(Kind.READ_AS, text, about="steps") for text in taken]
-            made[each.shape.file] = each.repeated(
-                often, [*remarks, *remarks_of(Kind.READ_AS, said)]
-            )
-            said = []  # once is enough
-    return [made[each.shape.file] for each in read]
+            made[one.shape.file] = one.repeated(several, [*remarks, *doubts])
+            doubts = []  # once is enough
+    return [made[one.shape.file] for one in read]
 
 
 def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imported:
     run = run_of(trace, found)
     names = [name for name in dict.fromkeys(trace.run.machine.gpus) if name]
-    said = [remark(Kind.LACKS, text, about=text) for text in trace.missing]
+    remarks = [remark(Kind.LACKS, text, about=text) for text in trace.missing]
     if found.lost:
-        said.append(remark(Kind.LACKS, LOST, about="kernels"))
-    kept = Found([run], remarks=said, gpu_names=names)
+        remarks.append(remark(Kind.LACKS, LOST, about="kernels"))
+    kept = Found([run], remarks=remarks, gpu_names=names)
     try:
         return imported(kept, path, options)
     except UnclearError as error:
@@ -228,22 +235,11 @@ def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imp
         raise
 
 
-def record_of(trace: Trace, steps: Steps, file: str, options: Options) -> Step:
-    """The step record of a trace that was read, and whose steps were found.
-
-    Raises:
-        InputError: as ``read_records``.
-    """
-    (step,) = _imported(trace, observed(trace, steps), file, options).entries
-    assert isinstance(step, Step)
-    return step
-
-
 def _understood(found: Observed) -> str:
     parts, work = found.parts, found.work
     counts = ", ".join(
-        f"{number(round(each, 1))} {name}"
-        for each, name in (
+        f"{number(round(count, 1))} {name}"
+        for count, name in (
             (work.launches, "launches"), (work.copies, "copies"), (work.waits, "waits")
         )
     )  # fmt: skip
@@ -256,23 +252,21 @@ def _understood(found: Observed) -> str:
 
 def _options(command: Sequence[str]) -> dict[str, str]:
     """Options of a command line with their values, ``--n 4096`` or ``--n=4096``."""
-    found: dict[str, str] = {}
-    if not command:  # a folder that the recorder's library left by itself
-        return found
-    for word, following in zip(command, [*command[1:], ""], strict=True):
+    options: dict[str, str] = {}
+    for word, following in itertools.pairwise([*command, ""]):
         name, is_set, value = word.partition("=")
         if name.startswith("--") and (is_set or following):
-            found.setdefault(name, value if is_set else following)
-    return found
+            options.setdefault(name, value if is_set else following)
+    return options
 
 
 def _evenly(seconds: NDArray[np.float64]) -> list[float]:
     """As many as are kept, in time: evenly of the sorted ones, so that their median stays."""
     if seconds.size <= MOST_SAMPLES:
-        return [float(each) for each in seconds]
+        return [float(value) for value in seconds]
     places = (2 * np.arange(MOST_SAMPLES) + 1) * seconds.size // (2 * MOST_SAMPLES)
     kept = np.sort(np.argsort(seconds, kind="stable")[places])
-    return [float(each) for each in seconds[kept]]
+    return [float(value) for value in seconds[kept]]
 
 
 TRACES = PathFormat(

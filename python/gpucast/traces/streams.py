@@ -65,7 +65,7 @@ def names_of(content: bytes, place: Place) -> tuple[dict[int, str], bool]:
     if kind not in _OFFSETS:
         raise place.error(f"must be utf8, not {_called(kind)}", "text")
     try:
-        texts = [text for each in columns for text in _texts(each, _OFFSETS[kind])]
+        texts = [text for part in columns for text in _texts(part, _OFFSETS[kind])]
     except UnicodeDecodeError:
         raise place.error("is no UTF-8", "text") from None
     return dict(zip(ids, texts, strict=True)), cut
@@ -103,19 +103,19 @@ def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]
         if _at_end(source, content):
             return None, True
         raise place.error(f"is no Arrow stream ({_said(error)})") from None
-    found = _Batches({each.name: each.format for each in schema.children}, [])
+    read = _Batches({column.name: column.format for column in schema.children}, [])
     try:
         while True:
-            found.batches.append(stream.get_next().view())
+            read.batches.append(stream.get_next().view())
     except StopIteration:
         cut = False
     except (RuntimeError, OSError, ValueError) as error:
         # A writer that was killed leaves half a batch at the end; anything else is damage.
         if not _at_end(source, content):
-            batch = len(found.batches) + 1
+            batch = len(read.batches) + 1
             raise place.error(f"is damaged in batch {batch} ({_said(error)})") from None
         cut = True
-    return found, cut
+    return read, cut
 
 
 def _at_end(source: io.BytesIO, content: bytes) -> bool:
@@ -137,13 +137,13 @@ def _numbers(read: _Batches, name: str, kind: str, place: Place) -> pd.Series[in
     stated, parts = _column(read, name, place)
     if stated not in _INTEGERS:
         raise place.error(f"must be {kind}, not {_called(stated)}", name)
-    found = _INTEGERS[stated]
+    type_ = _INTEGERS[stated]
     # Buffers may be longer than their rows, for alignment.
     whole = [
-        np.frombuffer(part.buffer(1), found)[part.offset : part.offset + part.length]
+        np.frombuffer(part.buffer(1), type_)[part.offset : part.offset + part.length]
         for part in parts
     ]
-    values = whole[0] if len(whole) == 1 else np.concatenate([np.empty(0, found), *whole])
+    values = whole[0] if len(whole) == 1 else np.concatenate([np.empty(0, type_), *whole])
     right = values.astype(kind, copy=False)
     limits = np.iinfo(kind)
     if len(values) and not limits.min <= int(values.min()) <= int(values.max()) <= limits.max:

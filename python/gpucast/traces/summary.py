@@ -209,17 +209,17 @@ def _host(
 
 
 def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
-    found = []
+    gpus = []
     step = (ends - begins).mean()
     for device, work in process.work.groupby("device"):
         copying = work["kind"] == tables.COPY
         copies = Union.of(work["start_ns"][copying], work["end_ns"][copying])
         others = Union.of(work["start_ns"][~copying], work["end_ns"][~copying])
-        covered = [each.within(begins, ends) for each in (copies | others, copies, others)]
-        any_of, in_copies, in_others = (float(each.mean()) for each in covered)
+        covered = [union.within(begins, ends) for union in (copies | others, copies, others)]
+        any_of, in_copies, in_others = (float(shares.mean()) for shares in covered)
         # Whole nanoseconds: nothing is left of works that do not overlap.
         both = covered[1] + covered[2] - covered[0]
-        found.append(
+        gpus.append(
             GpuTime(
                 device=int(str(device)),
                 kernels=(any_of - in_copies) / 1e9,
@@ -229,7 +229,7 @@ def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
                 busy=any_of / step,
             )
         )
-    return found
+    return gpus
 
 
 def _work(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> list[WorkTime]:

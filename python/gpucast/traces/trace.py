@@ -114,8 +114,8 @@ class Trace:
         """The name of what ran, with hyphens for underscores, as in datasets: not a launcher's, and
         of an interpreter's script the script's."""
         words = self.run.command
-        ran = next((each.program for each in self.processes if each.program), "?")
+        ran = next((process.program for process in self.processes if process.program), "?")
         if Path(ran).name.startswith("python") or ran == "?":
-            scripts = [each for each in words if each.endswith(".py")]
+            scripts = [word for word in words if word.endswith(".py")]
             ran = scripts[0] if scripts else ran if ran != "?" else (words or ["?"])[0]
         return Path(ran).name.replace("_", "-")

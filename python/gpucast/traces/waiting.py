@@ -52,28 +52,28 @@ def calls_of(process: Process, correlations: NDArray[np.uint32]) -> NDArray[np.i
         return np.full(correlations.size, -1)
     order = np.argsort(own, kind="stable")
     at = np.minimum(np.searchsorted(own, correlations, sorter=order), own.size - 1)
-    found = order[at]
-    return np.where(own[found] == correlations, found, -1)
+    rows = order[at]
+    return np.where(own[rows] == correlations, rows, -1)
 
 
 def of_calls(process: Process) -> Kinds:
     """What each call of ``process.calls`` waits for."""
     calls = process.calls
-    found = np.zeros(len(calls), np.uint8)
+    kinds_of = np.zeros(len(calls), np.uint8)
     for number in np.unique(calls["name"].to_numpy()):
         name = process.name_of(number)
         kind = next((kind for text, kind in _BY_NAME if name.endswith(text)), NOTHING)
         if kind:
-            found[calls["name"].to_numpy() == number] = kind
-    _mark_copies(process, found)
+            kinds_of[calls["name"].to_numpy() == number] = kind
+    _mark_copies(process, kinds_of)
     waits = process.waits
     rows = calls_of(process, waits["correlation"].to_numpy())
     kinds = waits["kind"].to_numpy()
     for kind, what in _BY_KIND.items():
         there = rows[(kinds == kind) & (rows >= 0)]
         # Queries, too, make records of waiting; they return at once.
-        found[there[found[there] != POLLING]] = what
-    return found
+        kinds_of[there[kinds_of[there] != POLLING]] = what
+    return kinds_of
 
 
 def asked_again(process: Process, waits: Kinds) -> NDArray[np.bool_]:
@@ -88,7 +88,7 @@ def asked_again(process: Process, waits: Kinds) -> NDArray[np.bool_]:
     return again
 
 
-def _mark_copies(process: Process, found: Kinds) -> None:
+def _mark_copies(process: Process, kinds_of: Kinds) -> None:
     work = process.work[process.work["kind"] == tables.COPY]
     if work.empty or process.calls.empty:
         return
@@ -101,4 +101,4 @@ def _mark_copies(process: Process, found: Kinds) -> None:
     returned_after = process.calls["end_ns"].to_numpy()[rows] >= work["end_ns"].to_numpy()
     blocking = work["asynchronous"].to_numpy() == 0
     waits = (rows >= 0) & outside & (blocking | ((host == tables.PAGEABLE) & returned_after))
-    found[rows[waits]] = COPY
+    kinds_of[rows[waits]] = COPY

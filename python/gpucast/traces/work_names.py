@@ -43,11 +43,11 @@ def demangled(name: str) -> str:
     if library is None:
         return name
     status = ctypes.c_int()
-    found = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
-    if not found:
+    address = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+    if not address:
         return name
-    text = ctypes.string_at(found).decode(errors="replace")
-    _c_library().free(ctypes.c_void_p(found))
+    text = ctypes.string_at(address).decode(errors="replace")
+    _c_library().free(ctypes.c_void_p(address))
     return text
 
 

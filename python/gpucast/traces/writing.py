@@ -94,10 +94,10 @@ def _names(process: Process) -> dict[str, npt.NDArray[np.integer] | list[str]]:
 
 
 def _described(process: Process) -> dict[str, object]:
-    said: dict[str, object] = {"pid": process.pid}
+    description: dict[str, object] = {"pid": process.pid}
     if process.rank is not None:
-        said["rank"] = process.rank
-    return said | {
+        description["rank"] = process.rank
+    return description | {
         "program": process.program,
         "calls": len(process.calls),
         "lost": process.lost,
