@@ -1,4 +1,5 @@
-"""``gpucast trace show``, ``export``, ``import``: what can be done with a trace that is there."""
+"""What can be done with a trace that is there: ``gpucast trace show``, ``export``, ``import``,
+``calls``."""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import say
-from gpucast.cli.trace_calls import calls
 from gpucast.errors import InputError
 
 TraceFile = Annotated[
@@ -132,6 +132,32 @@ def import_file(
     work = sum(len(each.work) for each in found.processes)
     say(f"{len(found.processes)} processes, {calls:,} calls, {work:,} pieces of GPU work")
     say(f"written: {output}; next: gpucast trace show {output}")
+
+
+def calls(
+    trace: TraceFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="CALLS.jsonl", help="Where to write.")
+    ],
+    steps: Annotated[int, typer.Option(min=5, help="So many consecutive steps at most.")] = 12,
+    range_name: Range = None,
+    force: options.Force = False,
+) -> None:
+    """Write what some steps asked of their GPUs, a line a call (gpucast.calls/1)."""
+    from gpucast.cli.output import warn
+    from gpucast.replay import program_of
+    from gpucast.replay.calls import write_calls
+    from gpucast.traces import find_steps, read
+    from gpucast.util.files import check_output
+
+    check_output(output, force=force)
+    found = read(trace)
+    program = program_of(found, find_steps(found, range_name), most_steps=steps)
+    for text in program.warnings:
+        warn(text)
+    write_calls(program, output, force=force)
+    say(f"{program.steps} steps, {len(program)} calls")
+    say(f"written: {output}")
 
 
 SUBCOMMANDS = (("show", show), ("export", export), ("import", import_file), ("calls", calls))

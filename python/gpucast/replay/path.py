@@ -29,7 +29,7 @@ client/control_connection.cpp).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,7 @@ from gpucast.replay.program import (
     SYNCS,
     CallProgram,
     Direction,
+    Layer,
     Memory,
     Messages,
     Operation,
@@ -54,7 +55,6 @@ from gpucast.transfers.path_facts import PathFacts, direct_path, facts_of, same_
 
 WAKE = 40e-6
 """s until a thread runs that a message woke, where it was not measured: Linux, an idle core."""
-
 PCIE = 50e9
 """B/s of a pinned copy where no native transfers say it: H200, PCIe 5 x16."""
 GPU_PART = 3.3e-6
@@ -99,24 +99,18 @@ class Sent(NamedTuple):
     other: float
 
 
-@dataclass(frozen=True)
-class PathCosts:
-    """Seconds.
+@dataclass(frozen=True, kw_only=True)
+class PathCosts(Layer):
+    """What calls cost on a path, s.
 
     Attributes:
         path: its name; synchronous: every call is answered.
         send: c of a launch, and of another small message.
-        turn: R; serve: m; driver: D of a launch; tail: W.
+        turn: R; serve: m; driver: D of a launch. (``tail``: W.)
         up: host's s of sending n bytes, by host memory; served: the server's beside a message.
         down: s of n bytes that come back beyond a small answer's, by host memory.
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
         in_step: times as much as n bytes cost in a step, over n; None: as much.
-        bulk_line: s a byte of what large copies of all GPUs share, up and down (memory, where
-            all is one host).
-        inline_bytes: the largest copy that travels within its message; bulk_nap: s for which the
-            threads that take larger ones look for the next before they sleep.
-        bulk_wake: s until these threads are awake, after a pause of theirs.
-        wake_server, wake_client, spin: see Messages.
         spread_messages, spread_data, spread_visit: by which visits differ, in launches, in copies
             and in steps: standard deviations of logarithms.
         network: the one between the hosts; None: as measured.
@@ -129,20 +123,12 @@ class PathCosts:
     turn: float
     serve: float
     driver: float
-    tail: float
     up: Mapping[Memory, Curve]
     served: Curve | None
     down: Mapping[Memory, Curve]
     pinned_up: Curve
     pinned_down: Curve
-    inline_bytes: int
-    bulk_nap: float
     in_step: Curve | None = None
-    bulk_line: float = 0.0
-    bulk_wake: float = 0.0
-    wake_server: float = WAKE
-    wake_client: float = WAKE
-    spin: float = _core.REMOTE_SPIN
     network: Network | None = None
     spread_messages: float = 0.0
     spread_data: float = 0.0
@@ -215,6 +201,7 @@ def path_costs(data: Dataset, path: str) -> PathCosts:
         inline_bytes=facts.layer.inline_bytes,
         bulk_nap=facts.layer.nap,
         wake_server=_wake(data, path),
+        wake_client=WAKE,
         spread_messages=visits_differ(data.launches, path) or USUAL_SPREAD,
         spread_data=visits_differ(data.transfers, path) or USUAL_SPREAD,
         warnings=tuple(warnings),
@@ -447,14 +434,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
         transport=2 if costs.synchronous else 1,
         times=np.array(list(rows.values())),
         line=line,
-        bulk_line=costs.bulk_line,
-        bulk_wake=costs.bulk_wake,
-        inline_bytes=costs.inline_bytes,
-        bulk_nap=costs.bulk_nap,
-        spin=costs.spin,
-        wake_server=costs.wake_server,
-        wake_client=costs.wake_client,
-        tail=costs.tail,
+        **{column.name: getattr(costs, column.name) for column in fields(Layer)},
     )
     return _at_servers(program, costs, up, down, size), messages
 

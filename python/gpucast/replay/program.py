@@ -76,7 +76,6 @@ _CORES = 64
 _TODAY = _core.remote_layer(_CORES)
 """What today's layer does on a host of many cores."""
 
-
 SWITCH = 1.8e-6
 """s from the end of an engine's work until another's begins that has just looked for it: H200."""
 TICK = 8.192e-6
@@ -88,26 +87,21 @@ def tick_of(gpus: Iterable[str]) -> float:
     return TICK if any("H100" in name or "H200" in name for name in gpus) else 0.0
 
 
-@dataclass(frozen=True)
-class Messages:
-    """What calls cost where they are forwarded (path.h): seconds, an entry a call.
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """What forwards calls, whatever is called; seconds.
 
     Attributes:
-        transport: 0: none, the host asks the driver; 1: messages that are answered only where the
-            program waits; 2: every one is.
-        times: rows cost, up, flight, serve, answer, down, after, lead, polls.
-        line: s a byte of the wire that all connections share; 0: none. bulk_line: of what large
-            copies share; bulk_wake: s until the threads that take these are awake after a pause.
-        inline_bytes: the largest copy within its message; bulk_nap: s for which threads that take
-            larger ones look for the next before they sleep (remote/include/gpucast/remote).
+        bulk_line: s a byte of what large copies of all GPUs share, up and down (memory, where all
+            is one host); bulk_wake: s until the threads that take these are awake after a pause.
+        inline_bytes: the largest copy that travels within its message; bulk_nap: s for which
+            threads that take larger ones look for the next before they sleep
+            (remote/include/gpucast/remote).
         spin: s that either side looks for a message before it sleeps.
         wake_server, wake_client: s that waking it then takes.
         tail: s until a server knows that its GPU has done what is waited for.
     """
 
-    transport: int
-    times: Seconds
-    line: float = 0.0
     bulk_line: float = 0.0
     bulk_wake: float = 0.0
     inline_bytes: int = _TODAY[0]
@@ -116,6 +110,22 @@ class Messages:
     wake_server: float = 0.0
     wake_client: float = 0.0
     tail: float = 0.0
+
+
+@dataclass(frozen=True)
+class Messages(Layer):
+    """What calls cost where they are forwarded (path.h): seconds, an entry a call.
+
+    Attributes:
+        transport: 0: none, the host asks the driver; 1: messages that are answered only where the
+            program waits; 2: every one is.
+        times: rows cost, up, flight, serve, answer, down, after, lead, polls.
+        line: s a byte of the wire that all connections share; 0: none.
+    """
+
+    transport: int
+    times: Seconds
+    line: float = 0.0
 
 
 @dataclass(frozen=True)
