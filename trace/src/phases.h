@@ -26,15 +26,26 @@ class Phases {
   // What this phase should last.
   [[nodiscard]] Time length() const { return full_ ? full_length_ : light_to_full_ * full_length_; }
   // How long it still lasts; the longest time there is where it never ends.
-  [[nodiscard]] Time left(Time now) const;
+  [[nodiscard]] Time left(Time now) const {
+    return full_length_ == Time{0} ? Time::max() : began_ + length() - now;
+  }
   // Whether it is over: its time is, and a full one has seen the GPU at work. `work`: rows that
   // were recorded so far. What a program does before it asks anything of its GPU is thus in the
   // first phase.
-  [[nodiscard]] bool over(Time now, std::uint64_t work) const;
+  [[nodiscard]] bool over(Time now, std::uint64_t work) const {
+    return left(now) <= Time{0} && (!full_ || work > work_before_);
+  }
   // The next one begins.
-  void next(Time now, std::uint64_t work);
+  void next(Time now, std::uint64_t work) {
+    if (!full_) full_length_ *= growth;
+    full_ = !full_;
+    again(now, work);
+  }
   // This one begins again, because it did not become what it should.
-  void again(Time now, std::uint64_t work);
+  void again(Time now, std::uint64_t work) {
+    began_ = now;
+    work_before_ = work;
+  }
 
  private:
   Time full_length_;

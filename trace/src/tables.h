@@ -1,21 +1,119 @@
-// The tables of one process, and the names that their rows refer to by number.
+// The tables of one process: rows of one kind on their way into their file, and the names that rows
+// refer to by number.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
-#include "table.h"
+#include "arrow_stream.h"
+#include "rows.h"
 
 namespace gpucast::trace {
+
+template <class Value>
+constexpr ColumnType column_type() {
+  if constexpr (std::is_same_v<Value, std::uint8_t>) return ColumnType::uint8;
+  if constexpr (std::is_same_v<Value, std::uint16_t>) return ColumnType::uint16;
+  if constexpr (std::is_same_v<Value, std::uint32_t>) return ColumnType::uint32;
+  if constexpr (std::is_same_v<Value, std::uint64_t>) return ColumnType::uint64;
+  if constexpr (std::is_same_v<Value, std::int64_t>) return ColumnType::int64;
+  if constexpr (std::is_same_v<Value, std::string>) return ColumnType::text;
+}
+
+template <class Row>
+class Table {
+ public:
+  explicit Table(const std::filesystem::path& path) : stream_(path, schema()) {}
+
+  void add(Row row) { rows_.push_back(std::move(row)); }
+  // Those of this batch.
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+
+  // Puts what was added into the file, as one batch. Throws std::runtime_error.
+  void write() {
+    if (rows_.empty()) return;
+    std::apply([this](const auto&... column) { this->write_columns(column...); }, described);
+    rows_.clear();
+  }
+
+  void close() {
+    write();
+    stream_.close();
+  }
+
+ private:
+  static constexpr auto described = columns(static_cast<const Row*>(nullptr));
+  static constexpr std::size_t count = std::tuple_size_v<decltype(described)>;
+
+  static std::array<ColumnSchema, count> schema() {
+    return std::apply(
+        []<class... Value>(const Column<Row, Value>&... column) {
+          return std::array<ColumnSchema, count>{
+              ColumnSchema{column.name, column_type<Value>()}...};
+        },
+        described);
+  }
+
+  // One column's values beside one another.
+  template <class Value>
+  struct Gathered {
+    Gathered(const std::vector<Row>& rows, const Column<Row, Value>& column) {
+      values.reserve(rows.size());
+      for (const Row& row : rows)
+        values.push_back(row.*column.member);
+    }
+    [[nodiscard]] ColumnValues view() const { return {std::as_bytes(std::span(values))}; }
+    std::vector<Value> values;
+  };
+
+  template <class Value>
+    requires std::is_same_v<Value, std::string>
+  struct Gathered<Value> {
+    Gathered(const std::vector<Row>& rows, const Column<Row, Value>& column) {
+      for (const Row& row : rows) {
+        characters += row.*column.member;
+        offsets.push_back(static_cast<std::int32_t>(characters.size()));
+      }
+    }
+    [[nodiscard]] ColumnValues view() const {
+      return {std::as_bytes(std::span(characters)), offsets};
+    }
+    std::string characters;
+    std::vector<std::int32_t> offsets{0};
+  };
+
+  template <class... Value>
+  void write_columns(const Column<Row, Value>&... column) {
+    const std::tuple<Gathered<Value>...> gathered{Gathered<Value>(rows_, column)...};
+    const auto views = std::apply(
+        [](const auto&... each) { return std::array<ColumnValues, count>{each.view()...}; },
+        gathered);
+    stream_.write(rows_.size(), views);
+  }
+
+  ArrowStream stream_;
+  std::vector<Row> rows_;
+};
 
 // Texts and their numbers, from 1. A new one is a row of the table of names.
 class Names {
  public:
   explicit Names(Table<NameRow>& table) : table_(table) {}
-  std::uint32_t id(std::string_view text);
+  std::uint32_t id(std::string_view text) {
+    if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
+    const auto next = static_cast<std::uint32_t>(ids_.size() + 1);
+    ids_.emplace(text, next);
+    table_.add({next, std::string(text)});
+    return next;
+  }
 
  private:
   struct Hash : std::hash<std::string_view> {
@@ -35,24 +133,11 @@ struct Tables {
         streams(folder / "streams.arrows"),
         names(folder / "names.arrows") {}
 
-  // Names first: no row that is in a file may lack its name.
   void write() {
-    names.write();
-    streams.write();
-    calls.write();
-    work.write();
-    waits.write();
-    ranges.write();
-    phases.write();
+    in_order([](auto& table) { table.write(); });
   }
   void close() {
-    names.close();
-    streams.close();
-    calls.close();
-    work.close();
-    waits.close();
-    ranges.close();
-    phases.close();
+    in_order([](auto& table) { table.close(); });
   }
 
   Table<Call> calls;
@@ -62,14 +147,14 @@ struct Tables {
   Table<Phase> phases;
   Table<Stream> streams;
   Table<NameRow> names;
-};
 
-inline std::uint32_t Names::id(std::string_view text) {
-  if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
-  const auto next = static_cast<std::uint32_t>(ids_.size() + 1);
-  ids_.emplace(text, next);
-  table_.add({next, std::string(text)});
-  return next;
-}
+ private:
+  // Names first: no row that is in a file may lack its name.
+  template <class Function>
+  void in_order(Function function) {
+    const auto all = [&](auto&... table) { (function(table), ...); };
+    all(names, streams, calls, work, waits, ranges, phases);
+  }
+};
 
 }  // namespace gpucast::trace

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nanoarrow/nanoarrow_ipc.h"
-#include "table.h"
+#include "tables.h"
 
 namespace gpucast::trace {
 namespace {
@@ -59,7 +59,6 @@ TEST(ArrowStream, HoldsEachWriteAsABatch) {
   table.add(call(3));
   table.close();
   EXPECT_EQ(rows_of_batches(folder.path / "calls.arrows"), (std::vector<std::int64_t>{2, 1}));
-  EXPECT_EQ(table.written(), 3U);
 }
 
 TEST(ArrowStream, WithoutRowsHasNoFile) {
