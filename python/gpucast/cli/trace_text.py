@@ -163,62 +163,43 @@ def _gpu_rows(gpu: GpuTime, *, several: bool) -> list[tuple[str, float]]:
 
 
 def _print_work(main: Summary) -> None:
-    mean = main.steps.mean
-    print_table(
-        ("GPU work", "name", "times a step", "bytes a step", "time a step", "share"),
-        [
-            (
-                each.kind,
-                each.name,
-                f"{each.count:.3g}",
-                _bytes(each.bytes),
-                duration(each.seconds),
-                percent(each.seconds / mean),
-            )
-            for each in main.work[:MOST_ROWS]
-        ],
-        "llrrrr",
+    _print_rows(
+        main, ("GPU work", "name"), main.work, [(each.kind, each.name) for each in main.work]
     )
-    _print_rest(main.work)
 
 
 def _print_waits(main: Summary) -> None:
     if not main.waits:
         print("no call makes the host wait")
         return
-    mean = main.steps.mean
+    columns = [(each.call, each.what, each.after or "(step before)") for each in main.waits]
+    _print_rows(main, ("host waits in", "for", "after kernel"), main.waits, columns)
+
+
+def _print_rows(
+    main: Summary,
+    heads: tuple[str, ...],
+    rows: Sequence[WorkTime | Wait],
+    words: Sequence[tuple[str, ...]],
+) -> None:
+    """Kinds of work or waits, what they are in ``words``; those that take longest."""
     print_table(
-        (
-            "host waits in",
-            "for",
-            "after kernel",
-            "times a step",
-            "bytes a step",
-            "time a step",
-            "share",
-        ),
+        (*heads, "times a step", "bytes a step", "time a step", "share"),
         [
             (
-                each.call,
-                each.what,
-                each.after or "(step before)",
-                f"{each.count:.3g}",
-                _bytes(each.bytes),
-                duration(each.seconds),
-                percent(each.seconds / mean),
+                *known,
+                f"{row.count:.3g}",
+                bytes_in_words(row.bytes) if row.bytes else None,
+                duration(row.seconds),
+                percent(row.seconds / main.steps.mean),
             )
-            for each in main.waits[:MOST_ROWS]
+            for row, known in zip(rows[:MOST_ROWS], words, strict=False)
         ],
-        "lllrrrr",
+        "l" * len(heads) + "rrrr",
     )
-    _print_rest(main.waits)
-
-
-def _print_rest(rows: Sequence[WorkTime | Wait]) -> None:
-    """What a table of the first rows leaves out, in a line."""
     rest = rows[MOST_ROWS:]
     if rest:
-        say(f"and {len(rest)} more: {duration(sum(each.seconds for each in rest))} a step")
+        say(f"and {len(rest)} more: {duration(sum(row.seconds for row in rest))} a step")
 
 
 def _print_processes(summaries: list[Summary]) -> None:
@@ -237,8 +218,3 @@ def _print_processes(summaries: list[Summary]) -> None:
         ],
         "rrrrrr",
     )
-
-
-def _bytes(value: float) -> str | None:
-    """None for none."""
-    return None if value == 0 else bytes_in_words(value)

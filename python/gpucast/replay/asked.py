@@ -40,47 +40,26 @@ _WAIT = {
 
 _PREFIXES: Final = (
     # What stays on the host, or is known there: remote/src/client answers it without asking.
-    ("HostAlloc", Operation.other),
-    ("MallocHost", Operation.other),
-    ("FreeHost", Operation.other),
-    ("MemAllocHost", Operation.other),
-    ("MemHost", Operation.other),
-    ("MemGetInfo", Operation.query),
-    ("MemGetAddressRange", Operation.other),
-    ("MemPool", Operation.other),
+    (Operation.other, ("HostAlloc", "MallocHost", "FreeHost", "MemAllocHost", "MemHost")),
+    (Operation.query, ("MemGetInfo",)),
+    (Operation.other, ("MemGetAddressRange", "MemPool")),
     # Memory of the device.
-    ("Malloc", Operation.alloc),
-    ("MemAlloc", Operation.alloc),
-    ("MemCreate", Operation.alloc),
-    ("Free", Operation.free),
-    ("MemFree", Operation.free),
-    ("Memset", Operation.set),
-    # Asked of the device.
-    ("FuncGetAttributes", Operation.query),
-    ("Occupancy", Operation.query),
-    ("ModuleLoad", Operation.query),
-    ("ModuleGet", Operation.query),
-    ("LibraryLoad", Operation.query),
-    ("LibraryGet", Operation.query),
-    ("GetSymbol", Operation.query),
-    ("StreamQuery", Operation.query),
-    ("EventQuery", Operation.query),
+    (Operation.alloc, ("Malloc", "MemAlloc", "MemCreate")),
+    (Operation.free, ("Free", "MemFree")),
+    (Operation.set, ("Memset",)),
+    # Questions to the device.
+    (Operation.query, ("FuncGetAttributes", "Occupancy", "ModuleLoad", "ModuleGet", "LibraryLoad")),
+    (Operation.query, ("LibraryGet", "GetSymbol", "StreamQuery", "EventQuery")),
     # Waits, where the recorder told none.
-    ("StreamSynchronize", Operation.sync_stream),
-    ("EventSynchronize", Operation.sync_event),
-    ("DeviceSynchronize", Operation.sync_device),
-    ("ThreadSynchronize", Operation.sync_device),
-    ("CtxSynchronize", Operation.sync_device),
-    ("GraphLaunch", Operation.graph_launch),
+    (Operation.sync_stream, ("StreamSynchronize",)),
+    (Operation.sync_event, ("EventSynchronize",)),
+    (Operation.sync_device, ("DeviceSynchronize", "ThreadSynchronize", "CtxSynchronize")),
+    (Operation.graph_launch, ("GraphLaunch",)),
     # Told without an answer: a message that gives the GPU nothing to do.
-    ("StreamCreate", Operation.set),
-    ("StreamDestroy", Operation.set),
-    ("EventCreate", Operation.set),
-    ("EventDestroy", Operation.set),
-    ("EventRecord", Operation.record),
-    ("StreamWaitEvent", Operation.wait_stream_event),
-    ("LaunchKernel", Operation.launch),
-    ("LaunchCooperative", Operation.launch),
+    (Operation.set, ("StreamCreate", "StreamDestroy", "EventCreate", "EventDestroy")),
+    (Operation.record, ("EventRecord",)),
+    (Operation.wait_stream_event, ("StreamWaitEvent",)),
+    (Operation.launch, ("LaunchKernel", "LaunchCooperative")),
 )
 """What calls ask for of which no table of a trace says more: works, waits and events tell
 themselves. Beginnings of names, the first that fits."""
@@ -208,9 +187,8 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
 def operation_of(name: str) -> Operation:
     """``cudaMalloc``: alloc; ``other`` for what only the host knows of, and what is not known."""
     bare = name.removeprefix("cuda").removeprefix("cu")
-    return next(
-        (operation for start, operation in _PREFIXES if bare.startswith(start)), Operation.other
-    )
+    known = (operation for operation, starts in _PREFIXES if bare.startswith(starts))
+    return next(known, Operation.other)
 
 
 def _joined(process: Process, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
@@ -262,7 +240,7 @@ def _add_works(
 ) -> None:
     work = process.work
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
-    calls = np.where(rows >= 0, place[rows], NONE) if place.size else rows
+    calls = np.where(rows >= 0, place[rows], NONE)
     own = np.flatnonzero(calls >= 0)
     if not own.size:
         return
@@ -312,7 +290,7 @@ def _add_works(
 def _add_waits(process: Process, place: Ints, streams: Streams, columns: dict[str, Ints]) -> None:
     waits = process.waits
     rows = waiting.calls_of(process, waits["correlation"].to_numpy())
-    calls = np.where(rows >= 0, place[rows], NONE) if place.size else rows
+    calls = np.where(rows >= 0, place[rows], NONE)
     own = np.flatnonzero(calls >= 0)
     start = process.calls["start_ns"].to_numpy()
     order = own[np.argsort(start[rows[own]], kind="stable")]

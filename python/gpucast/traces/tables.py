@@ -17,57 +17,29 @@ SCHEMA: Final = "gpucast.trace/1"
 COLUMNS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
         "calls": {
-            "start_ns": "int64",
-            "end_ns": "int64",
-            "correlation": "uint32",
-            "thread": "uint16",
-            "name": "uint32",
-            "result": "uint16",
+            "start_ns": "int64", "end_ns": "int64", "correlation": "uint32", "thread": "uint16",
+            "name": "uint32", "result": "uint16",
         },
         "work": {
-            "kind": "uint8",
-            "start_ns": "int64",
-            "end_ns": "int64",
-            "correlation": "uint32",
-            "device": "uint16",
-            "context": "uint16",
-            "stream": "uint32",
-            "name": "uint32",
-            "blocks": "uint32",
-            "threads": "uint32",
-            "shared_bytes": "uint32",
-            "registers": "uint32",
-            "bytes": "int64",
-            "direction": "uint8",
-            "from_memory": "uint8",
-            "to_memory": "uint8",
-            "asynchronous": "uint8",
-            "from_device": "uint16",
-            "to_device": "uint16",
-            "graph": "uint32",
-            "node": "uint64",
+            "kind": "uint8", "start_ns": "int64", "end_ns": "int64", "correlation": "uint32",
+            "device": "uint16", "context": "uint16", "stream": "uint32", "name": "uint32",
+            "blocks": "uint32", "threads": "uint32", "shared_bytes": "uint32",
+            "registers": "uint32", "bytes": "int64", "direction": "uint8", "from_memory": "uint8",
+            "to_memory": "uint8", "asynchronous": "uint8", "from_device": "uint16",
+            "to_device": "uint16", "graph": "uint32", "node": "uint64",
         },
         "waits": {
-            "kind": "uint8",
-            "start_ns": "int64",
-            "end_ns": "int64",
-            "correlation": "uint32",
-            "context": "uint16",
-            "stream": "uint32",
-            "event": "uint32",
-            "recording": "uint64",
+            "kind": "uint8", "start_ns": "int64", "end_ns": "int64", "correlation": "uint32",
+            "context": "uint16", "stream": "uint32", "event": "uint32", "recording": "uint64",
         },
         "ranges": {
-            "start_ns": "int64",
-            "end_ns": "int64",
-            "thread": "uint16",
-            "name": "uint32",
+            "start_ns": "int64", "end_ns": "int64", "thread": "uint16", "name": "uint32",
             "domain": "uint32",
         },
         "phases": {"start_ns": "int64", "end_ns": "int64", "full": "uint8"},
         "streams": {"context": "uint16", "device": "uint16", "stream": "uint32", "flags": "uint8"},
     }
-)
+)  # fmt: skip
 """Type of each column of each table but ``names``, which has ``id`` and ``text``."""
 
 KERNEL, COPY, SET, GRAPH = 0, 1, 2, 3
@@ -96,13 +68,8 @@ MEMORIES: Final = {
     MANAGED: "managed",
 }
 
-HOST_WAITS_EVENT, STREAM_WAITS_EVENT, HOST_WAITS_STREAM, HOST_WAITS_DEVICE, EVENT_RECORDED = (
-    1,
-    2,
-    3,
-    4,
-    5,
-)
+HOST_WAITS_EVENT, STREAM_WAITS_EVENT, HOST_WAITS_STREAM = 1, 2, 3
+HOST_WAITS_DEVICE, EVENT_RECORDED = 4, 5
 """Kinds of waits."""
 
 BLOCKING, NON_BLOCKING, LEGACY_DEFAULT, PER_THREAD_DEFAULT = 1, 2, 3, 4

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpucast.traces.tables import COLUMNS
-from gpucast.traces.trace import Process, Trace
+from gpucast.traces.trace import Trace
 from gpucast.util.files import PathLike, write_bytes
 from gpucast.util.typed_json import to_json
 
@@ -37,15 +37,20 @@ def archived(trace: Trace) -> bytes:
     """The content of a trace's file; the same trace gives the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, "run.json", _json(to_json(trace.run)))
+        _add_json(archive, "run.json", to_json(trace.run))
         for at, process in enumerate(trace.processes):
-            _add(archive, f"{at}/process.json", _json(_described(process)))
-            for table in COLUMNS:
+            rank = {} if process.rank is None else {"rank": process.rank}
+            counts = {"calls": len(process.calls), "lost": process.lost, "ended": process.ended}
+            description = {"pid": process.pid, **rank, "program": process.program, **counts}
+            _add_json(archive, f"{at}/process.json", description)
+            for table, types in COLUMNS.items():
                 rows: pd.DataFrame = getattr(process, table)
                 if len(rows):
-                    _add(archive, f"{at}/{table}.arrows", _stream_of(_numbers(table, rows)))
+                    columns = {name: rows[name].to_numpy(kind) for name, kind in types.items()}
+                    _add(archive, f"{at}/{table}.arrows", _stream_of(columns))
             if process.names:
-                _add(archive, f"{at}/names.arrows", _stream_of(_names(process)))
+                ids, texts = np.array([*process.names], "uint32"), [*process.names.values()]
+                _add(archive, f"{at}/names.arrows", _stream_of({"id": ids, "text": texts}))
     return buffer.getvalue()
 
 
@@ -82,31 +87,8 @@ def _part(values: npt.NDArray[np.integer] | list[str]) -> CArray:
     return nanoarrow.c_array(np.ascontiguousarray(values))
 
 
-def _numbers(table: str, rows: pd.DataFrame) -> dict[str, npt.NDArray[np.integer]]:
-    return {name: rows[name].to_numpy(kind) for name, kind in COLUMNS[table].items()}
-
-
-def _names(process: Process) -> dict[str, npt.NDArray[np.integer] | list[str]]:
-    return {
-        "id": np.array(list(process.names), "uint32"),
-        "text": list(process.names.values()),
-    }
-
-
-def _described(process: Process) -> dict[str, object]:
-    description: dict[str, object] = {"pid": process.pid}
-    if process.rank is not None:
-        description["rank"] = process.rank
-    return description | {
-        "program": process.program,
-        "calls": len(process.calls),
-        "lost": process.lost,
-        "ended": process.ended,
-    }
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
+def _add_json(archive: zipfile.ZipFile, name: str, value: object) -> None:
+    _add(archive, name, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
