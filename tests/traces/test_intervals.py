@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpucast.traces.intervals import Union
+from gpucast.traces.parts import Union
 
 Intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=12)
 

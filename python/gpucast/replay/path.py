@@ -51,7 +51,7 @@ from gpucast.replay.program import (
     Operation,
     Seconds,
 )
-from gpucast.transfers.path_facts import PathFacts, direct_path, facts_of, same_layer
+from gpucast.transfers.path_facts import direct_path, facts_of, same_layer
 
 WAKE = 40e-6
 """s until a thread runs that a message woke, where it was not measured: Linux, an idle core."""
@@ -176,7 +176,14 @@ def path_costs(data: Dataset, path: str) -> PathCosts:
             "of remote GPUs",
             field="--path",
         )
-    around = _Around.of(data, path, facts)
+    around = _Around(
+        data=data,
+        path=path,
+        plain=same_layer(data, path, answered=False),
+        answered=same_layer(data, path, answered=True),
+        native=direct_path(data),
+        inline_bytes=facts.layer.inline_bytes,
+    )
     warnings: list[str] = []
     submit = _required(launch_seconds(data, path, "submit", 1), data, path, "submit")
     up, down = _by_memory(around, "h2d"), _by_memory(around, "d2h")
@@ -236,18 +243,6 @@ class _Around:
     answered: str | None
     native: str | None
     inline_bytes: int
-
-    @classmethod
-    def of(cls, data: Dataset, path: str, facts: PathFacts) -> _Around:
-        """From what the records say."""
-        return cls(
-            data=data,
-            path=path,
-            plain=same_layer(data, path, answered=False),
-            answered=same_layer(data, path, answered=True),
-            native=direct_path(data),
-            inline_bytes=facts.layer.inline_bytes,
-        )
 
     @property
     def synchronous(self) -> bool:

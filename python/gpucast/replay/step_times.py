@@ -6,8 +6,7 @@ import numpy as np
 
 from gpucast.replay.path import PathCosts, forwarded
 from gpucast.replay.program import CallProgram, Engine, Messages, Seconds
-from gpucast.traces.intervals import Ints, Union
-from gpucast.traces.parts import StepParts
+from gpucast.traces.parts import Ints, StepParts, Union
 
 SETTLING = 0.2
 """Share of the simulated steps that come before the steady ones."""

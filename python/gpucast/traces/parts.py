@@ -17,14 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gpucast.traces import tables, waiting
 from gpucast.traces.clocks import skew_of
-from gpucast.traces.intervals import Ints, Union
 from gpucast.traces.native_step import usual
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
+
+Ints = NDArray[np.int64]
 
 LEAST_REST = 0.5
 """Recording takes the host's time; where it seems to have taken more than that of what is not
@@ -117,3 +118,45 @@ def work_of(process: Process, steps: ProcessSteps) -> StepWork:
 
 def _within(step: Ints, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray((step >= 0) & own[step])
+
+
+@dataclass(frozen=True)
+class Union:
+    """Intervals of time that neither overlap nor touch, ascending."""
+
+    starts: Ints
+    ends: Ints
+
+    @classmethod
+    def of(cls, starts: ArrayLike, ends: ArrayLike) -> Union:
+        """The union of intervals [start, end)."""
+        begins, stops = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+        order = np.argsort(begins, kind="stable")
+        begins, stops = begins[order], stops[order]
+        if begins.size == 0:
+            return cls(begins, stops)
+        reached = np.maximum.accumulate(stops)
+        first = np.ones(begins.size, bool)
+        first[1:] = begins[1:] > reached[:-1]
+        at = np.flatnonzero(first)
+        return cls(begins[at], reached[np.append(at[1:], begins.size) - 1])
+
+    def __or__(self, other: Union) -> Union:
+        return Union.of(
+            np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends])
+        )
+
+    def within(self, begins: Ints, ends: Ints) -> Ints:
+        """How much of each [begin, end) is covered."""
+        return self._before(ends) - self._before(begins)
+
+    def _before(self, times: Ints) -> Ints:
+        """How much is covered before each time."""
+        lengths = self.ends - self.starts
+        before = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.searchsorted(self.starts, times, side="right")
+        beyond = np.zeros(np.shape(times), np.int64)
+        there = at > 0
+        beyond[there] = np.maximum(0, self.ends[at[there] - 1] - times[there])
+        covered: Ints = before[at] - beyond
+        return covered

@@ -152,18 +152,11 @@ def _of_process(name: str) -> bool:
 
 def _trace(files: _Files) -> Trace:
     folders = {name.partition("/")[0] for name in files.content if "/" in name}
-    numbers = sorted(
-        int(folder)
-        for folder in folders
-        if re.fullmatch(r"[0-9]{1,9}", folder)  # more is no rank
-    )
+    # A longer number is no rank.
+    numbers = sorted(int(folder) for folder in folders if re.fullmatch(r"[0-9]{1,9}", folder))
     # The recorder's library, used by itself, leaves a folder without a description of the run.
-    bare = (
-        _RUN not in files.content
-        and not files.whole
-        and any(_of_process(name) for name in files.content)
-    )
-    if _RUN not in files.content and not bare:
+    bare = _RUN not in files.content
+    if bare and (files.whole or not any(map(_of_process, files.content))):
         raise InputError("is no trace: it has no run.json", file=files.file)
     run = RunDescription("cupti") if bare else files.json(_RUN, RunDescription)
     if run.schema != SCHEMA:
@@ -184,31 +177,33 @@ def _process(files: _Files, folder: str) -> Process:
     described = _Described()
     if f"{folder}/process.json" in files.content:  # a recorder that is killed may not get to it
         described = files.json(f"{folder}/process.json", _Described)
-    tables: dict[str, pd.DataFrame] = {}
+    rows: dict[str, pd.DataFrame] = {}
+    names: dict[int, str] = {}
     cut: list[str] = []
     untimed = 0
-    for table in COLUMNS:
+    for table in (*COLUMNS, "names"):
         stream = f"{folder}/{table}.arrows"
-        content = files.content[stream]() if stream in files.content else None
-        rows, ended = _read_rows(content, table, Place(files.file, stream))
-        if "start_ns" in rows and table != "waits":
-            timed = rows[(rows["start_ns"] > 0) & (rows["end_ns"] >= rows["start_ns"])]
-            untimed += len(rows) - len(timed)
-            rows = timed.sort_values("start_ns", kind="stable", ignore_index=True)
-        tables[table] = rows
+        if stream not in files.content:
+            continue
+        content, place = files.content[stream](), Place(files.file, stream)
+        if table == "names":
+            names, ended = names_of(content, place)
+        else:
+            rows[table], ended = rows_of(content, table, place)
         cut += [table] * ended
-    _check_kinds(tables["phases"], Place(files.file, f"{folder}/phases.arrows"))
-    tables["phases"] = _with_open_phase(tables["phases"], described.phase, tables["calls"])
-    stream = f"{folder}/names.arrows"
-    names: dict[int, str] = {}
-    if stream in files.content:
-        names, ended = names_of(files.content[stream](), Place(files.file, stream))
-        cut += ["names"] * ended
+    for table in COLUMNS:
+        read = rows.setdefault(table, frame(table))
+        if "start_ns" in read and table != "waits":
+            timed = read[(read["start_ns"] > 0) & (read["end_ns"] >= read["start_ns"])]
+            untimed += len(read) - len(timed)
+            rows[table] = timed.sort_values("start_ns", kind="stable", ignore_index=True)
+    _check_kinds(rows["phases"], Place(files.file, f"{folder}/phases.arrows"))
+    rows["phases"] = _with_open_phase(rows["phases"], described.phase, rows["calls"])
     process = Process(
         pid=described.pid, rank=described.rank, program=described.program, lost=described.lost,
         ended=described.ended, names=names, folder=folder, cut=tuple(cut), untimed=untimed,
-        calls=tables["calls"], work=tables["work"], waits=tables["waits"],
-        ranges=tables["ranges"], phases=tables["phases"], streams=tables["streams"],
+        calls=rows["calls"], work=rows["work"], waits=rows["waits"], ranges=rows["ranges"],
+        phases=rows["phases"], streams=rows["streams"],
     )  # fmt: skip
     return checked(process)
 
@@ -236,9 +231,3 @@ def _with_open_phase(
         "start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()], "full": [int(phase.full)],
     }  # fmt: skip
     return pd.concat([phases, frame("phases", columns)], ignore_index=True)
-
-
-def _read_rows(content: bytes | None, table: str, place: Place) -> tuple[pd.DataFrame, bool]:
-    if content is None:
-        return frame(table), False
-    return rows_of(content, table, place)

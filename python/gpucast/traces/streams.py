@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpucast.errors import InputError
-from gpucast.traces.tables import COLUMNS
+from gpucast.traces.tables import COLUMNS, frame
 
 if TYPE_CHECKING:
     from nanoarrow.c_array import CArrayView
@@ -48,9 +48,7 @@ def rows_of(content: bytes, table: str, place: Place) -> tuple[pd.DataFrame, boo
     """
     read, cut = _whole_batches(content, place)
     if read is None:
-        return pd.DataFrame(
-            {name: pd.Series(dtype=kind) for name, kind in COLUMNS[table].items()}
-        ), cut
+        return frame(table), cut
     columns = {name: _numbers(read, name, kind, place) for name, kind in COLUMNS[table].items()}
     return pd.DataFrame(columns), cut
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from gpucast.traces import phases, tables, waiting
 from gpucast.traces.clocks import Skew, skew_of
-from gpucast.traces.intervals import Union
 from gpucast.traces.native_step import native_steps
+from gpucast.traces.parts import Union
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
 from gpucast.traces.work_names import labels_of, short
