@@ -277,7 +277,8 @@ def test_a_program_that_never_does_the_same_is_refused_in_one_line(
             made.launch(f"k{random.integers(0, 500)}", seconds=20 * US)
         made.copy(2 ** (at % 23), "d2h")
     path = made.write(tmp_path / "T")
-    assert_refused(run("trace", "show", path), str(path), "no repeating step", "--range")
+    said = ("no repeating step", "--range NAME", "--range kernel:NAME", "--range 'kernel:k")
+    assert_refused(run("trace", "show", path), str(path), *said)
 
 
 def only_once(made: MadeTrace) -> None:
@@ -530,6 +531,19 @@ def test_a_step_may_be_from_one_launch_of_a_kernel_to_the_next() -> None:
     assert steps.how == "from one launch of restart to the next, 9 times"
     with pytest.raises(InputError, match=r"launched twice; there are 'apply' \(80\)"):
         found(made, "kernel:none")
+
+
+def test_steps_that_a_kernel_begins_count_whatever_they_do() -> None:
+    """Solves of another number of iterations each, which by themselves are of no kind."""
+    made = MadeTrace()
+    for iterations in (7, 16, 3, 11, 5, 14, 9, 4, 12, 6):
+        made.launch("restart", seconds=5 * US)
+        for _ in range(iterations):
+            made.launch("apply", seconds=20 * US)
+            made.copy(8, "d2h")
+    steps = found(made, "kernel:restart")
+    assert steps.kept[steps.kind == NO_KIND].any()
+    assert steps.kept[3:].all()  # what comes before may be warm-up
 
 
 def test_a_kernel_begins_steps_in_light_phases_too() -> None:
