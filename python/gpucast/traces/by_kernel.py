@@ -66,7 +66,7 @@ def _light_steps(
     """
     tokens, start_ns = sequence.tokens, sequence.start_ns
     first, last = np.searchsorted(start_ns, begins), np.searchsorted(start_ns, ends)
-    _, examples, _ = repetition.ranked(tokens, first, last)
+    numbers, examples, _ = repetition.ranked(tokens, first, last)
     word = tokens[first[examples[0]] : last[examples[0]]]
     windows = np.arange(tokens.size - word.size)
     stretches = repetition.classes(
@@ -82,7 +82,7 @@ def _light_steps(
     found_begins, found_ends = start_ns[here], start_ns[here + word.size]
     phase = phases.of_spans(process, found_begins, found_ends)
     again = (found_ends - found_begins)[phase == phases.FULL]
-    low, high = np.quantile(ends - begins, [0.25, 0.75])
+    low, high = np.quantile((ends - begins)[numbers == 0], [0.25, 0.75])
     tells = again.size and (1 - SAME) * low <= np.median(again) <= (1 + SAME) * high
     light = (phase == phases.LIGHT) & bool(tells)
     return found_begins[light], found_ends[light]
