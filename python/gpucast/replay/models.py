@@ -101,10 +101,7 @@ class CellOnPath:
     def record(self, path: str) -> Step:
         """The step on the path, as if it had been measured."""
         parts = {"kernel": self.parts.gpu, "cpu": self.parts.cpu, "calls": self.parts.com}
-        kept = {
-            name: getattr(self.step, name)
-            for name in ("machine", "program", "case", "n", "unit", "gpus", "ranks")
-        }
+        kept = ("machine", "program", "case", "n", "unit", "gpus", "ranks")
         made = {
             "kind": "step",
             "path": path,
@@ -112,7 +109,7 @@ class CellOnPath:
             "phases": {name: [value] for name, value in parts.items()},
             # Even between two ends, as a rounded number is.
             "uncertainty": float(np.sqrt(3)) * self.unknown or None,
-            **kept,
+            **{name: getattr(self.step, name) for name in kept},
         }
         record = jsonl.record({key: value for key, value in made.items() if value is not None})
         assert isinstance(record, Step)
@@ -167,7 +164,7 @@ def path_model(
     _one_program([step for *_, step in read_traces], ", ".join(files))
     times = repeats(shapes) if options.range_name is None else [1] * len(shapes)
     cells = [
-        _naming(file, cell_on(step, programs, costs, seed, share=share))
+        cell_on(step, programs, costs, seed, share=share, file=file)
         for (file, programs, step), share in zip(read_traces, times, strict=True)
     ]
     lines = said_of_repeats(shapes, times)
@@ -176,12 +173,17 @@ def path_model(
 
 
 def cell_on(
-    step: Step, programs: Sequence[CallProgram], costs: PathCosts, seed: int = 1, share: float = 1
+    step: Step,
+    programs: Sequence[CallProgram],
+    costs: PathCosts,
+    seed: int = 1,
+    share: float = 1,
+    file: str = "",
 ) -> CellOnPath:
     """A traced cell on a path: the slowest of its processes.
 
     ``seed``: the same for all cells, so that their draws are of the same costs. ``share``: steps of
-    the record in one of the programs'.
+    the record in one of the programs'. ``file``: of the trace.
     """
     there = [median_seconds(program, costs) for program in programs]
     program = programs[int(np.argmax(there))]
@@ -199,14 +201,14 @@ def cell_on(
         traced=Traced(float(step.n), step.gpus, program),
         missed=missed,
         share=share,
-        warnings=(*program.warnings, *warnings_of(programs), *_lost(programs)),
+        warnings=(*program.warnings, *warnings_of(programs), *_lost(programs, file)),
     )
 
 
-def _lost(programs: Sequence[CallProgram]) -> list[str]:
+def _lost(programs: Sequence[CallProgram], file: str) -> list[str]:
     launches = [one.seconds[one.operation == Operation.launch] for one in programs]
     seconds = np.concatenate(launches)
-    return [LOST] if seconds.size and not seconds.any() else []
+    return [f"{file}: {LOST}"] if seconds.size and not seconds.any() else []
 
 
 def fitted(
@@ -237,22 +239,17 @@ def fitted(
     model = fit_scaling(pose(records), look_ahead=False)
     parts = unlike([cell.share * cell.traced.launches / cell.step.gpus for cell in cells])
     doubts = [*([refused_in_words(refused, path)] if refused else []), *parts]
+    sizes, counts = zip(*known, strict=True)
+    source = Source(path=path, data=data.name, digest=data.digest, launch="trace")
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
+    about["what_if"] = source
     said_of_cells = dict.fromkeys(warning for cell in cells for warning in cell.warnings)
     said_of_cells |= dict.fromkeys(parts)
     fitted_model = replace(
         model,
         name=f"{model.name} on {path}",
-        data=FittedSteps(
-            **{
-                **about,
-                "what_if": Source(path=path, data=data.name, digest=data.digest, launch="trace"),
-            }
-        ),
-        domain=Domain(
-            n=(min(n for n, _ in known), max(n for n, _ in known)),
-            gpus=(min(gpus for _, gpus in known), max(gpus for _, gpus in known)),
-        ),
+        data=FittedSteps(**about),
+        domain=Domain(n=(min(sizes), max(sizes)), gpus=(min(counts), max(counts))),
         scaling=replace(model.scaling, traced=True, doubts=doubts),
         simulated=SimulatedSteps(
             com=common_sd(cells),
@@ -279,12 +276,6 @@ def _one_program(steps: Sequence[Step], name: str) -> None:
     if len(labels) > 1:
         listed = "; ".join(" ".join(filter(None, label)) for label in sorted(labels, key=str))
         raise InputError(f"traces of several programs or cases: {listed}", file=name)
-
-
-def _naming(file: str, cell: CellOnPath) -> CellOnPath:
-    """With its file named where its kernels are not on record."""
-    warnings = (f"{file}: {warning}" if warning == LOST else warning for warning in cell.warnings)
-    return replace(cell, warnings=tuple(warnings))
 
 
 def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPath]:

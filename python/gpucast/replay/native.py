@@ -17,8 +17,7 @@ launch and the wait for it take together, does not depend on that.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,15 +48,10 @@ BACKLOG = 1000
 """Works under way behind which a launch may have waited for room."""
 
 
-@dataclass(frozen=True)
-class _Order:
-    """When what holds each call back was done, by the recorded ends; -inf: at once.
-
-    Attributes:
-        before: what the call's work waits for, its engine aside.
-        waited: what the host waits for.
-        through: the engine of what ``before`` is the end of; -1: none.
-    """
+class _Order(NamedTuple):
+    """When what holds each call back was done, by the recorded ends; -inf: at once: what its work
+    waits for (its engine aside), and what the host waits for; ``through``: the engine of what
+    ``before`` is the end of, -1: none."""
 
     before: Seconds
     waited: Seconds
@@ -105,18 +99,16 @@ def _order(asked: Asked, end: Seconds) -> _Order:
     none = (-np.inf, NONE)
     # When what a stream was given is done, and by which engine.
     stream_end = [none] * streams.device.size
+    device_of, kind_of = streams.device.tolist(), streams.kind.tolist()
     blocking: dict[int, list[int]] = {}
     legacy: dict[int, int] = {}
     of_device: dict[int, list[int]] = {}
-    for at, (device, kind) in enumerate(
-        zip(streams.device.tolist(), streams.kind.tolist(), strict=True)
-    ):
-        of_device.setdefault(device, []).append(at)
+    for stream, (device, kind) in enumerate(zip(device_of, kind_of, strict=True)):
+        of_device.setdefault(device, []).append(stream)
         if kind == tables.LEGACY_DEFAULT:
-            legacy[device] = at
+            legacy[device] = stream
         elif kind != tables.NON_BLOCKING:
-            blocking.setdefault(device, []).append(at)
-    device_of, kind_of = streams.device.tolist(), streams.kind.tolist()
+            blocking.setdefault(device, []).append(stream)
 
     def reached(stream: int) -> tuple[float, int]:
         device, kind = device_of[stream], kind_of[stream]

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from gpucast.traces import waiting
 from gpucast.traces.steps import ProcessSteps, Steps
@@ -62,23 +63,22 @@ def _host(process: Process, at: int, zero: int) -> Iterator[Event]:
     calls = process.calls
     for thread in np.unique(calls["thread"].to_numpy()).tolist():
         yield _named("thread_name", at, thread, f"thread {thread}")
-    for name, start, end, thread, correlation, waited, result in zip(
-        calls["name"].tolist(), calls["start_ns"].tolist(), calls["end_ns"].tolist(),
-        calls["thread"].tolist(), calls["correlation"].tolist(), waits.tolist(),
-        calls["result"].tolist(), strict=True,
-    ):  # fmt: skip
-        arguments: Event = {"correlation": correlation}
+    for call, waited in zip(_rows(calls), waits.tolist(), strict=True):
+        arguments: Event = {"correlation": call.correlation}
         if waited:
             arguments["waits for"] = waiting.WORDS[waited]
-        if result:
-            arguments["error"] = result
-        yield _complete(process.name_of(name), "call", at, thread, start, end, zero, arguments)
-    ranges = process.ranges
-    for name, start, end, thread in zip(
-        ranges["name"].tolist(), ranges["start_ns"].tolist(), ranges["end_ns"].tolist(),
-        ranges["thread"].tolist(), strict=True,
-    ):  # fmt: skip
-        yield _complete(process.name_of(name), "range", at, thread, start, end, zero, {})
+        if call.result:
+            arguments["error"] = call.result
+        span = (call.start_ns, call.end_ns)
+        yield _complete(process.name_of(call.name), "call", at, call.thread, span, zero, arguments)
+    for row in _rows(process.ranges):
+        span = (row.start_ns, row.end_ns)
+        yield _complete(process.name_of(row.name), "range", at, row.thread, span, zero, {})
+
+
+def _rows(table: pd.DataFrame) -> Iterator[Any]:
+    """The rows of a table, their columns by name."""
+    return iter(table.itertuples())
 
 
 def _gpus(process: Process, at: int, zero: int) -> Iterator[Event]:
@@ -88,33 +88,29 @@ def _gpus(process: Process, at: int, zero: int) -> Iterator[Event]:
         yield _named("thread_name", _row(at, device), int(stream), f"stream {stream}")
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     called, threads = process.calls["start_ns"].to_numpy(), process.calls["thread"].to_numpy()
-    columns = ("start_ns", "end_ns", "device", "stream", "correlation", "name", "bytes")
-    lists = [work[name].tolist() for name in columns]
-    labels = labels_of(process, work)
-    for at_work, (start, end, device, stream, correlation, name, size) in enumerate(
-        zip(*lists, strict=True)
-    ):
-        kind, text = labels[at_work]
-        arguments = {"correlation": correlation}
-        if name:
-            text = demangled(process.name_of(name))
+    pieces = zip(_rows(work), labels_of(process, work), rows.tolist(), strict=True)
+    for number, (piece, (kind, text), row) in enumerate(pieces):
+        gpu = _row(at, piece.device)
+        arguments: Event = {"correlation": piece.correlation}
+        if piece.name:
+            text = demangled(process.name_of(piece.name))
         else:
-            arguments["bytes"] = size
-        yield _complete(text, kind, _row(at, device), stream, start, end, zero, arguments)
-        if rows[at_work] >= 0:
-            arrow: Event = {"cat": "asked", "name": "asked", "id": at * 2**32 + at_work}
-            row = int(rows[at_work])
+            arguments["bytes"] = piece.bytes
+        span = (piece.start_ns, piece.end_ns)
+        yield _complete(text, kind, gpu, piece.stream, span, zero, arguments)
+        if row >= 0:
+            arrow: Event = {"cat": "asked", "name": "asked", "id": at * 2**32 + number}
             asked = _us(int(called[row]), zero)
             yield arrow | {"ph": "s", "pid": at, "tid": int(threads[row]), "ts": asked}
-            done = {"pid": _row(at, device), "tid": stream, "ts": _us(start, zero)}
+            done = {"pid": gpu, "tid": piece.stream, "ts": _us(piece.start_ns, zero)}
             yield arrow | {"ph": "f", "bp": "e"} | done
 
 
 def _steps(steps: ProcessSteps, at: int, zero: int) -> Iterator[Event]:
     yield _named("thread_name", at, _STEPS_ROW, "steps")
-    for number, (start, end) in enumerate(pairwise(steps.begins_ns.tolist())):
+    for number, span in enumerate(pairwise(steps.begins_ns.tolist())):
         arguments: Event = {"kind": int(steps.kind[number]), "typical": bool(steps.kept[number])}
-        yield _complete(f"step {number}", "step", at, _STEPS_ROW, start, end, zero, arguments)
+        yield _complete(f"step {number}", "step", at, _STEPS_ROW, span, zero, arguments)
 
 
 def _row(process: int, device: int) -> int:
@@ -122,8 +118,9 @@ def _row(process: int, device: int) -> int:
 
 
 def _complete(
-    name: str, category: str, pid: int, tid: int, start: int, end: int, zero: int, arguments: Event
+    name: str, category: str, pid: int, tid: int, span: tuple[int, int], zero: int, arguments: Event
 ) -> Event:
+    start, end = span
     return {
         "ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid,
         "ts": _us(start, zero), "dur": (end - start) / 1000, "args": arguments,
