@@ -69,32 +69,34 @@ def step_costs(
 def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     """With what bytes cost in a step; as they are where no skeletons of the path were measured."""
     alone = [
-        each
-        for each in data.skeletons
-        if each.path == costs.path and each.gpus == 1 and each.busy <= LONGEST_KERNEL
+        record
+        for record in data.skeletons
+        if record.path == costs.path and record.gpus == 1 and record.busy <= LONGEST_KERNEL
     ]
-    chosen = [each for each in alone if each.schedule == "star-serial"]
+    chosen = [record for record in alone if record.schedule == "star-serial"]
     by_size: dict[int, list[Skeleton]] = {}
-    for each in chosen:
-        by_size.setdefault(each.h2d_bytes, []).append(each)
+    for record in chosen:
+        by_size.setdefault(record.h2d_bytes, []).append(record)
     sizes = sorted(size for size in by_size if size <= costs.inline_bytes)
     if len(sizes) < 2:
         return costs
     tick = tick_in(data)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
-    found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
-    large = [each for each in alone if each.h2d_bytes > costs.inline_bytes]
-    found = replace(
-        found,
-        bulk_wake=_wake(found, large, tick),
+    in_step = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
+    large = [record for record in alone if record.h2d_bytes > costs.inline_bytes]
+    in_step = replace(
+        in_step,
+        bulk_wake=_wake(in_step, large, tick),
         spread_visit=_visits_differ(alone, costs.inline_bytes),
     )
-    return found if found.bulk_line > 0 else replace(found, bulk_line=_line(found, data, tick))
+    if in_step.bulk_line > 0:
+        return in_step
+    return replace(in_step, bulk_line=_line(in_step, data, tick))
 
 
 def tick_in(data: Dataset) -> float:
     """That of the GPUs of its machines, s."""
-    return tick_of(gpu.name for each in data.machines.values() for gpu in each.gpus or [])
+    return tick_of(gpu.name for machine in data.machines.values() for gpu in machine.gpus or [])
 
 
 def _wake(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
@@ -115,16 +117,16 @@ def _wake(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
 def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
     """s a byte of what large copies share; 0 where nothing shows it."""
     together = [
-        each
-        for each in data.skeletons
-        if each.path == costs.path
-        and each.schedule == "star-async"
-        and each.gpus > 1
-        and each.h2d_bytes > costs.inline_bytes
-        and each.busy <= LONGEST_KERNEL
+        record
+        for record in data.skeletons
+        if record.path == costs.path
+        and record.schedule == "star-async"
+        and record.gpus > 1
+        and record.h2d_bytes > costs.inline_bytes
+        and record.busy <= LONGEST_KERNEL
     ]
-    most = max((each.gpus for each in together), default=0)
-    together = [each for each in together if each.gpus == most]
+    most = max((record.gpus for record in together), default=0)
+    together = [record for record in together if record.gpus == most]
 
     def too_long(line: float) -> bool:
         return _too_long(replace(costs, bulk_line=line), together, tick)
@@ -140,7 +142,9 @@ def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
 
 def _too_long(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> bool:
     """Whether simulations of steps are more often too long than too short."""
-    misses = [step_seconds(each, costs, tick) / statistics.median(each.seconds) for each in records]
+    misses = [
+        step_seconds(record, costs, tick) / statistics.median(record.seconds) for record in records
+    ]
     return statistics.median(misses) > 1
 
 
@@ -150,29 +154,31 @@ def _visits_differ(records: Iterable[Skeleton], inline_bytes: int) -> float:
     Of those without large copies, whose threads wake by chance.
     """
     medians: dict[tuple[object, ...], list[float]] = {}
-    for each in records:
-        if each.h2d_bytes <= inline_bytes:
-            shape = (each.schedule, each.memory, each.h2d_bytes, each.d2h_bytes, each.busy)
-            medians.setdefault(shape, []).append(statistics.median(each.seconds))
-    found = [statistics.variance(np.log(of)) for of in medians.values() if len(of) > 1]
-    return statistics.mean(found) ** 0.5 if found else USUAL_VISIT
+    for record in records:
+        if record.h2d_bytes <= inline_bytes:
+            sizes = record.h2d_bytes, record.d2h_bytes
+            shape = (record.schedule, record.memory, *sizes, record.busy)
+            medians.setdefault(shape, []).append(statistics.median(record.seconds))
+    several = [visits for visits in medians.values() if len(visits) > 1]
+    variances = [statistics.variance(np.log(visits)) for visits in several]
+    return statistics.mean(variances) ** 0.5 if variances else USUAL_VISIT
 
 
 def _factor(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
     factor = 1.0
     for _ in range(_ROUNDS):
         tried = replace(costs, in_step=Curve(np.ones(1), np.array([factor])))
-        found = []
+        factors = []
         for record in records:
             more = statistics.median(record.seconds) - step_seconds(record, tried, tick)
             of_bytes = float(data_seconds(skeleton_program(record, tick), costs).sum()) / _STEPS
-            found.append(more / (of_bytes + WHOLE))
-        factor = float(np.clip(factor + statistics.median(found), LEAST, MOST))
+            factors.append(more / (of_bytes + WHOLE))
+        factor = float(np.clip(factor + statistics.median(factors), LEAST, MOST))
     return factor
 
 
 def step_seconds(record: Skeleton, costs: PathCosts, tick: float = 0.0) -> float:
-    """Of a skeleton's step in a simulation: from its first call until the last has returned, s."""
+    """A skeleton's step in a simulation: from its first call until the last has returned, s."""
     there, messages = forwarded(skeleton_program(record, tick), costs)
     times = there.simulate(messages)
     calls = len(there) // _STEPS
@@ -184,14 +190,14 @@ def skeleton_program(record: Skeleton, tick: float = 0.0) -> CallProgram:
     blocking = record.schedule == "star-serial"
     memory = Memory.pageable if record.memory == "pageable" else Memory.pinned
     devices = range(record.gpus)
-    up = [(Operation.copy, Direction.h2d, record.h2d_bytes, each) for each in devices]
-    kernel = [(Operation.launch, Direction.none, 0, each) for each in devices]
-    down = [(Operation.copy, Direction.d2h, record.d2h_bytes, each) for each in devices]
-    wait = [(Operation.sync_stream, Direction.none, 0, each) for each in devices]
+    up = [(Operation.copy, Direction.h2d, record.h2d_bytes, device) for device in devices]
+    kernel = [(Operation.launch, Direction.none, 0, device) for device in devices]
+    down = [(Operation.copy, Direction.d2h, record.d2h_bytes, device) for device in devices]
+    wait = [(Operation.sync_stream, Direction.none, 0, device) for device in devices]
     if blocking:
         step = [*up, *kernel, *down]
     else:
-        step = [each for three in zip(up, kernel, down, strict=True) for each in three] + wait
+        step = [call for three in zip(up, kernel, down, strict=True) for call in three] + wait
     operation, direction, size, device = np.array(step * _STEPS, np.int64).T
     count, calls = operation.size, len(step)
     copies = operation == Operation.copy
