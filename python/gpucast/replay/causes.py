@@ -49,9 +49,9 @@ _DIRECTIONS = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Calls that are alike, ``per_step`` of them (0: no calls), by which a step takes so many
-    ``seconds`` more; below 0: less. ``share``: of all that is added, which what is saved may
-    nearly cancel; 0 of what is saved."""
+    """Calls of one kind, of which a step has ``per_step`` (0: no calls), and the ``seconds`` that a
+    step takes longer by them; below 0: shorter. ``share``: of all that is added, which what is
+    saved may nearly cancel; 0 where time is saved."""
 
     words: str
     per_step: float

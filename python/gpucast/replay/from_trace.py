@@ -47,7 +47,7 @@ def traced_programs(
     most_steps: int = MOST_STEPS,
     at_once: int = MOST_CALLS_AT_ONCE,
 ) -> list[CallProgram]:
-    """The program of each process of a trace, of so many steps and calls at most.
+    """The program of each process of a trace, with at most this many steps and calls.
 
     Raises:
         InputError: no repeating step.

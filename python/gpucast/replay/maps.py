@@ -193,7 +193,7 @@ def network_map(
 
 
 def _axes(calls: int) -> tuple[Seconds, Seconds]:
-    """Round trips (s) and bandwidths (B/s): as many as may be simulated of so many calls."""
+    """Round trips (s) and bandwidths (B/s): as many as may be simulated with these calls."""
     points = int(np.clip(MOST_CALLS / (calls + OF_A_POINT), _FEWEST_POINTS, _MOST_POINTS))
     rows = max(2, round(np.sqrt(points / _SHAPE)))
     return np.geomspace(*ROUND_TRIPS, max(2, points // rows)), np.geomspace(*BANDWIDTHS, rows)

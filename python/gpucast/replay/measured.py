@@ -27,7 +27,7 @@ class Curve:
     inline_bytes: int | None = None
 
     def at(self, sizes: Seconds) -> Seconds:
-        """Seconds of so many bytes."""
+        """Seconds that bytes take."""
         if self.inline_bytes is None:
             return _interpolated(self.sizes, self.seconds, sizes)
         large = self.sizes > self.inline_bytes
@@ -100,7 +100,7 @@ def _curve(records: Iterable[Transfer], inline_bytes: int | None) -> Curve | Non
 
 
 def launch_seconds(data: Dataset, path: str | None, method: str, count: int) -> float | None:
-    """Median s of so many launches together; None where that was not measured."""
+    """Median s of ``count`` launches together; None where that was not measured."""
     samples = [
         seconds
         for one in data.launches

@@ -13,7 +13,7 @@ of them (``forecast.draws_of``) is therefore made of all cells at once, and move
 
 with one d for all: its standard deviation, by least squares over cells and draws, is the model's
 factor on T_com, which no fit averages out (``model.intervals``). A measurement differs from the
-expected step by what visits differ besides (``PathCosts.spread_visit``).
+expected step by what visits differ, too (``PathCosts.spread_visit``).
 """
 
 from __future__ import annotations

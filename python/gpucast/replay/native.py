@@ -7,7 +7,7 @@ schedule (rules.h and devices.h say what it does with them):
     a call that waits returns at  max(begin + cost, end of what it waits for + tail)
 
 Where work began behind nothing, its latency shows; where it began behind other work, its delay.
-What does not show is the median of calls that are alike.
+What does not show is the median of calls of the same kind.
 
 **Two clocks.** GPU times are mapped to the host's clock by the recorder, which may be off by some
 microseconds. No work begins before it is asked for, and no wait ends before what it waits for:
@@ -251,9 +251,9 @@ def _host(
     cost[own] = 0
     tail[own] = np.maximum(asked.end - end, 0)[own]
     for operation in np.unique(asked.operation[waits]):
-        alike = waits & (asked.operation == operation)
-        held = alike & (order.waited > asked.start)
-        idle = alike & ~held
+        same = waits & (asked.operation == operation)
+        held = same & (order.waited > asked.start)
+        idle = same & ~held
         tail[held] = np.maximum(asked.end - order.waited, 0)[held]
         tail[idle] = np.median(tail[held]) if held.any() else USUAL_TAIL
         usual = float(np.median(taken[idle])) if idle.any() else 1e-6
@@ -269,8 +269,8 @@ def _without_waiting_for_room(asked: Asked, cost: Seconds) -> None:
         ended = np.searchsorted(np.sort(asked.work_end[own]), asked.start[own])
         full = own[np.arange(own.size) - ended >= BACKLOG]
         for name in np.unique(asked.name[full]):
-            alike = (asked.name == name) & asked.works
-            cost[full[asked.name[full] == name]] = np.quantile(cost[alike], 0.25)
+            same = (asked.name == name) & asked.works
+            cost[full[asked.name[full] == name]] = np.quantile(cost[same], 0.25)
 
 
 def _gaps(asked: Asked) -> Seconds:

@@ -250,7 +250,7 @@ class _Around:
         return self.path == self.answered
 
     def launch(self, path: str | None, method: str, count: int) -> float | None:
-        """Median s of so many launches."""
+        """Median s of ``count`` launches together."""
         return launch_seconds(self.data, path, method, count)
 
     def each_of_many(self, path: str | None, method: str) -> float | None:

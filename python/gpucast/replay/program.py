@@ -157,7 +157,7 @@ class CallProgram:
             by ticks.
         step: of each call; -1 for what belongs to none.
         name: of each call, in ``names``.
-        bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
+        bound_call, bound_offset: where each of the steps + 1 bounds lies: this many s before
             the begin of that call (number of calls: behind the end of the last).
         recorded: s of each step as it was recorded, less what recording is taken to have cost.
         tick: s at which work looks for the end of another engine's, on these GPUs; 0: at once.

@@ -179,7 +179,7 @@ def _untraced(program: CallProgram, seconds: float) -> CallProgram:
 
 
 def _longest(without: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
-    """With the least of what is taken off that makes steps so short; else with the most."""
+    """Take off the least that makes steps take ``seconds`` at most; else the most."""
     if median_seconds(without(0.0)) <= seconds:
         return without(0.0)
     return without(_halved(without, most, seconds)[1])

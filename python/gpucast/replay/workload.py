@@ -31,7 +31,7 @@ HOST_FLOOR = 0.05
 MOST_OF_HOST = 1.5
 LARGEST_POWER = 4.0
 _MOST = 0.5
-"""Share of the steps that are alike."""
+"""Share of the steps that are the same."""
 _MOST_TURNED = 500
 """Works of a step, for time."""
 _WORKS = (Operation.launch, Operation.copy, Operation.set, Operation.graph_launch)
@@ -94,7 +94,7 @@ def _first_turn(sequence: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True)
 class Workload:
-    """How the calls of a program on so many GPUs grow.
+    """How the calls of a program on one number of GPUs grow.
 
     Attributes:
         cells: by n.

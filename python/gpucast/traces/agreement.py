@@ -7,7 +7,7 @@ GPU, l, and how often the host waits in it, w, tell:
 
     l and w are the same                         one step
     l differs, w does not                        the work of a step grows (many kernels, one wait)
-    both grow alike, k times, with GPU counts    k of what repeats on fewer GPUs are one step
+    both grow k times with GPU counts            k of what repeats on fewer GPUs are one step
     else                                         not known, and refused
 
 Where the user says what a step is, it is that.

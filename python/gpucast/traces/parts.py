@@ -46,7 +46,7 @@ class StepParts:
         return self.gpu + self.cpu + self.com
 
     def times(self, repeats: float) -> StepParts:
-        """The parts of so many steps one after another."""
+        """The parts of several steps one after another."""
         return StepParts(repeats * self.gpu, repeats * self.cpu, repeats * self.com)
 
     def lasting(self, seconds: float) -> StepParts:

@@ -57,7 +57,7 @@ class Observed:
     lost: bool = False
 
     def times(self, repeats: int) -> Observed:
-        """So many of them in a row."""
+        """The step that ``repeats`` of them in a row make."""
         return replace(
             self,
             seconds=[repeats * seconds for seconds in self.seconds],
@@ -79,7 +79,7 @@ class ImportedTrace(Imported):
         return _step_of(self)
 
     def repeated(self, times: int, remarks: Sequence[Remark]) -> Imported:
-        """Where so many of its steps are one, with remarks on that."""
+        """The record where ``times`` of its steps are one, with remarks on that."""
         step, found = self.step, self.found.times(times)
         changed: dict[str, object] = {"seconds": [times * seconds for seconds in step.seconds]}
         if step.phases is not None:
@@ -187,7 +187,7 @@ def _step_of(imported: Imported) -> Step:
 
 
 def labels_of(step: Step) -> tuple[str | None, ...]:
-    """Whose steps they are: those of one program have them all alike."""
+    """Whose steps they are: records of one program have the same labels."""
     return tuple(getattr(step, name) for name in _LABELS)
 
 

@@ -122,7 +122,7 @@ def rhythm(tokens: Ints, weights: Floats) -> Ints | None:
         return np.flatnonzero(tokens == np.bincount(tokens).argmax())
     # Ends (exclusive) of a period in the steady part, one for each of its places.
     ends = _steady_end(tokens, length) - length + 1 + np.arange(length)
-    context = 1  # so many tokens up to a place tell it from all others of the period
+    context = 1  # tokens up to a place that tell it from all others of the period
     while context < length and np.unique(classes(tokens, ends - context, ends)).size < length:
         context = min(2 * context, length)
     begins = np.arange(tokens.size - context + 1)

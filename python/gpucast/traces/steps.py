@@ -24,7 +24,7 @@ with every switch: H200, CUPTI 13.0: in their second light phase steps of many l
 _KINDS = 8
 _OFTEN = 3
 _OUTLIER = 1.2
-"""A step beyond the outer fence of its kind is left out if it took so many times the median."""
+"""A step beyond the outer fence of its kind is left out if it took this many times the median."""
 
 
 @dataclass(frozen=True)
