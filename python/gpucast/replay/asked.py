@@ -99,9 +99,8 @@ class Asked:
 
     Attributes:
         work_start, work_end: of the call's work, by the GPU's clock as the trace has it; not a
-            number where there is none. busy: s of all its pieces together.
+            number where there is none.
         work: the first row of its work in the trace; -1.
-        row: of each call in the trace: the last one, of queries that follow one another.
         threads: their numbers in the trace.
     """
 
@@ -120,7 +119,6 @@ class Asked:
     work_start: NDArray[np.float64]
     work_end: NDArray[np.float64]
     work: Ints
-    row: Ints
     name: Ints
     threads: Ints
     streams: Streams
@@ -175,7 +173,6 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
         start=(start_ns[first] - begin_ns) / 1e9,
         end=(calls["end_ns"].to_numpy()[last] - begin_ns) / 1e9,
         thread=thread,
-        row=last,
         name=names,
         threads=threads,
         streams=streams,
