@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gpucast.data import jsonl
 from gpucast.data.records import LARGEST_GPUS, LARGEST_N, Step
 from gpucast.model import forecaster
-from gpucast.planning.threshold_search import from_n_on
+from gpucast.planning.isoefficiency import from_n_on
 from gpucast.util.units import number, plain
 from made_data import step
 from records_samples import STEP, relaxed

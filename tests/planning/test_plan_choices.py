@@ -14,7 +14,7 @@ import gpucast as gc
 from gpucast import _core
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval
-from gpucast.planning import option_table, ranking
+from gpucast.planning import choices, option_table
 from gpucast.planning.option_table import Z90
 from gpucast.planning.reading import of_values
 from gpucast.planning.replicates import step_times
@@ -196,7 +196,7 @@ def test_deviations_are_as_wide_as_measured_cells_deviate() -> None:
 def test_probability_in_time_agrees_with_what_replicates_do() -> None:
     made = option_table.make(request())
     wanted = np.array([[1, 1], [1, 6]])
-    drawn = ranking.compare(made, wanted).wanted_seconds
+    drawn = choices.compare(made, wanted).wanted_seconds
     # Log times scatter as the forecast's interval says: 30 draws know it to some 13 %.
     scatter = np.std(np.log(drawn - made.setup[wanted[:, 1]]), axis=0)
     assert scatter == pytest.approx(made.width[1, wanted[:, 1]] / Z90, rel=0.45)

@@ -50,7 +50,6 @@ def test_instances_cost_their_share_and_take_as_long_as_forecast() -> None:
 def test_all_of_them_are_done_sooner_where_they_share() -> None:
     apart, together = planned(count=8)["mix"], planned(count=8, instances=[4])["mix"]
     assert together["makespan"] < apart["makespan"] / 1.3
-    assert together["shortest_possible"] <= together["makespan"] * (1 + 1e-9)
     assert {task["instances"] for task in together["schedule"]} == {4}
     # Two GPUs of four parts: all eight start at once.
     assert {task["start"] for task in together["schedule"]} == {0.0}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import gpucast as gc
 from gpucast.errors import InputError
 from gpucast.planning import isoefficiency
+from gpucast.planning.isoefficiency import FIRST, from_n_on
 from gpucast.planning.replicates import Exact
-from gpucast.planning.threshold_search import FIRST, from_n_on
 from planning_samples import machine, models, native, only_native, remote, values
 
 COUNTS = np.array([2.0, 3.0, 4.0, 8.0])

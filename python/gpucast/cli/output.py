@@ -6,9 +6,13 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 
-from gpucast.util.tables import one_line, print_table, shown
+from gpucast.util.tables import Column, one_line, print_table, shown
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
+
+
+MARK = Column("", lambda row: "*" if row["extrapolated"] else "")
+"""Marks rows that are extrapolated."""
 
 
 def print_json(value: object) -> None:

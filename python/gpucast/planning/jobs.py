@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.model.forecaster import Array
+from gpucast.planning.choices import Choices, Comparison
 from gpucast.planning.isoefficiency import peak_efficiency
 from gpucast.planning.option_table import HOUR, OptionTable
-from gpucast.planning.ranking import Comparison
 from gpucast.planning.request import DAY, FEMTO, NANO, Request
-from gpucast.planning.selection import Choices
 from gpucast.planning.sharing import all_instances
 from gpucast.util import JsonObject
 

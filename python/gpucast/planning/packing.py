@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.model.forecaster import Array
-from gpucast.planning import bounds, schedule
+from gpucast.planning import schedule
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.request import Request
 from gpucast.planning.sharing import instances
@@ -31,7 +31,7 @@ def copies(
     """How many copies of each of J jobs fit on each of M machines, were it alone.
 
     Args:
-        seconds: of one copy, (J, O): expected, or a quantile.
+        seconds: that one copy takes, (J, O): expected, or a quantile.
         gpus: how many GPUs each machine has.
         window: seconds.
 
@@ -89,9 +89,8 @@ class Mix:
         self._request, self._table = request, table
         self._gpus = [machine.gpus for machine in request.machines]
         self._counts = np.array([job.count for job in request.jobs], dtype=np.int64)
-        self._least = bounds.shortest_possible(table, self._counts, self._gpus)
         self._placed = schedule.best(
-            table, self._counts, self._gpus, request.window, self._least, request.probability
+            table, self._counts, self._gpus, request.window, request.probability
         )
 
     @property
@@ -111,15 +110,13 @@ class Mix:
         return np.array(tasks, dtype=np.intp).reshape(-1, 2)
 
     def answer(self, seconds: Array) -> JsonObject:
-        """What the schedule does, and what none can.
+        """What the schedule does.
 
-        ``seconds``: of its tasks in each of B replicates, (B, tasks).
+        ``seconds``: that its tasks take in each of B replicates, (B, tasks).
         """
         table, request, placed = self._table, self._request, self._placed
         total, done, window = int(self._counts.sum()), len(placed.tasks), request.window
-        most, probability = total, None
-        if window is not None and done < total:
-            most = bounds.most_possible(table, self._counts, self._gpus, window)
+        probability = None
         if window is not None and 0 < done <= _LONGEST_REPLAY:
             ends = schedule.replayed(placed, table, self._gpus, seconds)
             probability = float(np.mean(ends <= window * (1 + _TINY)))
@@ -127,9 +124,7 @@ class Mix:
             "copies": total,
             "done": done,
             "share": done / total,
-            "most_possible": max(done, most),
             "makespan": placed.makespan,
-            "shortest_possible": self._least,
             "late": placed.late,
             "cost": sum(
                 float(table.price[task.option]) * (task.end - task.start) for task in placed.tasks

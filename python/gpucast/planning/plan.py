@@ -14,15 +14,14 @@ from gpucast.errors import InputError
 from gpucast.forecast.caveats import caveats
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.scaling import ScalingModel
+from gpucast.planning.choices import Choices, choose, compare, fronts
 from gpucast.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
 from gpucast.planning.jobs import jobs_of
 from gpucast.planning.option_table import OptionTable, make
 from gpucast.planning.packing import Mix, copies_of
 from gpucast.planning.purchase import decided
-from gpucast.planning.ranking import compare
 from gpucast.planning.reading import of_values, read
 from gpucast.planning.request import Machine, Request
-from gpucast.planning.selection import Choices, choose, fronts
 from gpucast.util import JsonObject, units
 from gpucast.util.files import PathLike
 

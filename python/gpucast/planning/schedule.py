@@ -1,18 +1,18 @@
 """A schedule of the whole mix on the GPUs that exist.
 
 Choosing GPU counts and an order so that a mix of jobs costs least, or ends as soon as possible, is
-NP-hard. Here a target time is set, and each copy, in order, takes the option of least cost, or of
-least GPU-seconds, with which it still ends by its deadline and the target. Where there are prices
-and something to be in time for, the target is the window, and of what is tried the cheapest is
-kept; else the target is bisected, and the shortest is. For all that, each copy takes as long as it
-takes at most with the probability asked for: what makes a model wrong of one makes it wrong of all.
-Several orders are tried. ``bounds`` has what no schedule can beat, so that one sees how much better
-another could be.
+NP-hard. Here copies are placed one by one: each takes the option of least cost, or of least
+GPU-seconds, with which it still ends by its deadline and by a target. Where there are prices and
+something to be in time for, the target is the window, and the cheapest schedule that was tried is
+kept; else the target is bisected, and the shortest is kept. Each copy is counted with the time that
+it takes at most with the probability asked for: a model that is wrong of one is wrong of all.
+Several orders are tried.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +30,8 @@ _MOST_TARGETS = 12
 _TINY = 1e-9
 
 _TIE = 1e-9
-"""Of options that cost the same, as where GPUs are free, that of least GPU-seconds is taken: each
-counts as so much of the highest price of a second."""
+"""A GPU-second counts as this share of the highest price of a second: it decides between options
+that cost the same, such as those of GPUs that are free."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,18 @@ class Schedule:
         """When the last copy is expected to end (s)."""
         return max((task.end for task in self.tasks), default=0.0)
 
-    @property
-    def merit(self) -> tuple[int, int, float, float]:
-        """Smaller is better: copies left out, then late ones, then the longest makespan."""
-        return self.left_out, self.late, self.longest, self.cost
 
-    @property
-    def thrift(self) -> tuple[int, int, float, float]:
-        """The same, but for the cost before the makespan."""
-        return self.left_out, self.late, self.cost, self.longest
+Merit = tuple[int, int, float, float]
+
+
+def shortness(schedule: Schedule) -> Merit:
+    """Smaller is better: copies left out, then late ones, then the longest makespan, the cost."""
+    return schedule.left_out, schedule.late, schedule.longest, schedule.cost
+
+
+def thrift(schedule: Schedule) -> Merit:
+    """The same, but for the cost before the makespan."""
+    return schedule.left_out, schedule.late, schedule.cost, schedule.longest
 
 
 def best(
@@ -90,7 +93,6 @@ def best(
     counts: NDArray[np.int64],
     gpus: list[int],
     window: float | None,
-    least: float,
     probability: float,
 ) -> Schedule:
     """The best schedule found: the cheapest of those that do most, and most of it in time, where
@@ -100,82 +102,58 @@ def best(
         counts: copies wanted of each job, (J).
         gpus: how many GPUs each machine has.
         window: seconds; without one all copies are placed.
-        least: a lower bound on the makespan.
         probability: with which copies are to end by their deadlines and within the window.
     """
-    search = _Search(table, counts, gpus, window, probability)
+    slow, orders = table.quantile(probability), _orders(table, counts, window)
+    area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
+    weights, priced = _weights(table, area), bool(table.rate.any())
+    trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
+
+    def tried(target: float, weights: list[Array], merit: Callable[[Schedule], Merit]) -> Schedule:
+        pairs = itertools.product(orders, weights)
+        some = itertools.islice(pairs, max(_FEWEST_TRIALS * len(weights), trials))
+        strict = window is not None
+        return min(
+            (
+                place(table, slow, weight, order, gpus, target, strict=strict)
+                for order, weight in some
+            ),
+            key=merit,
+        )
+
     if window is not None:
-        return search.cheapest(window, strict=True)
-    if search.priced and np.isfinite(table.limit[table.allowed]).any():
-        thrifty = search.cheapest(np.inf, strict=False)
-        if not thrifty.late:
-            return thrifty
-        return min(thrifty, search.shortest(least), key=lambda schedule: schedule.thrift)
-    shortest = search.shortest(least)
-    if not search.priced:
-        return shortest
-    thrifty = search.cheapest(shortest.longest, strict=False)
-    as_short = thrifty.longest <= shortest.longest * (1 + _TINY)
-    return thrifty if as_short and thrifty.thrift < shortest.thrift else shortest
-
-
-class _Search:
-    """What of one mix is tried.
-
-    Attributes:
-        priced: whether anything costs something.
-    """
-
-    def __init__(
-        self,
-        table: OptionTable,
-        counts: NDArray[np.int64],
-        gpus: list[int],
-        window: float | None,
-        probability: float,
-    ) -> None:
-        self._table, self._gpus = table, gpus
-        self._slow = table.quantile(probability)
-        self._orders = _orders(table, counts, window)
-        self._trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
-        self._area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
-        self._weights = [self._area]
-        self.priced = bool(table.rate.any())
-        # Where one GPU costs as much as any other, the least GPU-seconds cost least.
-        each = table.rate / table.gpus
-        if np.ptp(each) > _TINY * each.max():
-            dear = table.rate + _TIE * table.rate.max() * table.gpus
-            self._weights.insert(0, np.where(table.allowed, dear * table.seconds, np.inf))
-
-    def cheapest(self, target: float, *, strict: bool) -> Schedule:
-        """By a target: the cheapest of those that do most, or the shortest without prices."""
-        tries = list(itertools.product(self._orders, self._weights))
-        tries = tries[: max(_FEWEST_TRIALS * len(self._weights), self._trials)]
-        found = [self._place(weight, order, target, strict=strict) for order, weight in tries]
-        if self.priced:
-            return min(found, key=lambda schedule: schedule.thrift)
-        return min(found, key=lambda schedule: schedule.merit)
-
-    def shortest(self, least: float) -> Schedule:
-        """Of all copies, by bisecting the target."""
-        orders = self._orders
-        chosen = self._place(self._area, orders[0], np.inf, strict=False)
-        low, high = min(least, chosen.longest), chosen.longest
-        for _ in range(min(_MOST_TARGETS, max(1, self._trials // len(orders)))):
-            target = float(np.sqrt(low * high))
-            found = [self._place(self._area, order, target, strict=False) for order in orders]
-            now = min(found, key=lambda schedule: schedule.merit)
-            chosen = min(chosen, now, key=lambda schedule: schedule.merit)
-            if now.longest <= target * (1 + _TINY):
-                high = now.longest
-            else:
-                low = target
+        return tried(window, weights, thrift if priced else shortness)
+    merit = thrift if priced and np.isfinite(table.limit[table.allowed]).any() else shortness
+    chosen = tried(np.inf, weights if merit is thrift else [area], merit)
+    if merit is thrift and not chosen.late:
         return chosen
+    # No copy is faster than its fastest option, and all GPUs together give what is needed at least.
+    fastest = np.where(table.allowed, table.seconds, np.inf).min(axis=1).max()
+    low = min(chosen.longest, max(fastest, counts @ area.min(axis=1) / sum(gpus)))
+    high = chosen.longest
+    for _ in range(min(_MOST_TARGETS, max(1, trials // len(orders)))):
+        target = float(np.sqrt(low * high))
+        found = tried(target, [area], shortness)
+        chosen = min(chosen, found, key=merit)
+        if found.longest <= target * (1 + _TINY):
+            high = found.longest
+        else:
+            low = target
+    if priced and merit is shortness:
+        thrifty = tried(chosen.longest, weights, thrift)
+        if thrifty.longest <= chosen.longest * (1 + _TINY):
+            return min(chosen, thrifty, key=thrift)
+    return chosen
 
-    def _place(
-        self, weight: Array, order: NDArray[np.intp], target: float, *, strict: bool
-    ) -> Schedule:
-        return place(self._table, self._slow, weight, order, self._gpus, target, strict=strict)
+
+def _weights(table: OptionTable, area: Array) -> list[Array]:
+    """What options are chosen by, inf where the job may not run so, (J, O) each: cost, where one
+    GPU costs more than another, and GPU-seconds (``area``), which else cost least."""
+    price = table.rate / table.gpus
+    if np.ptp(price) <= _TINY * price.max():
+        return [area]
+    dear = table.rate + _TIE * table.rate.max() * table.gpus
+    return [np.where(table.allowed, dear * table.seconds, np.inf), area]
 
 
 def place(
@@ -204,22 +182,18 @@ def place(
     ]
     expected = [np.zeros(have * slots) for have in gpus]
     seconds = np.where(table.allowed, slow, np.inf)
-    latest = target * (1 + _TINY)
+    latest, bounded = target * (1 + _TINY), np.isfinite(target)
     tasks: list[Task] = []
     left_out = late = 0
     longest = cost = 0.0
     for job in order:
-        start = np.concatenate([each.starts() for each in free])
+        start = np.concatenate([parts.starts() for parts in free])
         end = start + seconds[job]
         waited = start if table.is_rate[job] else 0.0
         limit = table.limit[job] * (1 + _TINY) + waited
         in_time, likely = end <= limit, start + table.seconds[job] <= limit
         fits = end <= latest
-        option = _least(weight[job], fits & in_time)
-        if option is None:
-            option = _least(weight[job], fits & likely)
-        if option is None and np.isfinite(target):
-            option = _least(weight[job], fits)
+        option = _least(weight[job], fits & in_time, fits & likely, fits & bounded)
         if option is None and not strict:
             option = int(np.argmin(end))
         if option is None:
@@ -244,7 +218,7 @@ class _Free:
 
     def __init__(self, gpus: int, slots: int, options: Array) -> None:
         self._times = np.zeros((gpus, slots))
-        # Of each option, the parts of one GPU that it needs; 0: all of several.
+        # The parts of one GPU that each option needs; 0: all of several.
         shares = np.round(slots * options).astype(np.intp)
         self._parts = np.where(options < 1, shares, 0)
         self._gpus = np.maximum(options, 1).astype(np.intp) - 1
@@ -277,21 +251,24 @@ def replayed(schedule: Schedule, table: OptionTable, gpus: list[int], seconds: A
     """Makespans of a schedule where copies take other times; the order on each GPU stays.
 
     Args:
-        seconds: of each task in each of B replicates, (B, tasks).
+        seconds: that each task takes in each of B replicates, (B, tasks).
     """
     slots = slots_of(table.gpus)
     free = [np.zeros((have * slots, seconds.shape[0])) for have in gpus]
     for i, task in enumerate(schedule.tasks):
-        of_machine = free[int(table.machine[task.option])]
-        of_machine[task.slots] = of_machine[task.slots].max(axis=0) + seconds[:, i]
-    return np.asarray(np.max([each.max(axis=0) for each in free], axis=0), dtype=np.float64)
+        ends = free[int(table.machine[task.option])]
+        ends[task.slots] = ends[task.slots].max(axis=0) + seconds[:, i]
+    return np.asarray(np.max([ends.max(axis=0) for ends in free], axis=0), dtype=np.float64)
 
 
-def _least(weight: Array, among: NDArray[np.bool_]) -> int | None:
-    """Of the options among which to choose, and that the job may take, that of least weight."""
-    left = np.where(among, weight, np.inf)
-    at = int(np.argmin(left))
-    return at if left[at] < np.inf else None
+def _least(weight: Array, *among: NDArray[np.bool_]) -> int | None:
+    """The option of least weight in the first of several sets with one that the job may take."""
+    for options in among:
+        weights = np.where(options, weight, np.inf)
+        at = int(np.argmin(weights))
+        if weights[at] < np.inf:
+            return at
+    return None
 
 
 def _orders(

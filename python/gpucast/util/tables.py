@@ -1,9 +1,66 @@
-"""Tables of plain text: aligned columns below a header and a rule."""
+"""Tables of plain text: aligned columns below a header and a rule.
+
+Commands describe their columns (``Column``) over the rows that ``--json`` and CSV have.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, and what it shows of a row.
+
+    Attributes:
+        value: key of a row (attribute of an object, position in a tuple), or the function of the
+            row that gives the value.
+        form: writes a value that is not None for people: a function, or a format such as ``.3f``.
+        side: ``l`` or ``r``; by default numbers go right, as they are before ``form``.
+        optional: whether it is left out where no row has a value.
+    """
+
+    heading: str
+    value: str | int | Callable[[Any], object]
+    form: Callable[[Any], object] | str | None = None
+    side: str = ""
+    optional: bool = False
+
+    def of(self, row: Any) -> object:
+        """The value of a row."""
+        if callable(self.value):
+            return self.value(row)
+        if isinstance(self.value, int) or isinstance(row, Mapping):
+            return row[self.value]
+        return getattr(row, self.value)
+
+    def written(self, value: object) -> object:
+        """The value for people; None stays None."""
+        if value is None or self.form is None:
+            return value
+        return format(value, self.form) if isinstance(self.form, str) else self.form(value)
+
+
+def print_rows(rows: Iterable[Any], columns: Sequence[Column]) -> None:
+    """Print a table of rows: dicts, objects or tuples."""
+    every = list(rows)
+    shown = [
+        (column, values)
+        for column in columns
+        for values in ([column.of(row) for row in every],)
+        if not column.optional or any(value is not None for value in values)
+    ]
+    print_table(
+        [column.heading for column, _ in shown],
+        zip(
+            *([column.written(value) for value in values] for column, values in shown), strict=True
+        ),
+        "".join(column.side or _side(values, bool(column.form)) for column, values in shown),
+    )
 
 
 def print_table(
@@ -24,7 +81,7 @@ def table(
     headers: Sequence[str], rows: Sequence[Sequence[object]], align: str | None = None
 ) -> str:
     """The text that ``print_table`` prints."""
-    sides = align or "".join(_side(rows, column) for column in range(len(headers)))
+    sides = align or "".join(_side([row[i] for row in rows]) for i in range(len(headers)))
     cells = [[one_line(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(width(row[column]) for row in cells) for column in range(len(headers))]
     lines = [
@@ -43,11 +100,11 @@ def width(text: str) -> int:
         return len(text)
     return sum(
         0
-        if unicodedata.combining(each) or unicodedata.category(each) in ("Mn", "Me", "Cf")
+        if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf")
         else 2
-        if unicodedata.east_asian_width(each) in "WF"
+        if unicodedata.east_asian_width(letter) in "WF"
         else 1
-        for each in text
+        for letter in text
     )
 
 
@@ -65,13 +122,15 @@ def shown(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in line
     )
 
 
-def _side(rows: Sequence[Sequence[object]], column: int) -> str:
-    values = [row[column] for row in rows if row[column] is not None]
-    return "r" if values and all(isinstance(value, (int, float)) for value in values) else "l"
+def _side(values: Iterable[object], empty_right: bool = False) -> str:
+    known = [value for value in values if value is not None]
+    numbers = all(isinstance(value, Real) and not isinstance(value, bool) for value in known)
+    return "r" if numbers and (known or empty_right) else "l"
 
 
 def _padded(text: str, size: int, side: str) -> str:

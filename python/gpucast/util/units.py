@@ -145,6 +145,11 @@ def percent(value: float | None, digits: int = 1) -> str | None:
     return None if value is None else f"{100 * value:.{digits}f} %"
 
 
+def whole_percent(value: float | None) -> str | None:
+    """A share in whole per cent."""
+    return percent(value, 0)
+
+
 def change(value: float | None, digits: int = 0) -> str | None:
     """A relative difference as per cent, with its sign: ``+4 %``."""
     return None if value is None else f"{100 * value:+.{digits}f} %"
