@@ -10,7 +10,7 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json
-from gpucast.cli import remarks
+from gpucast.cli.output import MOST_WARNINGS
 from made_data import NATIVE, dataset, machine, steps, steps_alone, whole
 
 
@@ -49,7 +49,7 @@ def test_json_is_one_object_with_everything(run: Run, data: Path) -> None:
     assert all({"model", "cv_error"} <= entry.keys() for entry in answer["candidates"])
     assert answer["observations"]["samples"] == 7 * 4 * 5 + 2 * 9 * 5 + 3 * 5
     assert isinstance(answer["warnings"], list)
-    assert len(err.splitlines()) <= remarks.MOST
+    assert len(err.splitlines()) <= MOST_WARNINGS
 
 
 def test_explain_says_every_warning_once_and_in_full(run: Run, alone: Path) -> None:
@@ -58,7 +58,7 @@ def test_explain_says_every_warning_once_and_in_full(run: Run, alone: Path) -> N
     told = [line.removeprefix("gpucast: warning: ") for line in err.splitlines()]
     assert sorted(told) == sorted({*answer["warnings"], *answer["notes"]})
     shown = run("fit", alone)[2].splitlines()
-    assert 0 < len(shown) <= remarks.MOST
+    assert 0 < len(shown) <= MOST_WARNINGS
     assert len(shown) < len(told)
     assert shown[-1].endswith(f"(and {len(told) - len(shown)} more: --explain)")
 

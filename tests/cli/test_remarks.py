@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpucast.cli import remarks
+from gpucast.cli.output import tell_fit
 from gpucast.util.remarks import Kind, Remark, Severity, remark
 
 LACK = remark(
@@ -29,7 +29,7 @@ NOTE = "not tried: GPU term 'wave' needs the number of cores of a GPU"
 def said(
     capsys: pytest.CaptureFixture[str], known: list[Remark], *notes: str, explain: bool
 ) -> list[str]:
-    remarks.of_fit(known, notes, explain=explain)
+    tell_fit(known, notes, explain=explain)
     lines = capsys.readouterr().err.splitlines()
     return [line.removeprefix("gpucast: warning: ") for line in lines]
 

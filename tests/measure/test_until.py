@@ -15,7 +15,7 @@ import gpucast
 import other_programs
 from command_line import Run, only_json
 from described_programs import described
-from gpucast.cli.until import question, questions
+from gpucast.cli.measure_options import question, questions
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell

@@ -1,23 +1,25 @@
 """Which commands there are, and how one is run.
 
-A command is a plain function with typer annotations in a module of its own, or a ``typer.Typer``
-with sub-commands. Only the module of the command at hand is imported: ``gpucast predict`` must not
-wait for what ``gpucast figures`` needs. To add a command, add its line to ``GROUPS``.
+A command is a plain function whose arguments ``gpucast.cli.options`` describes, or a
+``typer.Typer`` with sub-commands. Only the module of the command at hand is imported: ``gpucast
+predict`` must not wait for what ``gpucast figures`` needs. To add a command, add its line to
+``GROUPS``.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple, cast
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperGroup
 
-from gpucast.cli import placeholders
 from gpucast.errors import GpucastError, Terminated, from_os_error
 from gpucast.util import version as installed
 
@@ -56,7 +58,7 @@ GROUPS = {
             "plan", "gpucast.cli.plan:command", "Which GPUs for which job; costs and deadlines."
         ),
         Command(
-            "validate", "gpucast.cli.validate:command", "Hold a model against other measurements."
+            "validate", "gpucast.cli.compare:validate", "Hold a model against other measurements."
         ),
     ),
     "Figures and pages": (
@@ -85,6 +87,25 @@ EXTRAS = {
     "werkzeug": "serve",
 }
 """Packages that gpucast is installed without, and the extra of pyproject.toml that brings each."""
+
+VALUES_BY_NAME = {
+    "budget": "TIME",
+    "counters": "FILE",
+    "formats": "LIST",
+    "gpus": "LIST",
+    "host": "HOST",
+    "image_cache": "SIZE",
+    "launcher": "COMMAND",
+    "max_memory": "SIZE",
+    "max_pinned": "SIZE",
+    "max_time": "TIME",
+    "n": "LIST",
+    "socket_folder": "FOLDER",
+}
+"""Words for the values of options of these names."""
+
+VALUES_BY_TYPE = {int: "N", float: "X", Path: "FILE", str: "NAME"}
+"""Words for the values of all others; what is one of a few words shows these."""
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 """What typer raises for wrong usage: typer itself gives no name to it."""
@@ -165,7 +186,7 @@ def build(requested: str | None) -> typer.Typer:
 def command_of(requested: str | None) -> Any:
     """The same as what runs and prints help."""
     command = typer.main.get_command(build(requested))
-    placeholders.put_in(command)
+    _put_placeholders(command)
     return command
 
 
@@ -231,13 +252,38 @@ def _global_options(
 
 
 def _usage_message(error: Exception) -> str:
-    said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     context = getattr(error, "ctx", None)
-    if said == "Missing command":
+    if message == "Missing command":
         commands = getattr(getattr(context, "command", None), "commands", ())
-        said += f": {', '.join(commands)}"
+        message += f": {', '.join(commands)}"
     where = getattr(context, "command_path", "gpucast")
-    return f"{said} (see {where} --help)"
+    return f"{message} (see {where} --help)"
+
+
+def _put_placeholders(command: Any) -> None:
+    """Give the options and arguments of a command, and of all below it, their words."""
+    for each in getattr(command, "commands", {}).values():
+        _put_placeholders(each)
+    kinds = (
+        inspect.signature(command.callback, eval_str=True).parameters if command.callback else {}
+    )
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            parameter.metavar = parameter.metavar or parameter.name.upper()
+            # Beside its word it would show its type, for which typer has no setting.
+            more = "..." if parameter.nargs != 1 else ""
+            parameter.display_type_rich = lambda ctx, more=more: more
+        elif parameter.metavar is None and parameter.name in kinds:
+            parameter.metavar = _placeholder(parameter.name, kinds[parameter.name].annotation)
+
+
+def _placeholder(name: str, annotation: Any) -> str | None:
+    """None where typer says it best: words of which one is chosen, and flags."""
+    while get_origin(annotation) is not None:  # a list, or what may be None: not given
+        annotation = get_args(annotation)[0]
+    word = VALUES_BY_TYPE.get(annotation) if isinstance(annotation, type) else None
+    return word and VALUES_BY_NAME.get(name, word)
 
 
 def _say(text: str) -> None:

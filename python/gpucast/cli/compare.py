@@ -1,65 +1,106 @@
-"""``gpucast compare``: native against remote, or any two models."""
+"""``gpucast compare`` and ``validate``: a model beside another, or beside measurements."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from gpucast.cli import options, remarks
-from gpucast.cli.output import print_json, print_marked
+from gpucast.cli import options
+from gpucast.cli.options import argument, with_options
+from gpucast.cli.output import load, print_json, print_marked, say, tell_cells
+from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.number_lists import counts, sizes
-from gpucast.util.tables import print_table
-from gpucast.util.units import duration, number, percent
+from gpucast.util.tables import Column, print_rows
+from gpucast.util.units import change, duration, number, percent, whole_percent
 
 
 def command(
-    native: Annotated[str, typer.Argument(help="Model file of the first path.")],
-    remote: Annotated[str, typer.Argument(help="Model file of the second path.")],
-    n: options.Sizes,
-    gpus: options.Gpus = None,
-    interval: options.Interval = "now",
-    explain: options.Explain = False,
-    json: options.Json = False,
+    native: str = argument("Model file of the first path."),
+    remote: str = argument("Model file of the second path."),
+    n: str = options.SIZES,
+    gpus: str | None = options.GPUS,
+    interval: options.Interval = options.INTERVAL,
+    explain: bool = options.EXPLAIN,
+    json: bool = options.JSON,
 ) -> None:
     """Compare the forecasts of two models."""
     from gpucast.forecast.comparison import compare
     from gpucast.model.files import load_model
 
-    first, second = load_model(native), load_model(remote)
-    chosen, shared = sizes(n), sorted({*first.usual_counts} & {*second.usual_counts}) or [1]
-    gpu_counts = counts(gpus) if gpus is not None else shared
-    result = compare(first, second, chosen, gpu_counts, interval)
-    for model in (first, second):
-        remarks.of_cells(model, chosen, gpu_counts, explain=explain)
+    models = load_model(native), load_model(remote)
+    chosen, shared = sizes(n), sorted(set.intersection(*(set(m.usual_counts) for m in models)))
+    gpu_counts = counts(gpus) if gpus is not None else shared or [1]
+    result = compare(*models, chosen, gpu_counts, interval)
+    for model in models:
+        tell_cells(model, chosen, gpu_counts, explain=explain)
     if json:
         print_json(result)
         return
     a, b = result["first"], result["second"]
     print_marked(
-        ["n", "GPUs", a, b, f"{b} / {a}", options.INTERVALS[interval], f"P({a} faster)"],
+        result["ratio"],
         [
-            [
-                *(number(row["n"]), row["gpus"], duration(row["first"]), duration(row["second"])),
-                f"{row['ratio']:.3f}",
-                f"{row['low']:.3f} ... {row['high']:.3f}",
-                percent(row["probability_first_faster"], 0),
-            ]
-            for row in result["ratio"]
+            Column("n", "n", number),
+            Column("GPUs", "gpus"),
+            Column(a, "first", duration),
+            Column(b, "second", duration),
+            Column(f"{b} / {a}", "ratio", ".3f"),
+            Column(
+                options.INTERVALS[interval], lambda row: "{low:.3f} ... {high:.3f}".format(**row)
+            ),
+            Column(f"P({a} faster)", "probability_first_faster", whole_percent),
         ],
-        [row["extrapolated"] for row in result["ratio"]],
-        "rrrrrlr",
     )
     print()
-    print_table(
-        ["n", f"best of {a}", "step time", f"best of {b}", "step time", "ratio"],
+    print_rows(
+        result["best"],
         [
-            [
-                *(number(row["n"]), row["first"]["gpus"], duration(row["first"]["seconds"])),
-                *(row["second"]["gpus"], duration(row["second"]["seconds"])),
-                f"{row['ratio']:.3f}",
-            ]
-            for row in result["best"]
+            Column("n", "n", number),
+            Column(f"best of {a}", lambda row: row["first"]["gpus"]),
+            Column("step time", lambda row: row["first"]["seconds"], duration),
+            Column(f"best of {b}", lambda row: row["second"]["gpus"]),
+            Column("step time", lambda row: row["second"]["seconds"], duration),
+            Column("ratio", "ratio", ".3f"),
         ],
-        "rrrrrr",
     )
+
+
+@with_options
+def validate(
+    model: str = argument("Model file."),
+    data: list[str] = options.DATA,
+    selection: StepSelection = ANY,
+    interval: options.Interval = options.INTERVAL,
+    explain: bool = options.EXPLAIN,
+    json: bool = options.JSON,
+) -> None:
+    """Held-out error, best-count hits, regret and interval coverage."""
+    from gpucast.forecast.validation import validate
+    from gpucast.model.files import load_model
+
+    loaded = load_model(model)
+    result = validate(loaded, load(*data), selection, interval)
+    tell_cells(loaded, explain=explain)
+    if json:
+        print_json(result)
+        return
+    print_marked(
+        result["cells"],
+        [
+            Column("n", "n", number),
+            Column("GPUs", "gpus"),
+            Column("measured", "measured", duration),
+            Column("forecast", "predicted", duration),
+            Column("error", "relative_error", lambda error: change(error, 1)),
+            Column(
+                f"in {options.INTERVALS[interval]}", lambda row: "yes" if row["covered"] else "no"
+            ),
+        ],
+    )
+    say(
+        f"\nerror: median {percent(result['median_relative_error'])}, 95th percentile "
+        f"{percent(result['p95_relative_error'])}, maximum {percent(result['max_relative_error'])}"
+        f"; {whole_percent(result['coverage'])} of cells in their {options.INTERVALS[interval]}"
+    )
+    if result["best_total"]:
+        say(
+            f"best GPU count right for {result['best_hits']} of {result['best_total']} n; regret "
+            f"{percent(result['mean_regret'])} on average, at most {percent(result['max_regret'])}"
+        )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, say, warn
-from gpucast.util.tables import print_table
+from gpucast.cli.output import load, print_json, say, warn
+from gpucast.util.tables import Column, print_rows, print_table
 from gpucast.util.units import change, duration, size
 
 if TYPE_CHECKING:
@@ -16,29 +16,30 @@ if TYPE_CHECKING:
 
 
 def command(
-    data: options.Data, machine: options.Machine = None, json: options.Json = False
+    data: list[str] = options.DATA,
+    machine: str | None = options.MACHINE,
+    json: bool = options.JSON,
 ) -> None:
     """Show which copies disturb each other when under way at once, measured and forecast."""
-    from gpucast.cli.loading import load
     from gpucast.transfers import contention
 
     dataset = load(*data).select(machine=machine)
-    found = contention.contention(dataset)
+    settings = contention.contention(dataset)
     for text in dataset.warnings:
         warn(text)
     if json:
-        print_json({"contention": [contention.to_dict(each) for each in found]})
+        print_json({"contention": [contention.to_dict(found) for found in settings]})
         return
-    for index, each in enumerate(found):
+    for index, found in enumerate(settings):
         if index:
             print()
-        _print(each)
+        _print(found)
 
 
 def _print(found: Contention) -> None:
     setting = found.setting
     how = [setting.engine, setting.method, "read by the receiver" if setting.reads else None]
-    sizes = sorted({each.bytes for each in (*found.pairs, *found.sets)})
+    sizes = sorted({timed.bytes for timed in (*found.pairs, *found.sets)})
     say(
         f"{setting.machine}, {setting.path}, {', '.join(filter(None, how))}: "
         f"copies of {', '.join(map(size, sizes))}"
@@ -71,38 +72,36 @@ def _print_shared(found: Contention) -> None:
     if not shared:
         return
     print("These share a link or a memory:\n")
-    print_table(
-        ["copy", "beside", "times as long", "90 % interval"],
+    print_rows(
+        shared,
         [
-            [
-                f"{each.copy[0]}>{each.copy[1]}",
-                ", ".join(f"{start}>{end}" for start, end in each.beside),
-                f"{each.factor:.2f}",
-                None if each.interval is None else "{:.2f} ... {:.2f}".format(*each.interval),
-            ]
-            for each in shared
+            Column("copy", lambda it: "{}>{}".format(*it.copy)),
+            Column("beside", lambda it: ", ".join(f"{start}>{end}" for start, end in it.beside)),
+            Column("times as long", "factor", ".2f"),
+            Column(
+                "90 % interval", "interval", lambda ends: "{:.2f} ... {:.2f}".format(*ends), "l"
+            ),
         ],
-        "llrl",
     )
 
 
 def _print_forecasts(found: Contention) -> None:
     print("\nSets of three and more, forecast without the set and with it:\n")
-    print_table(
-        ["set", "copies", "timed", "measured", "without", "error", "limited by", "with", "error"],
+    print_rows(
+        found.forecasts,
         [
-            [
-                each.measured.label,
-                len(each.measured.copies),
-                f"{each.measured.copy[0]}>{each.measured.copy[1]}",
-                duration(each.measured.seconds.value),
-                duration(each.left_out),
-                change(each.error, 1),
-                each.limit,
-                duration(each.seconds),
-                change(each.fitted_error, 1),
-            ]
-            for each in found.forecasts
+            Column("set", lambda it: it.measured.label),
+            Column("copies", lambda it: len(it.measured.copies)),
+            Column("timed", lambda it: "{}>{}".format(*it.measured.copy)),
+            Column("measured", lambda it: it.measured.seconds.value, duration),
+            Column("without", "left_out", duration),
+            Column("error", "error", _signed),
+            Column("limited by", "limit"),
+            Column("with", "seconds", duration),
+            Column("error", "fitted_error", _signed),
         ],
-        "lrlrrrlrr",
     )
+
+
+def _signed(share: float) -> str | None:
+    return change(share, 1)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from gpucast.cli import completion, contention, data_shown, documents, options, output
+from gpucast.cli import contention, data_shown, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
-from gpucast.cli.loading import load
-from gpucast.cli.output import say
+from gpucast.cli.options import argument, flag, option, with_options
+from gpucast.cli.output import load, say
 from gpucast.data import jsonl, summary
 from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
@@ -20,21 +18,11 @@ from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model, own
 from gpucast.util import JsonObject, files
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 
 app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
 app.command("compare")(documents.command)
-
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        help="A bundled dataset or a file.",
-        autocompletion=completion.dataset_names,
-    ),
-]
-
 
 _RECORDS = "jsonl"
 
@@ -45,21 +33,20 @@ def _written() -> list[str]:
 
 
 @app.command("list")
-def list_datasets(as_json: options.Json = False) -> None:
+def list_datasets(json: bool = options.JSON) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
     models = [_reconstruction(str(path)) for path in reconstructed_files().values()]
-    found = {name: load(name) for name in bundled_files()}
-    if as_json:
+    datasets = {name: load(name) for name in bundled_files()}
+    if json:
         rows = [
             {"name": name, **summary.overview(data), "digest": data.digest}
-            for name, data in found.items()
+            for name, data in datasets.items()
         ]
         output.print_json({"datasets": rows, "reconstructions": reconstructed.listed(models)})
         return
-    print_table(
-        ("name", "what", "machines", "paths", "records", "samples", "n", "gpus"),
-        [_overview_row(name, data) for name, data in found.items()],
-        "llllrrll",
+    print_rows(
+        [_overview_row(name, data) for name, data in datasets.items()],
+        [Column(name, name, side=side) for name, side in zip(_OVERVIEW, "llllrrll", strict=True)],
     )
     reconstructed.print_listed(models)
 
@@ -70,26 +57,17 @@ def _reconstruction(name: str) -> Model:
 
 @app.command()
 def show(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME",
-            help="Bundled datasets or files.",
-            autocompletion=completion.dataset_names,
-        ),
-    ],
-    series: Annotated[
-        bool, typer.Option("--series", help="Print a row a series, however many.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Print every record and note, however many.")
-    ] = False,
-    as_json: options.Json = False,
+    names: list[str] = argument(
+        "Bundled datasets or files.", metavar="NAME", autocompletion=options.dataset_names
+    ),
+    series: bool = flag("--series", "Print a row a series, however many."),
+    everything: bool = flag("--all", "Print every record and note, however many."),
+    json: bool = options.JSON,
 ) -> None:
     """Show where a dataset comes from, what to beware of, and what it holds."""
     if len(names) == 1 and names[0] in reconstructed_files():
         model = _reconstruction(names[0])
-        if as_json:
+        if json:
             output.print_json(reconstructed.shown(model))
         else:
             reconstructed.print_shown(model)
@@ -97,7 +75,7 @@ def show(
     data = load(*names)
     for warning in data.warnings:
         output.warn(warning)
-    if as_json:
+    if json:
         output.print_json(_shown(data))
         return
     say(f"{data.name}: {data.title()}" if data.title() else data.name)
@@ -113,19 +91,20 @@ def show(
 
 
 @app.command()
-@options.with_selection
+@with_options
 def export(
-    name: Name,
-    form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(_written())}.")
-    ],
+    name: str = argument(
+        "A bundled dataset or a file.", metavar="NAME", autocompletion=options.dataset_names
+    ),
+    form: str = option(
+        f"One of {', '.join(_written())}.", "--format", default=..., metavar="FORMAT"
+    ),
     selection: StepSelection = ANY,
-    target: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File to write instead of stdout."),
-    ] = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
+    target: str | None = option(
+        "File to write instead of stdout.", "--output", "-o", metavar="FILE"
+    ),
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
 ) -> None:
     """Write a dataset in another format."""
     if form not in _written():
@@ -140,7 +119,7 @@ def export(
     text = _exported(data, form)
     if target is not None:
         files.write_text(target, text, force=force)
-    if as_json:
+    if json:
         answer = {"name": data.name, "format": form, "digest": data.digest}
         output.print_json(answer | ({"content": text} if target is None else {"output": target}))
     elif target is None:
@@ -163,20 +142,23 @@ def _exported(data: Dataset, form: str) -> str:
     return write(data)
 
 
-def _overview_row(name: str, data: Dataset) -> tuple[object, ...]:
-    counted = summary.counts(data)
-    about = summary.overview(data)
-    return (
-        name,
-        data.title(),
-        # Ids of `gpucast measure` end in the path, which has a column of its own.
-        ", ".join(dict.fromkeys(each.partition("/")[0] for each in data.machines)),
-        ", ".join(data.paths()) or None,
-        sum(each["records"] for each in counted.values()),
-        sum(each["samples"] for each in counted.values()),
-        data_shown.span(about["n"]),
-        data_shown.span(about["gpus"]),
-    )
+_OVERVIEW = ("name", "what", "machines", "paths", "records", "samples", "n", "gpus")
+
+
+def _overview_row(name: str, data: Dataset) -> JsonObject:
+    counted, about = summary.counts(data).values(), summary.overview(data)
+    # Ids of `gpucast measure` end in the path, which has a column of its own.
+    machines = dict.fromkeys(machine.partition("/")[0] for machine in data.machines)
+    return {
+        "name": name,
+        "what": data.title(),
+        "machines": ", ".join(machines),
+        "paths": ", ".join(data.paths()) or None,
+        "records": sum(kind["records"] for kind in counted),
+        "samples": sum(kind["samples"] for kind in counted),
+        "n": data_shown.span(about["n"]),
+        "gpus": data_shown.span(about["gpus"]),
+    }
 
 
 def _shown(data: Dataset) -> JsonObject:

@@ -10,7 +10,7 @@ from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Machine, Measurement, Skeleton, Step, Transfer
 from gpucast.data.remote_layer import TRANSPORTS
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration, number, size
 
 SCREEN = 30
@@ -32,7 +32,7 @@ def print_machines(data: Dataset) -> None:
         alike.setdefault(tuple(_facts(machine)), []).append(machine)
     for facts, machines in alike.items():
         plural = "s" if len(machines) > 1 else ""
-        say(f"\nmachine{plural} {', '.join(each.id for each in machines)}")
+        say(f"\nmachine{plural} {', '.join(machine.id for machine in machines)}")
         for name, value in facts:
             say(f"  {name + ':':9}{value}")
         reached = [
@@ -42,7 +42,7 @@ def print_machines(data: Dataset) -> None:
         ]
         if reached:
             say(f"  reached: {', '.join(reached)}")
-        started = sorted(each.started for each in machines if each.started)
+        started = sorted(machine.started for machine in machines if machine.started)
         if started:
             say(f"  started: {' ... '.join(dict.fromkeys((started[0], started[-1])))}")
 
@@ -70,7 +70,7 @@ def print_screen(data: Dataset) -> None:
     rows: dict[str, Rows] = dict(paths)
     for finer in (series, {kind: [_record_row(r) for r in found] for kind, found in kinds.items()}):
         for kind, found in finer.items():
-            others = sum(len(each) for name, each in rows.items() if name != kind)
+            others = sum(len(more) for name, more in rows.items() if name != kind)
             if others + len(found) <= SCREEN:
                 rows[kind] = found
     for kind, found in rows.items():
@@ -140,7 +140,7 @@ def _facts(machine: Machine) -> list[tuple[str, str]]:
         "source": machine.source,
     }
     known = [(name, value) for name, value in facts.items() if value]
-    return known + [("caveat", each) for each in machine.caveats or []]
+    return known + [("caveat", caveat) for caveat in machine.caveats or []]
 
 
 def _series_rows(kind: str, records: Sequence[Measurement]) -> Rows:
@@ -181,7 +181,7 @@ def _size_text(kind: str, sizes: Sequence[float] | None) -> str | None:
         return None
     column = _size_column(kind)
     if column.startswith("bytes"):
-        return " - ".join(dict.fromkeys(size(int(each)) for each in sizes))
+        return " - ".join(dict.fromkeys(size(int(value)) for value in sizes))
     return f"{column} {span(sizes)}"
 
 
@@ -209,9 +209,9 @@ def _without_common(rows: Rows) -> Rows:
         for name, value in rows[0].items()
         if name not in _NUMBERS and all(row.get(name) == value for row in rows)
     }
-    said = [f"{name} {value}" for name, value in common.items() if value not in (None, "-")]
-    if said:
-        say(f"all: {', '.join(said)}")
+    words = [f"{name} {value}" for name, value in common.items() if value not in (None, "-")]
+    if words:
+        say(f"all: {', '.join(words)}")
     return [{k: v for k, v in row.items() if k not in common} for row in rows]
 
 
@@ -221,14 +221,14 @@ _NUMBERS = {"samples", "median", "records", "rate", "series", "size"}.union(
 
 
 def _print_columns(rows: Rows) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
     # A column that says nothing anywhere only makes the others narrow.
-    names = [name for name in names if any(row.get(name) not in (None, "-") for row in rows)]
-    print_table(
-        names,
-        [[row.get(name) for name in names] for row in rows],
-        "".join("r" if name in _NUMBERS else "l" for name in names),
-    )
+    names = [
+        name
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if any(row.get(name) not in (None, "-") for row in rows)
+    ]
+    every: Rows = [dict.fromkeys(names) | row for row in rows]
+    print_rows(every, [Column(name, name, side="lr"[name in _NUMBERS]) for name in names])
 
 
 def _record_row(record: Measurement) -> dict[str, object]:

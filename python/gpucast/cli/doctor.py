@@ -6,7 +6,7 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import print_json, say
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 
 IN_WAY = 2
 """Exit status where something was asked for and cannot be had: a server that does not answer."""
@@ -14,7 +14,7 @@ IN_WAY = 2
 _MARKS = {"good": "yes", "missing": "no", "attention": "!"}
 
 
-def command(json: options.Json = False) -> None:
+def command(json: bool = options.JSON) -> None:
     """Say what is here: GPUs, driver, recorder, servers, clocks, other users; what to do.
 
     Exit status 2 where GPUCAST_REMOTE names a server that cannot be used.
@@ -23,17 +23,14 @@ def command(json: options.Json = False) -> None:
 
     found = list(findings())
     if json:
-        print_json({"findings": [each.as_object() for each in found]})
+        print_json({"findings": [finding.as_object() for finding in found]})
     else:
-        print_table(
-            ["", "what", "found"],
-            [[_MARKS[each.state], each.what, each.found] for each in found],
-            "lll",
-        )
-        advice = [each for each in found if each.advice]
+        mark = Column("", lambda finding: _MARKS[finding.state])
+        print_rows(found, [mark, Column("what", "what"), Column("found", "found")])
+        advice = [finding for finding in found if finding.advice]
         if advice:
             print()
-        for each in advice:
-            say(f"{each.what}: {each.advice}")
-    if any(each.what.startswith("server") and each.state == "attention" for each in found):
+        for finding in advice:
+            say(f"{finding.what}: {finding.advice}")
+    if any(it.what.startswith("server") and it.state == "attention" for it in found):
         raise typer.Exit(IN_WAY)

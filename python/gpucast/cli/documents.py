@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, say, warn
+from gpucast.cli.options import flag, option
+from gpucast.cli.output import load, print_json, say, warn
 from gpucast.util import JsonObject
-from gpucast.util.tables import print_table
-from gpucast.util.units import duration, size
+from gpucast.util.tables import Column, print_rows
+from gpucast.util.units import duration, percent, size
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
@@ -24,16 +24,13 @@ ROWS = 6
 
 
 def command(
-    data: options.Data,
-    document: Annotated[
-        list[str] | None, typer.Option(help="Only this document's tables; may be repeated.")
-    ] = None,
-    machine: options.Machine = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show every published size.")] = False,
-    json: options.Json = False,
+    data: list[str] = options.DATA,
+    document: list[str] | None = option("Only this document's tables; may be repeated."),
+    machine: str | None = options.MACHINE,
+    everything: bool = flag("--all", "Show every published size."),
+    json: bool = options.JSON,
 ) -> None:
     """Hold a machine's measurements against the bundled tables of the source documents."""
-    from gpucast.cli.loading import load
     from gpucast.paper import documents
     from gpucast.transfers.overlap import overlap_efficiencies
 
@@ -44,19 +41,19 @@ def command(
     if json:
         print_json(
             {
-                "comparisons": [{**vars(each), "ratio": each.ratio} for each in found],
+                "comparisons": [{**vars(beside), "ratio": beside.ratio} for beside in found],
                 "launches": _launches(dataset),
                 "overlaps": [
-                    {**vars(each), "efficiency": each.efficiency}
-                    for each in overlap_efficiencies(dataset)
+                    {**vars(overlap), "efficiency": overlap.efficiency}
+                    for overlap in overlap_efficiencies(dataset)
                 ],
             }
         )
         return
     if not found:
         print("nothing that these documents table was measured")
-    for index, name in enumerate(dict.fromkeys(each.document for each in found)):
-        rows = [each for each in found if each.document == name]
+    for index, name in enumerate(dict.fromkeys(beside.document for beside in found)):
+        rows = [beside for beside in found if beside.document == name]
         say(f"{'' if index == 0 else chr(10)}{name}\n")
         _print_rows(rows if everything else _some(rows))
     _print_others(dataset)
@@ -65,8 +62,8 @@ def command(
 def _some(rows: Sequence[Beside]) -> list[Beside]:
     """A few sizes of each series."""
     series: dict[tuple[str, str], list[Beside]] = {}
-    for each in rows:
-        series.setdefault((each.machine, each.what), []).append(each)
+    for beside in rows:
+        series.setdefault((beside.machine, beside.what), []).append(beside)
     return [
         members[round(at)]
         for members in series.values()
@@ -75,22 +72,18 @@ def _some(rows: Sequence[Beside]) -> list[Beside]:
 
 
 def _print_rows(rows: Sequence[Beside]) -> None:
-    print_table(
-        ["machine", "what", "bytes", "published", "here", "times faster", "taken from", ""],
+    print_rows(
+        rows,
         [
-            [
-                each.machine,
-                each.what,
-                size(each.bytes),
-                duration(each.published),
-                duration(each.own),
-                _times(each.ratio),
-                each.way,
-                each.basis,
-            ]
-            for each in rows
+            Column("machine", "machine"),
+            Column("what", "what"),
+            Column("bytes", "bytes", size),
+            Column("published", "published", duration),
+            Column("here", "own", duration),
+            Column("times faster", "ratio", _times),
+            Column("taken from", "way"),
+            Column("", "basis"),
         ],
-        "llrrrrll",
     )
 
 
@@ -118,25 +111,26 @@ def _print_others(dataset: Dataset) -> None:
     launches = _launches(dataset)
     if launches:
         print("\nLaunches (in no document's table)\n")
-        rows = dict.fromkeys(
-            (each["method"], each["count"], each["arguments"], duration(each["seconds_each"]))
-            for each in launches
-        )
-        print_table(["method", "launches", "arguments", "each"], list(rows), "lrrr")
+        columns = [
+            Column("method", "method"),
+            Column("launches", "count"),
+            Column("arguments", "arguments"),
+            Column("each", "seconds_each", duration),
+        ]
+        shown = {
+            tuple(column.written(column.of(row)) for column in columns): row for row in launches
+        }
+        print_rows(shown.values(), columns)
     overlaps = overlap_efficiencies(dataset)
     if overlaps:
         print("\nOverlap of copies and a kernel (asked for by documents 3 and 4)\n")
-        print_table(
-            ["device", "parts", "bytes", "together", "of perfect"],
+        print_rows(
+            overlaps,
             [
-                [
-                    each.device,
-                    each.label,
-                    size(each.bytes),
-                    duration(each.seconds),
-                    f"{100 * each.efficiency:.1f} %",
-                ]
-                for each in overlaps
+                Column("device", "device"),
+                Column("parts", "label"),
+                Column("bytes", "bytes", size),
+                Column("together", "seconds", duration),
+                Column("of perfect", "efficiency", percent),
             ],
-            "llrrr",
         )

@@ -26,12 +26,12 @@ def endings_of(formats: str) -> list[str]:
     Raises:
         InputError: a format that is not known.
     """
-    found = [each.strip().lower() for each in formats.split(",")]
-    for each in found:
-        if f".{each}" not in ENDINGS:
+    asked = [word.strip().lower() for word in formats.split(",")]
+    for word in asked:
+        if f".{word}" not in ENDINGS:
             known = ", ".join(ending[1:] for ending in ENDINGS)
-            raise InputError(f"{each!r} is no format; it is one of {known}", field="--formats")
-    return list(dict.fromkeys(found))
+            raise InputError(f"{word!r} is no format; it is one of {known}", field="--formats")
+    return list(dict.fromkeys(asked))
 
 
 def is_file(output: Path) -> bool:
@@ -79,7 +79,7 @@ def targets(
 
 def _check_folder(output: Path) -> None:
     """Refuse a folder that is none, or could not be made."""
-    nearest = next(each for each in (output, *output.absolute().parents) if each.exists())
+    nearest = next(path for path in (output, *output.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise InputError("is no folder", file=nearest)
     if not os.access(nearest, os.W_OK | os.X_OK):
@@ -119,7 +119,7 @@ def _folders(contents: Mapping[Path, bytes]) -> list[Path]:
     """Make the folders that are missing; those made, outermost first."""
     made: list[Path] = []
     for folder in dict.fromkeys(path.parent for path in contents):
-        missing = [each for each in (folder, *folder.parents) if not each.exists()]
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         made += reversed(missing)
     return made

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from gpucast.cli import completion, figure_files, options, step_figures
-from gpucast.cli.output import print_json, say, warn
+from gpucast.cli import figure_files, options, step_figures
+from gpucast.cli.options import argument, flag, option, with_options
+from gpucast.cli.output import load, print_json, say, warn
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
@@ -28,58 +30,47 @@ app = typer.Typer(rich_markup_mode=None)
 Subject = Literal["time", "bandwidth", "contention", "launches", "overlap"]
 
 
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        help="Bundled datasets, files of records, and model files, in any order.",
-        autocompletion=completion.dataset_names,
-    ),
-]
-Output = Annotated[
-    Path, typer.Option("-o", "--output", help="Folder, or a file ending in .png, .pdf or .svg.")
-]
-Folder = Annotated[Path, typer.Option("-o", "--output", help="Folder.")]
-Formats = Annotated[str, typer.Option("--formats", help="Endings of the files in a folder.")]
-ALL_FORMATS = "pdf,svg,png"
-Lines = Annotated[
-    str | None,
-    typer.Option("-n", help="Sizes: 1000,64000; where n is no axis, a line or a figure each."),
-]
-Counts = Annotated[
-    str | None,
-    typer.Option("--gpus", help="GPU counts: 1-4,8; where they are no axis, a line each."),
-]
-ModelName = Annotated[
-    str,
-    typer.Option(
+INPUTS = argument(
+    "Bundled datasets, files of records, and model files, in any order.",
+    autocompletion=options.dataset_names,
+)
+OUTPUT = option("Folder, or a file ending in .png, .pdf or .svg.", "-o", "--output", default=...)
+NATIVE = option("The native path; by its name, else the first, if not given.")
+
+
+def formats_of(usual: str) -> Any:
+    """The option for the endings of files in a folder."""
+    return option("Endings of the files in a folder.", "--formats", default=usual)
+
+
+ALL_FORMATS = formats_of("pdf,svg,png")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What figures of steps draw, and how it is fitted."""
+
+    n: str | None = option("Sizes: 1000,64000; where n is no axis, a line or a figure each.", "-n")
+    gpus: str | None = option("GPU counts: 1-4,8; where they are no axis, a line each.", "--gpus")
+    formats: str = ALL_FORMATS
+    model: str = option(
+        "What to fit to paths that no model file is about: auto, paper, ... or none.",
         "--model",
-        help="What to fit to paths that no model file is about: auto, paper, ... or none.",
-    ),
-]
-NativePath = Annotated[
-    str | None,
-    typer.Option(
-        "--native",
-        help="The native path; by its name, else the first, if not given.",
-        show_default=False,
-    ),
-]
+        default="auto",
+    )
 
 
 @app.command()
 def transfer(
-    data: options.Data,
-    output: Output,
-    only: Annotated[
-        Subject | None, typer.Option(help="This figure only; a file holds one.")
-    ] = None,
-    formats: Formats = "png,pdf",
-    machine: options.Machine = None,
-    force: options.Force = False,
-    json: options.Json = False,
+    data: list[str] = options.DATA,
+    output: Path = OUTPUT,
+    only: Subject | None = option("This figure only; a file holds one."),
+    formats: str = formats_of("png,pdf"),
+    machine: str | None = options.MACHINE,
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
 ) -> None:
     """Transfers, contention, launches, overlaps."""
-    from gpucast.cli.loading import load
     from gpucast.plots import transfers
     from gpucast.transfers.series import series_of
 
@@ -132,7 +123,7 @@ def _figures(
 
     title = ", ".join(dataset.machines)
     curves: dict[str, Callable[[Panels], Figure]] = {}
-    if any(len(each.samples) >= FEWEST_SIZES for each in series_of(dataset)):
+    if any(len(series.samples) >= FEWEST_SIZES for series in series_of(dataset)):
         words = f"{title}: medians and fitted curves"
         if only in (None, "time"):
             curves["transfer-time"] = partial(
@@ -145,14 +136,11 @@ def _figures(
     others: dict[str, figure_files.Draw] = {}
     beside = any(transfer.concurrent for transfer in dataset.transfers)
     if beside and only in (None, "contention"):
-        settings = [each for each in contention.contention(dataset) if each.pairs]
-        for index, each in enumerate(settings):
+        settings = [found for found in contention.contention(dataset) if found.pairs]
+        for index, found in enumerate(settings):
             number = f"-{index + 1}" if len(settings) > 1 else ""
-            others[f"contention{number}"] = partial(
-                transfers.contention_matrix,
-                each,
-                f"Copies beside others, {each.setting.machine}",
-            )
+            title_of = f"Copies beside others, {found.setting.machine}"
+            others[f"contention{number}"] = partial(transfers.contention_matrix, found, title_of)
     if dataset.launches and only in (None, "launches"):
         others["launches"] = partial(transfers.launch_costs, dataset, f"Kernel launches, {title}")
     if overlap_efficiencies(dataset) and only in (None, "overlap"):
@@ -195,29 +183,27 @@ _AXES = {
 def _of_steps(name: str) -> Callable[..., None]:
     """The command that draws one of them."""
 
-    @options.with_selection
+    @with_options
     def command(
-        inputs: Inputs,
-        output: Output,
-        n: Lines = None,
-        gpus: Counts = None,
-        formats: Formats = ALL_FORMATS,
+        *,
+        inputs: list[str] = INPUTS,
+        output: Path = OUTPUT,
+        drawn: Drawn,
         selection: StepSelection = ANY,
-        model: ModelName = "auto",
-        force: options.Force = False,
-        json: options.Json = False,
+        force: bool = options.FORCE,
+        json: bool = options.JSON,
     ) -> None:
         # Before anything is fitted.
         axis, chosen = _AXES[name]
-        if {"-n": n, "--gpus": gpus}[axis] is not None:
+        if {"-n": drawn.n, "--gpus": drawn.gpus}[axis] is not None:
             message = f"is the axis of figures {name}, which draws {chosen}; leave it out"
             raise InputError(message, field=axis)
-        figure_files.targets([name], output, formats, force=force)
-        subject = step_figures.subject(inputs, selection, model)
-        found = step_figures.draws(subject, n, gpus, (name,))
+        figure_files.targets([name], output, drawn.formats, force=force)
+        subject = step_figures.subject(inputs, selection, drawn.model)
+        found = step_figures.draws(subject, drawn.n, drawn.gpus, (name,))
         if not found:
             raise InputError(step_figures.nothing(name, subject), file=" + ".join(inputs))
-        files = figure_files.targets(list(found), output, formats, force=force)
+        files = figure_files.targets(list(found), output, drawn.formats, force=force)
         _write(found, files, force=force, json=json)
 
     command.__doc__ = _OF_STEPS[name]
@@ -230,17 +216,15 @@ for _name in _OF_STEPS:
 
 @app.command()
 def documents(
-    output: Output,
-    beside: Annotated[
-        str, typer.Option("--beside", help="Own transfers to stand beside; none: only published.")
-    ] = "h200-transfers",
-    only: Annotated[
-        str | None, typer.Option(help="One plot, for a file: p2p-copy, dscuda-transfer, ...")
-    ] = None,
-    machine: options.Machine = None,
-    formats: Formats = ALL_FORMATS,
-    force: options.Force = False,
-    json: options.Json = False,
+    output: Path = OUTPUT,
+    beside: str = option(
+        "Own transfers to stand beside; none: only published.", default="h200-transfers"
+    ),
+    only: str | None = option("One plot, for a file: p2p-copy, dscuda-transfer, ..."),
+    machine: str | None = options.MACHINE,
+    formats: str = ALL_FORMATS,
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
 ) -> None:
     """The source documents' tables as plots.
 
@@ -258,16 +242,14 @@ def documents(
 
 @app.command()
 def findings(
-    inputs: Inputs,
-    native: NativePath = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Show every group of steps, too.")
-    ] = False,
-    json: options.Json = False,
+    inputs: list[str] = INPUTS,
+    native: str | None = NATIVE,
+    everything: bool = flag("--all", "Show every group of steps, too."),
+    json: bool = options.JSON,
 ) -> None:
     """The paper's findings: true or false here?
 
-    Of each on these data, with the number.
+    Each on these data, with the number.
     """
     from gpucast.paper import findings as paper
     from gpucast.paper import findings_text
@@ -277,31 +259,29 @@ def findings(
         raise InputError("findings are about measurements: name a dataset, too")
     found = paper.findings(data, step_figures.models_of_groups(data, models), native)
     if json:
-        print_json({"data": data.name, "findings": [each.to_dict() for each in found]})
+        print_json({"data": data.name, "findings": [finding.to_dict() for finding in found]})
         return
     print_table(findings_text.HEADERS, findings_text.rows(found), "llll")
-    for each in found if everything else ():
-        if each.rows:
-            say(f"\n{each.statement}\n")
-            print_table(each.headers, each.rows)
+    for finding in found if everything else ():
+        if finding.rows:
+            say(f"\n{finding.statement}\n")
+            print_table(finding.headers, finding.rows)
 
 
 @app.command()
-@options.with_selection
+@with_options
 def paper(
-    inputs: Inputs,
-    output: Folder,
-    n: Lines = None,
-    gpus: Counts = None,
-    formats: Formats = ALL_FORMATS,
+    *,
+    inputs: list[str] = INPUTS,
+    output: Path = option("Folder.", "-o", "--output", default=...),
+    drawn: Drawn,
     selection: StepSelection = ANY,
-    model: ModelName = "auto",
-    native: NativePath = None,
-    beside: Annotated[
-        str, typer.Option("--beside", help="Own transfers beside the documents' tables, or none.")
-    ] = "h200-transfers",
-    force: options.Force = False,
-    json: options.Json = False,
+    native: str | None = NATIVE,
+    beside: str = option(
+        "Own transfers beside the documents' tables, or none.", default="h200-transfers"
+    ),
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
 ) -> None:
     """All figures of paper and documents; findings."""
     from gpucast.paper import findings as found_by_paper
@@ -311,10 +291,10 @@ def paper(
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
     # Whatever would be refused is refused before anything is fitted.
-    figure_files.targets(list(step_figures.NAMES), output, formats, force=force,
+    figure_files.targets(list(step_figures.NAMES), output, drawn.formats, force=force,
                          beside=findings_text.FILES)  # fmt: skip
-    subject = step_figures.subject(inputs, selection, model)
-    found = step_figures.draws(subject, n, gpus, step_figures.NAMES)
+    subject = step_figures.subject(inputs, selection, drawn.model)
+    found = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.NAMES)
     others: dict[Path, bytes] = {}
     if subject.data is not None:
         judged = found_by_paper.findings(subject.data, subject.models, native)
@@ -329,16 +309,15 @@ def paper(
         texts = findings_text.files(judged, subject.data)
         others = {output / name: text.encode() for name, text in texts.items()}
     found |= _documents(beside, None)
-    for label, each in subject.fitted.items():
+    for label, model in subject.fitted.items():
         name = f"model-{label.replace('/', '-').replace(', ', '-')}.json"
-        others[output / name] = each.to_json().encode()
+        others[output / name] = model.to_json().encode()
     names = [path.name for path in others]
-    files = figure_files.targets(list(found), output, formats, force=force, beside=names)
+    files = figure_files.targets(list(found), output, drawn.formats, force=force, beside=names)
     _write(found, files, others, force=force, json=json)
 
 
 def _documents(beside: str, machine: str | None) -> dict[str, figure_files.Draw]:
-    from gpucast.cli.loading import load
     from gpucast.paper import document_figures
 
     own = None if beside == step_figures.NO_MODEL else load(beside).select(machine=machine)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
-import typer
-
-from gpucast.cli import options, predict_sharing, remarks, updating
-from gpucast.cli.output import print_json, say
+from gpucast.cli import options, predict_sharing, updating
+from gpucast.cli.options import option, with_options
+from gpucast.cli.output import load, print_json, say, tell_fit
+from gpucast.data import vocabulary
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.remarks import once, texts_of
-from gpucast.util.tables import print_table
-from gpucast.util.units import interval, p_value, percent, quantity
+from gpucast.util.tables import Column, print_rows, print_table
+from gpucast.util.units import duration, interval, p_value, percent, quantity, whole_percent
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gpucast.data.dataset import Dataset
     from gpucast.model.content import FittedSteps, Quality
     from gpucast.model.fitted import Model
@@ -33,37 +32,30 @@ AUTO, SEED = "auto", 1
 PAPERS = "paper"
 
 
-@options.with_selection
+@with_options
 def command(
-    data: options.Data,
+    data: list[str] = options.DATA,
     selection: StepSelection = ANY,
-    method: options.Method = None,
-    model: Annotated[
-        str, typer.Option(help="auto, paper, or GPU+CPU+COM such as occupancy+linear+star-async.")
-    ] = AUTO,
-    update: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CELLS",
-            help="Instead of a fit: tell the model (in place of DATA) how another machine differs, "
-            "by a few cells timed there; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    output: options.OptionalOutput = None,
-    replicates: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Bootstrap refits (default: 100; of a form named 400).", show_default=False
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and bootstrap.")] = SEED,
-    explain: options.Explain = False,
-    json: options.Json = False,
-    force: options.Force = False,
+    method: str | None = option(
+        "How transfers were timed, where both: call (blocking) or gated (queued).",
+        autocompletion=options.one_of(lambda: get_args(vocabulary.TransferMethod)),
+    ),
+    model: str = option(
+        "auto, paper, or GPU+CPU+COM such as occupancy+linear+star-async.", default=AUTO
+    ),
+    update: list[str] | None = option(
+        "Instead of a fit: tell the model (in place of DATA) how another machine differs, by a few "
+        "cells timed there; may be repeated.",
+        metavar="CELLS",
+    ),
+    output: Path | None = options.MODEL_OUTPUT,
+    replicates: int | None = option("Bootstrap refits (default: 100; of a form named 400).", min=0),
+    seed: int = option("Seed of folds and bootstrap.", default=SEED, min=0),
+    explain: bool = options.EXPLAIN,
+    json: bool = options.JSON,
+    force: bool = options.FORCE,
 ) -> None:
     """Fit step times (or, in a dataset without steps, transfer times)."""
-    from gpucast.cli.loading import load
     from gpucast.util import files
 
     if output is not None:
@@ -84,7 +76,7 @@ def command(
     fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
     if output is not None:
         fitted.save(output, force=force)
-    remarks.of_fit(fitted.remarks, fitted.notes, explain=explain)
+    tell_fit(fitted.remarks, fitted.notes, explain=explain)
     if json:
         print_json(fitted.content)
         return
@@ -108,23 +100,19 @@ def _print_scaling(model: Forecaster) -> None:
         f"{', '.join(filter(None, (data.name, data.program, data.case)))}, path {data.path}: "
         f"{counts.step_samples} step times in {counts.step_cells} cells\n"
     )
-    print_table(
-        ["form", "weight"],
-        [[each.model, percent(each.weight, 0)] for each in model.candidates[:SHOWN_FORMS]],
-        "lr",
-    )
-    shown = " + ".join(each.model.partition(",")[0] for each in model.candidates[:SHOWN_FORMS])
+    forms = model.candidates[:SHOWN_FORMS]
+    print_rows(forms, [Column("form", "model"), Column("weight", "weight", whole_percent)])
+    shown = " + ".join(form.model.partition(",")[0] for form in forms).split(" + ")
     print()
-    print_table(
-        ["term", "what it is"],
-        [[term, SCALING_TERMS[term][0]] for term in SCALING_TERMS if term in shown.split(" + ")],
-        "ll",
+    print_rows(
+        [(term, text) for term, (text, *_) in SCALING_TERMS.items() if term in shown],
+        [Column("term", 0), Column("what it is", 1)],
     )
     say(f"\n{_errors(quality)}")
 
 
 def _errors(quality: Quality) -> str:
-    """Of what was fitted, and of what was left out of a fit."""
+    """The errors of what was fitted, and of what was left out of a fit."""
     left_out = {
         "the most GPUs": quality.held_out_gpus_error,
         "the largest n": quality.held_out_n_error,
@@ -157,12 +145,14 @@ def _print_fit(model: Model) -> None:
         [
             [
                 name,
-                quantity(each.value, each.unit) if each.identified else None,
-                quantity(each.stderr, each.unit),
-                interval(each.ci95, each.unit) if each.identified else "not identified",
-                each.meaning,
+                quantity(parameter.value, parameter.unit) if parameter.identified else None,
+                quantity(parameter.stderr, parameter.unit),
+                interval(parameter.ci95, parameter.unit)
+                if parameter.identified
+                else "not identified",
+                parameter.meaning,
             ]
-            for name, each in model.parameters.items()
+            for name, parameter in model.parameters.items()
         ],
         "lrrll",
     )
@@ -171,16 +161,24 @@ def _print_fit(model: Model) -> None:
         _print_quality(model, model.quality)
 
 
+def _two_digits(share: float) -> str | None:
+    return percent(share, 2)
+
+
 def _print_forms(model: Model) -> None:
     """The forms that forecasts are averaged over; the paper's is always among those shown."""
-    shown = [
-        each for i, each in enumerate(model.candidates) if i < SHOWN_FORMS or each.model == PAPERS
-    ]
     print()
-    print_table(
-        ["form", "weight", "error of cells left out"],
-        [[each.model, percent(each.weight, 0), percent(each.cv_error, 2)] for each in shown],
-        "lrr",
+    print_rows(
+        [
+            form
+            for i, form in enumerate(model.candidates)
+            if i < SHOWN_FORMS or form.model == PAPERS
+        ],
+        [
+            Column("form", "model"),
+            Column("weight", "weight", whole_percent),
+            Column("error of cells left out", "cv_error", _two_digits),
+        ],
     )
     print()
 
@@ -191,18 +189,17 @@ def _kind_of(data: FittedSteps) -> str:
 
 
 def _print_structure(model: Model) -> None:
-    for each in model.combinations:
-        known = f" ({interval(each.ci95, 's')})" if each.ci95 is not None else ""
-        say(f"known together: {each.expression} = {quantity(each.value, 's')}{known}")
+    for one in model.combinations:
+        known = f" ({interval(one.ci95, 's')})" if one.ci95 is not None else ""
+        say(f"known together: {one.expression} = {quantity(one.value, 's')}{known}")
     for route, points in model.breakpoints.items():
         if points:
             say(f"breakpoints of {route}: {breakpoints(points)} bytes")
     if model.k_profile:
-        least = min(each.cost for each in model.k_profile)
-        near = sorted(model.k_profile, key=lambda each: (each.cost, each.k))
+        near = sorted(model.k_profile, key=lambda tried: (tried.cost, tried.k))
         say(
             "k against the cost of the fit above the best: "
-            + ", ".join(f"{each.k}: {each.cost - least:.3g}" for each in near[:SHOWN_INTEGERS])
+            + ", ".join(f"{k.k}: {k.cost - near[0].cost:.3g}" for k in near[:SHOWN_INTEGERS])
             + (", ..." if len(near) > SHOWN_INTEGERS else "")
         )
 
@@ -218,20 +215,13 @@ def _print_quality(model: Model, quality: Quality) -> None:
         say(f"\nparameters: {known}\n{_errors(quality)}")
         return
     say(f"\n{_errors(quality)}; {known}\n")
-    print_table(
-        ["model", "held-out error", ""],
+    print_rows(
+        sorted(model.candidates, key=lambda it: (it.cv_error is None, it.cv_error or 0.0)),
         [
-            [
-                each.model,
-                percent(each.cv_error, 2),
-                "chosen" if each.model == model.chosen else "",
-            ]
-            for each in sorted(
-                model.candidates,
-                key=lambda each: float("inf") if each.cv_error is None else each.cv_error,
-            )
+            Column("model", "model"),
+            Column("held-out error", "cv_error", _two_digits),
+            Column("", lambda it: "chosen" if it.model == model.chosen else ""),
         ],
-        "lrl",
     )
 
 
@@ -259,16 +249,16 @@ def _fit_transfers(
     compared = crossovers(fits)
     costs = launch_costs(dataset)
     known = once(one for curve in fits for one in curve.remarks)
-    remarks.of_fit(known, explain=explain)
+    tell_fit(known, explain=explain)
     if json:
         print_json(
             {
-                "transfers": [each.to_dict() for each in fits],
+                "transfers": [fit.to_dict() for fit in fits],
                 "crossovers": [
                     {"machine": a.machine, "path": a.path, **vars(cross)}
                     for a, _, cross in compared
                 ],
-                "launches": [each.to_dict() for each in costs],
+                "launches": [cost.to_dict() for cost in costs],
                 "warnings": texts_of(known),
             }
         )
@@ -281,19 +271,17 @@ def _fit_transfers(
 
 def _print_transfers(fits: list[TransferFit]) -> None:
     """A line a parameter of each route's curve."""
-    rows = []
-    for each in fits:
-        points = each.breakpoints
-        for i, (name, entry) in enumerate(each.parameters.items()):
-            rows.append(
-                [
-                    *((each.machine, each.path, each.route) if i == 0 else ("", "", "")),
-                    name,
-                    quantity(entry["value"], entry["unit"]),
-                    interval(entry["ci95"], entry["unit"]),
-                    _piece(points, i - 1) if 0 < i <= len(points) else "",
-                ]
-            )
+    rows = [
+        (
+            *((fit.machine, fit.path, fit.route) if i == 0 else ("", "", "")),
+            name,
+            quantity(entry["value"], entry["unit"]),
+            interval(entry["ci95"], entry["unit"]),
+            _piece(fit.breakpoints, i - 1) if 0 < i <= len(fit.breakpoints) else "",
+        )
+        for fit in fits
+        for i, (name, entry) in enumerate(fit.parameters.items())
+    ]
     print_table(
         ["machine", "path", "route", "parameter", "value", "95 % interval", ""], rows, "llllrll"
     )
@@ -304,16 +292,16 @@ def _print_launches(costs: list[LaunchCost]) -> None:
     if not costs:
         return
     print()
-    rows = [
+    print_rows(
+        costs,
         [
-            *(each.machine, each.path, each.method),
-            quantity(each.t_kernel.value, "s"),
-            interval(each.ci95, "s"),
-            f"one of {each.count}" if each.count > 1 else "",
-        ]
-        for each in costs
-    ]
-    print_table(["machine", "path", "launch", "t_kernel", "95 % interval", ""], rows, "lllrll")
+            *(Column(name, name) for name in ("machine", "path")),
+            Column("launch", "method"),
+            Column("t_kernel", lambda cost: cost.t_kernel.value, duration),
+            Column("95 % interval", lambda cost: interval(cost.ci95, "s")),
+            Column("", lambda cost: f"one of {cost.count}" if cost.count > 1 else ""),
+        ],
+    )
 
 
 def breakpoints(points: Sequence[float]) -> str:

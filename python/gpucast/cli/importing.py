@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from gpucast.cli import options
+from gpucast.cli.options import argument, flag, option
 from gpucast.cli.output import print_json, warn
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
@@ -16,148 +15,82 @@ from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.traces.records import TRACES
 from gpucast.util.files import check_output
 from gpucast.util.number_lists import size as parse_size
-from gpucast.util.tables import one_line, print_table
+from gpucast.util.tables import Column, one_line, print_rows
 from gpucast.util.units import parse_timestep
 
 
 def command(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE",
-            help="Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers "
-            "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs "
-            "of LAMMPS, GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, "
-            "OSU, MDBenchmark; traces of CUDA calls (gpucast trace, nsys, Kineto); folders of "
-            "these.",
-        ),
-    ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DATA.jsonl", help="File to write.")
-    ],
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ROLE=COLUMN[:UNIT],...",
-            help="A table's columns, where their names do not tell: n=atoms,gpus=devices,"
-            "seconds=run:us; seconds=*:ms of all times below GPU counts. Also time or rate "
-            "(seconds in other units: ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, "
-            "where its time is of all of them), timestep, nodes, ranks, program, case, machine, "
-            "gpu_type, instances, repeat (*: rows are repetitions "
-            "whatever other columns say); gpus=nodes*4.",
-        ),
-    ] = None,
-    timestep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Simulated time of a step, such as 2fs; ns/day needs it."
-        ),
-    ] = None,
-    program: Annotated[str | None, typer.Option(help="What ran, where the file does not say.")] = (
-        None
+    files: list[str] = argument(
+        "Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers (bytes, "
+        "seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs of LAMMPS, "
+        "GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, OSU, MDBenchmark; "
+        "traces of CUDA calls (gpucast trace, nsys, Kineto); folders of these.",
+        metavar="FILE",
     ),
-    case: Annotated[
-        str | None,
-        typer.Option(help="Input, cutoff, precision, ..., where the file does not say."),
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(help="What n counts (atoms, cells), where the file does not say.")
-    ] = None,
-    decimal: Annotated[
-        Literal["point", "comma"] | None,
-        typer.Option(help="How a table writes decimals, where its numbers do not tell."),
-    ] = None,
-    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook, of several.")] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option(min=1, help="GPUs of runs whose log does not say or leaves it unclear."),
-    ] = None,
-    gpus_per_node: Annotated[
-        int | None,
-        typer.Option(min=1, help="GPUs of each node, where a log or table says the nodes only."),
-    ] = None,
-    n: Annotated[
-        str | None,
-        typer.Option("-n", "--size", help="Size of runs whose log does not say it: 1e6, 5M."),
-    ] = None,
-    from_name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            help="Finds in a log's file name what the log does not say, or wrongly: named groups "
-            "n, gpus, nodes, ranks, case, program, as in '(?P<gpus>[0-9]+)gpu'.",
-        ),
-    ] = None,
-    regex: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            help="Finds the runs of any text: named groups n, gpus, nodes, ranks, seconds or rate, "
-            "unit, case, program; a group holds until it is found again.",
-        ),
-    ] = None,
-    range_name: Annotated[
-        str | None,
-        typer.Option(
-            "--range",
-            metavar="NAME",
-            help="NVTX range that is a step of a trace; kernel:NAME: from one launch of it to "
-            "the next.",
-        ),
-    ] = None,
-    every_run: Annotated[
-        bool,
-        typer.Option(
-            "--every-run", help="Of a log with several runs of one size, all, not the last alone."
-        ),
-    ] = False,
-    cores: Annotated[
-        int | None,
-        typer.Option(min=1, help="FP32 lanes of one GPU; the GPU term wave needs them."),
-    ] = None,
-    sms: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Multiprocessors of one GPU; the GPU term occupancy needs them and --block."
-        ),
-    ] = None,
-    block: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Threads a block of the steps' kernel; occupancy needs it and --sms."
-        ),
-    ] = None,
-    path: Annotated[
-        str, typer.Option(help="How the GPUs are reached, where the file does not say.")
-    ] = "native",
-    schedule: Annotated[
-        str | None,
-        typer.Option(
-            help="Of steps of gpucast's own programs: how they move data, where the file does not "
-            "say: star-serial, star-async, allgather or mpi.",
-            show_default=False,
-        ),
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="Label of the steps' kernel, where the file does not say.", show_default=False
-        ),
-    ] = None,
-    gpu_name: Annotated[str | None, typer.Option(help="Name of the GPUs.")] = None,
-    machine: Annotated[
-        str, typer.Option(help="Id of the machine; the same for files of the same machine.")
-    ] = UNNAMED,
-    size: Annotated[
-        int,
-        typer.Option("--bytes", min=1, help="Buffer size (bytes) of nvbandwidth's copies."),
-    ] = 512 * 2**20,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", help="Format of the files, where content does not tell."),
-    ] = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
+    output: str = option("File to write.", "--output", "-o", default=..., metavar="DATA.jsonl"),
+    columns: str | None = option(
+        "A table's columns, where their names do not tell: n=atoms,gpus=devices,seconds=run:us; "
+        "seconds=*:ms of all times below GPU counts. Also time or rate (seconds in other units: "
+        "ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, where its time is of all of "
+        "them), timestep, nodes, ranks, program, case, machine, gpu_type, repeat; gpus=nodes*4.",
+        metavar="ROLE=COLUMN[:UNIT],...",
+    ),
+    timestep: str | None = option(
+        "Simulated time of a step, such as 2fs; ns/day needs it.", metavar="TIME"
+    ),
+    program: str | None = option("What ran, where the file does not say."),
+    case: str | None = option("Input, cutoff, precision, ..., where the file does not say."),
+    unit: str | None = option("What n counts (atoms, cells), where the file does not say."),
+    decimal: Literal["point", "comma"] | None = option(
+        "How a table writes decimals, where its numbers do not tell."
+    ),
+    sheet: str | None = option("Sheet of a workbook, of several."),
+    gpus: int | None = option("GPUs of runs whose log does not say or leaves it unclear.", min=1),
+    gpus_per_node: int | None = option(
+        "GPUs of each node, where a log or table says the nodes only.", min=1
+    ),
+    n: str | None = option("Size of runs whose log does not say it: 1e6, 5M.", "-n", "--size"),
+    from_name: str | None = option(
+        "Finds in a log's file name what the log does not say, or wrongly: named groups n, gpus, "
+        "nodes, ranks, case, program, as in '(?P<gpus>[0-9]+)gpu'.",
+        metavar="REGEX",
+    ),
+    regex: str | None = option(
+        "Finds the runs of any text: named groups n, gpus, nodes, ranks, seconds or rate, unit, "
+        "case, program; a group holds until it is found again.",
+        metavar="REGEX",
+    ),
+    range_name: str | None = option(
+        "NVTX range that is a step of a trace; kernel:NAME: from one launch of it to the next.",
+        "--range",
+        metavar="NAME",
+    ),
+    every_run: bool = flag(
+        "--every-run", "Of a log with several runs of one size, all, not the last alone."
+    ),
+    cores: int | None = option("FP32 lanes of one GPU; the GPU term wave needs them.", min=1),
+    sms: int | None = option(
+        "Multiprocessors of one GPU; the GPU term occupancy needs them and --block.", min=1
+    ),
+    block: int | None = option(
+        "Threads a block of the steps' kernel; occupancy needs it and --sms.", min=1
+    ),
+    path: str = option("How the GPUs are reached, where the file does not say.", default="native"),
+    schedule: str | None = option(
+        "Of steps of gpucast's own programs: how they move data, where the file does not say: "
+        "star-serial, star-async, allgather or mpi."
+    ),
+    kernel: str | None = option("Label of the steps' kernel, where the file does not say."),
+    gpu_name: str | None = option("Name of the GPUs."),
+    machine: str = option(
+        "Id of the machine; the same for files of the same machine.", default=UNNAMED
+    ),
+    size: int = option(
+        "Buffer size (bytes) of nvbandwidth's copies.", "--bytes", default=512 * 2**20, min=1
+    ),
+    form: str | None = option("Format of the files, where content does not tell.", "--format"),
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
 ) -> None:
     """Turn other programs' files into records."""
     check_output(output, force=force)
@@ -188,25 +121,20 @@ def command(
     for line in data.warnings:
         warn(line)
     data.dump(output, force=force)
-    _answer(data, output, found, as_json)
+    _answer(data, output, found, json=json)
 
 
-def _answer(
-    data: Dataset,
-    output: str,
-    found: Imports,
-    as_json: bool,
-) -> None:
+def _answer(data: Dataset, output: str, found: Imports, *, json: bool) -> None:
     kinds = summary.counts(data)
     notes = len(data.notes)
-    if as_json:
-        counted = {kind: each["records"] for kind, each in kinds.items()}
+    if json:
+        counted = {kind: counts["records"] for kind, counts in kinds.items()}
         print_json(
             {
                 "output": output,
                 "files": [{"file": name, "format": form} for name, form in found.files],
                 "records": counted | {"note": notes},
-                "samples": {kind: each["samples"] for kind, each in kinds.items()},
+                "samples": {kind: counts["samples"] for kind, counts in kinds.items()},
                 "digest": data.digest,
                 "understood": found.notes,
                 "warnings": [*found.warnings, *data.warnings],
@@ -216,10 +144,7 @@ def _answer(
     for line in found.notes:
         print(one_line(line))
     print()
-    print_table(
-        ("kind", "records", "samples"),
-        [(kind, each["records"], each["samples"]) for kind, each in kinds.items()]
-        + ([("note", notes, None)] if notes else []),
-        "lrr",
-    )
+    rows = [{"kind": kind, **counts} for kind, counts in kinds.items()]
+    rows += [{"kind": "note", "records": notes, "samples": None}] if notes else []
+    print_rows(rows, [Column(name, name) for name in ("kind", "records", "samples")])
     print(f"written: {output}")

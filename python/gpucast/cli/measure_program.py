@@ -10,89 +10,80 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gpucast.cli.measure_options import Common, Described, records_file
 from gpucast.cli.measure_tables import print_described
 from gpucast.cli.output import print_json, say, warn
-from gpucast.cli.terminated import terminated_as_interrupted
+from gpucast.cli.progress import progress, terminated_as_interrupted
 from gpucast.errors import InputError
 from gpucast.util.gpu_shares import share_text
+from gpucast.util.number_lists import sizes
 from gpucast.util.units import long_duration, number
 
 if TYPE_CHECKING:
-    from gpucast.design.questions import Question
     from gpucast.measure.described.dry_run import Plan, PlannedVisit
     from gpucast.measure.described.request import Request as ProgramRequest
     from gpucast.measure.report import Report
     from gpucast.measure.store import Store
     from gpucast.measure.work import Watcher
     from gpucast.util.devices import Device
-    from gpucast.util.gpu_shares import GpuShare
 
 
-def command(
+def measure(
     description: Path,
     output: Path | None,
+    common: Common,
+    described: Described,
     *,
-    n: Sequence[float] | None,
-    gpus: Sequence[GpuShare] | None,
-    mps: bool,
-    budget: float | None,
-    gpu_hours: float | None,
-    visits: int | None,
-    machine: str | None,
-    until: Sequence[Question],
-    trace: bool,
-    dry_run: bool,
     quiet: bool,
-    as_json: bool,
-    slurm: str | None = None,
-    cancel: bool = False,
+    json: bool,
 ) -> None:
     """Measure the program of a description; a second start goes on."""
-    from gpucast.cli.progress import progress
     from gpucast.measure.described import reading
     from gpucast.measure.described.campaign import DescribedCampaign
     from gpucast.measure.described.mps import require
     from gpucast.measure.described.request import Request
     from gpucast.measure.store import Store
 
-    if budget is not None and gpu_hours is not None:
+    n = None if common.n is None else sizes(common.n, "n")
+    gpus, budget, hours = common.shares(), common.seconds(), described.gpu_hours
+    machine, until = common.label(), common.questions()
+    if budget is not None and hours is not None:
         raise InputError("either --budget or --gpu-hours", field="--gpu-hours")
-    if gpu_hours is not None and not 0 < gpu_hours < float("inf"):
-        raise InputError(f"{gpu_hours:g} is no time greater than 0", field="--gpu-hours")
+    if hours is not None and not 0 < hours < float("inf"):
+        raise InputError(f"{hours:g} is no time greater than 0", field="--gpu-hours")
     program = reading.read(description)
-    runs = reading.runs_of(program, n, gpus, mps=mps)
-    if mps and not dry_run:
+    runs = reading.runs_of(program, n, gpus, mps=described.mps)
+    if described.mps and not described.dry_run:
         require()
-    request = Request(program, runs, visits, budget, gpu_hours, machine, until, trace)
-    _check(request, slurm=slurm is not None, cancel=cancel, dry_run=dry_run)
-    if dry_run:
-        _show(request, output, as_json, slurm)
+    trace, slurm = described.trace, described.slurm
+    request = Request(program, runs, common.visits, budget, hours, machine, until, trace)
+    _check(request, described)
+    if described.dry_run:
+        _show(request, output, json, slurm)
         return
-    if output is None:
-        raise InputError("missing: the file of records", field="-o")
-    if str(output) == "-":
-        raise InputError("a campaign goes on from its file; give one a name", field="-o")
+    output = records_file(output)
     if output.exists() and not output.is_file():
         raise InputError("is no file: a campaign goes on from it, and logs lie beside", file=output)
     with terminated_as_interrupted(), Store(output) as store:
         for text in store.warnings:
             warn(text)
         with progress(quiet=quiet) as watcher:
-            if slurm is not None or cancel:
+            if slurm is not None or described.cancel:
                 report = _through_slurm(request, store, watcher, slurm, quiet=quiet)
             else:
                 _refuse_jobs(output)
                 report = DescribedCampaign(request, store, watcher).run()
-    if as_json:
+    if json:
         print_json(report.to_dict())
     else:
         print_described(report)
-    if report.failed and not cancel:
+    if report.failed and not described.cancel:
         raise typer.Exit(1)
 
 
-def _check(request: ProgramRequest, *, slurm: bool, cancel: bool, dry_run: bool) -> None:
-    """Options that do not go together."""
+def _check(request: ProgramRequest, described: Described) -> None:
+    """Refuse options that do not go together."""
+    slurm, cancel = described.slurm is not None, described.cancel
     if any(run.cell.instances > 1 for run in request.runs):
         if request.chooses:
             message = "of several instances at once (1/2) all are measured: no budget, no --until"
@@ -105,7 +96,7 @@ def _check(request: ProgramRequest, *, slurm: bool, cancel: bool, dry_run: bool)
         raise InputError("finds its jobs by -o: leave --slurm out", field="--cancel")
     if slurm and request.trace:
         raise InputError("is not for --slurm; leave one of them out", field="--trace")
-    if cancel and dry_run:
+    if cancel and described.dry_run:
         message = "runs nothing; --cancel ends jobs: leave one of them out"
         raise InputError(message, field="--dry-run")
 
@@ -195,7 +186,7 @@ def _which(plan: Plan, request: ProgramRequest) -> str:
             "None of these is made: what was asked is sure, or the budget does not reach for one."
         )
     cells = [plan.visits[i] for i in plan.first[:3]]
-    named = [f"n={number(each.n)} gpus={share_text(each.gpus, each.instances)}" for each in cells]
+    named = [f"n={number(it.n)} gpus={share_text(it.gpus, it.instances)}" for it in cells]
     more = ", ..." if len(plan.first) > len(cells) else ""
     return (
         f"Only some of these are made: first {', '.join(named)}{more}, then others, "
@@ -205,6 +196,6 @@ def _which(plan: Plan, request: ProgramRequest) -> str:
 
 def _until(request: ProgramRequest) -> str:
     """When it ends."""
-    asked = " and ".join(repr(each.text) for each in request.until)
+    asked = " and ".join(repr(question.text) for question in request.until)
     ends = ([f"{asked} is sure"] if asked else []) + ["the budget is spent"] * request.has_budget
     return f"until {' or '.join(ends)}"

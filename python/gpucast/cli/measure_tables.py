@@ -1,4 +1,4 @@
-"""What ``gpucast measure`` prints when it has ended: of paths, questions and fits."""
+"""What ``gpucast measure`` prints at its end: its paths, questions and fits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpucast.cli.output import say
 from gpucast.util.devices import GPU
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import percent
 
 FAR_OFF = 0.2
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 
 def print_own(report: Report) -> None:
-    """Of a campaign with gpucast's own programs."""
-    _print_paths(report, "transfers", [path.transfers for path in report.paths])
+    """The end of a campaign with gpucast's own programs."""
+    _print_paths(report, Column("transfers", "transfers"))
     _print_answers(report)
     if report.fits:
-        which = [[fit.path, fit.schedule, fit.kernel, fit.memory] for fit in report.fits]
-        _print_fits(report.fits, ["path", "schedule", "kernel", "memory"], which)
+        _print_fits(report.fits, ["path", "schedule", "kernel", "memory"])
         _print_next(report)
 
 
@@ -33,83 +32,75 @@ def _print_next(report: Report) -> None:
     for fit in report.fits:
         if fit.model is None:
             continue
-        several = len({each.path for each in report.fits}) > 1
-        chosen = {
-            "path": fit.path if several else None,
-            "schedule": fit.schedule,
-            "kernel": fit.kernel,
-            "memory": fit.memory,
-            "program": fit.program,
-            "case": fit.case,
-        }
+        several = len({other.path for other in report.fits}) > 1
+        names = [*(["path"] if several else []), "schedule", "kernel", "memory", "program", "case"]
+        chosen = {name: getattr(fit, name) for name in names}
         words = [word for name, value in chosen.items() if value for word in (f"--{name}", value)]
         say(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
         return
 
 
 def print_described(report: Report) -> None:
-    """Of a campaign with a described program."""
+    """The end of a campaign with a described program."""
     hours = next((path.device for path in report.paths), GPU).hours
-    _print_paths(report, hours, [f"{path.gpu_hours:.3g}" for path in report.paths])
+    _print_paths(report, Column(hours, "gpu_hours", ".3g"))
     _print_answers(report)
-    _print_fits(report.fits, ["program", "case"], [[fit.program, fit.case] for fit in report.fits])
+    _print_fits(report.fits, ["program", "case"])
     _print_next(report)
 
 
-def _print_paths(report: Report, more: str, values: Sequence[object]) -> None:
-    """``more``: a column beside those of every campaign, with its values."""
-    print_table(
-        ["path", "status", "measured", "there before", "failed", more, "machine"],
+def _print_paths(report: Report, more: Column) -> None:
+    """``more``: a column beside those of every campaign."""
+    words = {"path": "path", "status": "status", "measured": "measured"}
+    words |= {"there before": "skipped", "failed": "failed"}
+    print_rows(
+        report.paths,
         [
-            [p.path, p.status, p.measured, p.skipped, p.failed, value, p.machine]
-            for p, value in zip(report.paths, values, strict=True)
+            *(Column(heading, name) for heading, name in words.items()),
+            more,
+            Column("machine", "machine"),
         ],
-        "llrrrrl",
     )
 
 
-def _print_fits(
-    fits: Sequence[FitReport], header: Sequence[str], which: Sequence[Sequence[str | None]]
-) -> None:
-    """``which``: of each fit, what tells its steps from others."""
+def _print_fits(fits: Sequence[FitReport], told: Sequence[str]) -> None:
+    """``told``: the fields that tell a fit's steps from others."""
     print()
-    print_table(
-        [*header, "cells", "model", "error of fitted cells: median", "95 %"],
+    print_rows(
+        fits,
         [
-            [
-                *(*of_steps, fit.cells, fit.model or fit.why_not),
-                percent(fit.median_relative_error),
-                percent(fit.p95_relative_error),
-            ]
-            for of_steps, fit in zip(which, fits, strict=True)
+            *(Column(name, name) for name in told),
+            Column("cells", "cells"),
+            Column("model", lambda fit: fit.model or fit.why_not),
+            Column("error of fitted cells: median", "median_relative_error", percent),
+            Column("95 %", "p95_relative_error", percent),
         ],
-        "l" * len(header) + "rlrr",
     )
-    for of_steps, fit in zip(which, fits, strict=True):
+    for fit in fits:
         off = fit.median_relative_error
         if off is not None and off >= FAR_OFF:
+            steps = " ".join(filter(None, (getattr(fit, name) for name in told)))
             say(
-                f"{' '.join(filter(None, of_steps))}: the model is {percent(off)} off at half of "
-                "the cells that it was fitted to: do not forecast with it; measure on an idle "
-                "machine, in more visits"
+                f"{steps}: the model is {percent(off)} off at half of the cells that it was fitted "
+                "to: do not forecast with it; measure on an idle machine, in more visits"
             )
 
 
 def _print_answers(report: Report) -> None:
-    """Of each question what is known, whether that is enough, and what more would take."""
+    """What is known of each question, whether that is enough, and what more would take."""
     if not report.answers:
         return
     print()
-    several = len({(each.path, each.series) for each in report.answers}) > 1
-    for each in report.answers:
-        which = f"{each.path} {each.series}: " if several else ""
-        say(f"{which}{each.answer.question}? {each.answer.text}; {_verdict(each)}")
+    several = len({(answer.path, answer.series) for answer in report.answers}) > 1
+    for known in report.answers:
+        which = f"{known.path} {known.series}: " if several else ""
+        say(f"{which}{known.answer.question}? {known.answer.text}; {_verdict(known)}")
 
 
-def _verdict(found: AnswerReport) -> str:
-    if found.answer.sure:
+def _verdict(known: AnswerReport) -> str:
+    if known.answer.sure:
         return "sure enough"
-    text = f"not sure enough: {found.outlook}"
-    if found.seconds_left and found.gpu_hours_left is not None:
-        return f"{text} ({found.gpu_hours_left:.2g} {found.device.hours})"
+    text = f"not sure enough: {known.outlook}"
+    if known.seconds_left and known.gpu_hours_left is not None:
+        return f"{text} ({known.gpu_hours_left:.2g} {known.device.hours})"
     return text

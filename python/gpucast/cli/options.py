@@ -1,149 +1,186 @@
-"""Arguments and options that several commands share."""
+"""How commands describe their options and arguments, and the options that several share.
+
+What one command has alone is the default of its argument: ``budget: str | None = option("Time")``.
+What several share is a type. A dataclass of options is one argument of a command that has them all
+(``with_options``).
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Any, Literal, get_args, get_type_hints
 
 import typer
 
-from gpucast.cli import completion
 from gpucast.data import vocabulary
 from gpucast.data.selection import StepSelection
+from gpucast.errors import InputError
 
-Data = Annotated[
-    list[str],
-    typer.Argument(
-        help="Bundled datasets (gpucast data list), files of records, or what import takes.",
-        autocompletion=completion.dataset_names,
-    ),
-]
-PathName = Annotated[
-    str | None,
-    typer.Option(
-        "--path",
-        help="Path, where there are several.",
-        show_default=False,
-        autocompletion=completion.one(lambda: get_args(vocabulary.Path)),
-    ),
-]
-Machine = Annotated[str | None, typer.Option(help="Machine id, where there are several.")]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        help="Host memory of transfers and steps, where there are several.",
-        autocompletion=completion.one(lambda: get_args(vocabulary.Memory)),
-    ),
-]
-Method = Annotated[
-    str | None,
-    typer.Option(
-        help="How transfers were timed, where both: call (blocking) or gated (queued).",
-        autocompletion=completion.one(lambda: get_args(vocabulary.TransferMethod)),
-    ),
-]
-SELECTION = {
-    "path": PathName,
-    "schedule": Annotated[
-        str | None,
-        typer.Option(
-            help="Schedule, where there are several.",
-            autocompletion=completion.one(lambda: get_args(vocabulary.Schedule)),
-        ),
-    ],
-    "kernel": Annotated[
-        str | None,
-        typer.Option(
-            help="Kernel, where there are several.",
-            autocompletion=completion.one(completion.kernels),
-        ),
-    ],
-    "machine": Machine,
-    "memory": Memory,
-    "block": Annotated[int | None, typer.Option(min=1, help="Threads a block, where several.")],
-    "graph": Annotated[
-        bool | None,
-        typer.Option(
-            "--graph/--no-graph", help="Steps as CUDA graphs or not, where there are both."
-        ),
-    ],
-    "boundary": Annotated[
-        str | None, typer.Option(help="Boundary of the box (open, ...), where there are several.")
-    ],
-    "program": Annotated[
-        str | None, typer.Option(help="Program, or a part of its name, where there are several.")
-    ],
-    "case": Annotated[
-        str | None,
-        typer.Option(help="Case (input, precision, version, ...), or a part of it, where several."),
-    ],
-}
-"""The option of each field of a selection."""
+Words = Callable[[], Iterable[str]]
+"""Called when a shell asks what may follow: commands do not wait for what they do not need."""
 
 
-INTERVALS = {
-    "now": "90 % interval",
-    "later": "90 % interval, later",
-    "machine": "90 % interval, another machine",
-}
-"""What is said of each kind of interval above a column."""
+def option(text: str, *names: str, default: object = None, **more: Any) -> Any:
+    """An option: what it is for, and its names, where they are not the argument's."""
+    return typer.Option(default, *names, help=text, **more)
 
 
-def with_selection(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of its argument ``selection``."""
+def flag(name: str, text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(False, name, help=text)
+
+
+def argument(text: str, default: object = ..., **more: Any) -> Any:
+    """An argument; a command cannot do without it where it has no default."""
+    return typer.Argument(default, help=text, **more)
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each field of those of its arguments that are dataclasses."""
+    own = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        each.name: each.annotation
+        for each in own.parameters.values()
+        if is_dataclass(each.annotation)
+    }
 
     @wraps(command)
     def run(**given: object) -> None:
-        chosen = {name: given.pop(name) for name in SELECTION}
-        command(selection=StepSelection(**chosen), **given)  # type: ignore[arg-type]
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        command(**given)
 
-    own = inspect.signature(command, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    for each in own.parameters.values():
-        if each.name != "selection":
-            parameters.append(each)
-            continue
-        for name, option in SELECTION.items():
-            parameters.append(inspect.Parameter(name, each.kind, default=None, annotation=option))
+    parameters = [
+        parameter
+        for each in own.parameters.values()
+        for parameter in (_options_of(each.annotation) if each.name in groups else [each])
+    ]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [each.replace(kind=keyword) for each in parameters]
     run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 
 
-Sizes = Annotated[
-    str,
-    typer.Option(
-        "-n", help="Sizes (particles, cells): 1000,1e5,5M or a range 512..1e6:9 (9 values)."
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    kinds, keyword = get_type_hints(group), inspect.Parameter.KEYWORD_ONLY
+    options = SELECTION if group is StepSelection else vars(group)
+    return [
+        inspect.Parameter(name, keyword, default=option, annotation=kinds[name])
+        for name, option in options.items()
+        if name in kinds
+    ]
+
+
+def refuse(group: Any, why: str, file: str | None = None) -> None:
+    """Refuse those options of a group that were given.
+
+    Raises:
+        InputError: names the first of them, and ``why``.
+    """
+    for each in fields(group):
+        option: Any = each.default
+        if getattr(group, each.name) == option.default:
+            continue
+        own = f"--{'no-' if option.default is True else ''}{each.name.replace('_', '-')}"
+        names = [name for words in option.param_decls or () for name in words.split("/")]
+        raise InputError(why, file=file, field=own if own in names or not names else names[0])
+
+
+def one_of(words: Words) -> Callable[[str], list[str]]:
+    """Completes one of these words."""
+    return lambda incomplete: [word for word in words() if word.startswith(incomplete)]
+
+
+def list_of(words: Words) -> Callable[[str], list[str]]:
+    """Completes the last word of a list such as ``claret,tuned``; none is offered twice."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, begun = incomplete.rpartition(",")
+        left = (word for word in words() if word not in before.split(","))
+        return [f"{before}{comma}{word}" for word in left if word.startswith(begun)]
+
+    return complete
+
+
+def kernels() -> Iterable[str]:
+    """The kernels of the mini-app."""
+    from gpucast.design.cells import KERNELS
+
+    return KERNELS
+
+
+def memories() -> Iterable[str]:
+    """The kinds of host memory among which the mini-app's star-serial has a choice."""
+    from gpucast.design.cells import MEMORIES
+
+    return MEMORIES
+
+
+def dataset_names(incomplete: str) -> list[str]:
+    """Bundled datasets; where none fits, the shell goes on with files."""
+    from gpucast.data.bundled import bundled_files
+
+    return [name for name in bundled_files() if name.startswith(incomplete)]
+
+
+DATA = argument(
+    "Bundled datasets (gpucast data list), files of records, or what import takes.",
+    autocompletion=dataset_names,
+)
+PATH = option(
+    "Path, where there are several.",
+    "--path",
+    autocompletion=one_of(lambda: get_args(vocabulary.Path)),
+)
+MACHINE = option("Machine id, where there are several.")
+MEMORY = option(
+    "Host memory of transfers and steps, where there are several.",
+    autocompletion=one_of(lambda: get_args(vocabulary.Memory)),
+)
+SELECTION = {
+    "path": PATH,
+    "schedule": option(
+        "Schedule, where there are several.",
+        autocompletion=one_of(lambda: get_args(vocabulary.Schedule)),
     ),
-]
-Gpus = Annotated[
-    str | None,
-    typer.Option(
-        help="GPU counts: 1-4,8. Default: 1-8; of programs that are not ours up to the most "
-        "measured.",
-        show_default=False,
-    ),
-]
-Interval = Annotated[
-    Literal["now", "later", "machine"],
-    typer.Option(
-        help="What intervals and probabilities are of: a measurement now, later on this machine, "
-        "or on another machine of the kind (docs/how-to/intervals.md)."
-    ),
-]
-Explain = Annotated[
-    bool,
-    typer.Option(
-        "--explain", help="Say every warning, in full; what to do: docs/how-to/troubleshooting.md."
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing output.")]
-Output = Annotated[Path, typer.Option("-o", "--output", help="Where to write.")]
-OptionalOutput = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="Where to write the model file.", show_default=False),
-]
+    "kernel": option("Kernel, where there are several.", autocompletion=one_of(kernels)),
+    "machine": MACHINE,
+    "memory": MEMORY,
+    "block": option("Threads a block, where several.", min=1),
+    "graph": option("Steps as CUDA graphs or not, where there are both.", "--graph/--no-graph"),
+    "boundary": option("Boundary of the box (open, ...), where there are several."),
+    "program": option("Program, or a part of its name, where there are several."),
+    "case": option("Case (input, precision, version, ...), or a part of it, where several."),
+}
+"""The option of each field of a selection."""
+
+Interval = Literal["now", "later", "machine"]
+INTERVALS: dict[str, str] = {
+    "now": "90 % interval",
+    "later": "90 % interval, later",
+    "machine": "90 % interval, another machine",
+}
+"""What stands above a column of each kind of interval."""
+
+INTERVAL = option(
+    "What intervals and probabilities are of: a measurement now, later on this machine, "
+    "or on another machine of the kind (docs/how-to/intervals.md).",
+    default="now",
+)
+SIZES = option(
+    "Sizes (particles, cells): 1000,1e5,5M or a range 512..1e6:9 (9 values).", "-n", default=...
+)
+GPUS = option(
+    "GPU counts: 1-4,8. Default: 1-8; of programs that are not ours up to the most measured."
+)
+EXPLAIN = flag(
+    "--explain", "Say every warning, in full; what to do: docs/how-to/troubleshooting.md."
+)
+JSON = flag("--json", "One JSON object instead of tables.")
+FORCE = flag("--force", "Replace an existing output.")
+OUTPUT = option("Where to write.", "-o", "--output", default=...)
+MODEL_OUTPUT = option("Where to write the model file.", "-o", "--output")

@@ -1,18 +1,26 @@
-"""How commands answer: JSON on stdout, warnings on stderr; plain text, no colours."""
+"""What commands share: the data that they take, and their answers.
+
+JSON or plain text goes to stdout, without colours; warnings and notes go to stderr.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from gpucast.util.tables import Column, one_line, print_table, shown
+from gpucast.util.remarks import Remark, Severity, in_order
+from gpucast.util.tables import Column, one_line, print_rows, shown
+
+if TYPE_CHECKING:
+    from gpucast.data.dataset import Dataset
+    from gpucast.model.forecaster import Forecaster
+
+MOST_WARNINGS = 2
+"""Warnings of a fit that are shown; --explain shows all."""
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
-
-
-MARK = Column("", lambda row: "*" if row["extrapolated"] else "")
-"""Marks rows that are extrapolated."""
 
 
 def print_json(value: object) -> None:
@@ -25,13 +33,13 @@ def say(text: str) -> None:
     print("\n".join(map(shown, text.split("\n"))))
 
 
-def print_marked(
-    headers: Sequence[str], rows: Iterable[Sequence[object]], marks: Sequence[bool], align: str
-) -> None:
-    """A table whose last column marks the rows that are extrapolated, and what the mark means."""
-    marked = [[*row, "*" if mark else ""] for row, mark in zip(rows, marks, strict=True)]
-    print_table([*headers, ""], marked, f"{align}l")
-    if any(marks):
+MARK = Column("", lambda row: "*" if row["extrapolated"] else "")
+
+
+def print_marked(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+    """A table whose last column marks rows that are extrapolated, and what the mark means."""
+    print_rows(rows, [*columns, MARK])
+    if any(row["extrapolated"] for row in rows):
         print(EXTRAPOLATED)
 
 
@@ -43,3 +51,59 @@ def warn(text: str) -> None:
 def note(text: str) -> None:
     """Print a note of one line on stderr."""
     print(f"gpucast: note: {one_line(text)}", file=sys.stderr)
+
+
+def load(*names: str) -> Dataset:
+    """The data of these names; what was understood of imported files goes to stderr.
+
+    Raises:
+        InputError: as ``gpucast.load``.
+    """
+    from gpucast.data import loading
+    from gpucast.traces.records import TRACES
+
+    data = loading.load(*names, others=(TRACES,))
+    for line in data.understood:
+        note(line)
+    return data
+
+
+def tell_fit(remarks: Iterable[Remark], notes: Sequence[str] = (), *, explain: bool) -> None:
+    """Warn of what a fit has to say, the worst first; ``notes``: what changes no answer."""
+    ranked = in_order(remarks)
+    if explain:
+        for text in dict.fromkeys([*map(str, ranked), *notes]):
+            warn(text)
+        return
+    grave = [one.short or one.text for one in ranked if one.severity != Severity.MINOR]
+    shown = grave[:MOST_WARNINGS]
+    left = len(ranked) + len(notes) - len(shown)
+    for i, text in enumerate(shown, 1):
+        warn(text + (f" (and {left} more: --explain)" if left and i == len(shown) else ""))
+
+
+def tell_forecasts(model: Forecaster, texts: Sequence[str], *, explain: bool) -> None:
+    """Warn of what is to be known of a model's forecasts: ``caveats``, the worst first; with
+    ``explain`` also of all that its fit warned of."""
+    from gpucast.forecast.caveats import in_line
+
+    if model.machine_factors is not None:
+        note(f"{model.name}: {model.machine_factors.words}")
+    if explain:
+        for text in dict.fromkeys([*texts, *map(str, in_order(model.remarks))]):
+            warn(f"{model.name}: {text}")
+    elif texts:
+        warn(in_line(model.name, texts))
+
+
+def tell_cells(
+    model: Forecaster, n: Iterable[float] = (), gpus: Iterable[float] = (), *, explain: bool
+) -> None:
+    """Warn of what is to be known of forecasts for every n with every GPU count."""
+    import numpy as np
+
+    from gpucast.forecast.caveats import caveats
+
+    sizes, counts = list(n), list(gpus)
+    cells = np.array([(size, count) for size in sizes for count in counts]).reshape(-1, 2)
+    tell_forecasts(model, caveats(model, cells[:, 0], cells[:, 1]), explain=explain)

@@ -4,42 +4,27 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import Annotated, Literal
 
-import typer
-
-from gpucast.cli import options, plan_tables, remarks
-from gpucast.cli.output import print_json
+from gpucast.cli import options, plan_tables
+from gpucast.cli.options import argument, option
+from gpucast.cli.output import print_json, tell_forecasts
 
 
 def command(
-    plan: Annotated[
-        str, typer.Argument(metavar="PLAN.yaml", help="Machines, prices and jobs (docs/plan.md).")
-    ],
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="MODEL.json",
-            help="Models, each named for its machine (native.json: native); may stand in the plan.",
-        ),
-    ] = None,
-    interval: Annotated[
-        Literal["now", "later", "machine"] | None,
-        typer.Option(
-            help="What intervals and probabilities are of: times now, later on these machines, or "
-            "on other machines of the kind. Default: the plan's interval, else later.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="Also write the whole answer here, as JSON.", show_default=False
-        ),
-    ] = None,
-    force: options.Force = False,
-    explain: options.Explain = False,
-    json: options.Json = False,
+    plan: str = argument("Machines, prices and jobs (docs/plan.md).", metavar="PLAN.yaml"),
+    models: list[str] | None = argument(
+        "Models, each named for its machine (native.json: native); may stand in the plan.",
+        None,
+        metavar="MODEL.json",
+    ),
+    interval: options.Interval | None = option(
+        "What intervals and probabilities are of: times now, later on these machines, or on other "
+        "machines of the kind. Default: the plan's interval, else later."
+    ),
+    output: Path | None = option("Also write the whole answer here, as JSON.", "-o", "--output"),
+    force: bool = options.FORCE,
+    explain: bool = options.EXPLAIN,
+    json: bool = options.JSON,
 ) -> None:
     """Fastest and cheapest GPU counts of jobs, native or remote; deadlines; how many jobs fit."""
     from gpucast.model.intervals import Interval
@@ -60,8 +45,7 @@ def command(
         print_json(content)
     else:
         plan_tables.show(content)
-    for model in {
-        machine.forecaster.name: machine.forecaster for machine in request.machines
-    }.values():
-        said = [each["text"] for each in content["caveats"] if each["model"] == model.name]
-        remarks.of_forecasts(model, said, explain=explain)
+    models_by_name = {machine.forecaster.name: machine.forecaster for machine in request.machines}
+    for name, model in models_by_name.items():
+        texts = [caveat["text"] for caveat in content["caveats"] if caveat["model"] == name]
+        tell_forecasts(model, texts, explain=explain)

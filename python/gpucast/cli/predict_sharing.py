@@ -9,6 +9,7 @@ from gpucast.cli import options
 from gpucast.cli.output import print_marked, say
 from gpucast.util import JsonObject
 from gpucast.util.gpu_shares import share_text
+from gpucast.util.tables import Column
 from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gpucast.model.intervals import Interval
 
 STEPS = 1_000_000
-"""Of an instance, for which GPU hours are said."""
+"""Steps of an instance for which GPU hours are stated."""
 
 _HOUR = 3600.0
 
@@ -53,7 +54,7 @@ def _shared(
 ) -> list[JsonObject]:
     from gpucast.model.sharing import shared_forecasts, sharing_of
 
-    ways = [each.mps for each in model.sharing or ()] or [sharing_of(model).mps]
+    ways = [way.mps for way in model.sharing or ()] or [sharing_of(model).mps]
     pairs = [(size, count) for size in n for count in sorted(instances, reverse=True)]
     sizes, counts = [size for size, _ in pairs], [count for _, count in pairs]
     rows = []
@@ -102,16 +103,16 @@ def show_fitted(model: Forecaster) -> None:
     from gpucast.fitting.sharing import busy_share
     from gpucast.model.sharing import shared_forecasts
 
-    for each in model.sharing or ():
-        found = shared_forecasts(model, [each.reference], [4.0], mps=each.mps)
+    for way in model.sharing or ():
+        found = shared_forecasts(model, [way.reference], [4.0], mps=way.mps)
         gain, low, high = (
             float(values[0]) for values in (found.speedup, found.speedup_low, found.speedup_high)
         )
-        way = "under the Multi-Process Service" if each.mps else "in turn"
+        how = "under the Multi-Process Service" if way.mps else "in turn"
         say(
-            f"\ninstances on one GPU, {way} ({len(each.n)} cells): at n = "
-            f"{number(float(f'{each.reference:.3g}'))} one needs it for "
-            f"{percent(busy_share(each, each.reference), 0)} of a step; four together are "
+            f"\ninstances on one GPU, {how} ({len(way.n)} cells): at n = "
+            f"{number(float(f'{way.reference:.3g}'))} one needs it for "
+            f"{percent(busy_share(way, way.reference), 0)} of a step; four together are "
             f"{gain:.2f} ({low:.2f} ... {high:.2f}) times as fast as one"
         )
 
@@ -121,24 +122,24 @@ def show(rows: Sequence[JsonObject], interval: str) -> None:
     in_time = all(row["ns_per_day"] is not None for row in rows)
     key, speed = ("ns_per_day", "ns/day") if in_time else ("steps_per_second", "steps/s")
     print_marked(
-        ["model", "n", "GPUs", "instances", "step time", options.INTERVALS[interval],
-         f"together, {speed}", "gain", "GPU hours / 1e6 steps"],
+        rows,
         [
-            [
-                *(row["model"], number(row["n"])),
-                share_text(row["gpus"], row["instances"]),
-                f"{row['instances']}{', MPS' if row['mps'] else ''}",
-                duration(row["seconds"]),
-                f"{duration(row['low'])} ... {duration(row['high'])}",
-                f"{row[key]:.4g}",
-                _gain(row),
-                f"{row['gpu_hours']:.3g}",
-            ]
-            for row in rows
+            Column("model", "model"),
+            Column("n", "n", number),
+            Column("GPUs", lambda row: share_text(row["gpus"], row["instances"]), side="r"),
+            Column("instances", lambda row: f"{row['instances']}{', MPS' if row['mps'] else ''}"),
+            Column("step time", "seconds", duration),
+            Column(options.INTERVALS[interval], span),
+            Column(f"together, {speed}", key, ".4g"),
+            Column("gain", _gain),
+            Column("GPU hours / 1e6 steps", "gpu_hours", ".3g"),
         ],
-        [row["extrapolated"] for row in rows],
-        "lrrlrlrlr",
-    )  # fmt: skip
+    )
+
+
+def span(row: JsonObject) -> str:
+    """The interval of a forecast time."""
+    return f"{duration(row['low'])} ... {duration(row['high'])}"
 
 
 def _gain(row: JsonObject) -> str:

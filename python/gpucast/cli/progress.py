@@ -1,12 +1,17 @@
-"""Progress of measuring, on stderr: a bar on a terminal, a line a cell elsewhere."""
+"""Long work: its progress on stderr, and its end by SIGTERM.
+
+Progress of measuring is a bar on a terminal, a line a cell elsewhere.
+"""
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gpucast.errors import Terminated
 from gpucast.util.tables import one_line
 from gpucast.util.units import duration
 
@@ -15,6 +20,23 @@ if TYPE_CHECKING:
 
     from gpucast.data.selection import StepSelection
     from gpucast.measure.work import Watcher
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends the work as Ctrl-C does: programs stopped, files whole or removed.
+
+    Only the exit status differs: batch systems and scripts tell the two apart by it.
+    """
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from gpucast.cli.output import say
 from gpucast.model.content import Quantity, Reconstruction
 from gpucast.model.fitted import Model
 from gpucast.util import JsonObject
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows, print_table
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import interval, quantity
 
@@ -14,8 +14,8 @@ HEADING = "reconstructed models: from public figures, ours, not measured, not th
 
 
 def listed(models: list[Model]) -> list[JsonObject]:
-    """A row each, JSON-ready."""
-    return [_said(model) for model in models]
+    """A row for each model, JSON-ready."""
+    return [_summary(model) for model in models]
 
 
 def print_listed(models: list[Model]) -> None:
@@ -25,54 +25,56 @@ def print_listed(models: list[Model]) -> None:
             f"\n{HEADING}\n"
             "(gpucast predict NAME -n 1000,1e5; report NAME -o PAGE.html; data show NAME)\n"
         )
-        rows = [(row["name"], row["title"], row["path"]) for row in listed(models)]
-        print_table(("name", "what", "path"), rows, "lll")
+        print_rows(
+            listed(models),
+            [Column("name", "name"), Column("what", "title"), Column("path", "path")],
+        )
 
 
 def shown(model: Model) -> JsonObject:
     """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
     return {
-        **_said(model),
-        "quantities": [vars(each) for each in of(model).quantities],
+        **_summary(model),
+        "quantities": [vars(part) for part in _reconstruction(model).quantities],
         "parameters": to_json(model.parameters),
     }
 
 
 def print_shown(model: Model) -> None:
     """Label first, then every quantity with its source or why it was assumed."""
-    say("{name}: {title}\n{label}\n{path}\n".format(**_said(model)))
+    say("{name}: {title}\n{label}\n{path}\n".format(**_summary(model)))
     print_table(
         ("parameter", "value", "95 % of the draws"),
         [
-            (name, _si(each.value, each.unit), interval(each.ci95, each.unit))
-            for name, each in model.parameters.items()
+            (name, _si(parameter.value, parameter.unit), interval(parameter.ci95, parameter.unit))
+            for name, parameter in model.parameters.items()
         ],
         "lrl",
     )
     print("\nmade of:")
-    for each in of(model).quantities:
-        say(f"\n  {each.name} = {_value(each)}: {each.meaning}")
-        say(f"    source:  {each.source}" if each.source else f"    assumed: {each.assumed}")
-        if each.range is not None:
-            say(f"    bounds:  {each.range}")
+    for part in _reconstruction(model).quantities:
+        say(f"\n  {part.name} = {_value(part)}: {part.meaning}")
+        say(f"    source:  {part.source}" if part.source else f"    assumed: {part.assumed}")
+        if part.range is not None:
+            say(f"    bounds:  {part.range}")
 
 
-def of(model: Model) -> Reconstruction:
+def _reconstruction(model: Model) -> Reconstruction:
     """What a reconstructed model says of itself."""
     assert model.reconstruction is not None
     return model.reconstruction
 
 
-def _said(model: Model) -> dict[str, str]:
-    found = of(model)
-    return {"name": model.name, "title": found.title, "label": found.label, "path": found.path}
+def _summary(model: Model) -> dict[str, str]:
+    made = _reconstruction(model)
+    return {"name": model.name, "title": made.title, "label": made.label, "path": made.path}
 
 
-def _value(each: Quantity) -> str:
-    value = _si(each.value, each.unit)
-    if each.low is None or each.high is None:
+def _value(part: Quantity) -> str:
+    value = _si(part.value, part.unit)
+    if part.low is None or part.high is None:
         return value
-    return f"{value} ({_si(each.low, each.unit)} ... {_si(each.high, each.unit)})"
+    return f"{value} ({_si(part.low, part.unit)} ... {_si(part.high, part.unit)})"
 
 
 def _si(value: float, unit: str) -> str:

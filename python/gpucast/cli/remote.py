@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from gpucast.cli import options
+from gpucast.cli.options import argument, flag, option
 from gpucast.cli.output import note, print_json, warn
 from gpucast.data.remote_layer import TRANSPORTS, TransportName
 from gpucast.errors import InputError
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration
 
 if TYPE_CHECKING:
@@ -22,88 +23,52 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None)
 
-SecretFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="The secret that servers and clients share. Default: the user's own, on one host.",
-        show_default=False,
-    ),
-]
-
+SECRET_FILE = option(
+    "The secret that servers and clients share. Default: the user's own, on one host."
+)
+PLAIN = flag("--plain", "Without TLS, on networks that are trusted; both sides say so.")
+SERVERS = argument("host:port,unix:/path,... (default: GPUCAST_REMOTE)", None)
 
 LOOPBACK = "127.0.0.1"
-
-Plain = Annotated[
-    bool,
-    typer.Option("--plain", help="Without TLS, on networks that are trusted; both sides say so."),
-]
 
 
 @app.command()
 def serve(
-    gpus: Annotated[str, typer.Option(help="all, or numbers: 0,2-3.")] = "all",
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine's need a secret.")
-    ] = LOOPBACK,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Of the first GPU; the next follow. 0: any.")
-    ] = 9700,
-    socket_folder: Annotated[
-        Path | None,
-        typer.Option(
-            help="Listen at sockets gpu0, gpu1, ... in this folder instead: for clients of this "
-            "host, whose calls and copies go through shared memory.",
-            show_default=False,
-        ),
-    ] = None,
-    secret_file: SecretFile = None,
-    plain: Plain = False,
-    max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU memory of a client (10GB, 512MB, in units of 1024).", show_default=False
-        ),
-    ] = None,
-    max_pinned: Annotated[
-        str | None,
-        typer.Option(
-            help="Pinned memory that a client on this host shares with a server (10GB, 512MB; "
-            "default: half of the host's memory).",
-            show_default=False,
-        ),
-    ] = None,
-    max_silence: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=1_000_000,
-            help="Seconds without a sign of life of a client, after which it is given up "
-            "(600; 0: never).",
-            show_default=False,
-        ),
-    ] = None,
-    image_cache: Annotated[
-        str | None,
-        typer.Option(
-            help="Programs' GPU code that is kept for clients that run the same (256MiB; 0: none).",
-            show_default=False,
-        ),
-    ] = None,
-    log_clients: Annotated[
-        bool,
-        typer.Option(
-            "--log-clients",
-            help="A line on stderr for each client that is let in and that leaves, and for the "
-            "signal that ends a server.",
-        ),
-    ] = False,
-    fake: Annotated[
-        bool,
-        typer.Option(
-            "--fake", help="Rehearse without a GPU: memory is the host's, kernels do nothing."
-        ),
-    ] = False,
+    gpus: str = option("all, or numbers: 0,2-3.", default="all"),
+    host: str = option(
+        "Address to listen on; others than this machine's need a secret.", default=LOOPBACK
+    ),
+    port: int = option(
+        "Of the first GPU; the next follow. 0: any.", default=9700, min=0, max=65535
+    ),
+    socket_folder: Path | None = option(
+        "Listen at sockets gpu0, gpu1, ... in this folder instead: for clients of this host, whose "
+        "calls and copies go through shared memory."
+    ),
+    secret_file: Path | None = SECRET_FILE,
+    plain: bool = PLAIN,
+    max_clients: int = option("Of each GPU, at the same time.", default=64, min=1),
+    max_memory: str | None = option("GPU memory of a client (10GB, 512MB, in units of 1024)."),
+    max_pinned: str | None = option(
+        "Pinned memory that a client on this host shares with a server (10GB, 512MB; default: half "
+        "of the host's memory)."
+    ),
+    max_silence: int | None = option(
+        "Seconds without a sign of life of a client, after which it is given up (600; 0: never).",
+        min=0,
+        max=1_000_000,
+    ),
+    image_cache: str | None = option(
+        "Programs' GPU code that is kept for clients that run the same (256MiB; 0: none)."
+    ),
+    log_clients: bool = flag(
+        "--log-clients",
+        "A line on stderr for each client that is let in and that leaves, and for the signal that "
+        "ends a server.",
+    ),
+    fake: bool = flag(
+        "--fake", "Rehearse without a GPU: memory is the host's, kernels do nothing."
+    ),
 ) -> None:
     """Lend GPUs of this machine, with a server for each, until interrupted."""
     from gpucast.remote import gpus_here, rehearsal
@@ -121,21 +86,17 @@ def serve(
     else:
         numbers = list(range(gpus_here())) if gpus == "all" else _numbers(gpus)
     variables = rehearsal(max(numbers) + 1) if fake else None
-    words = ["--max-clients", str(max_clients)]
-    if secret_file is not None:
-        words += ["--secret-file", str(secret_file)]
-    if plain:
-        words.append("--plain")
-    if log_clients:
-        words.append("--log-clients")
-    if max_memory is not None:
-        words += ["--max-memory", max_memory]
-    if max_pinned is not None:
-        words += ["--max-pinned", max_pinned]
-    if max_silence is not None:
-        words += ["--max-silence", str(max_silence)]
-    if image_cache is not None:
-        words += ["--image-cache", image_cache]
+    values = {
+        "max-clients": max_clients, "secret-file": secret_file, "max-memory": max_memory,
+        "max-pinned": max_pinned, "max-silence": max_silence, "image-cache": image_cache,
+    }  # fmt: skip
+    words = [
+        word
+        for name, value in values.items()
+        if value is not None
+        for word in (f"--{name}", str(value))
+    ]
+    words += ["--plain"] * plain + ["--log-clients"] * log_clients
     if fake:
         note("a rehearsal: no GPU computes here, and what kernels should write is not written")
     raise typer.Exit(run_servers(numbers, host, port, words, variables, socket_folder))
@@ -143,45 +104,27 @@ def serve(
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def run(
-    program: Annotated[list[str], typer.Argument(help="-- PROGRAM ARGUMENTS")],
-    gpus: Annotated[
-        str,
-        typer.Option(help="Servers, in the order of their devices: host:port,unix:/path,..."),
-    ],
-    secret_file: SecretFile = None,
-    plain: Plain = False,
-    transport: Annotated[
-        TransportName | None,
-        typer.Option(
-            help="What carries calls to servers at unix:/path: shared memory where both sides can "
-            "(auto), always, or never.",
-            show_default=False,
-        ),
-    ] = None,
-    sync: Annotated[
-        bool, typer.Option("--sync", help="Wait for the server in every call, as DS-CUDA did.")
-    ] = False,
-    channels: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=16, help="Connections for large copies, to each server.", show_default=False
-        ),
-    ] = None,
-    counters: Annotated[
-        str | None,
-        typer.Option(
-            help="What each call cost, at exit: - (a table on stderr) or a file (JSON Lines).",
-            show_default=False,
-        ),
-    ] = None,
-    allow_local_cuda: Annotated[
-        bool,
-        typer.Option(
-            "--allow-local-cuda",
-            help="What brings a CUDA runtime of its own (cuBLAS, PyTorch) may use the GPUs of this "
-            "machine; else it ends the program.",
-        ),
-    ] = False,
+    program: list[str] = argument("-- PROGRAM ARGUMENTS"),
+    gpus: str = option(
+        "Servers, in the order of their devices: host:port,unix:/path,...",
+        default=...,
+    ),
+    secret_file: Path | None = SECRET_FILE,
+    plain: bool = PLAIN,
+    transport: TransportName | None = option(
+        "What carries calls to servers at unix:/path: shared memory where both sides can (auto), "
+        "always, or never."
+    ),
+    sync: bool = flag("--sync", "Wait for the server in every call, as DS-CUDA did."),
+    channels: int | None = option("Connections for large copies, to each server.", min=1, max=16),
+    counters: str | None = option(
+        "What each call cost, at exit: - (a table on stderr) or a file (JSON Lines)."
+    ),
+    allow_local_cuda: bool = flag(
+        "--allow-local-cuda",
+        "What brings a CUDA runtime of its own (cuBLAS, PyTorch) may use the GPUs of this machine; "
+        "else it ends the program.",
+    ),
 ) -> None:
     """Run a CUDA program, as it is, over GPUs of other machines.
 
@@ -209,18 +152,12 @@ def run(
     raise typer.Exit(run_program(program, variables))
 
 
-Servers = Annotated[
-    str | None,
-    typer.Argument(help="host:port,unix:/path,... (default: GPUCAST_REMOTE)", show_default=False),
-]
-
-
 @app.command()
 def check(
-    servers: Servers = None,
-    secret_file: SecretFile = None,
-    plain: Plain = False,
-    json: options.Json = False,
+    servers: str | None = SERVERS,
+    secret_file: Path | None = SECRET_FILE,
+    plain: bool = PLAIN,
+    json: bool = options.JSON,
 ) -> None:
     """Ask whether servers can be reached and used; exit status 2 where one cannot."""
     _tell(servers, secret_file, plain=plain, json=json, bandwidth=False)
@@ -228,10 +165,10 @@ def check(
 
 @app.command()
 def status(
-    servers: Servers = None,
-    secret_file: SecretFile = None,
-    plain: Plain = False,
-    json: options.Json = False,
+    servers: str | None = SERVERS,
+    secret_file: Path | None = SECRET_FILE,
+    plain: bool = PLAIN,
+    json: bool = options.JSON,
 ) -> None:
     """Show servers' GPUs, free memory and clients, and how fast they are reached."""
     _tell(servers, secret_file, plain=plain, json=json, bandwidth=True)
@@ -251,55 +188,54 @@ def _tell(
     else:
         named = addresses(servers, field="servers")
     _warn_of_twins(named)
-    found = statuses(named, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
+    known = statuses(named, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
     if json:
-        print_json({"servers": [as_object(each) for each in found]})
+        print_json({"servers": [as_object(server) for server in known]})
     else:
-        _show([each for each in found if each.problem is None], bandwidth=bandwidth)
-    lost: list[Status] = [each for each in found if each.problem is not None]
+        _show([server for server in known if server.problem is None], bandwidth=bandwidth)
+    lost = [server for server in known if server.problem is not None]
     if len(lost) == 1:
         raise InputError(lost[0].problem or "", file=lost[0].address)
     if lost:
-        for each in lost:
-            warn(f"{each.address}: {each.problem}")
-        raise InputError(f"{len(lost)} of {len(found)} cannot be used", field="servers")
+        for server in lost:
+            warn(f"{server.address}: {server.problem}")
+        raise InputError(f"{len(lost)} of {len(known)} cannot be used", field="servers")
 
 
 def _warn_of_twins(servers: Sequence[str]) -> None:
     from gpucast.remote.addresses import named_twice
 
-    said = named_twice(servers)
-    if said is not None:
-        warn(said)
+    twins = named_twice(servers)
+    if twins is not None:
+        warn(twins)
 
 
-def _show(found: Sequence[Status], *, bandwidth: bool) -> None:
-    if not found:
+def _show(servers: Sequence[Status], *, bandwidth: bool) -> None:
+    if not servers:
         return
-    headings = ["server", "transport", "GPU", "free", "of", "other clients", "round trip"]
-    rows: list[list[object]] = [
+    print_rows(
+        servers,
         [
-            each.address,
-            TRANSPORTS.get(each.transport or "", each.transport),
-            each.gpu,
-            _gigabytes(each.free_bytes),
-            _gigabytes(each.memory_bytes),
-            each.clients,
-            duration(each.round_trip_seconds or 0.0),
-            *([_rate(each.up_bytes_per_second), _rate(each.down_bytes_per_second)] * bandwidth),
-            each.version,
-        ]
-        for each in found
-    ]
-    print_table([*headings, *(["up", "down"] * bandwidth), "gpucast"], rows)
+            Column("server", "address"),
+            Column("transport", lambda it: TRANSPORTS.get(it.transport or "", it.transport)),
+            Column("GPU", "gpu"),
+            Column("free", "free_bytes", _gigabytes),
+            Column("of", "memory_bytes", _gigabytes),
+            Column("other clients", "clients"),
+            Column("round trip", lambda it: it.round_trip_seconds or 0.0, duration),
+            *([Column("up", "up_bytes_per_second", _rate)] * bandwidth),
+            *([Column("down", "down_bytes_per_second", _rate)] * bandwidth),
+            Column("gpucast", "version"),
+        ],
+    )
 
 
-def _gigabytes(size: int | None) -> str | None:
-    return None if size is None else f"{size / 1e9:.1f} GB"
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.1f} GB"
 
 
-def _rate(rate: float | None) -> str | None:
-    return None if rate is None else f"{rate / 1e9:.2f} GB/s"
+def _rate(rate: float) -> str:
+    return f"{rate / 1e9:.2f} GB/s"
 
 
 def _numbers(text: str) -> list[int]:

@@ -4,51 +4,36 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Annotated
+from pathlib import Path
 
-import typer
-
-from gpucast.cli import options, remarks
-from gpucast.cli.output import print_json, say, warn
+from gpucast.cli import options
+from gpucast.cli.options import argument, option
+from gpucast.cli.output import load, print_json, say, tell_forecasts, warn
 from gpucast.util.number_lists import counts, sizes
 from gpucast.util.units import number, percent
 
-Models = Annotated[
-    list[str],
-    typer.Argument(
-        help="Models (gpucast fit DATA -o MODEL.json), or bundled ones: native first, then remote."
-    ),
-]
-
 
 def command(
-    models: Models,
-    output: options.Output,
-    data: Annotated[
-        list[str] | None,
-        typer.Option("--data", help="Dataset or file of records to show beside; may be repeated."),
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    n: Annotated[
-        str | None,
-        typer.Option(
-            "-n",
-            help="Sizes that the page shows: 512..1e6. Default: those fitted, and 4 times beyond.",
-        ),
-    ] = None,
-    gpus: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU counts that the page shows: 1-4,8. Default: 1 to 8 and those measured."
-        ),
-    ] = None,
-    interval: options.Interval = "now",
-    explain: options.Explain = False,
-    force: options.Force = False,
-    json: options.Json = False,
+    models: list[str] = argument(
+        "Models (gpucast fit DATA -o MODEL.json), or bundled ones: native first, then remote."
+    ),
+    output: Path = options.OUTPUT,
+    data: list[str] | None = option(
+        "Dataset or file of records to show beside; may be repeated.", "--data"
+    ),
+    title: str | None = option("Title of the page."),
+    n: str | None = option(
+        "Sizes that the page shows: 512..1e6. Default: those fitted, and 4 times beyond.", "-n"
+    ),
+    gpus: str | None = option(
+        "GPU counts that the page shows: 1-4,8. Default: 1 to 8 and those measured."
+    ),
+    interval: options.Interval = options.INTERVAL,
+    explain: bool = options.EXPLAIN,
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
 ) -> None:
     """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
-    from gpucast.cli.loading import load
     from gpucast.model.files import load_model
     from gpucast.util import files
     from gpucast.util.version import version
@@ -61,22 +46,26 @@ def command(
     from gpucast.report.content import content
     from gpucast.report.render import page
 
-    said = content(loaded, dataset, title=title, sizes=shown_n, gpus=shown_gpus, interval=interval)
+    page_content = content(
+        loaded, dataset, title=title, sizes=shown_n, gpus=shown_gpus, interval=interval
+    )
     written = page(
-        said,
+        page_content,
         version=version(),
         command=shlex.join(["gpucast", *sys.argv[1:]]) if sys.argv[1:2] == ["report"] else None,
     )
     files.write_text(output, written, force=force)
-    for model, shown in zip(loaded, said["models"], strict=True):
-        remarks.of_forecasts(model, shown["caveats"], explain=explain)
+    for model, shown in zip(loaded, page_content["models"], strict=True):
+        tell_forecasts(model, shown["caveats"], explain=explain)
     for text in dataset.warnings if dataset is not None else ():
         warn(text)
     if json:
-        print_json({"report": str(output), "bytes": len(written.encode("utf-8")), "content": said})
+        print_json(
+            {"report": str(output), "bytes": len(written.encode("utf-8")), "content": page_content}
+        )
         return
     say(f"wrote {output}")
-    row = next(row for row in said["table"] if row["n"] == said["n"]["start"])
+    row = next(row for row in page_content["table"] if row["n"] == page_content["n"]["start"])
     best = row["choices"][row["best"]]
     sure = percent(best["probability"], 0)
     words = "" if sure is None else f", probability {sure}"

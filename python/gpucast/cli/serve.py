@@ -6,12 +6,10 @@ import os
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from gpucast.cli.options import argument, flag, option
 from gpucast.cli.output import note
-from gpucast.cli.terminated import terminated_as_interrupted
+from gpucast.cli.progress import terminated_as_interrupted
 from gpucast.errors import InputError
 from gpucast.util.number_lists import counts
 
@@ -19,27 +17,16 @@ ADDRESS = "127.0.0.1"
 
 
 def command(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Loaded at first: bundled datasets, files of records, or what import takes.",
-            show_default=False,
-        ),
-    ] = None,
-    gpus: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU counts to ask about: 1-16,64. Default: 1 to 8 and those measured.",
-            show_default=False,
-        ),
-    ] = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine; 0: any that is free.")
-    ] = 0,
-    open_: Annotated[
-        bool, typer.Option("--open", help="Open the page in this machine's browser.")
-    ] = False,
+    files: list[str] | None = argument(
+        "Loaded at first: bundled datasets, files of records, or what import takes.",
+        None,
+        metavar="FILE",
+    ),
+    gpus: str | None = option(
+        "GPU counts to ask about: 1-16,64. Default: 1 to 8 and those measured."
+    ),
+    port: int = option("Port on this machine; 0: any that is free.", default=0, min=0, max=65535),
+    open_: bool = flag("--open", "Open the page in this machine's browser."),
 ) -> None:
     """Load step times in the browser, see the fit, and ask; for this machine only, until Ctrl-C."""
     from waitress.server import create_server
@@ -56,15 +43,15 @@ def command(
     with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="gpucast-") as folder:
         app = App(Path(folder))
         if files:
-            said = {} if gpus is None else {"counts": gpus}
-            app.load(Source(os.getcwd(), tuple(files), bundled=True), said)
+            stated = {} if gpus is None else {"counts": gpus}
+            app.load(Source(os.getcwd(), tuple(files), bundled=True), stated)
         try:
             server = create_server(
                 app,
                 host=ADDRESS,
                 port=port,
                 ident=None,
-                # Up to twice as much the page itself refuses, in words.
+                # The page itself refuses, in words, what is up to twice as large.
                 max_request_body_size=2 * INPUT.default,
             )
         except OSError as error:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpucast.cli.output import warn
+from gpucast.cli.output import load, warn
 from gpucast.errors import InputError
 from gpucast.util.number_lists import counts, sizes
 from gpucast.util.processes import spread
@@ -46,11 +46,11 @@ class Subject:
 
     @property
     def models(self) -> dict[StepSelection, Forecaster]:
-        """By the group that each is about."""
+        """The models by the group that each is about."""
         return {
-            each.group: each.model
-            for each in self.series
-            if each.group is not None and each.model is not None
+            series.group: series.model
+            for series in self.series
+            if series.group is not None and series.model is not None
         }
 
     @property
@@ -65,9 +65,7 @@ class Subject:
         return " ".join(filter(None, (reading, whose(self.data), self._models())))
 
     def _models(self) -> str:
-        own = [
-            f"{each.label}: {each.model.chosen}" for each in self.series if each.model is not None
-        ]
+        own = [f"{s.label}: {s.model.chosen}" for s in self.series if s.model is not None]
         return f"Models: {'; '.join(own)}." if own else ""
 
 
@@ -76,7 +74,7 @@ def nothing(name: str, subject: Subject) -> str:
     from gpucast.paper.findings import NO_PARTS
 
     undivided = any(
-        each.model is not None and each.model_of_parts is None for each in subject.series
+        series.model is not None and series.model_of_parts is None for series in subject.series
     )
     if name == "shares" and undivided:
         return f"no phase of so many particles was timed, and {NO_PARTS}"
@@ -98,7 +96,7 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
     found = Subject(data, series)
     if data is None or model == NO_MODEL:
         return found
-    lacking = [i for i, each in enumerate(series) if each.model is None and each.group is not None]
+    lacking = [i for i, s in enumerate(series) if s.model is None and s.group is not None]
     answers = spread([partial(_fit_or_why_not, *_lean(data, series[i]), model) for i in lacking])
     for at, answer in zip(lacking, answers, strict=True):
         label = series[at].label
@@ -112,7 +110,6 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
     """Model files and everything else among names and files."""
-    from gpucast.cli.loading import load
     from gpucast.data.bundled import bundled_files
     from gpucast.model.files import load_model
 
@@ -166,7 +163,7 @@ def whose(data: Dataset | None) -> str:
         gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
     # Folders say nothing to a reader, and may say what is not his business.
-    files = " + ".join(os.path.basename(each) for each in data.name.split(" + "))
+    files = " + ".join(os.path.basename(name) for name in data.name.split(" + "))
     words = f"Measured: {files}"
     if gpus:
         words += f" ({', '.join(dict.fromkeys(gpus))})"
@@ -181,8 +178,8 @@ def draws(
     from gpucast.plots.style import COLOURS
 
     series, kind = subject.series, subject.words
-    chosen_n = [plain(each) for each in sizes(n)] if n else None
-    chosen_gpus = [int(each) for each in counts(gpus)] if gpus else None
+    chosen_n = [plain(size) for size in sizes(n)] if n else None
+    chosen_gpus = [int(count) for count in counts(gpus)] if gpus else None
     most = len(COLOURS)
     for field_, values in (("n", chosen_n), ("gpus", chosen_gpus)):
         if values and len(values) > most:
@@ -191,7 +188,7 @@ def draws(
     drawn_gpus = chosen_gpus or steps.counts_of(series)
     caption = subject.caption(steps.reading(series))
     found: dict[str, Draw] = {}
-    if all(each.has_work for each in series):
+    if all(line.has_work for line in series):
         title = _titled("Gflops against the number of GPUs", kind)
         found["gflops"] = partial(steps.gflops, series, drawn_n, title, caption)
     title = _titled(f"Step time against the number of {steps.size_word(series)}", kind)
@@ -199,8 +196,8 @@ def draws(
     shown = chosen_n or [steps.small_n(series)]
     for size in shown:
         if any(
-            each.model_of_parts is not None or size in {m for m, _ in each.phases}
-            for each in series
+            line.model_of_parts is not None or size in {m for m, _ in line.phases}
+            for line in series
         ):
             found["shares" if size == shown[0] else f"shares-{size}"] = partial(
                 steps.shares,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
 from gpucast.cli import trace_show
+from gpucast.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     from gpucast.measure.tracing import Recorded
@@ -39,37 +40,23 @@ def callback() -> None:
 
 @app.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 def record(
-    program: Annotated[list[str], typer.Argument(help="-- PROGRAM ARGUMENTS")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The trace.")] = Path("trace.zip"),
-    steps: Annotated[
-        int, typer.Option(min=0, help="Record so many steps and no more; 0: the whole run.")
-    ] = 200,
-    range_name: Annotated[
-        str | None,
-        typer.Option("--range", help="NVTX range that is a step.", show_default=False),
-    ] = None,
-    after: Annotated[
-        float, typer.Option(min=0, help="Seconds of each process that are left out first.")
-    ] = 0.0,
-    seconds: Annotated[
-        float, typer.Option(min=0, help="Record so many seconds and no more; 0: no limit.")
-    ] = 0.0,
-    calls: Annotated[
-        int, typer.Option(min=0, help="Record so many calls of a process and no more; 0: no limit.")
-    ] = 2_000_000,
-    graphs: Annotated[
-        Literal["nodes", "whole"],
-        typer.Option(help="CUDA graphs: a row for each node, or for each launch (costs less)."),
-    ] = "nodes",
-    full: Annotated[
-        bool,
-        typer.Option(
-            "--full",
-            help="Record the GPUs' work all the time, not in a quarter of it (slows programs).",
-        ),
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    program: list[str] = argument("-- PROGRAM ARGUMENTS"),
+    output: Path = option("The trace.", "-o", "--output", default=Path("trace.zip")),
+    steps: int = option("Record so many steps and no more; 0: the whole run.", default=200, min=0),
+    range_name: str | None = option("NVTX range that is a step.", "--range"),
+    after: float = option("Seconds of each process that are left out first.", default=0.0, min=0),
+    seconds: float = option("Record so many seconds and no more; 0: no limit.", default=0.0, min=0),
+    calls: int = option(
+        "Record so many calls of a process and no more; 0: no limit.", default=2_000_000, min=0
+    ),
+    graphs: Literal["nodes", "whole"] = option(
+        "CUDA graphs: a row for each node, or for each launch (costs less).", default="nodes"
+    ),
+    full: bool = flag(
+        "--full", "Record the GPUs' work all the time, not in a quarter of it (slows programs)."
+    ),
+    force: bool = flag("--force", "Replace an existing trace."),
+    quiet: bool = flag("--quiet", "No progress, no summary."),
 ) -> None:
     """Run a program and record what it asks of its GPUs (`record` may be left out)."""
     from gpucast.measure.tracing import Limits

@@ -1,55 +1,37 @@
-"""What can be done with a trace that is there: ``gpucast trace show``, ``export``, ``import``,
-``calls``."""
+"""``gpucast trace show``, ``export``, ``import``, ``calls``: what can be done with a trace."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import say
+from gpucast.cli.options import argument, option
+from gpucast.cli.output import note, print_json, say, warn
 from gpucast.errors import InputError
 
-TraceFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TRACE",
-        help="What gpucast trace wrote, an sqlite export of Nsight Systems, or a Kineto trace.",
-    ),
-]
-Range = Annotated[
-    str | None,
-    typer.Option(
-        "--range",
-        metavar="NAME",
-        help="NVTX range that is a step; kernel:NAME: from one launch of it to the next.",
-        show_default=False,
-    ),
-]
+TRACE = argument(
+    "What gpucast trace wrote, an sqlite export of Nsight Systems, or a Kineto trace.",
+    metavar="TRACE",
+)
+RANGE = option(
+    "NVTX range that is a step; kernel:NAME: from one launch of it to the next.",
+    "--range",
+    metavar="NAME",
+)
 
 
 def show(
-    trace: TraceFile,
-    range_name: Range = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FIGURE",
-            help="Timeline of a typical step (png, pdf, svg).",
-            show_default=False,
-        ),
-    ] = None,
-    force: options.Force = False,
-    json: options.Json = False,
+    trace: Path = TRACE,
+    range_name: str | None = RANGE,
+    output: Path | None = option(
+        "Timeline of a typical step (png, pdf, svg).", "--output", "-o", metavar="FIGURE"
+    ),
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
 ) -> None:
     """What a step is, where its time goes, and where the host waits."""
     from gpucast.cli import trace_text
     from gpucast.cli.figure_files import check_figure
-    from gpucast.cli.output import note, print_json
     from gpucast.traces import find_steps, read
     from gpucast.traces.summary import summarize
 
@@ -57,7 +39,7 @@ def show(
         check_figure(output, force=force)
     read_trace = read(trace)
     steps = find_steps(read_trace, range_name)
-    summaries = [summarize(read_trace.processes[each.process], each) for each in steps.processes]
+    summaries = [summarize(read_trace.processes[own.process], own) for own in steps.processes]
     if output is not None:
         from gpucast.plots.style import save
         from gpucast.plots.timeline import timeline
@@ -76,16 +58,14 @@ def show(
 
 
 def export(
-    trace: TraceFile,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE.json[.gz]", help="For ui.perfetto.dev."),
-    ],
-    range_name: Range = None,
-    force: options.Force = False,
+    trace: Path = TRACE,
+    output: Path = option(
+        "For ui.perfetto.dev.", "--output", "-o", default=..., metavar="FILE.json[.gz]"
+    ),
+    range_name: str | None = RANGE,
+    force: bool = options.FORCE,
 ) -> None:
     """A timeline of all that was recorded, for Perfetto (ui.perfetto.dev) or Chrome."""
-    from gpucast.cli.output import note
     from gpucast.traces import find_steps, perfetto, read
     from gpucast.util.files import check_output, write_bytes
 
@@ -104,19 +84,13 @@ def export(
 
 
 def import_file(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Sqlite export of Nsight Systems, or a Kineto trace (json, gz)."
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="TRACE", help="The trace to write.")
-    ],
-    force: options.Force = False,
+    file: Path = argument(
+        "Sqlite export of Nsight Systems, or a Kineto trace (json, gz).", metavar="FILE"
+    ),
+    output: Path = option("The trace to write.", "--output", "-o", default=..., metavar="TRACE"),
+    force: bool = options.FORCE,
 ) -> None:
     """A trace that Nsight Systems or PyTorch wrote, as one of ours."""
-    from gpucast.cli.output import warn
     from gpucast.traces import read
     from gpucast.traces.writing import write
     from gpucast.util.files import check_output
@@ -128,23 +102,20 @@ def import_file(
     for line in found.missing:
         warn(line)
     write(found, output, force=force)
-    calls = sum(len(each.calls) for each in found.processes)
-    work = sum(len(each.work) for each in found.processes)
-    say(f"{len(found.processes)} processes, {calls:,} calls, {work:,} pieces of GPU work")
+    count = sum(len(process.calls) for process in found.processes)
+    work = sum(len(process.work) for process in found.processes)
+    say(f"{len(found.processes)} processes, {count:,} calls, {work:,} pieces of GPU work")
     say(f"written: {output}; next: gpucast trace show {output}")
 
 
 def calls(
-    trace: TraceFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="CALLS.jsonl", help="Where to write.")
-    ],
-    steps: Annotated[int, typer.Option(min=5, help="So many consecutive steps at most.")] = 12,
-    range_name: Range = None,
-    force: options.Force = False,
+    trace: Path = TRACE,
+    output: Path = option("Where to write.", "--output", "-o", default=..., metavar="CALLS.jsonl"),
+    steps: int = option("So many consecutive steps at most.", default=12, min=5),
+    range_name: str | None = RANGE,
+    force: bool = options.FORCE,
 ) -> None:
     """Write what some steps asked of their GPUs, a line a call (gpucast.calls/1)."""
-    from gpucast.cli.output import warn
     from gpucast.replay import program_of
     from gpucast.replay.calls import write_calls
     from gpucast.traces import find_steps, read

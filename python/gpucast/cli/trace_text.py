@@ -8,7 +8,7 @@ from typing import Any
 from gpucast.cli.output import say
 from gpucast.traces.summary import GpuTime, OtherKind, Summary, Wait, WorkTime
 from gpucast.traces.trace import Trace
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import bytes_in_words, duration, percent
 
@@ -25,51 +25,53 @@ def answer(trace: Trace, summaries: list[Summary], notes: list[str]) -> dict[str
         "command": trace.run.command,
         "machine": to_json(trace.run.machine),
         "seconds_untraced": trace.run.seconds_untraced,
-        "processes": [to_json(each) for each in summaries],
+        "processes": [to_json(summary) for summary in summaries],
         "notes": notes,
     }
 
 
 def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
     """What one must know before one trusts the numbers, a line each."""
-    said = list(trace.missing)
-    for each in trace.processes:
-        who = f"process {each.pid}"
-        if each.lost:
-            said.append(
-                f"{who}: {each.lost:,} records were lost; calls without work are shown as such"
+    lines = list(trace.missing)
+    for process in trace.processes:
+        who, lacking = f"process {process.pid}", process.lacking_phases
+        if process.lost:
+            lines.append(
+                f"{who}: {process.lost:,} records were lost; calls without work are shown as such"
             )
-        if each.cut:
-            said.append(f"{who}: the recording was cut off; {', '.join(each.cut)} end early")
-        if each.lacking_phases:
-            said.append(
-                f"{who}: kernels were not recorded in {each.lacking_phases} of {len(each.phases)} "
-                "phases of the recording, whose steps are left out"
+        if process.cut:
+            cut = ", ".join(process.cut)
+            lines.append(f"{who}: the recording was cut off; {cut} end early")
+        if lacking:
+            lines.append(
+                f"{who}: kernels were not recorded in {lacking} of {len(process.phases)} phases of "
+                "the recording, whose steps are left out"
             )
-        if each.unnumbered:
-            said.append(
-                f"{who}: {each.unnumbered:,} calls bear a number of others; what they asked for is "
-                "left out"
+        if process.unnumbered:
+            lines.append(
+                f"{who}: {process.unnumbered:,} calls bear a number of others; what they asked for "
+                "is left out"
             )
-        if each.untimed:
-            said.append(f"{who}: {each.untimed:,} rows without times are left out")
-    found = {each.process for each in summaries}
+        if process.untimed:
+            lines.append(f"{who}: {process.untimed:,} rows without times are left out")
+    with_steps = {summary.process for summary in summaries}
     left = [
-        each.pid for at, each in enumerate(trace.processes) if at not in found and len(each.work)
+        str(process.pid)
+        for at, process in enumerate(trace.processes)
+        if at not in with_steps and len(process.work)
     ]
     if left:
-        said.append(f"no repeating step in process {', '.join(map(str, left))}")
-    said += [
-        f"process {each.pid}: {percent(1 - each.steps.gpu_share, 0)} of the GPUs' time in the "
-        "trace is not in steps, but before or after them"
-        for each in summaries
-        if each.steps.gpu_share < FEW
+        lines.append(f"no repeating step in process {', '.join(left)}")
+    lines += [
+        f"process {summary.pid}: {percent(1 - summary.steps.gpu_share, 0)} of the GPUs' time in "
+        "the trace is not in steps, but before or after them"
+        for summary in summaries
+        if summary.steps.gpu_share < FEW
     ]
-    said += [line for summary in summaries for line in _of_clocks(summary)]
-    return said
+    return lines + [line for summary in summaries for line in _clocks(summary)]
 
 
-def _of_clocks(summary: Summary) -> list[str]:
+def _clocks(summary: Summary) -> list[str]:
     low, high = summary.skew.low, summary.skew.high
     if low is not None and low > 0:
         behind = f"at least {duration(low)} behind"
@@ -118,8 +120,8 @@ def _print_step(main: Summary) -> None:
             f"      {duration(steps.light_seconds)} natively: median of {steps.light} without "
             "records of GPU work, less what noting their calls takes"
         )
-    for each in steps.others:
-        say(f"      {_other_kind(each, steps.calls)}: {duration(each.seconds)}")
+    for kind in steps.others:
+        say(f"      {_other_kind(kind, steps.calls)}: {duration(kind.seconds)}")
     if left and not steps.kept:
         print("      no step is typical: the numbers are of all")
 
@@ -145,12 +147,15 @@ def _print_times(main: Summary) -> None:
         ("host: other CUDA calls", main.host.calls),
         ("host: outside of CUDA", main.host.outside),
     ]
-    for each in main.gpus:
-        rows += _gpu_rows(each, several=len(main.gpus) > 1)
-    print_table(
-        ("where the time goes", "time a step", "share"),
-        [(name, duration(value), percent(value / mean)) for name, value in rows],
-        "lrr",
+    for gpu in main.gpus:
+        rows += _gpu_rows(gpu, several=len(main.gpus) > 1)
+    print_rows(
+        rows,
+        [
+            Column("where the time goes", 0),
+            Column("time a step", 1, duration),
+            Column("share", lambda row: row[1] / mean, percent),
+        ],
     )
 
 
@@ -162,59 +167,54 @@ def _gpu_rows(gpu: GpuTime, *, several: bool) -> list[tuple[str, float]]:
     return [*rows, (f"{name}: idle", gpu.idle)]
 
 
+def _a_step(main: Summary) -> list[Column]:
+    """How often, of how many bytes and how long a kind of work or wait is in a step."""
+    return [
+        Column("times a step", "count", ".3g"),
+        Column("bytes a step", lambda row: row.bytes or None, bytes_in_words),
+        Column("time a step", "seconds", duration),
+        Column("share", lambda row: row.seconds / main.steps.mean, percent),
+    ]
+
+
 def _print_work(main: Summary) -> None:
-    _print_rows(
-        main, ("GPU work", "name"), main.work, [(each.kind, each.name) for each in main.work]
-    )
+    columns = [Column("GPU work", "kind"), Column("name", "name"), *_a_step(main)]
+    print_rows(main.work[:MOST_ROWS], columns)
+    _print_rest(main.work)
 
 
 def _print_waits(main: Summary) -> None:
     if not main.waits:
         print("no call makes the host wait")
         return
-    columns = [(each.call, each.what, each.after or "(step before)") for each in main.waits]
-    _print_rows(main, ("host waits in", "for", "after kernel"), main.waits, columns)
-
-
-def _print_rows(
-    main: Summary,
-    heads: tuple[str, ...],
-    rows: Sequence[WorkTime | Wait],
-    words: Sequence[tuple[str, ...]],
-) -> None:
-    """Kinds of work or waits, what they are in ``words``; those that take longest."""
-    print_table(
-        (*heads, "times a step", "bytes a step", "time a step", "share"),
+    print_rows(
+        main.waits[:MOST_ROWS],
         [
-            (
-                *known,
-                f"{row.count:.3g}",
-                bytes_in_words(row.bytes) if row.bytes else None,
-                duration(row.seconds),
-                percent(row.seconds / main.steps.mean),
-            )
-            for row, known in zip(rows[:MOST_ROWS], words, strict=False)
+            Column("host waits in", "call"),
+            Column("for", "what"),
+            Column("after kernel", lambda wait: wait.after or "(step before)"),
+            *_a_step(main),
         ],
-        "l" * len(heads) + "rrrr",
     )
+    _print_rest(main.waits)
+
+
+def _print_rest(rows: Sequence[WorkTime | Wait]) -> None:
+    """What a table of the first rows leaves out, in a line."""
     rest = rows[MOST_ROWS:]
     if rest:
         say(f"and {len(rest)} more: {duration(sum(row.seconds for row in rest))} a step")
 
 
 def _print_processes(summaries: list[Summary]) -> None:
-    print_table(
-        ("process", "rank", "steps", "step", "host waits", "GPU busy"),
+    print_rows(
+        summaries,
         [
-            (
-                each.pid,
-                each.rank,
-                each.steps.kept,
-                duration(each.steps.seconds),
-                percent(each.host.waiting / each.steps.mean),
-                percent(max((gpu.busy for gpu in each.gpus), default=0.0)),
-            )
-            for each in summaries
+            Column("process", "pid"),
+            Column("rank", "rank", side="r"),
+            Column("steps", lambda it: it.steps.kept),
+            Column("step", lambda it: it.steps.seconds, duration),
+            Column("host waits", lambda it: it.host.waiting / it.steps.mean, percent),
+            Column("GPU busy", lambda it: max((gpu.busy for gpu in it.gpus), default=0.0), percent),
         ],
-        "rrrrrr",
     )

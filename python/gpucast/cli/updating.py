@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpucast.cli.output import print_json, say, warn
+from gpucast.cli.output import load, print_json, say, warn
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration, number
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpucast.model.forecaster import Forecaster
 
 PARTS = ("T_gpu", "T_cpu", "T_com")
+TIMES = ("measured", "before", "updated")
 
 
 def run(
@@ -42,7 +43,6 @@ def run(
         InputError: not one model, options that nothing would follow, or cells that cannot update
             it.
     """
-    from gpucast.cli.loading import load
     from gpucast.model.files import load_model
 
     if len(model) != 1:
@@ -77,25 +77,27 @@ def _print(before: Forecaster, after: Forecaster, factors: MachineFactors) -> No
     """The factors found, and the cells before and after."""
     say(f"{before.name}: {factors.words}\n")
     spread = np.sqrt(np.diag(factors.covariance))
-    rows = [
-        (name, f"{np.exp(mean):.3f}", f"{np.exp(mean - sd):.3f} ... {np.exp(mean + sd):.3f}")
-        for name, mean, sd in zip(PARTS, factors.means, spread, strict=True)
-    ]
-    if not before.knows_parts:
-        rows = [("T", *rows[0][1:])]
-    print_table(["part", "times as long", "68 % interval"], rows, "lrl")
+    names = PARTS if before.knows_parts else ("T",)
+    print_rows(
+        list(zip(names, factors.means, spread, strict=False)),
+        [
+            Column("part", 0),
+            Column("times as long", lambda row: np.exp(row[1]), ".3f"),
+            Column("68 % interval", lambda row: _ends(row[1] - row[2], row[1] + row[2])),
+        ],
+    )
     print()
     n, gpus = np.array(factors.cells.n), np.array(factors.cells.gpus, dtype=np.float64)
-    times = zip(
-        n.tolist(),
-        factors.cells.gpus,
-        factors.cells.seconds,
-        before.seconds(n, gpus).tolist(),
-        after.seconds(n, gpus).tolist(),
-        strict=True,
+    times = (model.seconds(n, gpus).tolist() for model in (before, after))
+    print_rows(
+        zip(n.tolist(), factors.cells.gpus, factors.cells.seconds, *times, strict=True),
+        [
+            Column("n", 0, number),
+            Column("GPUs", 1),
+            *(Column(word, 2 + i, duration) for i, word in enumerate(TIMES)),
+        ],
     )
-    print_table(
-        ["n", "GPUs", "measured", "before", "updated"],
-        [[number(size), count, *map(duration, seconds)] for size, count, *seconds in times],
-        "rrrrr",
-    )
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{np.exp(low):.3f} ... {np.exp(high):.3f}"

@@ -4,62 +4,93 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from gpucast.cli import remarks
+from gpucast.cli import options
 from gpucast.cli.figure_files import check_figure
-from gpucast.cli.output import print_json, say
+from gpucast.cli.options import option, refuse
+from gpucast.cli.output import load, print_json, say, tell_fit
 from gpucast.errors import InputError
-from gpucast.replay.causes import Cause
-from gpucast.replay.forecast import TraceForecast
-from gpucast.replay.from_trace import refused_in_words
 from gpucast.util.files import check_output
+from gpucast.util.number_lists import size
 from gpucast.util.remarks import Kind, remarks_of
-from gpucast.util.tables import print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
+    from gpucast.replay.causes import Cause
+    from gpucast.replay.forecast import TraceForecast
     from gpucast.replay.maps import NetworkMap
     from gpucast.replay.network import Network
 
 MUCH = 0.05
-"""Share of a native step; about less nobody does anything."""
+"""Share of a native step; nobody does anything about less."""
 NOT_LONGER = "\nA step takes no longer there; what calls cost beyond what they cost natively:\n"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The command's options for traces."""
+    """What is asked of models and of traces."""
 
-    data: list[str]
-    path: str | None
-    machine: str | None
-    network: str | None
-    range_name: str | None
-    from_name: str | None
-    size: float | None
-    explain: bool
-    json: bool
-    force: bool
-
-    def of_path(self) -> tuple[Dataset, str, Network | None]:
-        """The dataset, its path, and the network. Raises InputError."""
-        from gpucast.cli.loading import load
-        from gpucast.replay.network import parse_network
-
-        if self.path is None:
-            raise InputError("which path the trace is to be made on", field="--path")
-        if not self.data:
-            raise InputError("a dataset with launches and transfers of that path", field="--data")
-        between = None if self.network is None else parse_network(self.network)
-        return load(*self.data), self.path, between
+    transfers: list[str] | None = option(
+        "Dataset with skeletons of steps, or transfers and launches, of the other path.",
+        "--transfers",
+        "--data",
+    )
+    path: str | None = options.PATH
+    machine: str | None = options.MACHINE
+    explain: bool = options.EXPLAIN
+    json: bool = options.JSON
+    force: bool = options.FORCE
 
 
-def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
-    """Forecast and print; ``map_to``: a figure over round trip and bandwidth.
+@dataclass(frozen=True)
+class OfTraces:
+    """Options that traces alone have."""
+
+    network: str | None = option(
+        "Of a trace: another network than the path was measured on: 25Gb/s,30us (bandwidth, round "
+        "trip)."
+    )
+    range_name: str | None = option(
+        "Of a trace: NVTX range that is a step; kernel:NAME: from one launch of it to the next.",
+        "--range",
+    )
+    n: str | None = option(
+        "Of traces for a model (-o): size of those whose command lines do not say it.",
+        "-n",
+        "--size",
+    )
+    from_name: str | None = option(
+        "Of traces for a model: finds in files' names what command lines do not say: groups n, "
+        "gpus.",
+        metavar="REGEX",
+    )
+    map_to: Path | None = option(
+        "Of a trace: figure (png, pdf, svg) of how many times as long a step takes, over round "
+        "trip and bandwidth of a network.",
+        "--map",
+        metavar="FIGURE",
+    )
+
+
+def _other_path(asked: Asked, of_traces: OfTraces) -> tuple[Dataset, str, _How]:
+    """The dataset, its path, and what else a simulation is told. Raises InputError."""
+    from gpucast.replay.network import parse_network
+
+    if asked.path is None:
+        raise InputError("which path the trace is to be made on", field="--path")
+    if not asked.transfers:
+        raise InputError("a dataset with launches and transfers of that path", field="--data")
+    network = None if of_traces.network is None else parse_network(of_traces.network)
+    return load(*asked.transfers), asked.path, {"machine": asked.machine, "network": network}
+
+
+def answer(file: str, asked: Asked, of_traces: OfTraces) -> None:
+    """Forecast and print.
 
     Raises:
         InputError: the trace, the dataset or an option is wrong.
@@ -68,21 +99,20 @@ def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
     from gpucast.traces import read
     from gpucast.traces.finding_steps import find_steps
 
-    for name, value in (("-n", asked.size), ("--from-name", asked.from_name)):
-        if value is not None:
-            raise InputError(
-                "is for a model of several traces (-o); of one trace nothing depends on it",
-                file=file,
-                field=name,
-            )
+    of_several = replace(of_traces, network=None, range_name=None, map_to=None)
+    refuse(
+        of_several,
+        "is for a model of several traces (-o); of one trace nothing depends on it",
+        file,
+    )
+    map_to = of_traces.map_to
     if map_to is not None:
         check_figure(map_to, force=asked.force)
-    data, path, network = asked.of_path()
-    how: _How = {"machine": asked.machine, "network": network}
+    data, path, how = _other_path(asked, of_traces)
     trace = read(file)
-    steps = find_steps(trace, asked.range_name)
+    steps = find_steps(trace, of_traces.range_name)
     found = trace_on_path(trace, data, path, steps=steps, **how)
-    remarks.of_fit(remarks_of(Kind.ASSUMED, found.warnings), explain=asked.explain)
+    tell_fit(remarks_of(Kind.ASSUMED, found.warnings), explain=asked.explain)
     answered = content(found)
     if map_to is not None:
         from gpucast.plots import network_map as figure
@@ -105,9 +135,7 @@ class _How(TypedDict):
     network: Network | None
 
 
-def write_model(
-    names: list[str], asked: Asked, output: Path | None, *, map_to: Path | None = None
-) -> None:
+def write_model(names: list[str], asked: Asked, of_traces: OfTraces, output: Path | None) -> None:
     """Simulate several traces, and write a model of the path.
 
     Raises:
@@ -117,46 +145,44 @@ def write_model(
     from gpucast.data.formats.several import check_stated
     from gpucast.replay.models import path_model
 
-    if map_to is not None:
+    if of_traces.map_to is not None:
         raise InputError("is of one trace", field="--map")
     if output is None:
         raise InputError("where to write the model of several traces is needed", field="-o")
     check_output(output, force=asked.force)
-    data, path, network = asked.of_path()
-    options = Options(range_name=asked.range_name, from_name=asked.from_name, size=asked.size)
-    check_stated(options)
-    found = path_model(names, data, path, options=options, machine=asked.machine, network=network)
+    data, path, how = _other_path(asked, of_traces)
+    n = None if of_traces.n is None else size(of_traces.n, "-n")
+    given = Options(range_name=of_traces.range_name, from_name=of_traces.from_name, size=n)
+    check_stated(given)
+    found = path_model(names, data, path, options=given, **how)
     found.model.save(output, force=asked.force)
-    remarks.of_fit(found.model.remarks, explain=asked.explain)
+    tell_fit(found.model.remarks, explain=asked.explain)
+    cells = [
+        {
+            "n": cell.step.n,
+            "gpus": cell.step.gpus,
+            "native": cell.native,
+            "seconds": cell.seconds,
+            "t_gpu": cell.parts.gpu,
+            "t_cpu": cell.parts.cpu,
+            "t_com": cell.parts.com,
+        }
+        for cell in found.cells
+    ]
     if asked.json:
-        cells = [
-            {
-                "n": each.step.n,
-                "gpus": each.step.gpus,
-                "native": each.native,
-                "seconds": each.seconds,
-                "t_gpu": each.parts.gpu,
-                "t_cpu": each.parts.cpu,
-                "t_com": each.parts.com,
-            }
-            for each in found.cells
-        ]
         refused = {"runs_there": not found.refused, "refused_calls": list(found.refused)}
         print_json({**found.model.content, "traces": cells, **refused})
         return
     _say_refused(found.refused, path)
-    print_table(
-        ["n", "GPUs", "natively", f"on {path}", "T_gpu", "T_cpu", "T_com"],
+    print_rows(
+        sorted(cells, key=lambda cell: (cell["gpus"], cell["n"])),
         [
-            [
-                number(each.step.n),
-                each.step.gpus,
-                *map(duration, (each.native, each.seconds)),
-                *map(duration, (each.parts.gpu, each.parts.cpu, each.parts.com)),
-            ]
-            for each in sorted(found.cells, key=lambda each: (each.step.gpus, each.step.n))
+            Column("n", "n", number),
+            Column("GPUs", "gpus"),
+            Column("natively", "native", duration),
+            Column(f"on {path}", "seconds", duration),
+            *(Column(f"T_{part}", f"t_{part}", duration) for part in ("gpu", "cpu", "com")),
         ],
-        "rrrrrrr",
     )
     known = found.model.simulated
     assert known is not None  # path_model sets it
@@ -194,8 +220,8 @@ def content(found: TraceForecast) -> dict[str, object]:
         "extra": found.extra,
         "steps": found.steps,
         "calls_per_step": found.calls,
-        "causes": [vars(each) for each in found.causes],
-        "helps": [vars(each) for each in found.helps],
+        "causes": [vars(cause) for cause in found.causes],
+        "helps": [vars(help_) for help_ in found.helps],
         "runs_there": not found.refused,
         "refused_calls": list(found.refused),
         "warnings": list(found.warnings),
@@ -203,9 +229,11 @@ def content(found: TraceForecast) -> dict[str, object]:
 
 
 def _say_refused(refused: tuple[str, ...], path: str) -> None:
+    from gpucast.replay.from_trace import refused_in_words
+
     if refused:
-        said = refused_in_words(refused, path)
-        say(f"{said[0].upper()}{said[1:]}.")
+        words = refused_in_words(refused, path)
+        say(f"{words[0].upper()}{words[1:]}.")
 
 
 def longer_by_much(found: TraceForecast) -> bool:
@@ -216,13 +244,13 @@ def longer_by_much(found: TraceForecast) -> bool:
 def whole_percents(causes: Sequence[Cause]) -> list[int]:
     """Shares in whole per cent that add up to what all of them do: those that are cut most are
     rounded up."""
-    exact = [100 * each.share for each in causes]
-    found = [math.floor(each) for each in exact]
-    missing = round(sum(exact)) - sum(found)
-    most_cut = sorted(range(len(exact)), key=lambda at: found[at] - exact[at])
+    exact = [100 * cause.share for cause in causes]
+    whole = [math.floor(share) for share in exact]
+    missing = round(sum(exact)) - sum(whole)
+    most_cut = sorted(range(len(exact)), key=lambda at: whole[at] - exact[at])
     for at in most_cut[:missing]:
-        found[at] += 1
-    return found
+        whole[at] += 1
+    return whole
 
 
 def _signed(seconds: float) -> str:
@@ -241,22 +269,23 @@ def show(found: TraceForecast) -> None:
     if found.causes:
         longer = found.extra > 0
         say(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
-        rows = [
+        print_rows(
+            zip(found.causes, whole_percents(found.causes), strict=True),
             [
-                each.words,
-                f"{each.per_step:.4g}" if each.per_step else None,
-                _signed(each.seconds),
-                f"{share} %" if each.seconds > 0 else None,
-            ]
-            for each, share in zip(found.causes, whole_percents(found.causes), strict=True)
-        ]
-        print_table(["calls", "a step", "costs", "of all costs"], rows, "lrrr")
+                Column("calls", lambda row: row[0].words),
+                Column("a step", lambda row: row[0].per_step or None, ".4g"),
+                Column("costs", lambda row: row[0].seconds, _signed),
+                Column(
+                    "of all costs",
+                    lambda row: row[1] if row[0].seconds > 0 else None,
+                    "{} %".format,
+                ),
+            ],
+        )
     if not found.helps and longer_by_much(found):
         print("\nPinned memory, fewer waits, joined kernels: none would make it 2 % shorter.")
     if found.helps:
         print("\nWhat would help:\n")
-        print_table(
-            ["", "a step then takes"],
-            [[each.words, duration(each.seconds)] for each in found.helps],
-            "lr",
+        print_rows(
+            found.helps, [Column("", "words"), Column("a step then takes", "seconds", duration)]
         )
