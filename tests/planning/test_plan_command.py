@@ -12,7 +12,7 @@ import yaml
 
 import gpucast as gc
 from command_line import Run, only_json
-from gpucast.cli import plan_tables
+from gpucast.cli import plan as tables
 from planning_samples import hosts_plan, models, only_native, values
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "plan.yaml"
@@ -319,15 +319,13 @@ def test_of_a_long_front_what_the_job_should_get_is_shown(
         for gpus in range(40, 0, -1)
     ]
     job = {"name": "a", "front": front, "meets_deadline": True, "advised": front[40 - advised]}
-    plan_tables._fronts({"jobs": [job], "unpriced": []})
+    tables._fronts({"jobs": [job], "unpriced": []})
     out = capsys.readouterr().out
     rows = re.findall(r" m x (\d+) ", out)
     assert {"1", "40", str(advised)} <= set(rows)
-    assert len(rows) <= plan_tables.MOST_OPTIONS + 1
+    assert len(rows) <= tables.MOST_OPTIONS + 1
     assert f"\n{40 - len(rows)} of 40 options left out: --json or -o, key front.\n" in out
-    plan_tables._fronts(
-        {"jobs": [{**job, "front": front[:12], "advised": front[0]}], "unpriced": []}
-    )
+    tables._fronts({"jobs": [{**job, "front": front[:12], "advised": front[0]}], "unpriced": []})
     assert "left out" not in capsys.readouterr().out
 
 

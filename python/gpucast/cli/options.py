@@ -8,12 +8,13 @@ What several share is a type. A dataclass of options is one argument of a comman
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any, Literal, get_args, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from gpucast.data import vocabulary
 from gpucast.data.selection import StepSelection
@@ -39,40 +40,61 @@ def argument(text: str, default: object = ..., **more: Any) -> Any:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of those of its arguments that are dataclasses."""
+    """The command with an option for each field of those of its arguments that are dataclasses.
+
+    A field's option is its default, or what its metadata say (``gpucast.data.formats.stated``).
+    """
     own = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {
-        each.name: each.annotation
-        for each in own.parameters.values()
+        name: each.annotation
+        for name, each in own.parameters.items()
         if is_dataclass(each.annotation)
     }
 
     @wraps(command)
     def run(**given: object) -> None:
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+            given[name] = group(**dict(_values(group, given)))
         command(**given)
 
-    parameters = [
-        parameter
-        for each in own.parameters.values()
-        for parameter in (_options_of(each.annotation) if each.name in groups else [each])
-    ]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [each.replace(kind=keyword) for each in parameters]
+    parameters = [
+        parameter.replace(kind=keyword)
+        for name, each in own.parameters.items()
+        for parameter in (_options_of(groups[name]) if name in groups else [each])
+    ]
     run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 
 
-def _options_of(group: Any) -> list[inspect.Parameter]:
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
     kinds, keyword = get_type_hints(group), inspect.Parameter.KEYWORD_ONLY
-    options = SELECTION if group is StepSelection else vars(group)
-    return [
-        inspect.Parameter(name, keyword, default=option, annotation=kinds[name])
-        for name, option in options.items()
-        if name in kinds
-    ]
+    by_name = {each.name: each for each in fields(group)}
+    for name in SELECTION if group is StepSelection else by_name:
+        described, default, kind = by_name[name].metadata, by_name[name].default, kinds[name]
+        if described:
+            usual = None if described["read"] else default
+            default = option(
+                described["help"], *described["names"], default=usual, **described["more"]
+            )
+            kind = str | None if described["read"] else kind
+        default = SELECTION[name] if group is StepSelection else default
+        if isinstance(default, OptionInfo):
+            yield inspect.Parameter(name, keyword, default=default, annotation=kind)
+
+
+def _values(group: Any, given: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """The fields of a group for which there are options, by what was given."""
+    for each in fields(group):
+        read = each.metadata.get("read")
+        if each.name not in given:
+            continue
+        value = given.pop(each.name)
+        if read is None:
+            yield each.name, value
+        elif value is not None:
+            yield each.name, read(value, next(iter(each.metadata["names"]), f"--{each.name}"))
 
 
 def refuse(group: Any, why: str, file: str | None = None) -> None:

@@ -1,13 +1,47 @@
-"""``gpucast plan``: which GPUs each job should get, what a deadline costs, how many jobs fit."""
+"""``gpucast plan``: which GPUs each job should get, what a deadline costs, how many jobs fit.
+
+For people in tables of at most a hundred columns.
+"""
 
 from __future__ import annotations
 
 import json as json_module
+from dataclasses import replace
 from pathlib import Path
 
-from gpucast.cli import options, plan_tables
+from gpucast.cli import options
 from gpucast.cli.options import argument, option
-from gpucast.cli.output import print_json, tell_forecasts
+from gpucast.cli.output import EXTRAPOLATED, MARK, print_json, say, tell_forecasts
+from gpucast.util import JsonObject
+from gpucast.util.gpu_shares import share_text
+from gpucast.util.tables import Column, print_rows
+from gpucast.util.units import change, duration, long_duration, long_interval, number
+from gpucast.util.units import whole_percent as percent
+
+MOST_FRONTS = 12
+"""Jobs up to which every front is printed; of more, --json and -o have them."""
+
+MOST_OPTIONS = 12
+"""Options of a front that are printed, beside what the job should get; of more, --json and -o have
+the rest."""
+
+MOST_NEVER = 3
+"""Jobs that no GPU count lets be in time and that are named."""
+
+_NAME = 16
+
+_KINDS = {
+    "fastest": "fastest",
+    "cheapest": "cheapest",
+    "fewest_gpu_hours": "fewest GPU h",
+    "advised": "in time",
+}
+
+_INTERVALS = {
+    "now": "90 % intervals, now",
+    "later": "90 % intervals",
+    "machine": "90 % intervals, other machines",
+}
 
 
 def command(
@@ -44,8 +78,319 @@ def command(
     if json:
         print_json(content)
     else:
-        plan_tables.show(content)
+        show(content)
     models_by_name = {machine.forecaster.name: machine.forecaster for machine in request.machines}
     for name, model in models_by_name.items():
         texts = [caveat["text"] for caveat in content["caveats"] if caveat["model"] == name]
         tell_forecasts(model, texts, explain=explain)
+
+
+def show(content: JsonObject) -> None:
+    """Print all of it."""
+    parts = []
+    if content["jobs"]:
+        parts += [_purchase, _choices, _others, _fronts, _capacity, _mix]
+    parts += [_iso_efficiency, _break_even]
+    for part in parts:
+        part(content)
+    if _extrapolates(content):
+        say(f"\n{EXTRAPOLATED}")
+
+
+def _purchase(content: JsonObject) -> None:
+    purchase = content["purchase"]
+    if purchase is None:
+        return
+    name, copies = _short(purchase["machine"]), content["mix"]["copies"]
+    gpus, fewest = purchase["gpus"] or purchase["most"], purchase["fewest"]
+    many = f"{gpus} GPU is" if gpus == 1 else f"{gpus} GPUs are"
+    all_of_them = "the simulation" if copies == 1 else f"all {copies} simulations"
+    sure = percent(content["probability"])
+    enough = f"{many} enough for {all_of_them} to be in time with {sure}"
+    if purchase["gpus"] is None:
+        say(f"{name}: not even {enough}.")
+        _never(content)
+    else:
+        machine = next(m for m in content["machines"] if m["name"] == purchase["machine"])
+        per_host = machine["gpus_per_host"] or 1
+        hosts = f" in hosts of {per_host}" if gpus % per_host == 0 and per_host > 1 else ""
+        say(f"{name}: {enough}, of {purchase['least']} to {purchase['most']}{hosts}.")
+        if fewest < gpus and purchase["fewest_cost"] is not None:
+            say(
+                f"{fewest} would be, but with {gpus} jobs cost less: "
+                f"{_money(content['mix']['cost'])} {content['currency']}, not "
+                f"{_money(purchase['fewest_cost'])}."
+            )
+    say(f"What follows is with {gpus}.\n")
+
+
+def _never(content: JsonObject) -> None:
+    """The jobs that are not in time on any count, and whether more GPUs could help them."""
+    purchase, sure = content["purchase"], percent(content["probability"])
+    fastest = {job["name"]: job["fastest"] for job in content["jobs"]}
+    for job in purchase["never_in_time"][:MOST_NEVER]:
+        option = fastest[job["job"]]
+        alone = f"{_where(option)}, takes {long_duration(option['seconds'])}"
+        helps = "More GPUs do not help it."
+        if job["gpus"] == purchase["most"]:
+            helps = f"More than {purchase['most']} for one run might."
+        name = _short(job["job"])
+        say(f"{name}: in time with {sure} on no count; the fastest, {alone}. {helps}")
+    more = len(purchase["never_in_time"]) - MOST_NEVER
+    if more > 0:
+        say(f"So it is with {more} more {'job' if more == 1 else 'jobs'}.")
+
+
+def _choices(content: JsonObject) -> None:
+    unpriced, jobs = content["unpriced"], content["jobs"]
+    intervals, currency = _INTERVALS[content["interval"]], content["currency"]
+    say(f"What each job should get ({intervals}; prices in {currency})\n")
+    # Where all speeds are known, that is what people compare.
+    rates = all(job["fastest"]["ns_per_day"] is not None for job in jobs)
+    print_rows(
+        [
+            {"job": job["name"] if kind == "fastest" else "", "kind": words} | job[kind]
+            for job in jobs
+            for kind, words in _KINDS.items()
+            if job[kind] and (kind != "advised" or job["meets_deadline"] is not None)
+        ],
+        [
+            Column("job", "job", _short),
+            Column("", "kind"),
+            Column("GPUs", _where),
+            _SPEED if rates else Column("a step", "step_seconds", duration),
+            Column("time", "seconds", long_duration),
+            Column("interval", lambda option: long_interval(option["low"], option["high"])),
+            *([_HOURS] if unpriced else []),
+            _COST,
+            Column("P", lambda option: option.get("probability"), percent),
+            _IN_TIME,
+            MARK,
+        ],
+    )
+    best = "that of fewest GPU hours" if unpriced else "the cheapest"
+    say(f"\nP: of being the fastest or {best} of all; options that are alike share it.")
+    if unpriced:
+        say(
+            f"{', '.join(map(_short, unpriced))}: without a price above 0, so GPU hours are "
+            "compared and costs are not; state price_per_gpu_hour."
+        )
+    for names in content["same_model"]:
+        say(f"One model for {', '.join(map(_short, names))}: their steps are taken to be alike.")
+    _deadlines(content)
+
+
+def _deadlines(content: JsonObject) -> None:
+    for job in content["jobs"]:
+        if job["meets_deadline"] is None:
+            continue
+        name, limit = _short(job["name"]), f"{job['ns_per_day'] or 0:g} ns a day"
+        if job["deadline"] is not None:
+            limit = long_duration(job["deadline"])
+        if job["meets_deadline"]:
+            if job["deadline_cost"] is None:
+                continue
+            say(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
+        else:
+            sure = percent(content["probability"])
+            best = percent(job["advised"]["probability_in_time"])
+            say(f"{name}: nothing is done in {limit} with {sure}; shown is the likeliest, {best}.")
+
+
+def _others(content: JsonObject) -> None:
+    priced = not content["unpriced"]
+    rows = [{**other, "job": job["name"]} for job in content["jobs"] for other in job["others"]]
+    if not rows:
+        return
+    cheapest = ", and the cheapest of each" if priced else ""
+    say(f"\nBeside {content['baseline']}: the fastest of each{cheapest}\n")
+    print_rows(
+        rows,
+        [
+            Column("job", "job", _short),
+            Column("on", "machine", _short),
+            *_extra("time", "seconds", "faster"),
+            *(_extra("cost", "cost", "cheaper") if priced else []),
+        ],
+    )
+
+
+def _extra(heading: str, what: str, less: str) -> list[Column]:
+    """What an option takes more, the interval of that, and the probability that it takes less."""
+
+    def interval(other: JsonObject) -> str | None:
+        low, high = other[f"extra_{what}_low"], other[f"extra_{what}_high"]
+        return None if low is None else f"{change(low)} ... {change(high)}"
+
+    return [
+        Column(heading, f"extra_{what}", change),
+        Column("90 %", interval, side="l"),
+        Column(f"P {less}", f"probability_{less}", percent),
+    ]
+
+
+def _fronts(content: JsonObject) -> None:
+    unpriced, jobs = content["unpriced"], content["jobs"]
+    less = "takes fewer GPU hours" if unpriced else "cheaper"
+    say(f"\nWhat less time costs (nothing else is both faster and {less})\n")
+    if len(jobs) > MOST_FRONTS:
+        say(f"Of {len(jobs)} jobs: --json or -o, key front.")
+        return
+    rows = [
+        {**option, "job": "" if i else job["name"]}
+        for job in jobs
+        for i, option in enumerate(_some(job))
+    ]
+    print_rows(
+        rows,
+        [
+            Column("job", "job", _short),
+            Column("time", "seconds", long_duration),
+            replace(_SPEED, optional=True),
+            *([_HOURS] if unpriced else []),
+            _COST,
+            Column("GPUs", _where),
+            Column("efficiency (N_ref = 1)", "efficiency", percent),
+            Column("of peak", "peak_efficiency", percent, optional=True),
+            replace(_IN_TIME, optional=True),
+            MARK,
+        ],
+    )
+    every = sum(len(job["front"]) for job in jobs)
+    if len(rows) < every:
+        say(f"\n{every - len(rows)} of {every} options left out: --json or -o, key front.")
+
+
+def _capacity(content: JsonObject) -> None:
+    capacity = content["capacity"]
+    if capacity is None:
+        return
+    say(f"\nHow many copies fit into {long_duration(capacity['window'])}, each job alone\n")
+
+    def where(job: JsonObject) -> str:
+        used = [machine for machine in job["machines"] if machine["copies"]]
+        return ", ".join(f"{machine['copies']} on {_where(machine)}" for machine in used)
+
+    print_rows(
+        capacity["jobs"],
+        [
+            Column("job", "job", _short),
+            Column("copies", "copies"),
+            Column(f"with {percent(content['probability'])}", "copies_sure"),
+            Column("GPUs a copy", where),
+        ],
+    )
+
+
+def _mix(content: JsonObject) -> None:
+    mix, capacity = content["mix"], content["capacity"]
+    if mix["copies"] > 1:
+        say(f"\nAll {mix['copies']} simulations together on all GPUs\n")
+    else:
+        say("\nThat simulation on the GPUs there are\n")
+    copies, done = mix["copies"], mix["done"]
+    if capacity is not None:
+        sure = f", P = {percent(mix['probability'])}" if mix["probability"] is not None else ""
+        window, share = long_duration(capacity["window"]), percent(mix["share"])
+        say(f"Within {window}: {done} of {copies} ({share}){sure}.")
+    if done:
+        without = ", ".join(map(_short, content["unpriced"]))
+        without = f" without {without}" if without else ""
+        is_done = "is done" if done == 1 else "are done"
+        of_them = f", for the {done} that {is_done}" if done < copies else ""
+        say(
+            f"The schedule found takes {long_duration(mix['makespan'])} and costs "
+            f"{_money(mix['cost'])} {content['currency']}{without}{of_them}."
+        )
+        _late(content)
+
+
+def _some(job: JsonObject) -> list[JsonObject]:
+    """Options of a front that are enough to see what less time costs: ends, between them evenly in
+    the logarithm of the time, and what the job should get."""
+    front = job["front"]
+    if len(front) <= MOST_OPTIONS:
+        return list(front)
+    seconds = [option["seconds"] for option in front]
+    steps = MOST_OPTIONS - 1
+    wanted = [seconds[0] * (seconds[-1] / seconds[0]) ** (i / steps) for i in range(steps + 1)]
+    kept = {min(range(len(front)), key=lambda at: abs(seconds[at] - time)) for time in wanted}
+    kept |= {0, len(front) - 1}
+    if job["meets_deadline"] is not None:
+        kept |= {at for at, option in enumerate(front) if _where(option) == _where(job["advised"])}
+    return [front[at] for at in sorted(kept)]
+
+
+def _late(content: JsonObject) -> None:
+    """How many of the simulations done keep their deadlines; nothing where there are none."""
+    if all(job["meets_deadline"] is None for job in content["jobs"]):
+        return
+    late, done = content["mix"]["late"], content["mix"]["done"]
+    sure = percent(content["probability"])
+    many = "all" if not late else "none" if late == done else str(done - late)
+    if content["mix"]["copies"] == 1:
+        say(f"It is {'not ' if late else ''}in time with {sure}.")
+    elif done < content["mix"]["copies"]:
+        say(f"In time with {sure}: {many} of the {done} that {'is' if done == 1 else 'are'} done.")
+    else:
+        say(f"In time with {sure}: {many} of them.")
+
+
+def _iso_efficiency(content: JsonObject) -> None:
+    if (answer := content["iso_efficiency"]) is not None:
+        _sizes(f"are N GPUs {percent(answer['efficiency'])} efficient", answer)
+
+
+def _break_even(content: JsonObject) -> None:
+    if (answer := content["break_even"]) is not None:
+        longer = percent(answer["surcharge"])
+        _sizes(f"does a step take less than {longer} longer than on {answer['baseline']}", answer)
+
+
+def _sizes(what: str, answer: JsonObject) -> None:
+    say(f"\nFrom which n on {what}?\n")
+    print_rows(
+        [machine | size for machine in answer["machines"] for size in machine["sizes"]],
+        [
+            Column("on", "machine", _short),
+            Column("N", "gpus"),
+            Column("n", lambda row: _size(row, "n"), side="r"),
+            Column("90 % interval", lambda row: f"{_size(row, 'low')} ... {_size(row, 'high')}"),
+            Column("P reached", "probability_reached", percent),
+            MARK,
+        ],
+    )
+
+
+def _size(row: JsonObject, key: str) -> str:
+    n = row[key]
+    if n is None:
+        return f"> {number(row['largest'])}"
+    return f"<= {number(n)}" if n <= row["smallest"] else number(n)
+
+
+def _where(option: JsonObject) -> str:
+    return f"{_short(option['machine'])} x {share_text(option['gpus'], option['instances'])}"
+
+
+def _money(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.995 or value == 0 else f"{value:.3g}"
+
+
+_SPEED = Column("ns/day", "ns_per_day", ".4g")
+_HOURS = Column("GPU h", "gpu_hours", ".4g")
+_COST = Column("cost", "cost", _money)
+_IN_TIME = Column("P in time", "probability_in_time", percent)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else name[: _NAME - 3] + "..."
+
+
+def _extrapolates(content: JsonObject) -> bool:
+    options = [job[kind] for job in content["jobs"] for kind in _KINDS if job[kind] is not None]
+    options += [option for job in content["jobs"] for option in job["front"]]
+    for key in ("iso_efficiency", "break_even"):
+        if content[key] is not None:
+            options += [size for machine in content[key]["machines"] for size in machine["sizes"]]
+    return any(option["extrapolated"] for option in options)

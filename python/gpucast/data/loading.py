@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from gpucast.data import formats, jsonl
 from gpucast.data.bundled import bundled_files
 from gpucast.data.dataset import UNNAMED_GPU, Dataset, PathLike, merged
-from gpucast.data.formats import UNNAMED, Imported, Options, PathFormat, tables
+from gpucast.data.formats import UNNAMED, Imported, Options, PathFormat, stated, tables
 from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.formats.tables.grid import FRAME
@@ -38,11 +38,13 @@ Source: TypeAlias = "PathLike | pandas.DataFrame"
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """What the user says of a machine's GPUs: their name, FP32 lanes and multiprocessors."""
+    """What the user says of a machine's GPUs."""
 
-    name: str | None = None
-    cores: int | None = None
-    sms: int | None = None
+    cores: int | None = stated("FP32 lanes of one GPU; the GPU term wave needs them.", min=1)
+    sms: int | None = stated(
+        "Multiprocessors of one GPU; the GPU term occupancy needs them and --block.", min=1
+    )
+    name: str | None = stated("Name of the GPUs.", None, "--gpu-name")
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def read(
         from_name=from_name,
         every_run=every_run,
     )
-    found = import_files(sources, options, GpuFacts(gpu_name, cores, sms))
+    found = import_files(sources, options, GpuFacts(cores, sms, gpu_name))
     return found.dataset(" + ".join(found.names))
 
 

@@ -78,12 +78,12 @@ def iso_efficiency(
     size fitted to ten times the largest.
     """
     span = _span([model], sizes)
-    of = evaluator(model, *span, np.append(gpus, 1.0), _count([model]), interval)
+    times = evaluator(model, *span, np.append(gpus, 1.0), _count([model]), interval)
 
     def holds(n: Array, counts: Array, replicate: int | None) -> Array:
         # A GPU alone is exactly efficient: rounding must not say otherwise.
-        one = of.seconds(n, np.ones(n.shape), replicate)
-        needed = efficiency * counts * of.seconds(n, counts, replicate)
+        one = times.seconds(n, np.ones(n.shape), replicate)
+        needed = efficiency * counts * times.seconds(n, counts, replicate)
         return np.asarray(one * (1 + 1e-12) >= needed)
 
     return _search([model], holds, gpus, span)
@@ -104,7 +104,7 @@ def break_even(
     """
     both = [base, other]
     span = _span(both, sizes)
-    first, second = (evaluator(each, *span, gpus, _count(both), interval) for each in both)
+    first, second = (evaluator(model, *span, gpus, _count(both), interval) for model in both)
 
     def holds(n: Array, counts: Array, replicate: int | None) -> Array:
         limit = (1 + surcharge) * first.seconds(n, counts, replicate)
@@ -116,7 +116,7 @@ def break_even(
 def _span(models: list[Forecaster], sizes: Sequence[float] | None) -> tuple[float, float]:
     """Least and greatest size to look at."""
     fitted = [model.domain.n for model in models]
-    smallest, largest = max(each[0] for each in fitted), min(each[1] for each in fitted)
+    smallest, largest = max(low for low, _ in fitted), min(high for _, high in fitted)
     low, high = map(float, sizes or (smallest, min(LARGEST_N, largest * FURTHER_THAN_FITTED)))
     if low >= high:
         raise InputError(
@@ -141,13 +141,12 @@ def _search(
     def central(n: Array) -> Array:
         return holds(n, _beside(gpus, n), None)
 
-    def each(n: Array) -> Array:
+    def in_draws(n: Array) -> Array:
         parts = n.reshape(replicates, gpus.size, -1)
-        found = [holds(part, _beside(gpus, part), r) for r, part in enumerate(parts)]
-        return np.concatenate(found)
+        return np.concatenate([holds(part, _beside(gpus, part), r) for r, part in enumerate(parts)])
 
     n = from_n_on(central, gpus.size, low, high)
-    drawn = from_n_on(each, counts.size, low, high).reshape(replicates, gpus.size)
+    drawn = from_n_on(in_draws, counts.size, low, high).reshape(replicates, gpus.size)
     # Order statistics, not interpolated ones: between a size and inf there is nothing.
     ends = np.quantile(drawn, [0.05, 0.95], axis=0, method="nearest")
     looked_at = np.minimum(n, high)
@@ -227,7 +226,10 @@ def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
         for machine in request.machines
         if (counts := _counts(machine.counts, 2)).size
     }
-    return {"efficiency": wanted, "machines": [_sizes(*each) for each in found.items()]}
+    return {
+        "efficiency": wanted,
+        "machines": [_sizes(name, sizes) for name, sizes in found.items()],
+    }
 
 
 def break_even_sizes(request: Request, wanted: float) -> JsonObject:
@@ -243,7 +245,7 @@ def break_even_sizes(request: Request, wanted: float) -> JsonObject:
     return {
         "surcharge": wanted,
         "baseline": base.name,
-        "machines": [_sizes(*each) for each in found.items()],
+        "machines": [_sizes(name, sizes) for name, sizes in found.items()],
     }
 
 

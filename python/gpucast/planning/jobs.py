@@ -69,10 +69,10 @@ def options_of(
     factor = np.exp(table.width[at])
     steps = table.steps[jobs, 0]
     nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
-    known = np.array([each.name not in request.unpriced for each in request.machines])
+    known = np.array([on.name not in request.unpriced for on in request.machines])
     in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)
     columns = {
-        "machine": np.array([each.name for each in request.machines])[machine].tolist(),
+        "machine": np.array([on.name for on in request.machines])[machine].tolist(),
         "gpus": np.ceil(gpus).astype(np.int64).tolist(),
         "instances": all_instances(gpus).tolist(),
         "step_seconds": step.tolist(),
@@ -100,9 +100,9 @@ def _of_peak(
         [
             [
                 np.nan
-                if each.peak_flops is None
-                else peak_efficiency(each.workload, job.n, 1.0, 1.0, each.peak_flops)
-                for each in request.machines
+                if on.peak_flops is None
+                else peak_efficiency(on.workload, job.n, 1.0, 1.0, on.peak_flops)
+                for on in request.machines
             ]
             for job in request.jobs
         ]
@@ -117,7 +117,8 @@ def _or_none(values: Array) -> list[float | None]:
 def _others(request: Request, table: OptionTable, comparison: Comparison) -> list[list[JsonObject]]:
     """Job by job, what the best options of each machine take and cost more than the baseline's."""
     seconds, cost = (
-        np.array([each[:, part].min(axis=1) for part in table.slices]) for each in table.possible
+        np.array([values[:, part].min(axis=1) for part in table.slices])
+        for values in table.possible
     )
     base = request.base
     free = [not table.price[part].min() for part in table.slices]
@@ -128,7 +129,7 @@ def _others(request: Request, table: OptionTable, comparison: Comparison) -> lis
         time = _beside(seconds, comparison.least_seconds, base, m)
         money = _beside(cost, comparison.least_cost, base, m)
         for i in np.flatnonzero(np.isfinite(seconds[base]) & np.isfinite(seconds[m])):
-            # Of nothing there is no share.
+            # Nothing has no share.
             unknown = request.unpriced or free[base] or free[m]
             costs = [None] * 4 if unknown else money[i].tolist()
             result[i].append(

@@ -87,7 +87,9 @@ class OptionTable:
     @property
     def possible(self) -> tuple[Array, Array]:
         """Seconds and cost of one simulation, inf where the job may not run so, (J, O) each."""
-        seconds, cost = (np.where(self.allowed, each, np.inf) for each in (self.seconds, self.cost))
+        seconds, cost = (
+            np.where(self.allowed, values, np.inf) for values in (self.seconds, self.cost)
+        )
         return seconds, cost
 
     def within(self, machine: int, gpus: int) -> OptionTable:
@@ -118,7 +120,7 @@ def make(request: Request) -> OptionTable:
         np.concatenate([[1 / k for k in several], gpus])
         for several, gpus in zip(shared, whole, strict=True)
     ]
-    ends = np.cumsum([0, *(each.size for each in counts)])
+    ends = np.cumsum([0, *(options.size for options in counts)])
     slices = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
     sizes, size = np.unique([float(job.n) for job in request.jobs], return_inverse=True)
     cells = len(request.jobs) * int(ends[-1])
@@ -154,7 +156,9 @@ def make(request: Request) -> OptionTable:
     setup = np.array([machine.setup for machine, _ in each_option])
     steps = np.array([[job.length] for job in request.jobs])
     seconds = setup + steps * step
-    machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
+    machine_of = np.repeat(np.arange(len(slices)), [options.size for options in counts]).astype(
+        np.intp
+    )
     limit = np.array(
         [[job.limit(machine.setup) for machine in request.machines] for job in request.jobs]
     )[:, machine_of]

@@ -131,7 +131,7 @@ def _same_model(machines: Sequence[Machine]) -> list[list[str]]:
     names: dict[int, list[str]] = {}
     for machine in machines:
         names.setdefault(id(machine.forecaster), []).append(machine.name)
-    return [each for each in names.values() if len(each) > 1]
+    return [several for several in names.values() if len(several) > 1]
 
 
 def _plan_jobs(request: Request, content: JsonObject) -> None:
@@ -154,7 +154,7 @@ def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[Jso
     n = np.array([float(job.n) for job in request.jobs])
     jobs = np.tile(np.arange(n.size), 3)
     options = np.concatenate([choices.fastest, choices.cheapest, choices.advised])
-    said: dict[tuple[str, str], None] = {}
+    texts: dict[tuple[str, str], None] = {}
     for m, machine in enumerate(request.machines):
         its = table.machine[options] == m
         # What shares a GPU rests on the forecast of one that has it alone.
@@ -166,8 +166,8 @@ def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[Jso
         if isinstance(model, ScalingModel) and model.lone_gpus is not None:
             cells = np.column_stack(outer(np.unique(n[jobs[its]]), machine.counts))
         for text in caveats(model, cells[:, 0], cells[:, 1], per_host=machine.gpus_per_host):
-            said[model.name, text] = None
-    return [{"model": name, "text": text} for name, text in said]
+            texts[model.name, text] = None
+    return [{"model": name, "text": text} for name, text in texts]
 
 
 def _refuse_impossible(request: Request, table: OptionTable) -> None:
@@ -175,8 +175,8 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
         if not table.allowed[i].any():
             on = [
                 m
-                for m, each in enumerate(request.machines)
-                if not job.machines or each.name in job.machines
+                for m, machine in enumerate(request.machines)
+                if not job.machines or machine.name in job.machines
             ]
             most = table.efficiency[i][np.isin(table.machine, on)].max()
             raise request.lines.error(
@@ -188,9 +188,8 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
 
 def _sizes_of(request: Request) -> str:
     """What n counts."""
-    found = {machine.forecaster.unit for machine in request.machines}
-    unit = found.pop() if len(found) == 1 else None
-    return unit or "particles"
+    units_ = {machine.forecaster.unit for machine in request.machines}
+    return units_.pop() or "particles" if len(units_) == 1 else "particles"
 
 
 def _refuse_too_many(request: Request) -> None:

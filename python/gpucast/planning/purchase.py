@@ -22,7 +22,7 @@ _TINY = 1e-9
 
 
 def decided(request: Request) -> tuple[Request, JsonObject | None]:
-    """The request with as many GPUs as should be bought, and what is said of that; as it is, and
+    """The request with as many GPUs as should be bought, and the answer about them; as it is, and
     None, where no machine has a range.
 
     Enough are GPUs with which a schedule was found that does all simulations within the window and
@@ -32,7 +32,7 @@ def decided(request: Request) -> tuple[Request, JsonObject | None]:
     known. So of all that are enough those are taken whose schedule costs least, the fewest of
     several. Where even the most are not enough, the plan is for these.
     """
-    at = next((i for i, each in enumerate(request.machines) if each.gpus_least is not None), None)
+    at = next((i for i, m in enumerate(request.machines) if m.gpus_least is not None), None)
     if at is None:
         return request, None
     machine = request.machines[at]
@@ -40,7 +40,7 @@ def decided(request: Request) -> tuple[Request, JsonObject | None]:
     counts = _to_buy(machine)
     first = bisect_left(counts, True, key=lambda gpus: purchase.cost(gpus) < np.inf)
     enough = purchase.cheapest(counts[first:])
-    said = {
+    answer = {
         "machine": machine.name,
         "least": machine.gpus_least,
         "most": machine.gpus,
@@ -49,7 +49,7 @@ def decided(request: Request) -> tuple[Request, JsonObject | None]:
         "fewest_cost": purchase.cost(counts[first]) if enough and not request.unpriced else None,
         "never_in_time": purchase.never_in_time(),
     }
-    return with_gpus(request, at, enough or machine.gpus), said
+    return with_gpus(request, at, enough or machine.gpus), answer
 
 
 def with_gpus(request: Request, at: int, gpus: int) -> Request:
@@ -78,18 +78,18 @@ class _Purchase:
         self._costs: dict[int, float] = {}
 
     def cost(self, gpus: int) -> float:
-        """Of the best schedule found with so many; inf where they are not enough."""
+        """The cost of the best schedule found with these GPUs; inf where they are not enough."""
         if gpus not in self._costs:
             table = self._table.within(self._at, gpus)
             self._costs[gpus] = _cost(with_gpus(self._request, self._at, gpus), table)
         return self._costs[gpus]
 
     def cheapest(self, counts: Sequence[int]) -> int | None:
-        """Of these, ascending, the count that costs least; None of none."""
+        """The count of these, ascending, that costs least; None where none is enough."""
         copies = sum(job.count for job in self._request.jobs)
         most = max(_FEWEST_COUNTS, _MOST_PLACED // copies)
         if len(counts) > most:
-            # The first, and so many in all, evenly spaced.
+            # Evenly spaced from the first.
             counts = [counts[i] for i in np.linspace(0, len(counts) - 1, most).astype(int)]
         least = self._least_cost() * (1 + _TINY)
         tried: list[int] = []
@@ -98,7 +98,7 @@ class _Purchase:
             if self.cost(gpus) <= least:
                 break
         # Draws of another table differ a little: what is bought is enough by its own.
-        for gpus in sorted(tried, key=lambda each: (self.cost(each), each)):
+        for gpus in sorted(tried, key=lambda count: (self.cost(count), count)):
             request = with_gpus(self._request, self._at, gpus)
             if self.cost(gpus) < np.inf and _cost(request, make(request)) < np.inf:
                 return gpus
@@ -133,7 +133,7 @@ class _Purchase:
 
 
 def _cost(request: Request, table: OptionTable) -> float:
-    """Of the best schedule; inf where it does not do all jobs in time."""
+    """The cost of the best schedule; inf where it does not do all jobs in time."""
     if not table.allowed.any(axis=1).all():
         return float("inf")
     mix = Mix(request, table)

@@ -79,7 +79,7 @@ def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
 
 def _of_purchase(request: Request) -> Iterable[tuple[Location, str]]:
     """What is wrong with ranges of GPUs."""
-    ranges = [i for i, each in enumerate(request.machines) if each.gpus_least is not None]
+    ranges = [i for i, m in enumerate(request.machines) if m.gpus_least is not None]
     timed = request.window is not None or any(
         job.deadline is not None or job.ns_per_day is not None for job in request.jobs
     )

@@ -42,22 +42,22 @@ def evaluator(
     replicates: int,
     interval: Interval = Interval.now,
 ) -> Evaluator:
-    """Of sizes from ``low`` to ``high`` and these GPU counts; so many draws, of times now, later or
-    on another machine."""
+    """What evaluates a model and ``replicates`` draws for sizes from ``low`` to ``high`` and these
+    GPU counts; draws are of times now, later or on another machine."""
     if isinstance(model, Model) and model.exact:
         return Exact(model, interval)
     return _Interpolated(model, low, high, gpus, replicates, interval)
 
 
 class Exact(Evaluator):
-    """Of a model whose draws are models themselves: any n > 0 and any count."""
+    """A model whose draws are models themselves, for any n > 0 and any count."""
 
     def __init__(self, model: Model, interval: Interval = Interval.now) -> None:
         self._model = model
         self._own = np.exp(model.log_factors)
         self._factors = model.drawn_factors(model.draw_count, interval)
         self._core, self._values = model.core, model.values
-        self._cores = {each: self._core.with_integer(each) for each in set(model.integers)}
+        self._cores = {k: self._core.with_integer(k) for k in set(model.integers)}
 
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
         core, values, factors = self._core, self._values, self._own
@@ -70,7 +70,7 @@ class Exact(Evaluator):
 
 
 class _Interpolated(Evaluator):
-    """Of a model whose draws are of chosen cells together, and which takes long to ask: log times,
+    """A model whose draws are of chosen cells together, and which is slow to evaluate: log times,
     and log ratios of draws to them, are interpolated linearly in log n."""
 
     def __init__(
@@ -96,8 +96,8 @@ class _Interpolated(Evaluator):
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
         size, count = np.log(np.ravel(n)), np.ravel(gpus)
         result = np.empty(size.size)
-        for column, each in enumerate(self._gpus):
-            its = count == each
+        for column, gpus in enumerate(self._gpus):
+            its = count == gpus
             result[its] = np.interp(size[its], self._log_n, self._log_time[:, column])
             if replicate is not None:
                 ratio = self._log_ratio[replicate % self._log_ratio.shape[0], :, column]

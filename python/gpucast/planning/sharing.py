@@ -40,16 +40,16 @@ def sharing_of(model: Forecaster) -> Sharing | None:
 
 def slots_of(gpus: Array) -> int:
     """Into how many parts a GPU is cut by options of so many GPUs."""
-    return math.lcm(*(instances(float(each)) for each in gpus))
+    return math.lcm(*(instances(float(count)) for count in gpus))
 
 
 def instances(gpus: float) -> int:
-    """That share the GPU of an option; 1 of whole GPUs."""
+    """How many instances share the GPU of an option; 1 on whole GPUs."""
     return round(1 / gpus) if gpus < 1 else 1
 
 
 def all_instances(gpus: Array) -> NDArray[np.int64]:
-    """The same of many options."""
+    """How many instances share the GPU of each of many options."""
     return np.asarray(np.round(1 / np.minimum(gpus, 1.0)), dtype=np.int64)
 
 

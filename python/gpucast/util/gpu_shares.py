@@ -10,7 +10,7 @@ MOST_INSTANCES = 1000
 """On one GPU; each is a process of its own."""
 
 GpuShare = int | Fraction
-"""Of an instance: some GPUs, or 1/k of one. ``numerator``: GPUs, ``denominator``: instances."""
+"""What an instance has: some GPUs (``numerator``), or 1/k of one (``denominator``: instances)."""
 
 
 def share_text(gpus: int, instances: int = 1) -> str:

@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
@@ -20,59 +20,118 @@ from gpucast.data.records import Entry, Machine
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import read_bytes
+from gpucast.util.number_lists import size as one_size
 from gpucast.util.remarks import Remark
+from gpucast.util.units import parse_timestep
 
 UNNAMED = "imported"
 """Machine of records whose file names none."""
 
 
+def stated(
+    text: str,
+    default: Any = None,
+    *names: str,
+    read: Callable[[str, str], object] | None = None,
+    **more: Any,
+) -> Any:
+    """A field that users state; commands make an option of it.
+
+    Args:
+        text: what it is for.
+        names: of its option, where they are not the field's.
+        read: makes the value of the option's text, given its name for messages.
+        more: what the option has besides, such as ``min``.
+    """
+    described = {"help": text, "names": names, "read": read, "more": more}
+    if default is dict:
+        return field(default_factory=dict, metadata=described)
+    return field(default=default, metadata=described)
+
+
+def _columns(text: str, option: str) -> Mapping[str, str]:
+    from gpucast.data.formats.tables.columns import named
+
+    return named(text)
+
+
 @dataclass(frozen=True)
 class Options:
-    """What a file of another program does not say itself.
+    """What a file of another program does not say itself; None: nobody said.
 
     Attributes:
-        machine: id of the machine the records refer to, where the file names none.
-        path, schedule, kernel: used where the file has none of its own; schedule and kernel, which
-            programs of our own have, None where nobody said.
-        block: threads a block of the steps' kernel, or None.
-        bytes: buffer size of formats that give rates only.
-        program, case, unit: of steps, where the file does not say; None: nobody said.
-        timestep: s of simulated time that a step advances, where the file does not say.
+        timestep: s.
         columns: names of a table's columns by what they hold: ``{"n": "atoms"}``; a unit after a
             colon.
-        decimal: how a table's decimals are written; None: told by its numbers.
-        sheet: of a workbook that has several tables.
-        gpus, gpus_per_node, size: of runs whose log does not say them; None: nobody said.
-        overrule: whether these win over what the log says.
-        whose: who says so, for messages.
-        from_name: regular expression whose named groups say of a log what its file's name says.
-        regex: regular expression whose named groups find the runs of a text of no known format.
-        every_run: also runs of a log that a later one of the same size makes a rehearsal.
-        range_name: NVTX range that is a step of a trace; None: what repeats.
+        overrule: whether GPUs and sizes stated win over what the log says.
+        whose: who states them, for messages.
     """
 
-    machine: str = UNNAMED
-    path: str = "native"
-    schedule: str | None = None
-    kernel: str | None = None
-    block: int | None = None
-    bytes: int = 512 * 2**20
-    program: str | None = None
-    case: str | None = None
-    unit: str | None = None
-    timestep: float | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    decimal: Literal["point", "comma"] | None = None
-    sheet: str | None = None
-    gpus: int | None = None
-    gpus_per_node: int | None = None
-    size: float | None = None
+    columns: Mapping[str, str] = stated(
+        "A table's columns, where their names do not tell: n=atoms,gpus=devices,seconds=run:us; "
+        "seconds=*:ms of all times below GPU counts. Also time or rate (seconds in other units: "
+        "ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, where its time is of all of "
+        "them), timestep, nodes, ranks, program, case, machine, gpu_type, repeat; gpus=nodes*4.",
+        dict,
+        read=_columns,
+        metavar="ROLE=COLUMN[:UNIT],...",
+    )
+    timestep: float | None = stated(
+        "Simulated time of a step, such as 2fs; ns/day needs it.",
+        read=parse_timestep,
+        metavar="TIME",
+    )
+    program: str | None = stated("What ran, where the file does not say.")
+    case: str | None = stated("Input, cutoff, precision, ..., where the file does not say.")
+    unit: str | None = stated("What n counts (atoms, cells), where the file does not say.")
+    decimal: Literal["point", "comma"] | None = stated(
+        "How a table writes decimals, where its numbers do not tell."
+    )
+    sheet: str | None = stated("Sheet of a workbook, of several.")
+    gpus: int | None = stated("GPUs of runs whose log does not say or leaves it unclear.", min=1)
+    gpus_per_node: int | None = stated(
+        "GPUs of each node, where a log or table says the nodes only.", min=1
+    )
+    size: float | None = stated(
+        "Size of runs whose log does not say it: 1e6, 5M.",
+        None,
+        "-n",
+        "--size",
+        read=one_size,
+        metavar="SIZE",
+    )
+    from_name: str | None = stated(
+        "Finds in a log's file name what the log does not say, or wrongly: named groups n, gpus, "
+        "nodes, ranks, case, program, as in '(?P<gpus>[0-9]+)gpu'.",
+        metavar="REGEX",
+    )
+    regex: str | None = stated(
+        "Finds the runs of any text: named groups n, gpus, nodes, ranks, seconds or rate, unit, "
+        "case, program; a group holds until it is found again.",
+        metavar="REGEX",
+    )
+    range_name: str | None = stated(
+        "NVTX range that is a step of a trace; kernel:NAME: from one launch of it to the next.",
+        None,
+        "--range",
+        metavar="NAME",
+    )
+    every_run: bool = stated(
+        "Of a log with several runs of one size, all, not the last alone.", False, "--every-run"
+    )
+    block: int | None = stated(
+        "Threads a block of the steps' kernel; occupancy needs it and --sms.", min=1
+    )
+    path: str = stated("How the GPUs are reached, where the file does not say.", "native")
+    schedule: str | None = stated(
+        "Of steps of gpucast's own programs: how they move data, where the file does not say: "
+        "star-serial, star-async, allgather or mpi."
+    )
+    kernel: str | None = stated("Label of the steps' kernel, where the file does not say.")
+    machine: str = stated("Id of the machine; the same for files of the same machine.", UNNAMED)
+    bytes: int = stated("Buffer size (bytes) of nvbandwidth's copies.", 512 * 2**20, min=1)
     overrule: bool = False
     whose: str = "the option"
-    from_name: str | None = None
-    regex: str | None = None
-    every_run: bool = False
-    range_name: str | None = None
 
 
 @dataclass(frozen=True)
