@@ -25,7 +25,7 @@ from gpucast.util import version as installed
 
 
 class Command(NamedTuple):
-    """A command: its name, where its function is (``module:attribute``), and a line of help."""
+    """A command: its name, where its function is (``module:attribute`` of here), a line of help."""
 
     name: str
     target: str
@@ -34,45 +34,27 @@ class Command(NamedTuple):
 
 GROUPS = {
     "Measurements": (
-        Command(
-            "data", "gpucast.cli.data:app", "Datasets: list, show, export, compare, contention."
-        ),
-        Command(
-            "import", "gpucast.cli.importing:command", "Turn other programs' files into records."
-        ),
-        Command("measure", "gpucast.cli.measure:command", "Turn this machine into a dataset."),
-        Command("trace", "gpucast.cli.trace:app", "Record, show, export traces of programs."),
+        Command("data", "data:app", "Datasets: list, show, export, compare, contention."),
+        Command("import", "importing:command", "Turn other programs' files into records."),
+        Command("measure", "measure:command", "Turn this machine into a dataset."),
+        Command("trace", "trace:app", "Record, show, export traces of programs."),
     ),
     "Models and forecasts": (
-        Command(
-            "fit", "gpucast.cli.fit:command", "Fit a model to step times, or to transfer times."
-        ),
-        Command(
-            "predict", "gpucast.cli.predict:command", "Forecast step times and best GPU counts."
-        ),
-        Command(
-            "compare", "gpucast.cli.compare:command", "Native against remote, or any two models."
-        ),
-        Command("what-if", "gpucast.cli.what_if:command", "Forecast a path from another's steps."),
-        Command(
-            "plan", "gpucast.cli.plan:command", "Which GPUs for which job; costs and deadlines."
-        ),
-        Command(
-            "validate", "gpucast.cli.compare:validate", "Hold a model against other measurements."
-        ),
+        Command("fit", "fit:command", "Fit a model to step times, or to transfer times."),
+        Command("predict", "predict:command", "Forecast step times and best GPU counts."),
+        Command("compare", "compare:command", "Native against remote, or any two models."),
+        Command("what-if", "what_if:command", "Forecast a path from another's steps."),
+        Command("plan", "plan:command", "Which GPUs for which job; costs and deadlines."),
+        Command("validate", "compare:validate", "Hold a model against other measurements."),
     ),
     "Figures and pages": (
-        Command(
-            "figures", "gpucast.cli.figures:app", "Draw measurements and models; paper: all of it."
-        ),
-        Command("report", "gpucast.cli.report:command", "One HTML page that answers, from models."),
-        Command("serve", "gpucast.cli.serve:command", "The same in the browser, from your files."),
+        Command("figures", "figures:app", "Draw measurements and models; paper: all of it."),
+        Command("report", "report:command", "One HTML page that answers, from models."),
+        Command("serve", "serve:command", "The same in the browser, from your files."),
     ),
     "Machines": (
-        Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
-        Command(
-            "doctor", "gpucast.cli.doctor:command", "Say what is here, and what is in the way."
-        ),
+        Command("remote", "remote:app", "Lend GPUs; run programs over remote ones."),
+        Command("doctor", "doctor:command", "Say what is here, and what is in the way."),
     ),
 }
 """The commands as the help groups them."""
@@ -213,10 +195,9 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _load(command: Command) -> Callable[..., None] | typer.Typer:
-    module, _, attribute = command.target.partition(":")
-    return cast(
-        "Callable[..., None] | typer.Typer", getattr(importlib.import_module(module), attribute)
-    )
+    name, _, attribute = command.target.partition(":")
+    module = importlib.import_module(f"gpucast.cli.{name}")
+    return cast("Callable[..., None] | typer.Typer", getattr(module, attribute))
 
 
 class _Grouped(TyperGroup):
@@ -226,8 +207,10 @@ class _Grouped(TyperGroup):
         for name, commands in GROUPS.items():
             with formatter.section(name):
                 # One column for all groups.
-                widest = max(len(each.name) for each in COMMANDS)
-                formatter.write_dl([(each.name.ljust(widest), each.help) for each in commands])
+                widest = max(len(command.name) for command in COMMANDS)
+                formatter.write_dl(
+                    [(command.name.ljust(widest), command.help) for command in commands]
+                )
 
 
 def _unloaded() -> None:
@@ -263,8 +246,8 @@ def _usage_message(error: Exception) -> str:
 
 def _put_placeholders(command: Any) -> None:
     """Give the options and arguments of a command, and of all below it, their words."""
-    for each in getattr(command, "commands", {}).values():
-        _put_placeholders(each)
+    for below in getattr(command, "commands", {}).values():
+        _put_placeholders(below)
     kinds = (
         inspect.signature(command.callback, eval_str=True).parameters if command.callback else {}
     )
@@ -289,8 +272,10 @@ def _placeholder(name: str, annotation: Any) -> str | None:
 def _say(text: str) -> None:
     # One line whatever a file name or a value holds.
     escaped = (
-        each if each.isprintable() else each.encode("unicode_escape", "backslashreplace").decode()
-        for each in text
+        letter
+        if letter.isprintable()
+        else letter.encode("unicode_escape", "backslashreplace").decode()
+        for letter in text
     )
     print(f"gpucast: {''.join(escaped)}", file=sys.stderr)
 

@@ -28,46 +28,46 @@ def command(
     for text in dataset.warnings:
         warn(text)
     if json:
-        print_json({"contention": [contention.to_dict(found) for found in settings]})
+        print_json({"contention": [contention.to_dict(timed_set) for timed_set in settings]})
         return
-    for index, found in enumerate(settings):
+    for index, timed_set in enumerate(settings):
         if index:
             print()
-        _print(found)
+        _print(timed_set)
 
 
-def _print(found: Contention) -> None:
-    setting = found.setting
+def _print(contention: Contention) -> None:
+    setting = contention.setting
     how = [setting.engine, setting.method, "read by the receiver" if setting.reads else None]
-    sizes = sorted({timed.bytes for timed in (*found.pairs, *found.sets)})
+    sizes = sorted({timed.bytes for timed in (*contention.pairs, *contention.sets)})
     say(
         f"{setting.machine}, {setting.path}, {', '.join(filter(None, how))}: "
         f"copies of {', '.join(map(size, sizes))}"
     )
-    if found.pairs:
+    if contention.pairs:
         print("\nTimes as long as alone (row) beside one other copy (column):\n")
-        _print_matrix(found)
-    _print_shared(found)
-    if found.forecasts:
-        _print_forecasts(found)
+        _print_matrix(contention)
+    _print_shared(contention)
+    if contention.forecasts:
+        _print_forecasts(contention)
 
 
-def _print_matrix(found: Contention) -> None:
-    names = [f"{start}>{end}" for start, end in found.copies]
+def _print_matrix(contention: Contention) -> None:
+    names = [f"{start}>{end}" for start, end in contention.copies]
     print_table(
         ["", *names],
         [
             [name, *(None if np.isnan(factor) else f"{factor:.2f}" for factor in row)]
-            for name, row in zip(names, found.factors(), strict=True)
+            for name, row in zip(names, contention.factors(), strict=True)
             if not np.isnan(row).all()
         ],
         "l" + "r" * len(names),
     )
 
 
-def _print_shared(found: Contention) -> None:
-    shared = found.shared
-    count = len(found.pairs) + len(found.sets)
+def _print_shared(contention: Contention) -> None:
+    shared = contention.shared
+    count = len(contention.pairs) + len(contention.sets)
     say(f"\n{count - len(shared)} of {count} timed copies are not disturbed by those beside them.")
     if not shared:
         return
@@ -85,10 +85,10 @@ def _print_shared(found: Contention) -> None:
     )
 
 
-def _print_forecasts(found: Contention) -> None:
+def _print_forecasts(contention: Contention) -> None:
     print("\nSets of three and more, forecast without the set and with it:\n")
     print_rows(
-        found.forecasts,
+        contention.forecasts,
         [
             Column("set", lambda it: it.measured.label),
             Column("copies", lambda it: len(it.measured.copies)),

@@ -21,16 +21,16 @@ def command(json: bool = options.JSON) -> None:
     """
     from gpucast.measure.doctor import findings
 
-    found = list(findings())
+    facts = list(findings())
     if json:
-        print_json({"findings": [finding.as_object() for finding in found]})
+        print_json({"findings": [finding.as_object() for finding in facts]})
     else:
         mark = Column("", lambda finding: _MARKS[finding.state])
-        print_rows(found, [mark, Column("what", "what"), Column("found", "found")])
-        advice = [finding for finding in found if finding.advice]
+        print_rows(facts, [mark, Column("what", "what"), Column("found", "found")])
+        advice = [finding for finding in facts if finding.advice]
         if advice:
             print()
         for finding in advice:
             say(f"{finding.what}: {finding.advice}")
-    if any(it.what.startswith("server") and it.state == "attention" for it in found):
+    if any(it.what.startswith("server") and it.state == "attention" for it in facts):
         raise typer.Exit(IN_WAY)

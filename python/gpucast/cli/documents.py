@@ -35,13 +35,13 @@ def command(
     from gpucast.transfers.overlap import overlap_efficiencies
 
     dataset = load(*data).select(machine=machine)
-    found = documents.beside_documents(dataset, document)
+    compared = documents.beside_documents(dataset, document)
     for text in dataset.warnings:
         warn(text)
     if json:
         print_json(
             {
-                "comparisons": [{**vars(beside), "ratio": beside.ratio} for beside in found],
+                "comparisons": [{**vars(beside), "ratio": beside.ratio} for beside in compared],
                 "launches": _launches(dataset),
                 "overlaps": [
                     {**vars(overlap), "efficiency": overlap.efficiency}
@@ -50,10 +50,10 @@ def command(
             }
         )
         return
-    if not found:
+    if not compared:
         print("nothing that these documents table was measured")
-    for index, name in enumerate(dict.fromkeys(beside.document for beside in found)):
-        rows = [beside for beside in found if beside.document == name]
+    for index, name in enumerate(dict.fromkeys(beside.document for beside in compared)):
+        rows = [beside for beside in compared if beside.document == name]
         say(f"{'' if index == 0 else chr(10)}{name}\n")
         _print_rows(rows if everything else _some(rows))
     _print_others(dataset)

@@ -200,11 +200,11 @@ def _of_steps(name: str) -> Callable[..., None]:
             raise InputError(message, field=axis)
         figure_files.targets([name], output, drawn.formats, force=force)
         subject = step_figures.subject(inputs, selection, drawn.model)
-        found = step_figures.draws(subject, drawn.n, drawn.gpus, (name,))
-        if not found:
+        draws = step_figures.draws(subject, drawn.n, drawn.gpus, (name,))
+        if not draws:
             raise InputError(step_figures.nothing(name, subject), file=" + ".join(inputs))
-        files = figure_files.targets(list(found), output, drawn.formats, force=force)
-        _write(found, files, force=force, json=json)
+        files = figure_files.targets(list(draws), output, drawn.formats, force=force)
+        _write(draws, files, force=force, json=json)
 
     command.__doc__ = _OF_STEPS[name]
     return command
@@ -230,14 +230,14 @@ def documents(
 
     A machine's own transfers stand beside them.
     """
-    found = _documents(beside, machine)
+    draws = _documents(beside, machine)
     if only is not None:
-        known = [name.removeprefix("document-") for name in found]
+        known = [name.removeprefix("document-") for name in draws]
         if only not in known:
             raise InputError(f"{only!r} is none of {', '.join(known)}", field="--only")
-        found = {f"document-{only}": found[f"document-{only}"]}
-    files = figure_files.targets(list(found), output, formats, force=force)
-    _write(found, files, force=force, json=json)
+        draws = {f"document-{only}": draws[f"document-{only}"]}
+    files = figure_files.targets(list(draws), output, formats, force=force)
+    _write(draws, files, force=force, json=json)
 
 
 @app.command()
@@ -257,12 +257,12 @@ def findings(
     data, models = step_figures.read(inputs)
     if data is None:
         raise InputError("findings are about measurements: name a dataset, too")
-    found = paper.findings(data, step_figures.models_of_groups(data, models), native)
+    judged = paper.findings(data, step_figures.models_of_groups(data, models), native)
     if json:
-        print_json({"data": data.name, "findings": [finding.to_dict() for finding in found]})
+        print_json({"data": data.name, "findings": [finding.to_dict() for finding in judged]})
         return
-    print_table(findings_text.HEADERS, findings_text.rows(found), "llll")
-    for finding in found if everything else ():
+    print_table(findings_text.HEADERS, findings_text.rows(judged), "llll")
+    for finding in judged if everything else ():
         if finding.rows:
             say(f"\n{finding.statement}\n")
             print_table(finding.headers, finding.rows)
@@ -294,13 +294,13 @@ def paper(
     figure_files.targets(list(step_figures.NAMES), output, drawn.formats, force=force,
                          beside=findings_text.FILES)  # fmt: skip
     subject = step_figures.subject(inputs, selection, drawn.model)
-    found = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.NAMES)
+    draws = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.NAMES)
     others: dict[Path, bytes] = {}
     if subject.data is not None:
         judged = found_by_paper.findings(subject.data, subject.models, native)
         remote = findings_text.remote_ratios(judged)
         if remote:
-            found["remote-costs"] = partial(
+            draws["remote-costs"] = partial(
                 remote_costs,
                 remote,
                 "L, 1/B and t_kernel when remote",
@@ -308,13 +308,13 @@ def paper(
             )
         texts = findings_text.files(judged, subject.data)
         others = {output / name: text.encode() for name, text in texts.items()}
-    found |= _documents(beside, None)
+    draws |= _documents(beside, None)
     for label, model in subject.fitted.items():
         name = f"model-{label.replace('/', '-').replace(', ', '-')}.json"
         others[output / name] = model.to_json().encode()
     names = [path.name for path in others]
-    files = figure_files.targets(list(found), output, drawn.formats, force=force, beside=names)
-    _write(found, files, others, force=force, json=json)
+    files = figure_files.targets(list(draws), output, drawn.formats, force=force, beside=names)
+    _write(draws, files, others, force=force, json=json)
 
 
 def _documents(beside: str, machine: str | None) -> dict[str, figure_files.Draw]:

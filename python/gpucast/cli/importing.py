@@ -33,15 +33,15 @@ def command(
 ) -> None:
     """Turn other programs' files into records."""
     check_output(output, force=force)
-    found = import_files(files, given, gpu, form, (TRACES,))
-    data = found.dataset(output)
+    imports = import_files(files, given, gpu, form, (TRACES,))
+    data = imports.dataset(output)
     for line in data.warnings:
         warn(line)
     data.dump(output, force=force)
-    _answer(data, output, found, json=json)
+    _answer(data, output, imports, json=json)
 
 
-def _answer(data: Dataset, output: str, found: Imports, *, json: bool) -> None:
+def _answer(data: Dataset, output: str, imports: Imports, *, json: bool) -> None:
     kinds = summary.counts(data)
     notes = len(data.notes)
     if json:
@@ -49,16 +49,16 @@ def _answer(data: Dataset, output: str, found: Imports, *, json: bool) -> None:
         print_json(
             {
                 "output": output,
-                "files": [{"file": name, "format": form} for name, form in found.files],
+                "files": [{"file": name, "format": form} for name, form in imports.files],
                 "records": counted | {"note": notes},
                 "samples": {kind: counts["samples"] for kind, counts in kinds.items()},
                 "digest": data.digest,
-                "understood": found.notes,
-                "warnings": [*found.warnings, *data.warnings],
+                "understood": imports.notes,
+                "warnings": [*imports.warnings, *data.warnings],
             }
         )
         return
-    for line in found.notes:
+    for line in imports.notes:
         print(one_line(line))
     print()
     rows = [{"kind": kind, **counts} for kind, counts in kinds.items()]

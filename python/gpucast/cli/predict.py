@@ -112,29 +112,35 @@ def _answer(model: Forecaster, question: Question) -> Answer:
             "ask for fewer",
             field="n",
         )
-    found = model.forecasts(*outer(n, gpus), interval)
+    forecasts = model.forecasts(*outer(n, gpus), interval)
     choosing = question.best_only or model.unshared is None
     best = model.best_counts(n, gpus, interval) if choosing else []
     # What a model misses of what it was fitted to shows in the narrowest interval.
-    known = caveats(model, found.n, found.gpus, found if interval is Interval.now else None)
-    answer = Answer(model, _rows(model, found), best, known)
+    known = caveats(
+        model, forecasts.n, forecasts.gpus, forecasts if interval is Interval.now else None
+    )
+    answer = Answer(model, _rows(model, forecasts), best, known)
     if question.instances:
-        answer.together = predict_sharing.rows_of(model, found, n, question.instances, interval)
+        answer.together = predict_sharing.rows_of(model, forecasts, n, question.instances, interval)
     if question.next_cells:
         from gpucast.design.next_cells import Ask
         from gpucast.report.advice import for_question
 
-        ask = Ask.best_count(n, gpus) if question.best_only else Ask.forecasts(found.n, found.gpus)
+        ask = (
+            Ask.best_count(n, gpus)
+            if question.best_only
+            else Ask.forecasts(forecasts.n, forecasts.gpus)
+        )
         advice = for_question(model, ask)
         answer.next = None if advice is None else (ask, advice)
     return answer
 
 
-def _rows(model: Forecaster, found: Forecasts) -> list[JsonObject]:
+def _rows(model: Forecaster, forecasts: Forecasts) -> list[JsonObject]:
     """A row a cell; None where something is not known."""
     from gpucast.model import rates
 
-    columns = {**found.columns(), **rates.columns(model, found)}
+    columns = {**forecasts.columns(), **rates.columns(model, forecasts)}
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [
         {"model": model.name}

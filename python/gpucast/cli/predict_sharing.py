@@ -24,13 +24,13 @@ _HOUR = 3600.0
 
 def rows_of(
     model: Forecaster,
-    found: Forecasts,
+    forecasts: Forecasts,
     n: Sequence[float],
     instances: Sequence[int],
     interval: Interval,
 ) -> list[JsonObject]:
     """What instances do together, an n after the other: those that share a GPU, most first, then
-    one on the GPUs of each forecast (``found``).
+    one on the GPUs of each forecast (``forecasts``).
 
     Raises:
         InputError: the model knows nothing of instances on one GPU.
@@ -39,8 +39,8 @@ def rows_of(
     alone = [
         _row(model, float(size), int(gpus), 1, float(seconds), float(low), float(high), outside)
         for size, gpus, seconds, low, high, outside in zip(
-            found.n, found.gpus, found.seconds, found.low, found.high,
-            found.extrapolated.tolist(), strict=True,
+            forecasts.n, forecasts.gpus, forecasts.seconds, forecasts.low, forecasts.high,
+            forecasts.extrapolated.tolist(), strict=True,
         )
     ]  # fmt: skip
     alone_on_one = model.forecasts(n, [1.0] * len(n), interval).seconds
@@ -59,11 +59,11 @@ def _shared(
     sizes, counts = [size for size, _ in pairs], [count for _, count in pairs]
     rows = []
     for mps in ways:
-        found = shared_forecasts(model, sizes, counts, interval, mps=mps)
+        forecasts = shared_forecasts(model, sizes, counts, interval, mps=mps)
         for i, (size, count) in enumerate(pairs):
-            times = float(found.seconds[i]), float(found.low[i]), float(found.high[i])
-            row = _row(model, size, 1, count, *times, bool(found.extrapolated[i]))
-            gain = [float(found.speedup_low[i]), float(found.speedup_high[i])]
+            times = float(forecasts.seconds[i]), float(forecasts.low[i]), float(forecasts.high[i])
+            row = _row(model, size, 1, count, *times, bool(forecasts.extrapolated[i]))
+            gain = [float(forecasts.speedup_low[i]), float(forecasts.speedup_high[i])]
             rows.append(row | {"mps": mps, "gain_low": gain[0], "gain_high": gain[1]})
     return rows
 
@@ -104,9 +104,10 @@ def show_fitted(model: Forecaster) -> None:
     from gpucast.model.sharing import shared_forecasts
 
     for way in model.sharing or ():
-        found = shared_forecasts(model, [way.reference], [4.0], mps=way.mps)
+        forecasts = shared_forecasts(model, [way.reference], [4.0], mps=way.mps)
         gain, low, high = (
-            float(values[0]) for values in (found.speedup, found.speedup_low, found.speedup_high)
+            float(values[0])
+            for values in (forecasts.speedup, forecasts.speedup_low, forecasts.speedup_high)
         )
         how = "under the Multi-Process Service" if way.mps else "in turn"
         say(

@@ -93,9 +93,9 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
 
     data, models = read(inputs)
     series = series_of(data, models, wanted)
-    found = Subject(data, series)
+    made = Subject(data, series)
     if data is None or model == NO_MODEL:
-        return found
+        return made
     lacking = [i for i, s in enumerate(series) if s.model is None and s.group is not None]
     answers = spread([partial(_fit_or_why_not, *_lean(data, series[i]), model) for i in lacking])
     for at, answer in zip(lacking, answers, strict=True):
@@ -104,8 +104,8 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
             warn(f"{label}: no model is drawn, {answer}")
             continue
         series[at] = replace(series[at], model=answer)
-        found.fitted[label] = answer
-    return found
+        made.fitted[label] = answer
+    return made
 
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
@@ -187,19 +187,19 @@ def draws(
     drawn_n = chosen_n or steps.sizes_of(series)
     drawn_gpus = chosen_gpus or steps.counts_of(series)
     caption = subject.caption(steps.reading(series))
-    found: dict[str, Draw] = {}
+    drawn: dict[str, Draw] = {}
     if all(line.has_work for line in series):
         title = _titled("Gflops against the number of GPUs", kind)
-        found["gflops"] = partial(steps.gflops, series, drawn_n, title, caption)
+        drawn["gflops"] = partial(steps.gflops, series, drawn_n, title, caption)
     title = _titled(f"Step time against the number of {steps.size_word(series)}", kind)
-    found["steps"] = partial(steps.step_times, series, drawn_gpus, title, caption)
+    drawn["steps"] = partial(steps.step_times, series, drawn_gpus, title, caption)
     shown = chosen_n or [steps.small_n(series)]
     for size in shown:
         if any(
             line.model_of_parts is not None or size in {m for m, _ in line.phases}
             for line in series
         ):
-            found["shares" if size == shown[0] else f"shares-{size}"] = partial(
+            drawn["shares" if size == shown[0] else f"shares-{size}"] = partial(
                 steps.shares,
                 series,
                 [size],
@@ -208,8 +208,8 @@ def draws(
             )
     if len(series) > 1:
         title = _titled(f"Extra time of a step beside {series[0].label}", kind)
-        found["paths"] = partial(steps.extra_time, series, drawn_gpus, title, caption)
-    return {name: draw for name, draw in found.items() if name.split("-")[0] in only}
+        drawn["paths"] = partial(steps.extra_time, series, drawn_gpus, title, caption)
+    return {name: draw for name, draw in drawn.items() if name.split("-")[0] in only}
 
 
 def _titled(what: str, kind: str) -> str:

@@ -96,15 +96,15 @@ def import_file(
     from gpucast.util.files import check_output
 
     check_output(output, force=force)
-    found = read(file)
-    if found.run.source == "cupti":
+    recorded = read(file)
+    if recorded.run.source == "cupti":
         raise InputError("is one of ours already", file=file)
-    for line in found.missing:
+    for line in recorded.missing:
         warn(line)
-    write(found, output, force=force)
-    count = sum(len(process.calls) for process in found.processes)
-    work = sum(len(process.work) for process in found.processes)
-    say(f"{len(found.processes)} processes, {count:,} calls, {work:,} pieces of GPU work")
+    write(recorded, output, force=force)
+    count = sum(len(process.calls) for process in recorded.processes)
+    work = sum(len(process.work) for process in recorded.processes)
+    say(f"{len(recorded.processes)} processes, {count:,} calls, {work:,} pieces of GPU work")
     say(f"written: {output}; next: gpucast trace show {output}")
 
 
@@ -122,8 +122,8 @@ def calls(
     from gpucast.util.files import check_output
 
     check_output(output, force=force)
-    found = read(trace)
-    program = program_of(found, find_steps(found, range_name), most_steps=steps)
+    recorded = read(trace)
+    program = program_of(recorded, find_steps(recorded, range_name), most_steps=steps)
     for text in program.warnings:
         warn(text)
     write_calls(program, output, force=force)

@@ -111,21 +111,21 @@ def answer(file: str, asked: Asked, of_traces: OfTraces) -> None:
     data, path, how = _other_path(asked, of_traces)
     trace = read(file)
     steps = find_steps(trace, of_traces.range_name)
-    found = trace_on_path(trace, data, path, steps=steps, **how)
-    tell_fit(remarks_of(Kind.ASSUMED, found.warnings), explain=asked.explain)
-    answered = content(found)
+    forecast = trace_on_path(trace, data, path, steps=steps, **how)
+    tell_fit(remarks_of(Kind.ASSUMED, forecast.warnings), explain=asked.explain)
+    answered = content(forecast)
     if map_to is not None:
         from gpucast.plots import network_map as figure
         from gpucast.plots import style
         from gpucast.replay.maps import network_map
 
-        over = network_map(trace, data, path, steps=steps, native=found.native, **how)
+        over = network_map(trace, data, path, steps=steps, native=forecast.native, **how)
         style.save(figure.network_map(over), map_to, force=asked.force)
         answered["map"] = map_content(over)
     if asked.json:
         print_json(answered)
         return
-    show(found)
+    show(forecast)
     if map_to is not None:
         say(f"\n{over.sentence}.\nwritten: {map_to}")
 
@@ -154,9 +154,9 @@ def write_model(names: list[str], asked: Asked, of_traces: OfTraces, output: Pat
     n = None if of_traces.n is None else size(of_traces.n, "-n")
     given = Options(range_name=of_traces.range_name, from_name=of_traces.from_name, size=n)
     check_stated(given)
-    found = path_model(names, data, path, options=given, **how)
-    found.model.save(output, force=asked.force)
-    tell_fit(found.model.remarks, explain=asked.explain)
+    modelled = path_model(names, data, path, options=given, **how)
+    modelled.model.save(output, force=asked.force)
+    tell_fit(modelled.model.remarks, explain=asked.explain)
     cells = [
         {
             "n": cell.step.n,
@@ -167,13 +167,13 @@ def write_model(names: list[str], asked: Asked, of_traces: OfTraces, output: Pat
             "t_cpu": cell.parts.cpu,
             "t_com": cell.parts.com,
         }
-        for cell in found.cells
+        for cell in modelled.cells
     ]
     if asked.json:
-        refused = {"runs_there": not found.refused, "refused_calls": list(found.refused)}
-        print_json({**found.model.content, "traces": cells, **refused})
+        refused = {"runs_there": not modelled.refused, "refused_calls": list(modelled.refused)}
+        print_json({**modelled.model.content, "traces": cells, **refused})
         return
-    _say_refused(found.refused, path)
+    _say_refused(modelled.refused, path)
     print_rows(
         sorted(cells, key=lambda cell: (cell["gpus"], cell["n"])),
         [
@@ -184,10 +184,10 @@ def write_model(names: list[str], asked: Asked, of_traces: OfTraces, output: Pat
             *(Column(f"T_{part}", f"t_{part}", duration) for part in ("gpu", "cpu", "com")),
         ],
     )
-    known = found.model.simulated
+    known = modelled.model.simulated
     assert known is not None  # path_model sets it
     say(
-        f"\nForm: {found.model.form}; T_com is known to {percent(known.com, 0)}, common to all "
+        f"\nForm: {modelled.model.form}; T_com is known to {percent(known.com, 0)}, common to all "
         f"cells, and a measurement differs by {percent(known.visit, 1)} besides"
     )
     say(f"Model written to {output}")
@@ -197,34 +197,23 @@ def map_content(over: NetworkMap) -> dict[str, object]:
     """The map as JSON; seconds and bytes a second."""
     bandwidth, ratio = over.measured
     return {
-        "program": over.program,
-        "sentence": over.sentence,
-        "native": over.native,
-        "round_trips": over.round_trips.tolist(),
-        "bandwidths": over.bandwidths.tolist(),
-        "ratios": over.ratios.tolist(),
+        **{name: getattr(over, name) for name in ("program", "sentence", "native")},
+        **{name: getattr(over, name).tolist() for name in ("round_trips", "bandwidths", "ratios")},
         "measured": {"bandwidth": bandwidth, "ratio": ratio},
     }
 
 
-def content(found: TraceForecast) -> dict[str, object]:
+def content(forecast: TraceForecast) -> dict[str, object]:
     """The JSON answer; seconds."""
+    same = ("path", "native", "replayed", "seconds", "low", "high", "ratio", "extra", "steps")
     return {
-        "path": found.path,
-        "native": found.native,
-        "replayed": found.replayed,
-        "seconds": found.seconds,
-        "low": found.low,
-        "high": found.high,
-        "ratio": found.ratio,
-        "extra": found.extra,
-        "steps": found.steps,
-        "calls_per_step": found.calls,
-        "causes": [vars(cause) for cause in found.causes],
-        "helps": [vars(help_) for help_ in found.helps],
-        "runs_there": not found.refused,
-        "refused_calls": list(found.refused),
-        "warnings": list(found.warnings),
+        **{name: getattr(forecast, name) for name in same},
+        "calls_per_step": forecast.calls,
+        "causes": [vars(cause) for cause in forecast.causes],
+        "helps": [vars(change) for change in forecast.helps],
+        "runs_there": not forecast.refused,
+        "refused_calls": list(forecast.refused),
+        "warnings": list(forecast.warnings),
     }
 
 
@@ -236,9 +225,9 @@ def _say_refused(refused: tuple[str, ...], path: str) -> None:
         say(f"{words[0].upper()}{words[1:]}.")
 
 
-def longer_by_much(found: TraceForecast) -> bool:
+def longer_by_much(forecast: TraceForecast) -> bool:
     """Whether one would do something about it."""
-    return found.extra > MUCH * found.native
+    return forecast.extra > MUCH * forecast.native
 
 
 def whole_percents(causes: Sequence[Cause]) -> list[int]:
@@ -257,20 +246,21 @@ def _signed(seconds: float) -> str:
     return duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}"
 
 
-def show(found: TraceForecast) -> None:
+def show(forecast: TraceForecast) -> None:
     """The answer for people."""
-    _say_refused(found.refused, found.path)
-    print(f"A step on {found.path}: {duration(found.seconds)}", end="")
-    say(f" (90 %: {duration(found.low)} ... {duration(found.high)}), {found.ratio:.3g} times")
+    _say_refused(forecast.refused, forecast.path)
+    low, high = duration(forecast.low), duration(forecast.high)
+    print(f"A step on {forecast.path}: {duration(forecast.seconds)}", end="")
+    say(f" (90 %: {low} ... {high}), {forecast.ratio:.3g} times")
     say(
-        f"as long as natively: {duration(found.native)} recorded, {duration(found.replayed)} "
-        f"simulated ({found.steps} steps of {found.calls:.4g} calls)."
+        f"as long as natively: {duration(forecast.native)} recorded, {duration(forecast.replayed)} "
+        f"simulated ({forecast.steps} steps of {forecast.calls:.4g} calls)."
     )
-    if found.causes:
-        longer = found.extra > 0
-        say(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
+    if forecast.causes:
+        longer = forecast.extra > 0
+        say(f"\nOf {duration(forecast.extra)} more a step:\n" if longer else NOT_LONGER)
         print_rows(
-            zip(found.causes, whole_percents(found.causes), strict=True),
+            zip(forecast.causes, whole_percents(forecast.causes), strict=True),
             [
                 Column("calls", lambda row: row[0].words),
                 Column("a step", lambda row: row[0].per_step or None, ".4g"),
@@ -282,10 +272,10 @@ def show(found: TraceForecast) -> None:
                 ),
             ],
         )
-    if not found.helps and longer_by_much(found):
+    if not forecast.helps and longer_by_much(forecast):
         print("\nPinned memory, fewer waits, joined kernels: none would make it 2 % shorter.")
-    if found.helps:
+    if forecast.helps:
         print("\nWhat would help:\n")
         print_rows(
-            found.helps, [Column("", "words"), Column("a step then takes", "seconds", duration)]
+            forecast.helps, [Column("", "words"), Column("a step then takes", "seconds", duration)]
         )

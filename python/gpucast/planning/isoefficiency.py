@@ -219,7 +219,7 @@ def _gap(sizes: Array, good: Array) -> tuple[Array, Array]:
 
 def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
     """n_e(N) of every machine for some of its GPU counts."""
-    found = {
+    sizes_by_machine = {
         machine.name: iso_efficiency(
             machine.forecaster, wanted, counts, request.sizes, request.interval
         )
@@ -228,14 +228,14 @@ def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
     }
     return {
         "efficiency": wanted,
-        "machines": [_sizes(name, sizes) for name, sizes in found.items()],
+        "machines": [_sizes(name, sizes) for name, sizes in sizes_by_machine.items()],
     }
 
 
 def break_even_sizes(request: Request, wanted: float) -> JsonObject:
     """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
     base = request.machines[request.base]
-    found = {
+    sizes_by_machine = {
         machine.name: break_even(
             base.forecaster, machine.forecaster, wanted, counts, request.sizes, request.interval
         )
@@ -245,7 +245,7 @@ def break_even_sizes(request: Request, wanted: float) -> JsonObject:
     return {
         "surcharge": wanted,
         "baseline": base.name,
-        "machines": [_sizes(name, sizes) for name, sizes in found.items()],
+        "machines": [_sizes(name, sizes) for name, sizes in sizes_by_machine.items()],
     }
 
 
@@ -257,23 +257,23 @@ def _counts(counts: Iterable[int], least: int) -> Array:
     return np.array(several, dtype=np.float64)
 
 
-def _sizes(machine: str, found: Sizes) -> JsonObject:
-    low, high = found.range
+def _sizes(machine: str, sizes: Sizes) -> JsonObject:
+    low, high = sizes.range
     return {
         "machine": machine,
         "smallest": plain(low),
         "largest": plain(high),
         "sizes": [
             {
-                "gpus": int(found.gpus[i]),
-                "n": _or_none(found.n[i]),
-                "low": _or_none(found.low[i]),
-                "high": _or_none(found.high[i]),
+                "gpus": int(sizes.gpus[i]),
+                "n": _or_none(sizes.n[i]),
+                "low": _or_none(sizes.low[i]),
+                "high": _or_none(sizes.high[i]),
                 "reached": "never" if math.isinf(n) else "always" if n <= low else "from",
-                "probability_reached": round(float(found.reached[i]), 9),
-                "extrapolated": bool(found.extrapolated[i]),
+                "probability_reached": round(float(sizes.reached[i]), 9),
+                "extrapolated": bool(sizes.extrapolated[i]),
             }
-            for i, n in enumerate(found.n)
+            for i, n in enumerate(sizes.n)
         ],
     }
 

@@ -131,18 +131,18 @@ def make(request: Request) -> OptionTable:
     ):
         model = machine.forecaster
         share = MOST_EVALUATIONS * gpus.size // int(ends[-1])
-        found = step_times(model, sizes, gpus, replicates, share, request.interval)
+        step_seconds = step_times(model, sizes, gpus, replicates, share, request.interval)
         outside = model.extrapolates(sizes[:, np.newaxis], gpus)
         if several:
             instances = np.array(several, dtype=np.float64)
             nodes = nodes_of(sizes, replicates, gpus.size, share)
             most = replicates * nodes.size
             one = step_times(model, nodes, np.ones(1), replicates, most, request.interval)
-            found = with_shares(found, one, model, sizes, nodes, instances)
+            step_seconds = with_shares(step_seconds, one, model, sizes, nodes, instances)
             outside = np.hstack([extrapolates(model, sizes, instances), outside])
-        times.append(found)
-        width.append(model.log_width(found.spread))
-        efficiency.append(found.one[:, np.newaxis] / (options * found.seconds))
+        times.append(step_seconds)
+        width.append(model.log_width(step_seconds.spread))
+        efficiency.append(step_seconds.one[:, np.newaxis] / (options * step_seconds.seconds))
         extrapolated.append(outside)
     step = np.hstack([each.seconds for each in times])[size]
     widths = np.hstack(width)[size]

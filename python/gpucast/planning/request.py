@@ -79,10 +79,10 @@ class Machine(_Strict):
     @classmethod
     def _range(cls, values: Any) -> Any:
         gpus = values.get("gpus") if isinstance(values, dict) else None
-        found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", str(gpus))
-        if found is None:
+        ends = re.fullmatch(r"(\d{1,9})-(\d{1,9})", str(gpus))
+        if ends is None:
             return values
-        return {**values, "gpus_least": int(found[1]), "gpus": int(found[2])}
+        return {**values, "gpus_least": int(ends[1]), "gpus": int(ends[2])}
 
     @property
     def workload(self) -> _core.Workload:

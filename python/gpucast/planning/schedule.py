@@ -133,10 +133,10 @@ def best(
     high = chosen.longest
     for _ in range(min(_MOST_TARGETS, max(1, trials // len(orders)))):
         target = float(np.sqrt(low * high))
-        found = tried(target, [area], shortness)
-        chosen = min(chosen, found, key=merit)
-        if found.longest <= target * (1 + _TINY):
-            high = found.longest
+        other = tried(target, [area], shortness)
+        chosen = min(chosen, other, key=merit)
+        if other.longest <= target * (1 + _TINY):
+            high = other.longest
         else:
             low = target
     if priced and merit is shortness:

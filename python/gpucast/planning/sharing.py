@@ -54,12 +54,12 @@ def all_instances(gpus: Array) -> NDArray[np.int64]:
 
 
 def with_shares(
-    found: StepTimes, of_one: StepTimes, model: Forecaster, n: Array, nodes: Array, counts: Array
+    whole: StepTimes, of_one: StepTimes, model: Forecaster, n: Array, nodes: Array, counts: Array
 ) -> StepTimes:
     """Step times of so many instances before those of whole GPUs.
 
     Args:
-        found: of GPU counts; ``of_one``: of one GPU alone, with the same draws.
+        whole: of GPU counts; ``of_one``: of one GPU alone, with the same draws.
         n: sizes; ``nodes``: those at which draws were made.
         counts: instances, (C).
     """
@@ -72,12 +72,12 @@ def with_shares(
     ratios = of_one.ratios * (drawn / np.median(drawn, axis=0))[rows]
     spread = np.hypot(np.sqrt(np.mean(np.log(ratios) ** 2, axis=0)), sharing.scatter)
     if nodes.size < n.size:
-        spread = spread[found.left] + found.share * (spread[found.left + 1] - spread[found.left])
+        spread = spread[whole.left] + whole.share * (spread[whole.left + 1] - spread[whole.left])
     return replace(
-        found,
-        seconds=np.hstack([found.one[:, np.newaxis] * at_sizes, found.seconds]),
-        spread=np.hstack([spread, found.spread]),
-        ratios=np.concatenate([ratios, found.ratios], axis=2),
+        whole,
+        seconds=np.hstack([whole.one[:, np.newaxis] * at_sizes, whole.seconds]),
+        spread=np.hstack([spread, whole.spread]),
+        ratios=np.concatenate([ratios, whole.ratios], axis=2),
     )
 
 
