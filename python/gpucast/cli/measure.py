@@ -7,12 +7,13 @@ from pathlib import Path
 import typer
 
 from gpucast.cli import measure_program, options
-from gpucast.cli.measure_options import Common, Described, Own, records_file
+from gpucast.cli.measure_options import Common, Described, Own, records_file, whole
 from gpucast.cli.measure_tables import print_own
 from gpucast.cli.options import flag, option, refuse, with_options
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.progress import progress, terminated_as_interrupted
-from gpucast.util.number_lists import duration, words
+from gpucast.errors import InputError
+from gpucast.util.number_lists import counts, duration, sizes, words
 
 
 @with_options
@@ -47,11 +48,14 @@ def _measure(output: Path, common: Common, own: Own, *, quiet: bool, json: bool)
     from gpucast.measure.work import Request
     from gpucast.remote.addresses import named_twice
 
+    if own.launcher is not None and "{ranks}" not in own.launcher:
+        message = f"{own.launcher!r} lacks {{ranks}}, the number of processes"
+        raise InputError(message, field="launcher")
     request = Request(
         paths=None if own.paths is None else tuple(parse_paths(own.paths)),
         choice=Choice(
-            n=common.whole_sizes(),
-            gpus=common.whole_counts(),
+            n=whole(sizes, common.n, "n"),
+            gpus=whole(counts, common.gpus, "gpus"),
             schedules=words(own.schedules, SCHEDULES, "schedules"),
             kernels=words(own.kernels, KERNELS, "kernels"),
             memories=words(own.memory, MEMORIES, "memory"),
@@ -61,7 +65,7 @@ def _measure(output: Path, common: Common, own: Own, *, quiet: bool, json: bool)
         visits=common.visits,
         cell_seconds=None if own.max_time is None else duration(own.max_time, "max-time"),
         machine=common.label(),
-        launcher=own.checked_launcher(),
+        launcher=own.launcher,
         secret_file=own.secret_file,
         until=common.questions(),
     )

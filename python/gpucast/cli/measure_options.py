@@ -56,21 +56,13 @@ class Common:
         """What is asked, once each."""
         return questions(self.until or ())
 
-    def whole_sizes(self) -> tuple[int, ...] | None:
-        """Sizes of our own programs."""
-        return _whole(sizes, self.n, "n")
-
-    def whole_counts(self) -> tuple[int, ...] | None:
-        """GPU counts of our own programs."""
-        return _whole(counts, self.gpus, "gpus")
-
     def shares(self) -> list[GpuShare] | None:
         """GPU counts, and 1/k of a GPU."""
         if self.gpus is None:
             return None
         instances, rest = parted(self.gpus)
-        whole = _whole(counts, rest, "gpus") if rest or not instances else ()
-        return [*(Fraction(1, count) for count in instances), *(whole or ())]
+        counted = whole(counts, rest, "gpus") if rest or not instances else ()
+        return [*(Fraction(1, count) for count in instances), *(counted or ())]
 
     def label(self) -> str | None:
         """The machine's name."""
@@ -120,13 +112,6 @@ class Own:
     launcher: str | None = option("Starts the processes of schedule mpi: 'mpirun -np {ranks}'.")
     secret_file: Path | None = option("Of remote servers.")
 
-    def checked_launcher(self) -> str | None:
-        """The launcher, which must say where the number of processes goes."""
-        if self.launcher is not None and "{ranks}" not in self.launcher:
-            message = f"{self.launcher!r} lacks {{ranks}}, the number of processes"
-            raise InputError(message, field="launcher")
-        return self.launcher
-
 
 @dataclass(frozen=True)
 class Described:
@@ -164,9 +149,10 @@ def records_file(output: Path | None) -> Path:
     return output
 
 
-def _whole(
+def whole(
     read: Callable[[str, str], list[float]], text: str | None, field: str
 ) -> tuple[int, ...] | None:
+    """A list of sizes or counts that are whole numbers; None stays None."""
     if text is None:
         return None
     values = read(text, field)

@@ -46,55 +46,55 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """
     own = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {
-        name: each.annotation
-        for name, each in own.parameters.items()
-        if is_dataclass(each.annotation)
+        name: parameter.annotation
+        for name, parameter in own.parameters.items()
+        if is_dataclass(parameter.annotation)
     }
 
     @wraps(command)
-    def run(**given: object) -> None:
+    def run(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**dict(_values(group, given)))
         command(**given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
-        parameter.replace(kind=keyword)
-        for name, each in own.parameters.items()
-        for parameter in (_options_of(groups[name]) if name in groups else [each])
+        part.replace(kind=keyword)
+        for name, parameter in own.parameters.items()
+        for part in (_options_of(groups[name]) if name in groups else [parameter])
     ]
     run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__annotations__ = {part.name: part.annotation for part in parameters}
     return run
 
 
 def _options_of(group: Any) -> Iterator[inspect.Parameter]:
     kinds, keyword = get_type_hints(group), inspect.Parameter.KEYWORD_ONLY
-    by_name = {each.name: each for each in fields(group)}
-    for name in SELECTION if group is StepSelection else by_name:
-        described, default, kind = by_name[name].metadata, by_name[name].default, kinds[name]
-        if described:
-            usual = None if described["read"] else default
-            default = option(
-                described["help"], *described["names"], default=usual, **described["more"]
-            )
-            kind = str | None if described["read"] else kind
-        default = SELECTION[name] if group is StepSelection else default
+    if group is StepSelection:
+        for name, chosen in SELECTION.items():
+            yield inspect.Parameter(name, keyword, default=chosen, annotation=kinds[name])
+        return
+    for field in fields(group):
+        default, kind, stated = field.default, kinds[field.name], field.metadata
+        if stated:
+            usual, kind = (None, str | None) if stated["read"] else (default, kind)
+            default = option(stated["help"], *stated["names"], default=usual, **stated["more"])
         if isinstance(default, OptionInfo):
-            yield inspect.Parameter(name, keyword, default=default, annotation=kind)
+            yield inspect.Parameter(field.name, keyword, default=default, annotation=kind)
 
 
-def _values(group: Any, given: dict[str, object]) -> Iterator[tuple[str, object]]:
+def _values(group: Any, given: dict[str, Any]) -> Iterator[tuple[str, object]]:
     """The fields of a group for which there are options, by what was given."""
-    for each in fields(group):
-        read = each.metadata.get("read")
-        if each.name not in given:
-            continue
-        value = given.pop(each.name)
-        if read is None:
-            yield each.name, value
-        elif value is not None:
-            yield each.name, read(value, next(iter(each.metadata["names"]), f"--{each.name}"))
+    for field in fields(group):
+        if field.name in given:
+            value, read = given.pop(field.name), field.metadata.get("read")
+            if read is None:
+                yield field.name, value
+            elif value is not None:
+                yield (
+                    field.name,
+                    read(value, next(iter(field.metadata["names"]), f"--{field.name}")),
+                )
 
 
 def refuse(group: Any, why: str, file: str | None = None) -> None:
@@ -103,11 +103,11 @@ def refuse(group: Any, why: str, file: str | None = None) -> None:
     Raises:
         InputError: names the first of them, and ``why``.
     """
-    for each in fields(group):
-        option: Any = each.default
-        if getattr(group, each.name) == option.default:
+    for field in fields(group):
+        option: Any = field.default
+        if getattr(group, field.name) == option.default:
             continue
-        own = f"--{'no-' if option.default is True else ''}{each.name.replace('_', '-')}"
+        own = f"--{'no-' if option.default is True else ''}{field.name.replace('_', '-')}"
         names = [name for words in option.param_decls or () for name in words.split("/")]
         raise InputError(why, file=file, field=own if own in names or not names else names[0])
 
