@@ -25,8 +25,7 @@ def command(
 
     dataset = load(*data).select(machine=machine)
     settings = contention.contention(dataset)
-    for text in dataset.warnings:
-        warn(text)
+    warn(*dataset.warnings)
     if json:
         print_json({"contention": [contention.to_dict(timed_set) for timed_set in settings]})
         return

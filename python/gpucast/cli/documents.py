@@ -36,8 +36,7 @@ def command(
 
     dataset = load(*data).select(machine=machine)
     compared = documents.beside_documents(dataset, document)
-    for text in dataset.warnings:
-        warn(text)
+    warn(*dataset.warnings)
     if json:
         print_json(
             {

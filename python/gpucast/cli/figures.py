@@ -82,8 +82,7 @@ def transfer(
     if not curves and not others:
         what = f"of {only} " if only else "of transfers, launches or overlaps "
         raise InputError(f"there is nothing {what}to draw", file=dataset.name)
-    for text in dataset.warnings:
-        warn(text)
+    warn(*dataset.warnings)
     files = figure_files.targets([*curves, *others], output, formats, force=force)
     if curves:  # two figures show the same fits, made once and only if nothing was refused
         panels = transfers.drawn(series_of(dataset))

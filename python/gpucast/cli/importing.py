@@ -35,8 +35,7 @@ def command(
     check_output(output, force=force)
     imports = import_files(files, given, gpu, form, (TRACES,))
     data = imports.dataset(output)
-    for line in data.warnings:
-        warn(line)
+    warn(*data.warnings)
     data.dump(output, force=force)
     _answer(data, output, imports, json=json)
 

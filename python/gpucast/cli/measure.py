@@ -74,8 +74,7 @@ def _measure(output: Path, common: Common, own: Own, *, quiet: bool, json: bool)
         if twins is not None:
             warn(f"path {path.label}: {twins}")
     with terminated_as_interrupted(), Store(output) as store:
-        for text in store.warnings:
-            warn(text)
+        warn(*store.warnings)
         with progress(quiet=quiet) as watcher:
             report = Campaign(request, store, watcher).run()
     if json:

@@ -65,8 +65,7 @@ def measure(
     if output.exists() and not output.is_file():
         raise InputError("is no file: a campaign goes on from it, and logs lie beside", file=output)
     with terminated_as_interrupted(), Store(output) as store:
-        for text in store.warnings:
-            warn(text)
+        warn(*store.warnings)
         with progress(quiet=quiet) as watcher:
             if slurm is not None or described.cancel:
                 report = _through_slurm(request, store, watcher, slurm, quiet=quiet)

@@ -43,14 +43,19 @@ def print_marked(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -
         print(EXTRAPOLATED)
 
 
-def warn(text: str) -> None:
-    """Print a warning of one line on stderr."""
-    print(f"gpucast: warning: {one_line(text)}", file=sys.stderr)
+def warn(*texts: str) -> None:
+    """Print warnings on stderr, a line each."""
+    _tell("warning", texts)
 
 
-def note(text: str) -> None:
-    """Print a note of one line on stderr."""
-    print(f"gpucast: note: {one_line(text)}", file=sys.stderr)
+def note(*texts: str) -> None:
+    """Print notes on stderr, a line each."""
+    _tell("note", texts)
+
+
+def _tell(kind: str, texts: Iterable[str]) -> None:
+    for text in texts:
+        print(f"gpucast: {kind}: {one_line(text)}", file=sys.stderr)
 
 
 def load(*names: str) -> Dataset:
@@ -63,8 +68,7 @@ def load(*names: str) -> Dataset:
     from gpucast.traces.records import TRACES
 
     data = loading.load(*names, others=(TRACES,))
-    for line in data.understood:
-        note(line)
+    note(*data.understood)
     return data
 
 
@@ -72,8 +76,7 @@ def tell_fit(remarks: Iterable[Remark], notes: Sequence[str] = (), *, explain: b
     """Warn of what a fit has to say, the worst first; ``notes``: what changes no answer."""
     ranked = in_order(remarks)
     if explain:
-        for text in dict.fromkeys([*map(str, ranked), *notes]):
-            warn(text)
+        warn(*dict.fromkeys([*map(str, ranked), *notes]))
         return
     grave = [one.short or one.text for one in ranked if one.severity != Severity.MINOR]
     shown = grave[:MOST_WARNINGS]

@@ -57,8 +57,7 @@ def command(
     files.write_text(output, written, force=force)
     for model, shown in zip(loaded, page_content["models"], strict=True):
         tell_forecasts(model, shown["caveats"], explain=explain)
-    for text in dataset.warnings if dataset is not None else ():
-        warn(text)
+    warn(*(dataset.warnings if dataset is not None else ()))
     if json:
         print_json(
             {"report": str(output), "bytes": len(written.encode("utf-8")), "content": page_content}

@@ -118,8 +118,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
     names = [name for name, is_model in zip(inputs, are_models, strict=True) if not is_model]
     models = [load_model(name) for name in inputs if name not in names]
     data = load(*names) if names else None
-    for text in data.warnings if data is not None else ():
-        warn(text)
+    warn(*(data.warnings if data is not None else ()))
     return data, models
 
 

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from gpucast.cli import trace_show
 from gpucast.cli.options import argument, flag, option
+from gpucast.cli.output import warn
 
 if TYPE_CHECKING:
     from gpucast.measure.tracing import Recorded
@@ -72,8 +73,7 @@ def record(
     finally:
         watcher.clear()
     if recorded.written:
-        for problem in recorded.problems:
-            _say(f"warning: {problem}")
+        warn(*recorded.problems)
         if not quiet:
             _say(_summary(output, recorded))
     if recorded.status:

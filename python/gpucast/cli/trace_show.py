@@ -50,8 +50,7 @@ def show(
     if json:
         print_json(trace_text.answer(read_trace, summaries, notes))
         return
-    for line in notes:
-        note(line)
+    note(*notes)
     trace_text.print_summary(read_trace, summaries)
     if output is not None:
         say(f"\nwritten: {output}")
@@ -99,8 +98,7 @@ def import_file(
     recorded = read(file)
     if recorded.run.source == "cupti":
         raise InputError("is one of ours already", file=file)
-    for line in recorded.missing:
-        warn(line)
+    warn(*recorded.missing)
     write(recorded, output, force=force)
     count = sum(len(process.calls) for process in recorded.processes)
     work = sum(len(process.work) for process in recorded.processes)
@@ -124,8 +122,7 @@ def calls(
     check_output(output, force=force)
     recorded = read(trace)
     program = program_of(recorded, find_steps(recorded, range_name), most_steps=steps)
-    for text in program.warnings:
-        warn(text)
+    warn(*program.warnings)
     write_calls(program, output, force=force)
     say(f"{program.steps} steps, {len(program)} calls")
     say(f"written: {output}")

@@ -61,8 +61,7 @@ def run(
     after = before.updated(data, selection)
     if output is not None:
         after.save(output, force=force)
-    for text in [*data.warnings, *after.warnings[len(before.warnings) :]]:
-        warn(text)
+    warn(*data.warnings, *after.warnings[len(before.warnings) :])
     if json:
         print_json(after.content)
         return

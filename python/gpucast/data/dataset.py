@@ -42,7 +42,7 @@ from gpucast.data.selection import (
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
 from gpucast.util.files import write_text
-from gpucast.util.html import listing
+from gpucast.util.tables import html_listing
 
 if TYPE_CHECKING:
     import pandas
@@ -111,7 +111,7 @@ class Dataset:
     def _repr_html_(self) -> str:
         said = [*in_words(self.records), *self.understood]
         warnings = [f"warning: {each}" for each in self.warnings]
-        return listing(f"Dataset {self.name}", [*said, *warnings])
+        return html_listing(f"Dataset {self.name}", [*said, *warnings])
 
     @cached_property
     def digest(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.model.content import Domain, FittedSteps, Observed, Parameter, Quality
-from gpucast.util.html import listing, table
+from gpucast.util.tables import html_listing, html_table
 from gpucast.util.units import duration, number, percent
 
 Array = NDArray[np.float64]
@@ -58,11 +58,11 @@ def model_text(model: Fitted) -> str:
 
 def model_html(model: Fitted) -> str:
     """The same as HTML, with the warnings and, of identified parameters, their values."""
-    said = listing(f"{type(model).__name__} {model.name}: {model.form}", _facts(model, True))
+    said = html_listing(f"{type(model).__name__} {model.name}: {model.form}", _facts(model, True))
     parameters: dict[str, Parameter] = getattr(model, "parameters", {})
     known = {name: each for name, each in parameters.items() if each.identified}
     rows = [(name, str(each), each.meaning) for name, each in known.items()]
-    return said + (table("Parameters", ("", "value", "meaning"), rows) if rows else "")
+    return said + (html_table("Parameters", ("", "value", "meaning"), rows) if rows else "")
 
 
 def forecasts_text(found: Cells) -> str:
@@ -90,7 +90,7 @@ def forecasts_html(found: Cells) -> str:
     ]
     if found.n.size > MOST_ROWS:
         rows.append((f"and {found.n.size - MOST_ROWS} more", "", "", "", ""))
-    return table(forecasts_text(found), _HEADERS, rows)
+    return html_table(forecasts_text(found), _HEADERS, rows)
 
 
 def _facts(model: Fitted, warnings: bool = False) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from numbers import Real
 from typing import Any
 
@@ -136,3 +137,20 @@ def _side(values: Iterable[object], empty_right: bool = False) -> str:
 def _padded(text: str, size: int, side: str) -> str:
     gap = " " * (size - width(text))
     return gap + text if side == "r" else text + gap
+
+
+def html_listing(title: str, lines: Iterable[str]) -> str:
+    """A title and a list of lines, by which an object shows itself in a notebook."""
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<b>{escape(title)}</b><ul>{items}</ul>"
+
+
+def html_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A title and a table of texts, likewise."""
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headers)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<b>{escape(title)}</b><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
