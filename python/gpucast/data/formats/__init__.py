@@ -71,7 +71,8 @@ class Options:
         "A table's columns, where their names do not tell: n=atoms,gpus=devices,seconds=run:us; "
         "seconds=*:ms of all times below GPU counts. Also time or rate (seconds in other units: "
         "ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, where its time is of all of "
-        "them), timestep, nodes, ranks, program, case, machine, gpu_type, repeat; gpus=nodes*4.",
+        "them), timestep, nodes, ranks, program, case, machine, gpu_type, instances, repeat (*: "
+        "rows are repetitions whatever other columns say); gpus=nodes*4.",
         dict,
         read=_columns,
         metavar="ROLE=COLUMN[:UNIT],...",
