@@ -1,8 +1,8 @@
 """How commands describe their options and arguments, and the options that several share.
 
 What one command has alone is the default of its argument: ``budget: str | None = option("Time")``.
-What several share is a type. A dataclass of options is one argument of a command that has them all
-(``with_options``).
+What several share stands below in capitals. A dataclass of options is one argument of a command
+that has them all (``with_options``).
 """
 
 from __future__ import annotations
@@ -86,15 +86,14 @@ def _options_of(group: Any) -> Iterator[inspect.Parameter]:
 def _values(group: Any, given: dict[str, Any]) -> Iterator[tuple[str, object]]:
     """The fields of a group for which there are options, by what was given."""
     for field in fields(group):
-        if field.name in given:
-            value, read = given.pop(field.name), field.metadata.get("read")
-            if read is None:
-                yield field.name, value
-            elif value is not None:
-                yield (
-                    field.name,
-                    read(value, next(iter(field.metadata["names"]), f"--{field.name}")),
-                )
+        if field.name not in given:
+            continue
+        value, read = given.pop(field.name), field.metadata.get("read")
+        if read is None:
+            yield field.name, value
+        elif value is not None:
+            spelled = next(iter(field.metadata["names"]), f"--{field.name}")
+            yield field.name, read(value, spelled)
 
 
 def refuse(group: Any, why: str, file: str | None = None) -> None:

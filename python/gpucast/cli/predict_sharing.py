@@ -36,13 +36,9 @@ def rows_of(
         InputError: the model knows nothing of instances on one GPU.
     """
     shared = _shared(model, n, instances, interval)
-    alone = [
-        _row(model, float(size), int(gpus), 1, float(seconds), float(low), float(high), outside)
-        for size, gpus, seconds, low, high, outside in zip(
-            forecasts.n, forecasts.gpus, forecasts.seconds, forecasts.low, forecasts.high,
-            forecasts.extrapolated.tolist(), strict=True,
-        )
-    ]  # fmt: skip
+    names = ("n", "gpus", "seconds", "low", "high", "extrapolated")
+    cells = zip(*(getattr(forecasts, name).tolist() for name in names), strict=True)
+    alone = [_row(model, 1, *cell) for cell in cells]
     alone_on_one = model.forecasts(n, [1.0] * len(n), interval).seconds
     one = dict(zip(map(float, n), map(float, alone_on_one), strict=True))
     rows = sorted([*shared, *alone], key=lambda row: n.index(float(row["n"])))
@@ -62,14 +58,14 @@ def _shared(
         forecasts = shared_forecasts(model, sizes, counts, interval, mps=mps)
         for i, (size, count) in enumerate(pairs):
             times = float(forecasts.seconds[i]), float(forecasts.low[i]), float(forecasts.high[i])
-            row = _row(model, size, 1, count, *times, bool(forecasts.extrapolated[i]))
+            row = _row(model, count, size, 1, *times, bool(forecasts.extrapolated[i]))
             gain = [float(forecasts.speedup_low[i]), float(forecasts.speedup_high[i])]
             rows.append(row | {"mps": mps, "gain_low": gain[0], "gain_high": gain[1]})
     return rows
 
 
 def _row(
-    model: Forecaster, n: float, gpus: int, instances: int,
+    model: Forecaster, instances: int, n: float, gpus: float,
     seconds: float, low: float, high: float, extrapolated: bool,
 ) -> JsonObject:  # fmt: skip
     from gpucast.model.rates import ns_per_day
@@ -79,7 +75,7 @@ def _row(
     return {
         "model": model.name,
         "n": n,
-        "gpus": gpus,
+        "gpus": int(gpus),
         "instances": instances,
         "mps": False,
         "seconds": seconds,
@@ -87,7 +83,7 @@ def _row(
         "high": high,
         "steps_per_second": rate,
         "ns_per_day": None if timestep is None else float(ns_per_day(timestep, 1 / rate)),
-        "gpu_hours": STEPS * gpus / rate / _HOUR,
+        "gpu_hours": STEPS * int(gpus) / rate / _HOUR,
         "gain_low": None,
         "gain_high": None,
         "extrapolated": extrapolated,
