@@ -107,19 +107,13 @@ def best(
     slow, orders = table.quantile(probability), _orders(table, counts, window)
     area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
     weights, priced = _weights(table, area), bool(table.rate.any())
-    trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
+    trials, strict = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum())), window is not None
 
     def tried(target: float, weights: list[Array], merit: Callable[[Schedule], Merit]) -> Schedule:
         pairs = itertools.product(orders, weights)
         some = itertools.islice(pairs, max(_FEWEST_TRIALS * len(weights), trials))
-        strict = window is not None
-        return min(
-            (
-                place(table, slow, weight, order, gpus, target, strict=strict)
-                for order, weight in some
-            ),
-            key=merit,
-        )
+        placed = [place(table, slow, by, order, gpus, target, strict) for order, by in some]
+        return min(placed, key=merit)
 
     if window is not None:
         return tried(window, weights, thrift if priced else shortness)
@@ -163,7 +157,6 @@ def place(
     order: NDArray[np.intp],
     gpus: list[int],
     target: float,
-    *,
     strict: bool,
 ) -> Schedule:
     """Place copies (job numbers, in order), none before the GPUs free first are free.
