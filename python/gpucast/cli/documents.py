@@ -12,7 +12,7 @@ from gpucast.cli import options
 from gpucast.cli.options import flag, option
 from gpucast.cli.output import load, print_json, say, warn
 from gpucast.util import JsonObject
-from gpucast.util.tables import Column, print_rows
+from gpucast.util.tables import Column, print_rows, print_table
 from gpucast.util.units import duration, percent, size
 
 if TYPE_CHECKING:
@@ -110,16 +110,11 @@ def _print_others(dataset: Dataset) -> None:
     launches = _launches(dataset)
     if launches:
         print("\nLaunches (in no document's table)\n")
-        columns = [
-            Column("method", "method"),
-            Column("launches", "count"),
-            Column("arguments", "arguments"),
-            Column("each", "seconds_each", duration),
-        ]
-        shown = {
-            tuple(column.written(column.of(row)) for column in columns): row for row in launches
-        }
-        print_rows(shown.values(), columns)
+        rows = dict.fromkeys(
+            (it["method"], it["count"], it["arguments"], duration(it["seconds_each"]))
+            for it in launches
+        )
+        print_table(["method", "launches", "arguments", "each"], list(rows), "lrrr")
     overlaps = overlap_efficiencies(dataset)
     if overlaps:
         print("\nOverlap of copies and a kernel (asked for by documents 3 and 4)\n")
