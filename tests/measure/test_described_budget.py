@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,25 +9,27 @@ import pytest
 from described_programs import described
 from gpucast.data import jsonl
 from gpucast.data.records import Entry
+from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described import reading
-from gpucast.measure.described.budget import Budget
-from gpucast.measure.described.costs import VisitCosts
-from gpucast.measure.described.request import HOUR, Request
-from gpucast.measure.described.slurm.budget import SharedBudget
-from gpucast.measure.described.visited import Visited
+from gpucast.measure.described.request import Request, Visited, visits_of
+from gpucast.measure.described.slurm.batches import SharedBudget
+from gpucast.measure.visits import Budget, Visits
+from gpucast.measure.work import HOUR
 
 SECONDS = 10.0
 """Of each visit."""
 
 
-def campaign(tmp_path: Path) -> tuple[Request, VisitCosts, Visited]:
+def campaign(tmp_path: Path, **limits: float) -> Visits:
     """Three sizes on 1 and 2 GPUs, two visits each, of which none was made: 120 s, 180 GPU s."""
     program = reading.read(described(tmp_path))
     runs = reading.runs_of(program, None, None)
     costs = VisitCosts(by_gpu=True)
     for run in runs:
         costs.learn(run.cell, SECONDS, 1.0)
-    return Request(program, runs, visits=2), costs, Visited(runs, [])
+    request = Request(program, runs, visits=2, **limits)  # type: ignore[arg-type]
+    budget = Budget(request.budget, request.gpu_hours)
+    return visits_of(request, runs, Visited(runs, []), costs, budget)
 
 
 @pytest.mark.parametrize(
@@ -38,23 +39,18 @@ def test_time_left_is_what_the_gpu_hours_buy(
     tmp_path: Path, gpu_seconds: float, seconds: float
 ) -> None:
     """Half of the GPU time buys half of the visits, whichever these are."""
-    request, costs, visited = campaign(tmp_path)
-    asked = replace(request, gpu_hours=gpu_seconds / HOUR)
-    budget = Budget(asked, [run.cell for run in asked.runs], costs, visited)
-    assert budget.progress(None) == (0, 12, pytest.approx(seconds))
-    budget.spent = gpu_seconds / 2
-    left = budget.progress(None)[2]
+    visits = campaign(tmp_path, gpu_hours=gpu_seconds / HOUR)
+    assert visits.progress() == (0, 12, pytest.approx(seconds))
+    visits.budget.spend(gpu_seconds / 4, 2)
+    left = visits.progress()[2]
     assert left == pytest.approx(min(120.0, gpu_seconds / 2 / 180 * 120))
 
 
 def test_more_time_than_all_visits_take_is_not_waited_for(tmp_path: Path) -> None:
-    request, costs, visited = campaign(tmp_path)
-    budget = Budget(
-        replace(request, budget=1e6), [run.cell for run in request.runs], costs, visited
-    )
-    assert budget.progress(None)[2] == pytest.approx(120.0)
-    budget.failed = {run.cell for run in request.runs[1:]}
-    assert budget.progress(None)[2] == pytest.approx(20.0)
+    visits = campaign(tmp_path, budget=1e6)
+    assert visits.progress()[2] == pytest.approx(120.0)
+    visits.left_out.update(visits.cells[1:])
+    assert visits.progress()[2] == pytest.approx(20.0)
 
 
 def entry(**fields: object) -> Entry:
@@ -64,9 +60,9 @@ def entry(**fields: object) -> Entry:
 
 
 def test_failed_visits_of_earlier_jobs_are_spent_too(tmp_path: Path) -> None:
-    request, costs, visited = campaign(tmp_path)
-    asked = replace(request, gpu_hours=1.0)
-    budget = SharedBudget(asked, [run.cell for run in asked.runs], costs, visited, list)
+    program = reading.read(described(tmp_path))
+    asked = Request(program, reading.runs_of(program), visits=2, gpu_hours=1.0)
+    budget = SharedBudget(asked, VisitCosts(by_gpu=True), list)
     digest = asked.runs[0].digest
 
     def failed(**about: object) -> Entry:
@@ -91,6 +87,6 @@ def test_failed_visits_of_earlier_jobs_are_spent_too(tmp_path: Path) -> None:
     )
     assert budget.unspent() == pytest.approx(HOUR - 2 * 30.0 - 2 * 50.0)
     assert budget.spent == 0  # by this start
-    budget.count(5.0, 2)
+    budget.spend(5.0, 2)
     assert budget.spent == 10.0
     assert budget.left() == pytest.approx(HOUR - 170.0)

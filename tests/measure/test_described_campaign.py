@@ -317,7 +317,7 @@ def steps_in(path: Path) -> list[dict[str, Any]]:
 def test_gpus_are_bound_free_ones_first_and_within_what_slurm_gave(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpucast.measure.described.binding import bound, gpus_here, step_of_allocation
+    from gpucast.measure.described.here import bound, gpus_here, step_of_allocation
 
     smi = tmp_path / "bin" / "nvidia-smi"
     smi.parent.mkdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpucast.measure.described.reasons import reason
+from gpucast.measure.described.running import reason
 
 RULE = "-------------------------------------------------------"
 

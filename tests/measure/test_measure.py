@@ -245,7 +245,7 @@ def test_interrupted_in_the_middle_of_a_pass_it_ends_that_pass_first(
 def test_a_busy_machine_is_said_where_cpus_are_the_devices(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpucast.measure.pathrun.sharing", lambda: "shared machine: 3 others")
+    monkeypatch.setattr("gpucast.measure.own.sharing", lambda: "shared machine: 3 others")
     path = tmp_path / "data.jsonl"
     one = ("measure", *SHORT, "--n", "64", "--gpus", "1", "--json", "--quiet", "-o", path)
     status, out, err = run(*one)

@@ -12,7 +12,7 @@ import pytest
 
 import gpucast as gc
 from command_line import only_json, start_measuring
-from gpucast.measure.others import occupants
+from gpucast.measure.machine import occupants
 from gpucast.measure.paths import Path as MeasuredPath
 from gpucast.measure.paths import parse_paths
 from remote_servers import CLIENT, PROBE, Server, addresses, built, remote_environment, servers

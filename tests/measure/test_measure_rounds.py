@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -12,7 +13,11 @@ from hypothesis import strategies as st
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell, Choice, Timing, all_series, grid
 from gpucast.design.spreading import in_turn
-from gpucast.measure.rounds import CheapestFirst, Costs, InTurn
+from gpucast.measure.costs import OwnCosts
+from gpucast.measure.rounds import cheapest_round, spread_round
+
+Rounds = Callable[[Sequence[Cell], float], list[Cell]]
+"""The cells of the next round, among those left and for the seconds left."""
 
 CELLS = grid("native", 4, Choice(schedules=("star-serial",), kernels=("claret",)))
 ONE, OTHER = (
@@ -21,18 +26,18 @@ ONE, OTHER = (
 )
 
 
-def costs(timing: Timing | None = None) -> Costs:
-    return Costs("native", timing or Timing())
+def costs(timing: Timing | None = None) -> OwnCosts:
+    return OwnCosts("native", timing or Timing())
 
 
-def passes(of: Costs, visits: Counter[Cell]) -> InTurn:
-    return InTurn(of, lambda: 0.0, visits=visits)
+def passes(of: OwnCosts, visits: Counter[Cell]) -> Rounds:
+    return lambda cells, left: spread_round(cells, left, of, visits, {}, fit_seconds=0.0)
 
 
 def all_rounds(
-    strategy: CheapestFirst | InTurn,
+    next_round: Rounds,
     seconds: float,
-    of: Costs,
+    of: OwnCosts,
     visits: Counter[Cell] | None = None,
     most: int = 1,
 ) -> list[Cell]:
@@ -40,7 +45,7 @@ def all_rounds(
     left, measured = list(CELLS), []
     visits = Counter() if visits is None else visits
     while left and seconds > 0:
-        batch = strategy.next_round(left, seconds)
+        batch = next_round(left, seconds)
         if not batch:
             break
         for cell in batch:
@@ -54,7 +59,7 @@ def all_rounds(
 
 def test_without_a_budget_all_cells_come_the_cheapest_first() -> None:
     of = costs()
-    measured = all_rounds(CheapestFirst(of, lambda: 0.0), float("inf"), of)
+    measured = all_rounds(lambda cells, left: cheapest_round(cells, of, 0.0), float("inf"), of)
     assert sorted(measured) == sorted(CELLS)
     assert [of(cell) for cell in measured] == sorted(of(cell) for cell in CELLS)
 
@@ -106,14 +111,14 @@ def test_a_cell_that_takes_longer_than_is_left_is_not_begun() -> None:
     measured = all_rounds(passes(of, visits), 10, of)
     assert measured
     assert sum(of(cell) for cell in measured) <= 10
-    assert passes(of, visits).next_round(CELLS, 0.01) == []
+    assert passes(of, visits)(CELLS, 0.01) == []
 
 
 def test_what_a_series_takes_is_learnt() -> None:
     of = costs()
     cell = Cell(ONE, 64000, 1)
     before, other = of.step(cell), of.step(Cell(OTHER, 64000, 1))
-    of.learn(Cell(ONE, 8000, 2), 10 * of.step(Cell(ONE, 8000, 2)))
+    of.learn(Cell(ONE, 8000, 2), 1.0, 10 * of.step(Cell(ONE, 8000, 2)))
     assert of.step(cell) == pytest.approx(10 * before)
     assert of.step(Cell(OTHER, 64000, 1)) == other
 

@@ -16,7 +16,7 @@ import made_data
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Record
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.identity import identified
+from gpucast.measure.pathrun import identified
 from gpucast.measure.store import Store
 
 

@@ -274,3 +274,4 @@ def test_our_own_programs_can_be_asked_too(run: Run, tmp_path: Path) -> None:
     assert status == 0, err
     (said,) = only_json(out)["answers"]
     assert (said["series"], said["sure"]) == ("allgather tuned pinned", True)
+    assert "core" in said["text"]

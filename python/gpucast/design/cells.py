@@ -11,6 +11,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.data.vocabulary import Schedule
 from gpucast.data.workload import ALL_PAIRS
 from gpucast.util.gpu_shares import share_text
+from gpucast.util.units import number
 
 PathKind = Literal["host", "native", "remote"]
 
@@ -48,7 +49,9 @@ class Cell:
     instances: int = 1
 
     def __str__(self) -> str:
-        return f"n={self.n} gpus={self.share} {self.series}"
+        # A described program has one series, which need not be named.
+        which = f" {self.series}" if self.series.schedule else ""
+        return f"n={number(self.n)} gpus={self.share}{which}"
 
     @property
     def share(self) -> str:

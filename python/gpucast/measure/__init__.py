@@ -1,14 +1,16 @@
-"""Measuring: runs gpucast-microbench and gpucast-mdapp over a machine's paths into one file.
+"""Measuring: runs programs over a machine's paths, for steps and transfers, into one file.
 
     paths       where the GPUs are and how programs reach them
-    programs    the two programs, started and listened to
+    programs    gpucast-microbench and gpucast-mdapp, started and listened to
     store       the file: whole lines only, one writer, resumed
+    costs       what a visit of a cell is expected to take
+    until       questions, what fits answer, and which visits would make them sure
     rounds      the order of cells: the cheapest first, or spread over all of them
-    work        what is to be measured on a path, and what became of it
-    suite       the transfers and launches of a path
-    pathrun     all measurements of one path
-    identity    under which machine id
-    campaign    all paths
+    visits      which visits were made, what may be spent, which ones are next
+    pathrun     the visits of a path by any program, into the file
+    own         a path measured by our own programs
+    campaign    all paths measured by them
+    described   anyone's program, as a file describes it
 
 Nothing here is loaded before it is used.
 """

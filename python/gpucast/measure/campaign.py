@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import replace
 
 from gpucast.data import rehearsal
 from gpucast.data.records import Machine
-from gpucast.data.selection import StepSelection
 from gpucast.design.cells import MPI, Cell, Timing, grid
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
-from gpucast.measure.identity import identified
-from gpucast.measure.others import occupants
-from gpucast.measure.pathrun import PathRun
+from gpucast.measure.machine import occupants
+from gpucast.measure.own import OwnRun, Work
+from gpucast.measure.pathrun import identified
 from gpucast.measure.paths import HOST, NATIVE, Path
-from gpucast.measure.report import FitReport, Report
+from gpucast.measure.report import Report
 from gpucast.measure.store import Store
-from gpucast.measure.work import PathReport, Request, Watcher, Work
-from gpucast.model.fitted import Model
+from gpucast.measure.work import PathReport, Request, Watcher
 
 
 class Campaign:
@@ -49,8 +46,8 @@ class Campaign:
         return self._report
 
     def _paths(self) -> list[tuple[Path, Machine, list[Cell]]]:
-        """The paths whose devices are there, with their cells; of the others a note."""
-        found = []
+        """The paths whose devices are there, with their cells; the others get a note."""
+        there = []
         for path in self._request.paths or (HOST, NATIVE):
             try:
                 environment = path.environment(self._request.secret_file)
@@ -61,8 +58,8 @@ class Campaign:
                 else:
                     self._ended(path, f"path {path.label} ended: {error}")
                 continue
-            found.append((path, facts, self._cells(path, facts)))
-        return found
+            there.append((path, facts, self._cells(path, facts)))
+        return there
 
     def _cells(self, path: Path, facts: Machine) -> list[Cell]:
         choice = self._request.choice
@@ -84,7 +81,7 @@ class Campaign:
         self._report.paths.append(PathReport(path.label, status="ended", notes=[why]))
 
     def _launcher(self) -> str:
-        """Nothing where no processes of mpi are to be started."""
+        """Empty where no processes of mpi are to be started."""
         if MPI not in (self._request.choice.schedules or ()):
             return ""
         return self._request.launcher or usual_launcher()
@@ -95,26 +92,25 @@ class Campaign:
         machine = identified(self._store, facts, path.label, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
-        deadline = self._deadline(paths_left)
-        work = Work(self._request, path, machine, cells, self._timing, launcher, deadline)
-        run = PathRun(work, self._store, self._watcher)
+        seconds = self._seconds(paths_left)
+        work = Work(self._request, path, machine, cells, self._timing, launcher, seconds)
+        run = OwnRun(work, self._store, self._watcher)
         if path.kind == "native":
             for occupant in occupants():
                 run.note(f"a GPU is in use by another program: {occupant}")
-        self._report.paths.append(run.run())
+        run.run()
+        self._report.paths.append(run.report)
         rehearsed = rehearsal.warning(machine)
         if rehearsed is not None:
             self._watcher.say(f"path {path.label}: {rehearsed}")
         self._report.answers += run.answers()
-        for series in dict.fromkeys(cell.series for cell in cells):
-            self._report.fits.append(_report_of(path, series, run.fit_of(series)))
+        self._report.fits += run.fits()
 
-    def _deadline(self, paths_left: int) -> float:
-        """What is left of the budget is shared out evenly."""
+    def _seconds(self, paths_left: int) -> float | None:
+        """A path's even share of what is left of the budget."""
         if self._request.budget is None:
-            return float("inf")
-        now = time.monotonic()
-        return now + (self._begin + self._request.budget - now) / paths_left
+            return None
+        return (self._begin + self._request.budget - time.monotonic()) / paths_left
 
 
 def _timing(request: Request) -> Timing:
@@ -136,19 +132,3 @@ def usual_launcher() -> str:
     if shutil.which("mpirun"):
         return "mpirun -np {ranks}"
     raise InputError("schedule mpi: neither srun nor mpirun is here", field="launcher")
-
-
-def _report_of(path: Path, series: StepSelection, fitted: Model | str) -> FitReport:
-    which = FitReport(path.label, series.schedule, series.kernel, series.memory)
-    if isinstance(fitted, str):
-        return replace(which, why_not=fitted)
-    found, quality = fitted.observations, fitted.quality
-    assert found is not None  # it was fitted, not read
-    assert quality is not None
-    return replace(
-        which,
-        model=fitted.chosen,
-        cells=found.step_cells,
-        median_relative_error=quality.median_relative_error,
-        p95_relative_error=quality.p95_relative_error,
-    )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.nvidia_smi import asked
+from gpucast.measure.machine import asked
 from gpucast.measure.programs import MDAPP, MICROBENCH, find
 from gpucast.measure.tracing import libraries
 from gpucast.remote import CLIENT, client_folder, server_program
@@ -25,8 +25,8 @@ from gpucast.remote.status import statuses
 from gpucast.util.version import version
 
 State = Literal["good", "missing", "attention"]
-"""As it should be; not here, which some commands need; in the way of good measurements, or named by
-somebody and not usable."""
+"""Good: as it should be. Missing: not here, and some commands need it. Attention: it disturbs
+measurements, or somebody named it and it cannot be used."""
 
 _NOT_SUPPORTED = "[N/A]"
 BUSY = 0.5
@@ -116,18 +116,18 @@ def _clocks() -> Finding:
     rows = asked("--query-gpu=persistence_mode,clocks.max.sm,clocks_throttle_reasons.active")
     slowed = [row for row in rows if _is_slowed(row[-1])]
     fastest = {row[1] for row in rows if row[1] != _NOT_SUPPORTED}
-    found = f"up to {', '.join(sorted(fastest)) or 'unknown'}"
+    speed = f"up to {', '.join(sorted(fastest)) or 'unknown'}"
     if slowed:
         return Finding(
-            "clocks", "attention", f"{found}; {len(slowed)} GPUs held down by heat or power",
+            "clocks", "attention", f"{speed}; {len(slowed)} GPUs held down by heat or power",
             "nvidia-smi -q -d PERFORMANCE says why; times will differ from those of a cool machine",
         )  # fmt: skip
     if any(row[0] == "Disabled" for row in rows):
         return Finding(
-            "clocks", "attention", f"{found}; persistence mode off",
+            "clocks", "attention", f"{speed}; persistence mode off",
             "first calls take seconds: nvidia-smi -pm 1 (root)",
         )  # fmt: skip
-    return Finding("clocks", "good", found)
+    return Finding("clocks", "good", speed)
 
 
 def _is_slowed(reasons: str) -> bool:
@@ -186,7 +186,7 @@ def _remote() -> Finding:
 
 
 def _servers() -> Iterator[Finding]:
-    """Those that GPUCAST_REMOTE names: programs will ask them, so they have to answer."""
+    """The servers that GPUCAST_REMOTE names: programs will ask them, so they have to answer."""
     variable = os.environ.get("GPUCAST_REMOTE")
     if variable is None:
         return
@@ -212,13 +212,13 @@ def _servers() -> Iterator[Finding]:
             "servers", "attention", str(error), "unset GPUCAST_REMOTE, or build with them"
         )
         return
-    for each in told:
-        if each.problem is None:
-            clients = f"{each.clients} other client{'' if each.clients == 1 else 's'}"
-            yield Finding(f"server {each.address}", "good", f"{each.gpu}, {clients}")
+    for server in told:
+        if server.problem is None:
+            clients = f"{server.clients} other client{'' if server.clients == 1 else 's'}"
+            yield Finding(f"server {server.address}", "good", f"{server.gpu}, {clients}")
         else:
             yield Finding(
-                f"server {each.address}", "attention", each.problem,
+                f"server {server.address}", "attention", server.problem,
                 "GPUCAST_REMOTE names it: programs would end with status 2",
             )  # fmt: skip
 
@@ -226,16 +226,16 @@ def _servers() -> Iterator[Finding]:
 def processors() -> Finding:
     """How many this process may use, and whether others use them."""
     cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
-    found = f"{cores} for this process, load {load:.1f}"
+    state = f"{cores} for this process, load {load:.1f}"
     if load > BUSY * cores:
         return Finding(
-            "CPUs", "attention", found, "steps measured now are those of a shared machine"
+            "CPUs", "attention", state, "steps measured now are those of a shared machine"
         )
-    return Finding("CPUs", "good", found)
+    return Finding("CPUs", "good", state)
 
 
 def _starters() -> Finding:
-    """What starts processes on several GPUs or nodes."""
+    """The commands that start processes on several GPUs or nodes."""
     there = [name for name in ("mpirun", "srun", "sbatch") if shutil.which(name)]
     if not there:
         return Finding("MPI, Slurm", "missing", "neither", "schedule mpi and --slurm need them")

@@ -1,262 +1,206 @@
-"""All measurements of one path: its transfers, then its steps, round by round."""
+"""Visits to the cells of a path, one after the other, into the file of records; under which id."""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import time
-from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from gpucast.data.records import Note, Record, Step
-from gpucast.data.selection import StepSelection
-from gpucast.data.thinning import coarsened
-from gpucast.design.cells import Cell, series_of
+from gpucast.data.dataset import same_gpus
+from gpucast.data.records import Machine, Note, Record, Step
+from gpucast.design.cells import Cell
 from gpucast.errors import InputError
-from gpucast.fitting.fit import fit_own
-from gpucast.measure import programs
-from gpucast.measure.others import sharing
-from gpucast.measure.programs import ProgramError
-from gpucast.measure.report import AnswerReport
-from gpucast.measure.rounds import CheapestFirst, Costs, InTurn, Rounds
+from gpucast.measure.machine import asked
+from gpucast.measure.report import AnswerReport, FitReport
 from gpucast.measure.store import Store
-from gpucast.measure.suite import Suite
-from gpucast.measure.until import answers_of, by_series, ended_by
-from gpucast.measure.work import PathReport, Watcher, Work
-from gpucast.model.fitted import Model
-from gpucast.util.devices import device
+from gpucast.measure.until import answers_of, ended_by
+from gpucast.measure.visits import Visits
+from gpucast.measure.work import HOUR, PathReport, Watcher
+from gpucast.util.devices import Device
 
-VISITS = 6
-"""Visits that a cell gets at most where a budget is shared out: their mean has 40 % of the noise of
-one, and more of them would lower it slowly."""
-
-MISSING_LIBRARY = "needs NCCL"
+_LONG = 1.0
+"""Seconds of a visit from which on it is brought to the disk at once, which takes milliseconds."""
 
 
 class PathRun:
-    """Measures a path into a file; a path that ends early ends with a note."""
+    """Keeps what is measured on a path, and reports how it goes.
 
-    def __init__(self, work: Work, store: Store, watcher: Watcher) -> None:
-        self._work = work
-        self._path = work.path.label
-        self._machine = work.machine.id
-        self._environment = work.path.environment(work.request.secret_file)
-        self._store = store
-        self._watcher = watcher
-        self._costs = Costs(work.path.kind, work.timing)
-        self._left: list[Cell] = []  # of this pass over the cells
-        self._visits: Counter[Cell] = Counter()
-        self._most = work.request.visits or (VISITS if work.chooses else 1)
-        self._fits: dict[StepSelection, Model] = {}
-        self._why_not: dict[StepSelection, str] = {}
-        self._until = by_series(
-            work.request.until, work.cells, self._costs, self._visits, self._most
-        )
-        self._fit_seconds = 0.0
-        self._unfitted: set[StepSelection] = set()
-        self._shared: str | None = None  # who else was at work, not said yet
-        self._lost = False  # the last cell failed: perhaps its device is lost
-        self._reasons: set[tuple[StepSelection, str]] = set()
-        self.report = PathReport(self._path, self._machine, device=device(self._path))
+    Attributes:
+        visits: those that the file has are counted in it already.
+        report: what became of the path so far.
+    """
 
-    def fit_of(self, series: StepSelection) -> Model | str:
-        """The last fit of a series, or why there is none."""
-        return self._fits.get(series) or self._why_not.get(series, "nothing measured")
+    def __init__(
+        self,
+        path: str,
+        machine: str,
+        visits: Visits,
+        store: Store,
+        watcher: Watcher,
+        device: Device,
+    ) -> None:
+        """``device``: what GPU counts count."""
+        self.visits = visits
+        self.store = store
+        self.watcher = watcher
+        self.report = PathReport(path, machine, skipped=sum(visits.counts.values()), device=device)
 
-    def run(self) -> PathReport:
-        """Everything that is not in the file yet."""
-        try:
-            self._skip_measured()
-            if self._work.request.transfers:
-                self._measure_transfers()
-            self._measure_steps()
-        except ProgramError as error:
-            self.note(f"path {self._path} ended: {error}")
-            self.report.status = "ended"
-        self._fit_new()
-        if self.report.status == "complete" and self.report.failed:
-            self.report.status = "failed"
-        return self.report
+    def measure(self, visit: Callable[[Cell], Iterable[Record]]) -> None:
+        """Make all visits that are wanted and affordable.
 
-    def note(self, text: str, **about: object) -> None:
-        """Into the file, and for people."""
-        self._keep_note(text, **about)
-        self._watcher.say(text)
+        Args:
+            visit: makes one and returns its records; the last is its step, or a note that says
+                why there is none.
+        """
+        visits = self.visits
+        self.fit()
+        while True:
+            cells, whatever_they_cost = visits.next()
+            if not cells:
+                break
+            for cell in cells:
+                affordable = whatever_they_cost or visits.costs(cell) <= visits.budget.left()
+                if affordable and cell not in visits.left_out:
+                    self._make(cell, visit)
+            self.store.sync()
+            self.fit()
 
-    def _remark(self, text: str) -> None:
-        """A note of what is nothing that went wrong."""
-        self._keep_note(text)
-        self._watcher.say(f"note: {text}")
+    def keep(self, cell: Cell, step: Step) -> None:
+        """A visit was made: write it into the file, and learn from it."""
+        self.store.append(step)
+        self.visits.add(cell, step)
+        self.report.measured += 1
+        what, budget = str(cell), self.visits.budget
+        if budget.by_gpu:
+            hours = self.report.device.hours
+            what += f" ({budget.spent / HOUR:.3g} of {budget.whole / HOUR:g} {hours})"
+        seconds = float(np.median(step.seconds))
+        self.watcher.finished(self.report.path, what, *self.visits.progress(), seconds)
 
-    def _keep_note(self, text: str, **about: object) -> None:
-        self._store.note(self._machine, self._path, text, **about)
+    def fail(self, cell: Cell, text: str, **about: Any) -> None:
+        """A visit failed: a note says why, and the cell is left out until the next start."""
+        self.visits.left_out.add(cell)
+        self.report.failed += 1
+        self.note(text, **about)
+
+    def note(self, text: str, *, remark: bool = False, **about: Any) -> None:
+        """Write a note into the file, and tell people; a remark is nothing that went wrong."""
+        self.store.note(self.report.machine, self.report.path, text, **about)
         self.report.notes.append(text)
+        self.watcher.say(f"note: {text}" if remark else text)
 
-    def _skip_measured(self) -> None:
-        found = {}
-        for step in self._store.steps(self._machine, self._path):
-            if not step.graph and step.boundary in (None, "open"):
-                cell = Cell(series_of(step), int(step.n), step.gpus)
-                found[cell] = step
-                self._visits[cell] += 1
-        for cell in self._work.cells:
-            if cell in found:
-                self._costs.learn(cell, float(np.median(found[cell].seconds)))
-                self.report.skipped += self._visits[cell]
-                self._unfitted.add(cell.series)
-
-    def _measure_transfers(self) -> None:
-        suite = Suite(self._work, self._store)
-        if suite.is_measured:
+    def fit(self) -> None:
+        """Fit the series that have new visits, and tell what the fits say."""
+        if not self.visits.stale:
             return
-        self._watcher.under_way(self._path, "transfers and launches", *self._progress())
-        status, said = suite.measure(self._environment)
-        self.report.transfers = suite.written
-        if status != 0:
+        path = self.report.path
+        data = self.store.dataset().select(machine=self.report.machine)
+        for series, model in self.visits.fit(data):
+            if model is not None and model.quality is not None:
+                self.watcher.fitted(path, series, model.quality.median_relative_error)
+            if series in self.visits.until:
+                for text in self.visits.until[series].in_words(self.visits.costs.seconds):
+                    self.watcher.answered(path, series, text)
+
+    def finish(self) -> None:
+        """Fit what is left to fit, and say how the path ended, unless it ended early."""
+        self.fit()
+        if self.report.status != "complete":
+            return
+        if self.report.failed:
             self.report.status = "failed"
-            self.note(f"transfers of path {self._path}: {said}")
-
-    # ---- steps ----
-
-    def _measure_steps(self) -> None:
-        work = self._work
-        self._shared = sharing() if work.path.kind == "host" else None
-        rounds = self._rounds()
-        self._fit_new()
-        with programs.Stepper(
-            work.path, self._environment, self._machine, work.timing, work.launcher
-        ) as stepper:
-            # With a budget or questions, the rounds say which cells are visited again.
-            for visit in [self._most - 1] if work.chooses else range(self._most):
-                self._left = [cell for cell in work.cells if self._visits[cell] <= visit]
-                self._pass(rounds, stepper)
-        if self._to_do() and self.report.status == "complete":
-            self.report.status = ended_by(self._until) or "budget"
-
-    def _pass(self, rounds: Rounds, stepper: programs.Stepper) -> None:
-        """Once over the cells that are left."""
-        while self._left and self._work.seconds_left() > self._fit_seconds:
-            if ended_by(self._until):
-                break
-            batch = rounds.next_round(self._left, self._work.seconds_left())
-            if not batch:
-                break
-            for cell in batch:
-                if cell in self._left and self._work.seconds_left() > 0:
-                    self._measure_cell(stepper, cell)
-            self._store.sync()
-            self._fit_new()
-
-    def _rounds(self) -> Rounds:
-        if not self._work.chooses:
-            return CheapestFirst(self._costs, lambda: self._fit_seconds)
-        return InTurn(
-            self._costs, lambda: self._fit_seconds, visits=self._visits, until=self._until
-        )
-
-    def _measure_cell(self, stepper: programs.Stepper, cell: Cell) -> None:
-        self._watcher.under_way(self._path, str(cell), *self._progress())
-        self._left.remove(cell)
-        self._visits[cell] += 1
-        try:
-            for record in stepper.measure(cell):
-                self._keep(record, cell)
-        except ProgramError as error:
-            if self._lost:  # with the cell before this one, which says it
-                raise
-            raise ProgramError(f"at {cell}: {error}") from error
-
-    def _keep(self, record: Record, cell: Cell) -> None:
-        self._lost = isinstance(record, Note)
-        if isinstance(record, Note):
-            self._failed(cell, record.text)
-            return
-        self._store.append(record)
-        if isinstance(record, Step):
-            step = float(np.median(record.seconds))
-            self._costs.learn(cell, step)
-            self._unfitted.add(cell.series)
-            self.report.measured += 1
-            if self._work.chooses and self._visits[cell] < self._most:
-                self._left.append(cell)
-            # With the first cell: a path of which nothing is measured now is disturbed by nobody.
-            if self._shared is not None:
-                self._remark(self._shared)
-                self._shared = None
-            self._watcher.finished(self._path, str(cell), *self._progress(), step)
-
-    def _failed(self, cell: Cell, text: str) -> None:
-        """A note for the cell. A series that fails twice for one reason is left out, and at once
-        where it needs a library that is not there; if nobody asked for it, that is no failure."""
-        series = cell.series
-        missing = MISSING_LIBRARY in text
-        asked = self._work.request.choice.schedules is not None
-        self.report.failed += not missing or asked
-        self.note(text, **series.chosen, n=cell.n, gpus=cell.gpus)
-        reason = text.partition(": ")[2]
-        if missing or (series, reason) in self._reasons:
-            rest = [left for left in self._left if left.series == series]
-            self._left = [left for left in self._left if left.series != series]
-            for given_up in self._work.cells:
-                if given_up.series == series:
-                    self._visits[given_up] = self._most
-            if rest:
-                self._watcher.say(f"{self._path}: {len(rest)} more cells of {series} left out")
-        self._reasons.add((series, reason))
-
-    # ---- fits on the way ----
-
-    def _fit_new(self) -> None:
-        """Fit the series that have new cells; what cannot be fitted yet is none the worse."""
-        if not self._unfitted:
-            return
-        begin = time.monotonic()
-        data = coarsened(self._store.dataset().select(machine=self._machine))
-        for series in sorted(self._unfitted):
-            try:
-                here = replace(series, path=self._path)
-                model = fit_own(data, here, replicates=0)
-            except InputError as error:
-                self._why_not[series] = error.message
-                self._ask(series, None)
-                continue
-            self._fits[series] = model
-            self._costs.take([cell for cell in self._work.cells if cell.series == series], model)
-            assert model.quality is not None  # it was fitted, not read
-            self._watcher.fitted(self._path, series, model.quality.median_relative_error)
-            self._ask(series, model)
-        self._unfitted.clear()
-        self._fit_seconds = time.monotonic() - begin
-
-    def _ask(self, series: StepSelection, model: Model | None) -> None:
-        """What is asked of a series whose fit is new."""
-        until = self._until.get(series)
-        if until is None:
-            return
-        left = [cell for cell in self._left if cell.series == series]
-        until.update(model, left, self._why_not.get(series, ""))
-        for text in until.in_words(self._costs):
-            self._watcher.answered(self._path, series, text)
+        elif ended := ended_by(self.visits.until):
+            self.report.status = ended
+        elif self.visits.to_do():
+            self.report.status = "budget"
 
     def answers(self) -> list[AnswerReport]:
-        """To the questions, in the end."""
-        return answers_of(self._path, self._until, self._costs, lambda cell: cell.gpus / 3600)
+        """The answers to the questions so far."""
+        costs = self.visits.costs
+        return answers_of(self.report.path, self.visits.until, costs.seconds, self.report.device)
 
-    # ---- time ----
+    def fits(self) -> list[FitReport]:
+        """How good the last fit of each series is."""
+        every = dict.fromkeys(cell.series for cell in self.visits.cells)
+        return [self.visits.fit_report(self.report.path, series) for series in every]
 
-    def _progress(self) -> tuple[int, int, float]:
-        """Cells done and in all, and about how many seconds are left."""
-        total = self._most * len(self._work.cells)
-        to_do = self._to_do()
-        takes = [each.seconds_left(self._costs) for each in self._until.values()]
-        if takes and None not in takes:
-            left = sum(each or 0.0 for each in takes)
-        elif self._work.has_budget:
-            left = self._work.seconds_left()
-        else:
-            left = sum(map(self._costs, to_do))
-        return total - len(to_do), total, max(0.0, left)
+    def _make(self, cell: Cell, visit: Callable[[Cell], Iterable[Record]]) -> None:
+        self.watcher.under_way(self.report.path, str(cell), *self.visits.progress())
+        begin = time.monotonic()
+        records = list(visit(cell))
+        seconds = time.monotonic() - begin
+        self.visits.budget.spend(seconds, cell.gpus)
+        for record in records:
+            if isinstance(record, Note):
+                self.fail(cell, record.text, **(record.about or {}))
+            elif isinstance(record, Step):
+                self.keep(cell, record)
+            else:
+                self.store.append(record)
+        if seconds > _LONG:
+            self.store.sync()
 
-    def _to_do(self) -> list[Cell]:
-        """A cell for each visit that is left."""
-        return [cell for cell in self._work.cells for _ in range(self._most - self._visits[cell])]
+
+def identified(store: Store, facts: Machine, path: str, named: str | None) -> Machine:
+    """``facts`` under the id of this machine's path in the file, or under a new one.
+
+    An id is ``NAME/PATH``: records of one id have the same GPUs, and a machine's paths have
+    different ones. NAME is ``named``, or this machine's in the file, or made of
+    facts about it, so that it is the same in the next file.
+
+    Raises:
+        InputError: ``named`` is another machine in the file.
+    """
+    for known in store.machines:
+        name, _, label = known.id.rpartition("/")
+        if label == path and named in (None, name) and _same_machine(known, facts, devices=True):
+            return facts.model_copy(update={"id": known.id})
+    name = named or _name_of(store, facts) or _usual_name(facts)
+    made = f"{name}/{path}"
+    if any(known.id == made for known in store.machines):
+        if named is not None:
+            raise InputError(
+                f"{made!r} is another machine there; give this one another name",
+                file=store.name,
+                field="machine",
+            )
+        made = f"{name}-{secrets.token_hex(3)}/{path}"
+    return facts.model_copy(update={"id": made})
+
+
+def _usual_name(facts: Machine) -> str:
+    """Host and six digits that tell machines of one host name apart; the same at each start.
+
+    The digits are a hash of the installation's id, host name, CPU and GPUs, which a reader of the
+    published records cannot tell from it.
+    """
+    listed = asked("--query-gpu=uuid") or []
+    told = [_installation(), facts.host or "", facts.cpu or "", *(row[0] for row in listed)]
+    digest = hashlib.sha256("\n".join(["gpucast machine", *told]).encode()).hexdigest()
+    return f"{facts.host or 'machine'}-{digest[:6]}"
+
+
+def _installation() -> str:
+    """systemd's id of the machine; without systemd random letters, new at each start."""
+    try:
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return secrets.token_hex(8)
+
+
+def _name_of(store: Store, facts: Machine) -> str | None:
+    for known in store.machines:
+        name, slash, _ = known.id.rpartition("/")
+        if slash and _same_machine(known, facts, devices=False):
+            return name
+    return None
+
+
+def _same_machine(known: Machine, facts: Machine, *, devices: bool) -> bool:
+    here = (known.host, known.cpu) == (facts.host, facts.cpu)
+    return here and (not devices or same_gpus(known.gpus, facts.gpus))

@@ -16,17 +16,18 @@ from gpucast.design.questions import Answer, Question, answer
 from gpucast.design.spreading import START, spread_over
 from gpucast.errors import InputError
 from gpucast.measure.report import AnswerReport
+from gpucast.measure.work import HOUR
 from gpucast.model.forecaster import Forecaster
-from gpucast.util.devices import GPU, Device, device
+from gpucast.util.devices import GPU, Device
 from gpucast.util.units import long_duration
 
 LOOK_AHEAD = 40
-"""Visits that are planned at most: what more would tell, the next fit knows better."""
+"""Most visits of a plan: the next fit knows better what further ones would tell."""
 
 CONFIRMED = 2
-"""Fits in a row, each with new visits, that must be sure: the first of many that seems so is sure
-by chance more often than it says. A fit of what the file had needs no second, so that a campaign
-that ended so is not gone on with."""
+"""Fits in a row, each with new visits, that must be sure: of many the first that seems sure is so
+by chance more often than it says. A fit to visits that the file had needs no second one, so that a
+campaign that was sure is not continued."""
 
 HOPELESS = 0.9
 """A question is hopeless where all planned visits would leave more than this share of what is open,
@@ -34,7 +35,7 @@ and those since the last fit did so, too. A plan takes the model's form as given
 may say more than it knows: hence both."""
 
 CANDIDATES = 100
-"""Cells between which visits are chosen at most, spread over all that may be visited."""
+"""Most cells among which visits are chosen, spread over all that may be visited."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Plan:
         order: the one that narrows most for its time first; a cell may be there several times.
         gains: share of the variance asked about that each takes off, per second.
         enough: visits that make all sure, as far as the model knows; None: these do not.
-        open: what all of them leave of what is open, the largest share of any question.
-        shares: the same, of each question; None of one that they are not for.
+        open: the share of what is open that all of them leave, of the question with the most.
+        shares: the same share of each question; None where they are not made for it.
     """
 
     order: list[Cell]
@@ -54,6 +55,21 @@ class Plan:
     enough: list[Cell] | None
     open: float
     shares: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Visits for one question.
+
+    Attributes:
+        visits: each with the share of the variance that it takes off, per second.
+        share: the share of what is open that all of them leave.
+        enough: the visits that make it sure; None: these do not.
+    """
+
+    visits: list[tuple[float, Cell]]
+    share: float
+    enough: Counter[Cell] | None
 
 
 class Until:
@@ -70,7 +86,7 @@ class Until:
     ) -> None:
         """
         Args:
-            cells: that may be visited, of one series; ``device``: what their GPU counts count.
+            cells: those of the series; ``device``: what their GPU counts count.
             costs: of a visit; ``visits``: how many of each were made, kept up to date by the
                 caller; ``most``: visits of a cell at most.
         """
@@ -103,16 +119,13 @@ class Until:
         if model is None or not self._started():
             return
         new = sum(self._visits.get(cell, 0) for cell in self._cells) > self._visits_before
-        if all(each.sure for each in self.answers):
+        if all(known.sure for known in self.answers):
             self._sure_before += 1 if new else CONFIRMED
         else:
             self._sure_before = 0
-        self.plan = self._planned(model, left)
-        surer = (
-            (self.plan is not None and self.plan.enough is not None)
-            or (self.plan is not None and self.plan.open < HOPELESS)
-            or any(map(_fell, before, self.answers))
-        )
+        plan = self.plan = self._planned(model, left)
+        helps = plan is not None and (plan.enough is not None or plan.open < HOPELESS)
+        surer = helps or any(map(_fell, before, self.answers))
         self._hopeless_before = 0 if surer or self._sure_before else self._hopeless_before + 1
 
     @property
@@ -126,7 +139,7 @@ class Until:
         return self._hopeless_before >= CONFIRMED
 
     def seconds_left(self, seconds: Callable[[Cell], float]) -> float | None:
-        """What the visits take together that would make all sure; None: nobody knows.
+        """The sum over the visits that would make all answers sure; None: not known.
 
         ``seconds``: what a visit of a cell takes, in any unit.
         """
@@ -137,15 +150,15 @@ class Until:
         return sum(map(seconds, self.plan.enough))
 
     def in_words(self, seconds: Callable[[Cell], float]) -> list[str]:
-        """What is known of each question, and what it would take, a line a question."""
+        """What is known, and what it would take to be sure, a line a question."""
         return [
-            f"{each.question}? {each.text}; {left}"
-            for each, left in zip(self.answers, self.outlooks(seconds), strict=True)
+            f"{known.question}? {known.text}; {left}"
+            for known, left in zip(self.answers, self.outlooks(seconds), strict=True)
         ]
 
     def outlooks(self, seconds: Callable[[Cell], float]) -> list[str]:
-        """What it would take to be sure of each question, or what visits would bring that are not
-        enough for that."""
+        """What it would take to be sure, a line a question; where no planned visits are enough, how
+        far they would come."""
         if self.reached:
             return ["sure enough"] * len(self.answers)
         if not self._started():
@@ -163,7 +176,7 @@ class Until:
         return [f"sure enough after about {visits}, {long_duration(takes)}"] * len(self.answers)
 
     def _beyond(self, i: int, plan: Plan) -> str:
-        """What planned visits that do not make all sure bring for one question."""
+        """How far the planned visits bring one question, where they do not make all sure."""
         question, answered, share = self._questions[i], self.answers[i], plan.shares[i]
         visits = _more_visits(len(plan.order))
         if answered.sure:
@@ -184,37 +197,42 @@ class Until:
     def _planned(self, model: Forecaster, left: Sequence[Cell]) -> Plan | None:
         if not left:
             return None
-        order: list[tuple[float, Cell]] = []
-        needed: Counter[Cell] | None = Counter()
-        shares: list[float | None] = []
-        everything_sure = all(each.sure for each in self.answers)
-        for question, answered in zip(self._questions, self.answers, strict=True):
-            shares.append(None)
-            if answered.sure and not everything_sure:
-                continue
-            among = [left[i] for i in spread_over(pairs_of(left), CANDIDATES)]
-            advice = self._advice(model, question, among)
-            if advice is None or not advice.order or advice.before <= 0:
-                continue
-            cells = [among[i] for i in advice.order]
-            order += zip(advice.gains, cells, strict=True)
-            remaining = [open_ / advice.before for open_ in advice.open]
-            shares[-1] = remaining[-1]
-            enough = _first_below(remaining, _wanted(question, answered))
-            if enough is None:
-                needed = None
-            elif needed is not None:
-                needed |= Counter(cells[:enough])
-        if not order:
+        among = [left[i] for i in spread_over(pairs_of(left), CANDIDATES)]
+        all_sure = all(known.sure for known in self.answers)
+        parts = [
+            self._part(model, question, known, among) if all_sure or not known.sure else None
+            for question, known in zip(self._questions, self.answers, strict=True)
+        ]
+        planned = [part for part in parts if part is not None]
+        if not planned:
             return None
-        order.sort(key=lambda item: -item[0])
-        ahead = [cell for _, cell in order]
+        visits = sorted((visit for part in planned for visit in part.visits), key=lambda v: -v[0])
+        needed: Counter[Cell] | None = Counter()
+        for part in planned:
+            needed = None if needed is None or part.enough is None else needed | part.enough
         return Plan(
-            ahead,
-            [gain for gain, _ in order],
+            [cell for _, cell in visits],
+            [gain for gain, _ in visits],
             None if needed is None else list(needed.elements()),
-            max(share for share in shares if share is not None),
-            tuple(shares),
+            max(part.share for part in planned),
+            tuple(None if part is None else part.share for part in parts),
+        )
+
+    def _part(
+        self, model: Forecaster, question: Question, known: Answer, among: Sequence[Cell]
+    ) -> _Part | None:
+        """The visits that one question needs; None: it cannot be told."""
+        advice = self._advice(model, question, among)
+        if advice is None or not advice.order or advice.before <= 0:
+            return None
+        cells = [among[i] for i in advice.order]
+        remaining = [share / advice.before for share in advice.open]
+        wanted = 1.0 if known.sure or not known.open else question.within / known.open
+        count = next((i for i, share in enumerate(remaining) if share <= wanted), None)
+        return _Part(
+            list(zip(advice.gains, cells, strict=True)),
+            remaining[-1],
+            None if count is None else Counter(cells[:count]),
         )
 
     def _advice(self, model: Forecaster, question: Question, left: Sequence[Cell]) -> Advice | None:
@@ -246,62 +264,49 @@ def _fell(before: Answer, now: Answer) -> bool:
     return before.open is None or now.open < HOPELESS * before.open
 
 
-def _wanted(question: Question, answered: Answer) -> float:
-    """The share of what is open that may be left."""
-    return 1.0 if answered.sure or not answered.open else question.within / answered.open
-
-
-def _first_below(remaining: Sequence[float], wanted: float) -> int | None:
-    return next((i for i, share in enumerate(remaining) if share <= wanted), None)
-
-
 def by_series(
     questions: Sequence[Question],
     cells: Sequence[Cell],
     costs: Callable[[Cell], float],
     visits: Mapping[Cell, int],
     most: int,
-    counted: Device | None = None,
+    device: Device,
 ) -> dict[StepSelection, Until]:
-    """The questions to each series of these cells; nothing where there are none.
-
-    ``counted``: what GPU counts count; None: what they do on the series' path.
-    """
+    """The questions to each series of these cells, with the arguments of ``Until``; empty where
+    nothing is asked."""
     cells_by_series: dict[StepSelection, list[Cell]] = {}
     for cell in cells if questions else ():
         cells_by_series.setdefault(cell.series, []).append(cell)
     return {
-        series: Until(questions, own, costs, visits, most, counted or device(series.path))
+        series: Until(questions, own, costs, visits, most, device)
         for series, own in cells_by_series.items()
     }
 
 
 def ended_by(until: Mapping[StepSelection, Until]) -> Literal["sure", "unsure"] | None:
     """Whether nothing more need be measured: all is sure, or what is not sure gets no surer."""
-    if not until or not all(each.reached or each.hopeless for each in until.values()):
+    if not until or not all(asked.reached or asked.hopeless for asked in until.values()):
         return None
-    return "sure" if all(each.reached for each in until.values()) else "unsure"
+    return "sure" if all(asked.reached for asked in until.values()) else "unsure"
 
 
 def answers_of(
     path: str,
     until: Mapping[StepSelection, Until],
     seconds: Callable[[Cell], float],
-    gpu_hours: Callable[[Cell], float],
-    counted: Device | None = None,
+    device: Device,
 ) -> list[AnswerReport]:
-    """What is known in the end. ``seconds``: of a visit; ``gpu_hours``: of a second of it;
-    ``counted``: as of ``by_series``."""
+    """The last answers. ``seconds``: expected for a visit; ``device``: what GPU counts count."""
     return [
         AnswerReport(
             path,
             str(series) if series.schedule else "",
             answered,
-            each.seconds_left(seconds),
-            each.seconds_left(lambda cell: seconds(cell) * gpu_hours(cell)),
-            counted or device(series.path),
+            asked.seconds_left(seconds),
+            asked.seconds_left(lambda cell: seconds(cell) * cell.gpus / HOUR),
+            device,
             outlook,
         )
-        for series, each in until.items()
-        for answered, outlook in zip(each.answers, each.outlooks(seconds), strict=True)
+        for series, asked in until.items()
+        for answered, outlook in zip(asked.answers, asked.outlooks(seconds), strict=True)
     ]

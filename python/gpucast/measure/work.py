@@ -1,21 +1,23 @@
-"""What is to be measured on a path, who is told how it goes, and what became of it."""
+"""What a user asks of a campaign, who is told how it goes, and what became of a path."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Literal, Protocol
 
-import numpy as np
-
-from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell, Choice, Timing
+from gpucast.design.cells import Choice
 from gpucast.design.questions import Question
 from gpucast.measure.paths import Path
 from gpucast.util.devices import GPU, Device
+
+HOUR = 3600.0
+
+VISITS = 6
+"""Visits that a cell gets at most where a budget is shared out: their mean has 40 % of the noise of
+one, and more of them would lower it slowly."""
 
 Status = Literal["complete", "sure", "unsure", "budget", "ended", "failed"]
 
@@ -24,21 +26,21 @@ class Watcher(Protocol):
     """Who is told how it goes."""
 
     def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
-        """``done`` cells of ``total``; ``left``: seconds, about."""
+        """A cell is begun, after ``done`` visits of ``total``; ``left``: about how many seconds."""
 
     def finished(
         self, path: str, what: str, done: int, total: int, left: float, step: float
     ) -> None:
-        """The same, once it is measured; ``step``: seconds."""
+        """A cell is measured, with the arguments of ``under_way``; ``step``: seconds of a step."""
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
-        """``error``: median relative error of the cells that were fitted."""
+        """A series was fitted; ``error``: median relative error of the fitted cells."""
 
     def answered(self, path: str, series: StepSelection, text: str) -> None:
-        """``text``: what a fit says to a question, and what it would take to be sure."""
+        """A fit answered a question; ``text``: the answer, and what it would take to be sure."""
 
     def say(self, text: str) -> None:
-        """A line that should be seen."""
+        """Show a line even where progress is not shown."""
 
 
 @dataclass
@@ -71,19 +73,46 @@ class PathReport:
         return {**vars(self), "device": self.device.one}
 
 
+class Bounds:
+    """How far the requests of all campaigns go.
+
+    Attributes:
+        visits: how often each cell is measured, in passes over all cells; with a budget or
+            questions at most. None: once, or up to six times.
+        budget: seconds for all of it; ``gpu_hours``: of the GPUs that runs have. None: no bound.
+        until: questions to the steps of each series; once all are sure, a path is done.
+    """
+
+    visits: int | None
+    budget: float | None
+    gpu_hours: float | None = None
+    until: Sequence[Question]
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether time or GPU hours are limited."""
+        return self.budget is not None or self.gpu_hours is not None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether cells are chosen as it goes."""
+        return self.has_budget or bool(self.until)
+
+    @property
+    def most(self) -> int:
+        """Visits of a cell at most."""
+        return self.visits or (VISITS if self.chooses else 1)
+
+
 @dataclass(frozen=True)
-class Request:
-    """What the user wants.
+class Request(Bounds):
+    """What the user wants of our own programs.
 
     Attributes:
         paths: None for those that are there.
-        budget: seconds for all of it; None: the whole grid.
-        visits: how often each cell is measured, in passes over all cells; with a budget, at most.
-            None: once, or with a budget up to six times.
-        cell_seconds: of timed steps of a cell at most, each visit; None: what suits the budget.
+        cell_seconds: longest time of a cell's timed steps in a visit; None: what suits the budget.
         machine: name of this machine in the records; None: the file's, or a new one.
         launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
-        until: questions to the steps of each series; once all are sure, a path is done.
     """
 
     paths: tuple[Path, ...] | None = None
@@ -96,35 +125,3 @@ class Request:
     launcher: str | None = None
     secret_file: FilePath | None = None
     until: Sequence[Question] = ()
-
-
-@dataclass(frozen=True)
-class Work:
-    """What is to be measured on a path.
-
-    Attributes:
-        cells: all of them, those that the file has included.
-        deadline: when its time is over (``time.monotonic``); infinite without a budget.
-    """
-
-    request: Request
-    path: Path
-    machine: Machine
-    cells: list[Cell]
-    timing: Timing
-    launcher: str
-    deadline: float
-
-    @property
-    def has_budget(self) -> bool:
-        """Whether its time is limited."""
-        return bool(np.isfinite(self.deadline))
-
-    @property
-    def chooses(self) -> bool:
-        """Whether cells are chosen."""
-        return self.has_budget or bool(self.request.until)
-
-    def seconds_left(self) -> float:
-        """Seconds that are left of its time."""
-        return self.deadline - time.monotonic()

@@ -65,8 +65,8 @@ def _share(value: object, count: ValidatorFunctionWrapHandler) -> int | Fraction
     share = share_of(value) if isinstance(value, str) else None
     if share is not None and share < 1:
         return share
-    found: int = count(1 if share == 1 else value)
-    return found
+    whole_gpus: int = count(1 if share == 1 else value)
+    return whole_gpus
 
 
 def _word(value: object) -> object:
@@ -141,10 +141,10 @@ class Result(_Strict):
 
     @property
     def ways(self) -> dict[str, str]:
-        """Those of the five that are given."""
-        found = {"importer": self.importer, "regex": self.regex, "json": self.json_,
-                 "json_lines": self.json_lines, "csv": self.csv}  # fmt: skip
-        return {name: value for name, value in found.items() if value is not None}
+        """The ways to the numbers, of the five, that are given."""
+        ways = {"importer": self.importer, "regex": self.regex, "json": self.json_,
+                "json_lines": self.json_lines, "csv": self.csv}  # fmt: skip
+        return {name: value for name, value in ways.items() if value is not None}
 
 
 class Program(_Strict):

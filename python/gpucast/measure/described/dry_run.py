@@ -6,17 +6,12 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
-
-from gpucast.data.dataset import Dataset
 from gpucast.data.loading import load
 from gpucast.design.cells import Cell
-from gpucast.measure.described.budget import Budget
-from gpucast.measure.described.chosen import Chooser
-from gpucast.measure.described.costs import VisitCosts
-from gpucast.measure.described.fits import Fits
-from gpucast.measure.described.request import HOUR, Request
-from gpucast.measure.described.visited import Visited, in_random_order
+from gpucast.measure.costs import VisitCosts
+from gpucast.measure.described.request import Request, Visited, in_random_order, visits_of
+from gpucast.measure.visits import Budget
+from gpucast.measure.work import HOUR
 
 
 @dataclass(frozen=True)
@@ -25,7 +20,7 @@ class PlannedVisit:
 
     Attributes:
         instances: at once on the GPU; one command each.
-        words: of its command; ``{workdir}`` stands for a folder that it gets.
+        words: of its command; ``{workdir}`` stands for its folder.
         seconds: about what it takes; None: nobody knows.
     """
 
@@ -44,9 +39,9 @@ class Plan:
 
     Attributes:
         made: visits that the file has.
-        chosen: whether these are chosen from on the way.
-        first: numbers in that list of those that would be made before anything is chosen anew; none
-            where nothing is chosen, or nothing would be made.
+        chosen: whether only some of these are made, which are chosen on the way.
+        first: indices of the visits that would be made before the next choice; empty where nothing
+            is chosen, or nothing would be made.
     """
 
     visits: list[PlannedVisit]
@@ -56,12 +51,12 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Of all whose cost is known."""
+        """Seconds of all visits whose cost is known."""
         return sum(visit.seconds or 0.0 for visit in self.visits)
 
     @property
     def gpu_hours(self) -> float:
-        """Of all whose cost is known."""
+        """GPU hours of all visits whose cost is known."""
         return sum((visit.seconds or 0.0) * visit.gpus for visit in self.visits) / HOUR
 
     def to_dict(self) -> dict[str, object]:
@@ -88,17 +83,16 @@ def planned(request: Request, output: Path | None) -> Plan:
         steps = [*data.steps, *data.shared_steps]
     visited = Visited(request.runs, steps)
     costs = VisitCosts(by_gpu=request.gpu_hours is not None)
-    for cell, step in visited.known:
-        assert step.visit is not None  # of those that are known
-        costs.learn(cell, step.visit.seconds, float(np.median(step.seconds)))
-    made = sum(visited.counts.values())
-    visits, listed = [], []
+    budget = Budget(request.budget, request.gpu_hours)
+    visits = visits_of(request, request.runs, visited, costs, budget)
+    made = sum(visits.counts.values())
+    places = Path("{workdir}"), request.program.folder
+    planned_visits, cells = [], []
     for number in range(1, request.most + 1):
         for run in in_random_order(request.runs, number):
-            if visited.counts[run.cell] < number:
-                listed.append(run.cell)
-                places = Path("{workdir}"), request.program.folder
-                visits.append(
+            if visits.counts[run.cell] < number:
+                cells.append(run.cell)
+                planned_visits.append(
                     PlannedVisit(
                         run.cell.n,
                         run.cell.gpus,
@@ -109,22 +103,13 @@ def planned(request: Request, output: Path | None) -> Plan:
                         costs.seconds(run.cell) if costs.are_known else None,
                     )
                 )
-    # Numbers of visits grow along the list: of a cell's the first is its next one.
-    first = (listed.index(cell) for cell in _first(request, data, visited, costs))
-    return Plan(visits, made, request.chooses, tuple(first))
-
-
-def _first(
-    request: Request, data: Dataset | None, visited: Visited, costs: VisitCosts
-) -> list[Cell]:
-    """Cells that are visited before anything is chosen anew, as the file and a fit to it say."""
-    if not request.chooses:
-        return []
-    runs = {run.cell: run for run in request.runs}
-    budget = Budget(request, list(runs), costs, visited)
-    fits = Fits(request, list(runs), costs, visited.counts)
-    if data is not None and visited.known:
-        _, last = visited.known[-1]
-        fits.update(data.select(machine=last.machine), budget.open())
-    chooser = Chooser(runs, costs, fits, budget, visited.counts)
-    return [run.cell for run in chooser.next_runs()[0]]
+    first: list[Cell] = []
+    if request.chooses:
+        if data is not None and visited.steps:
+            _, last = visited.steps[-1]
+            for _ in visits.fit(data.select(machine=last.machine)):
+                pass
+        first, _ = visits.next()
+    # Numbers of visits grow along the list: the first of a cell's is its next one.
+    numbers = tuple(cells.index(cell) for cell in first)
+    return Plan(planned_visits, made, request.chooses, numbers)

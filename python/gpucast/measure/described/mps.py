@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import processes
-from gpucast.measure.described.binding import VISIBLE
+from gpucast.measure.described.here import VISIBLE
 
 CONTROL = "nvidia-cuda-mps-control"
 _PATIENCE = 20.0

@@ -11,9 +11,8 @@ from gpucast.data.formats import PATTERN, formats
 from gpucast.data.formats.tables.units import parse_unit
 from gpucast.data.limits import LARGEST_N, SMALLEST_N
 from gpucast.errors import InputError
-from gpucast.measure.described import executables
 from gpucast.measure.described.description import Program, as_written
-from gpucast.measure.described.runs import OWN, Run, run_of
+from gpucast.measure.described.runs import OWN, Run, program_of, run_of
 from gpucast.util.files import PathLike
 from gpucast.util.gpu_shares import GpuShare
 from gpucast.util.units import number
@@ -63,17 +62,17 @@ def runs_of(
                 raise program.lines.error(message, ("cores_per_gpu",))
     sizes = list(program.variables if n is None else n)
     if any(program.variables.values()):
-        for each in sizes:
-            if each not in program.variables:
+        for size in sizes:
+            if size not in program.variables:
                 known = ", ".join(map(number, program.variables))
                 raise InputError(
-                    f"n={number(each)} has no variables in {program.lines.file}; it has {known}",
+                    f"n={number(size)} has no variables in {program.lines.file}; it has {known}",
                     field="n",
                 )
-    found = [run_of(program, *cell, mps=mps) for cell in product(sizes, shares)]
-    for run in found:
+    runs = [run_of(program, *cell, mps=mps) for cell in product(sizes, shares)]
+    for run in runs:
         _check_there(program, run)
-    return found
+    return runs
 
 
 def _sizes(program: Program, lines: Lines) -> Iterable[tuple[float, dict[str, str]]]:
@@ -120,7 +119,7 @@ def _check_result(program: Program, lines: Lines) -> None:
             + (f", not {' and '.join(ways)}" if ways else ""),
             ("result",),
         )
-    readers = [name for name, each in formats().items() if name != PATTERN]
+    readers = [name for name in formats() if name != PATTERN]
     if result.importer is not None and result.importer not in readers:
         raise lines.error(
             f"no importer {result.importer!r}{near(result.importer, readers)}",
@@ -153,16 +152,16 @@ def _check_regex(text: str, lines: Lines) -> None:
 def _check_there(program: Program, run: Run) -> None:
     """The first word must be a program, so that a campaign does not fail cell by cell."""
     key = "launcher" if program.launcher else "command"
-    made = {each.name for each in run.files}
+    made = {file.name for file in run.files}
     starts = [(key, run.words[0])]
     if program.launcher:
         starts.append(("command", run.words[len(program.launcher)]))
     for key, word in starts:
-        said = run.placed(word, Path("{workdir}"), program.folder)
-        if "{workdir}" in said or said.removeprefix("./") in made:
+        start = run.placed(word, Path("{workdir}"), program.folder)
+        if "{workdir}" in start or start.removeprefix("./") in made:
             continue
-        there = executables.found(said, run.environment.get("PATH")) is not None
+        there = program_of(start, run.environment.get("PATH")) is not None
         # What a launcher starts may be there on its nodes only.
-        if not there and (key == "launcher" or not program.launcher or "/" in said):
+        if not there and (key == "launcher" or not program.launcher or "/" in start):
             hint = "install it, or give its path ({here} is the description's folder)"
-            raise program.lines.error(f"no program {said!r}; {hint}", (key, 0))
+            raise program.lines.error(f"no program {start!r}; {hint}", (key, 0))

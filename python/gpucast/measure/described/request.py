@@ -1,31 +1,34 @@
-"""What the user wants of a program, and where it is kept."""
+"""What the user wants of a program, which visits of it were made, and the order of the others."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import Cell
 from gpucast.design.questions import Question
+from gpucast.fitting.fit import fit
+from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
-
-VISITS = 6
-"""Visits that a cell gets at most where a budget is shared out."""
-
-HOUR = 3600.0
+from gpucast.measure.visits import Budget, Visits
+from gpucast.measure.work import Bounds
+from gpucast.model.forecaster import Forecaster
+from gpucast.util import units
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(Bounds):
     """What the user wants of a program.
 
     Attributes:
         runs: one a cell.
-        visits: of each cell, in passes over all; with a budget, at most. None: once, or six times.
-        budget: seconds of all of it; ``gpu_hours``: of GPUs that runs have. None: the whole grid.
         machine: name of this machine in the records; None: the file's, or a new one.
-        until: questions; once all are sure, nothing more is measured.
         trace: a run of each cell is recorded, too, and its visits say how a step is split.
     """
 
@@ -38,22 +41,75 @@ class Request:
     until: Sequence[Question] = ()
     trace: bool = False
 
-    @property
-    def has_budget(self) -> bool:
-        """Whether it ends when so much was spent."""
-        return self.budget is not None or self.gpu_hours is not None
-
-    @property
-    def chooses(self) -> bool:
-        """Whether cells are chosen."""
-        return self.has_budget or bool(self.until)
-
-    @property
-    def most(self) -> int:
-        """Visits of a cell at most."""
-        return self.visits or (VISITS if self.chooses else 1)
-
 
 def beside(data: str, what: str) -> Path:
     """``x.jsonl`` has its logs in ``x.logs``; another name keeps its ending."""
     return Path(f"{data.removesuffix('.jsonl')}.{what}")
+
+
+class Visited:
+    """Numbers of the visits of each cell that a file has.
+
+    Attributes:
+        steps: those of these runs, each with its cell.
+    """
+
+    def __init__(self, runs: Sequence[Run], steps: Sequence[Step]) -> None:
+        """``steps``: of the file; those of other runs are left out."""
+        cells = {run.digest: run.cell for run in runs}
+        self._numbers: dict[Cell, set[int]] = {run.cell: set() for run in runs}
+        self.steps: list[tuple[Cell, Step]] = []
+        for step in steps:
+            cell = None if step.visit is None else cells.get(step.visit.digest)
+            if cell is None or step.visit is None or step.visit.number in self.made(cell):
+                continue
+            self.add(cell, step.visit.number)
+            self.steps.append((cell, step))
+
+    def add(self, cell: Cell, number: int) -> None:
+        """A visit was made."""
+        self._numbers[cell].add(number)
+
+    def made(self, cell: Cell) -> frozenset[int]:
+        """Numbers of the visits that a cell had."""
+        return frozenset(self._numbers[cell])
+
+    def next(self, cell: Cell) -> int:
+        """The number of a cell's next visit."""
+        made = self._numbers[cell]
+        return next(number for number in range(1, len(made) + 2) if number not in made)
+
+
+def visits_of(
+    request: Request, runs: Sequence[Run], visited: Visited, costs: VisitCosts, budget: Budget
+) -> Visits:
+    """The visits of these runs, after those that the file has."""
+
+    def fitted(data: Dataset, series: StepSelection) -> Forecaster:
+        return fit(data, series, replicates=0)
+
+    def order(cells: Sequence[Cell], number: int, fit_seconds: float) -> list[Cell]:
+        wanted = set(cells)
+        return [run.cell for run in in_random_order(runs, number) if run.cell in wanted]
+
+    return Visits(
+        [run.cell for run in runs], costs, budget, request, request.program.device, fitted, order,
+        visited.steps,
+    )  # fmt: skip
+
+
+def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
+    """One pass over the cells. The order is drawn from what is run: the same in every start, and
+    another in each pass. Instances that share a GPU come next to one that has it alone, because
+    they are compared with it."""
+
+    def drawn(what: str) -> bytes:
+        return hashlib.sha256(f"{visit} {what}".encode()).digest()
+
+    shared = {(run.cell.n, run.cell.gpus) for run in runs if run.cell.instances > 1}
+
+    def place(run: Run) -> tuple[bytes, bytes]:
+        own, cell = drawn(run.digest), (run.cell.n, run.cell.gpus)
+        return (drawn(f"{units.number(run.cell.n)}/k") if cell in shared else own, own)
+
+    return sorted(runs, key=place)

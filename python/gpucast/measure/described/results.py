@@ -48,19 +48,19 @@ def times_in(output: str, folder: Path, program: Program, run: Run) -> Times:
     text = output if result.file is None else _file(folder / result.file, result.file)
     if result.importer is not None:
         return _imported(text, result.importer, program, run)
-    found = list(_NUMBERS[next(iter(result.ways))](text, result))
-    if len(found) <= result.skip:
-        what = f"only {len(found)} of more than {result.skip} numbers" if found else "nothing"
+    numbers = list(_NUMBERS[next(iter(result.ways))](text, result))
+    if len(numbers) <= result.skip:
+        what = f"only {len(numbers)} of more than {result.skip} numbers" if numbers else "nothing"
         key, value = next(iter(result.ways.items()))
         raise NoResultError(f"{what} found by {key} {value!r} in {result.file or 'its output'}")
     unit = parse_unit(result.unit)
     assert unit is not None  # the description was checked
     n, timestep = float(run.cell.n), result.timestep or 0.0
     seconds = []
-    for each in found[result.skip :]:
-        taken = unit.seconds(each, n, timestep) if 0 < each < float("inf") else 0.0
+    for time in numbers[result.skip :]:
+        taken = unit.seconds(time, n, timestep) if 0 < time < float("inf") else 0.0
         if not 0 < taken < float("inf"):
-            raise NoResultError(f"{each:g} {result.unit} is no step time")
+            raise NoResultError(f"{time:g} {result.unit} is no step time")
         seconds.append(taken)
     more: dict[str, object] = {} if result.timestep is None else {"timestep": result.timestep}
     return Times(seconds, more)
@@ -77,18 +77,18 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
     # Read even so: what only lacks its head may still be understood.
     other = "" if reader.detect(text) else f": {where} is not {reader.what}"
     try:
-        found = reader.read(text, result.file or OUTPUT, options)
+        table = reader.read(text, result.file or OUTPUT, options)
     except InputError as error:
         raise NoResultError(
             f"no run that importer {name} understands{other or f': {error}'}"
         ) from error
-    steps = [entry for entry in found.entries if isinstance(entry, Step)]
+    steps = [entry for entry in table.entries if isinstance(entry, Step)]
     if not steps:
-        why = f": {found.remarks[0]}" if found.remarks else ""
+        why = f": {table.remarks[0]}" if table.remarks else ""
         raise NoResultError(f"no run that importer {name} understands{other or why}")
     if result.pick == "last":
         steps = steps[-1:]
-    seconds = [each for step in steps for each in step.seconds][result.skip :]
+    seconds = [sample for step in steps for sample in step.seconds][result.skip :]
     if not seconds:
         raise NoResultError(f"no more than {result.skip} samples (result.skip)")
     last = steps[-1]
@@ -102,13 +102,13 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
     stated = {name: value for name, value in more.items() if value is not None}
     # What the description settles need not be said: only what the log says otherwise.
     cell = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
-    warnings = [f"{cell}: {one.text}" for one in found.remarks if one.kind == Kind.OVERRULED]
+    warnings = [f"{cell}: {one.text}" for one in table.remarks if one.kind == Kind.OVERRULED]
     return Times(seconds, stated, warnings)
 
 
 def joined(times: list[Times]) -> Times:
-    """The samples of several runs; of the rest, what the last says."""
-    seconds = [each for one in times for each in one.seconds]
+    """The samples of several runs; all else as the last run says it."""
+    seconds = [sample for one in times for sample in one.seconds]
     last = times[-1]
     more = dict(last.more)
     if len(times) > 1:
@@ -142,8 +142,8 @@ def _by_json(text: str, result: Result) -> Iterator[float]:
 
 
 def _by_json_lines(text: str, result: Result) -> Iterator[float]:
-    for each in _objects(text):
-        yield from _along(each, result.json_lines or "")
+    for value in _objects(text):
+        yield from _along(value, result.json_lines or "")
 
 
 def _by_csv(text: str, result: Result) -> Iterator[float]:
@@ -181,19 +181,19 @@ def _objects(text: str) -> Iterator[object]:
 def _along(value: object, path: str) -> Iterator[float]:
     """The numbers at a path such as ``timing.steps[*].ms``."""
     parts = re.findall(r"[^.\[\]]+", path)
-    found = [value]
+    reached = [value]
     for part in parts:
         within: list[object] = []
-        for each in found:
-            if isinstance(each, dict) and part in each:
-                within.append(each[part])
-            elif isinstance(each, list) and part == "*":
-                within += each
-            elif isinstance(each, list) and part.isdecimal() and int(part) < len(each):
-                within.append(each[int(part)])
-        found = within
-    for each in found:
-        for number in each if isinstance(each, list) else [each]:
+        for node in reached:
+            if isinstance(node, dict) and part in node:
+                within.append(node[part])
+            elif isinstance(node, list) and part == "*":
+                within += node
+            elif isinstance(node, list) and part.isdecimal() and int(part) < len(node):
+                within.append(node[int(part)])
+        reached = within
+    for node in reached:
+        for number in node if isinstance(node, list) else [node]:
             if isinstance(number, bool) or not isinstance(number, int | float | str):
                 raise NoResultError(f"{json.dumps(number)[:40]} at {path!r} is no number")
             yield _number(str(number))

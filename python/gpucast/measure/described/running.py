@@ -1,4 +1,4 @@
-"""One run of a program: its folder, its output in a log, its end."""
+"""One run of a program: its folder, its output in a log, its end, and why it failed."""
 
 from __future__ import annotations
 
@@ -7,27 +7,39 @@ import re
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpucast.errors import GpucastError
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
-from gpucast.measure.described.reasons import reason
 from gpucast.measure.described.runs import Run
 from gpucast.remote import client_said
 from gpucast.util.units import long_duration
 
 LAST_LINES = 5
-"""Of what a failed run printed, kept in the file of records."""
+"""Lines of a failed run's output that are kept in the file of records."""
 
 _MEMORY = re.compile(
     r"out of memory|outofmemory|bad_alloc|cannot allocate memory|memoryerror|CUDA_ERROR_OUT_OF",
     re.IGNORECASE,
 )
 _LARGEST_OUTPUT = 256 * 2**20
+
+_LOOKED_AT = 80
+"""Lines from the end of an output in which the reason of a failure is looked for."""
+_LONGEST = 200
+"""Characters of a line that are kept."""
+
+_EXCEPTION = re.compile(r"^(?:\[[^\]]*\]:?\s*)?(?:[\w.]+\.)?\w*(?:Error|Exception): +\S")
+_ERROR = re.compile(r"\berror\b(?!s)|^execvp|command not found", re.IGNORECASE)
+_OF_NO_USE = re.compile(
+    r"MPI_Abort|https?://|exit code|MPI_ERRORS_ARE_FATAL|without errors?\b|^Error file",
+    re.IGNORECASE,
+)
+_WHERE = re.compile(r"(?:Program|Source file|Function|MPI rank): ")
+"""The first lines of GROMACS' box around an error."""
+_RULE = re.compile(r"^[\W_]{8,}$")
 
 
 class FailedRunError(GpucastError):
@@ -42,19 +54,6 @@ class FailedRunError(GpucastError):
         self.lines = lines
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A run that came to its end.
-
-    Attributes:
-        output: what it printed.
-        seconds: from its start to its end.
-    """
-
-    output: str
-    seconds: float
-
-
 def in_folder(run: Run, program: Program, folder: Path) -> None:
     """A fresh folder with the files of a run."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -66,26 +65,6 @@ def in_folder(run: Run, program: Program, folder: Path) -> None:
             target.write_text(run.placed(file.text, folder, program.folder), encoding="utf-8")
         else:
             shutil.copy2(file.source, target)
-
-
-def run_in(folder: Path, log: Path, run: Run, program: Program, bound: Mapping[str, str]) -> Ended:
-    """Run it to its end, with what it prints in the log.
-
-    Args:
-        bound: variables beside the description's.
-
-    Raises:
-        FailedRunError: it could not be started, failed, took too long, or did not print what a
-            success prints.
-    """
-    begin = time.monotonic()
-    process = started(folder, log, run, program, bound)
-    try:
-        in_time = processes.has_ended(process, program.time_limit)
-    finally:
-        processes.end(process)
-    seconds = time.monotonic() - begin
-    return Ended(succeeded(process.returncode, in_time, log, program), seconds)
 
 
 def started(
@@ -109,7 +88,7 @@ def started(
 
 
 def succeeded(status: int, in_time: bool, log: Path, program: Program) -> str:
-    """What an ended run printed.
+    """The output of a run that ended well.
 
     Raises:
         FailedRunError: it failed, took too long, or did not print what a success prints.
@@ -123,8 +102,8 @@ def succeeded(status: int, in_time: bool, log: Path, program: Program) -> str:
 
 def last_lines(output: str) -> list[str]:
     """The last lines of an output that say something."""
-    said = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
-    return [line[:200] for line in said[-LAST_LINES:]]
+    spoken = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
+    return [line[:_LONGEST] for line in spoken[-LAST_LINES:]]
 
 
 def _why_failed(status: int, in_time: bool, output: str, program: Program) -> str | None:
@@ -133,7 +112,7 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
     memory = next((line for line in reversed(output.splitlines()) if _MEMORY.search(line)), None)
     if status != 0:
         if memory is not None:
-            return f"ran out of memory: {' '.join(memory.split())[:200]}"
+            return f"ran out of memory: {' '.join(memory.split())[:_LONGEST]}"
         how = f"exit status {status}" if status > 0 else f"ended by {_signal_name(-status)}"
         killed = " (out of memory?)" if status == -signal.SIGKILL else ""
         # Programs only know that a device is not there; the client of remote GPUs knows why.
@@ -156,3 +135,37 @@ def _text(path: Path) -> str:
     with path.open("rb") as stream:
         content = stream.read(_LARGEST_OUTPUT)
     return content.decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def reason(output: str) -> str | None:
+    """The line of a failed run's output that says why it failed; None: it says nothing.
+
+    It is seldom the last line: GROMACS and Open MPI end with a rule of hyphens, LAMMPS with the
+    input line at fault, MPI with a word of its own about processes that were ended. In this order:
+    the last exception of Python's, the first line that calls itself an error (and what stands below
+    it, where it ends with a colon), the first line of the last box between rules, the last line
+    that has a word.
+    """
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()][-_LOOKED_AT:]
+    spoken = [line for line in lines if re.search(r"\w", line)]
+    why = next((line for line in reversed(spoken) if _EXCEPTION.match(line)), None)
+    if why is None:
+        why = _first_error(spoken) or _in_last_box(lines) or (spoken[-1] if spoken else None)
+    return None if why is None else why[:_LONGEST]
+
+
+def _first_error(lines: Sequence[str]) -> str | None:
+    for i, line in enumerate(lines):
+        if _ERROR.search(line) and not _OF_NO_USE.search(line):
+            below = lines[i + 1 : i + 3] if line.endswith(":") else []
+            return " ".join([line, *below])
+    return None
+
+
+def _in_last_box(lines: Sequence[str]) -> str | None:
+    """The first lines between the last two rules, if the output has rules."""
+    rules = [i for i, line in enumerate(lines) if _RULE.match(line)]
+    if len(rules) < 2:
+        return None
+    box = [line for line in lines[rules[-2] + 1 : rules[-1]] if not _WHERE.match(line)]
+    return " ".join(box[:2]) if box else None

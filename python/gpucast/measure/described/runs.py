@@ -6,13 +6,15 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import Cell
-from gpucast.measure.described import executables
+from gpucast.errors import InputError, from_os_error
 from gpucast.measure.described.description import Program
 from gpucast.util.gpu_shares import GpuShare
 from gpucast.util.units import number, plain
@@ -23,7 +25,10 @@ OWN = ("n", "gpus", "ranks", "nodes", "workdir", "here")
 """Placeholders that every description has; ``here``: the description's folder."""
 
 LATER = ("workdir", "here")
-"""Those that are known once a folder is; a part of no digest."""
+"""Placeholders whose values are known once a folder is; a part of no digest."""
+
+_SCRIPTS = (".py", ".sh", ".jl", ".lua", ".pl", ".R")
+"""Words that end so name what is read; others may name a file that the program writes."""
 
 # LAMMPS and shells write ${L}: that is theirs.
 _PLACE = re.compile(r"\{\{|\}\}|(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -46,7 +51,7 @@ class Run:
         words: of the command, but for ``{workdir}`` and ``{here}``.
         ranks: processes, None where nobody said.
         mps: whether its instances are under NVIDIA's Multi-Process Service.
-        digest: of all that and of the program's own file, so that what is changed is measured
+        digest: hash of all that and of the program's own file, so that a changed run is measured
             anew.
     """
 
@@ -96,8 +101,8 @@ def run_of(program: Program, n: float, share: GpuShare, *, mps: bool = False) ->
     content: dict[str, object] = {
         "words": words,
         "environment": environment,
-        "files": [[each.name, _content(each)] for each in files],
-        "programs": executables.contents(
+        "files": [[file.name, _content(file)] for file in files],
+        "programs": _contents(
             words[len(program.launcher) :], program.folder, environment.get("PATH")
         ),
         "cell": [number(n), gpus, values["ranks"], values["nodes"]],
@@ -132,7 +137,7 @@ def _at(program: Program, values: Mapping[str, str], location: Location, text: s
         return _filled(text, values)
     except KeyError as error:
         name = str(error.args[0])
-        known = [*OWN, *(each for each in values if each not in OWN)]
+        known = [*OWN, *(own for own in values if own not in OWN)]
         raise program.lines.error(
             f"unknown placeholder {{{name}}}{near(name, known)}", location
         ) from None
@@ -179,4 +184,62 @@ def _last(text: str) -> str:
 def _content(file: InFolder) -> str:
     if file.source is None:
         return file.text
-    return executables.sha256(file.source)
+    return _sha256(file.source)
+
+
+def program_of(word: str, search: str | None) -> Path | None:
+    """The program that a command's word starts, as a shell finds it; None: there is none.
+
+    Args:
+        search: folders, as in PATH; None: this process's.
+    """
+    if "/" in word and not Path(word).is_absolute():
+        return None  # of the run's folder
+    there = shutil.which(word, path=search)
+    return None if there is None else Path(there)
+
+
+def _contents(words: Sequence[str], here: Path, search: str | None) -> list[list[str]]:
+    """Names and contents of the program that the first word starts, and of scripts that others
+    name by an absolute path or by ``{here}``, the description's folder, which may be moved.
+
+    A program that was compiled anew is thus another. Where it lies tells it apart, too: the Pythons
+    of two virtual environments are one file with different packages. A program that is not here (a
+    launcher's, on its nodes) has no content; libraries and modules that a program loads while it
+    runs are not looked at.
+    """
+    program = program_of(words[0].replace("{here}", str(here)), search)
+    seen = [] if program is None else [(words[0], program)]
+    for word in words[1:]:
+        path = Path(word.replace("{here}", str(here)))
+        if word.endswith(_SCRIPTS) and path.is_absolute() and path.is_file():
+            seen.append((word, path))
+    return [[word if "{here}" in word else str(path), _content_of(path)] for word, path in seen]
+
+
+def _sha256(path: Path) -> str:
+    """The hash of a file's content.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        about = path.stat()
+        return _hashed(path, about.st_ino, about.st_mtime_ns, about.st_size)
+    except OSError as error:
+        raise from_os_error(error, path) from error
+
+
+def _content_of(path: Path) -> str:
+    try:
+        return _sha256(path)
+    except InputError:  # may be run and not read
+        about = path.stat()
+        return f"{about.st_size} bytes of {about.st_mtime_ns}"
+
+
+@cache
+def _hashed(path: Path, number: int, changed: int, size: int) -> str:
+    """Once for all cells that share a file, as long as it stays as it is."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -54,6 +54,8 @@ def run_together(
     program: Program,
     bound: Mapping[str, str],
     gpu: str | None,
+    *,
+    watch: bool,
 ) -> Together:
     """Run an instance in each folder, all at once, to their ends.
 
@@ -61,6 +63,7 @@ def run_together(
         logs: one an instance.
         bound: variables beside the description's.
         gpu: the GPU, as the driver calls it; None: processor cores are shared.
+        watch: whether to look how busy they are.
 
     Raises:
         FailedRunError: one of them failed.
@@ -75,11 +78,11 @@ def run_together(
             for folder, log in zip(folders, logs, strict=True):
                 begins.append(time.monotonic())
                 group.append(started(folder, log, run, program, bound))
-        if gpu is not None:
+        if watch and gpu is not None:
             usage = OfGpu(gpu)
-        elif cores:
+        elif watch and cores:
             usage = OfCores([process.pid for process in group], cores)
-        # Each gets the GPU for a k-th of the time at worst.
+        # Each instance gets the GPU for a k-th of the time at worst.
         limit = None if program.time_limit is None else program.time_limit * count
         ends = _ends(group, begins[0], limit, usage)
     finally:
@@ -107,40 +110,39 @@ def at_once(runs: Sequence[tuple[float, float]]) -> float:
     )
 
 
-def side_by_side(found: Sequence[Times]) -> Times:
-    """The samples of instances as one record has them: as many of each, the last ones."""
-    count = min(len(each.seconds) for each in found)
-    more = {key: value for key, value in found[-1].more.items() if key != "phases"}
-    seconds = [sample for each in found for sample in each.seconds[-count:]]
-    return Times(seconds, more, [text for each in found for text in each.warnings])
+def side_by_side(times: Sequence[Times]) -> Times:
+    """The samples of instances as one record has them: the same number of each, the last ones."""
+    count = min(len(one.seconds) for one in times)
+    more = {key: value for key, value in times[-1].more.items() if key != "phases"}
+    seconds = [sample for one in times for sample in one.seconds[-count:]]
+    return Times(seconds, more, [text for one in times for text in one.warnings])
 
 
-def of_repeats(found: Sequence[Times], instances: int) -> Times:
-    """Several such, again instance by instance."""
-    last = found[-1]
-    count = min(len(each.seconds) // instances for each in found)
+def of_repeats(times: Sequence[Times], instances: int) -> Times:
+    """The samples of several repeats, each from ``side_by_side``, again instance by instance."""
+    last = times[-1]
+    count = min(len(repeat.seconds) // instances for repeat in times)
     seconds = []
     for i in range(instances):
-        for each in found:
-            per_instance = len(each.seconds) // instances
-            end = (i + 1) * per_instance
-            seconds += each.seconds[end - count : end]
+        for repeat in times:
+            end = (i + 1) * (len(repeat.seconds) // instances)
+            seconds += repeat.seconds[end - count : end]
     return Times(seconds, last.more, last.warnings)
 
 
 def said_of(groups: Sequence[Together], instances: int) -> dict[str, object]:
-    """Fields of a record."""
-    known = [each.busy for each in groups if each.busy is not None]
-    said: dict[str, object] = {"busy": median(known)} if known else {}
+    """Fields of a record: how busy the GPU was, and how many instances ran at the same time."""
+    known = [group.busy for group in groups if group.busy is not None]
+    fields: dict[str, object] = {"busy": median(known)} if known else {}
     if instances > 1:
-        said["at_once"] = at_same_time = mean(each.at_once for each in groups)
+        fields["at_once"] = at_same_time = mean(group.at_once for group in groups)
         if at_same_time < POOR * instances:
-            said["caveat"] = f"of {instances} instances {at_same_time:.3g} ran at the same time"
-    return said
+            fields["caveat"] = f"of {instances} instances {at_same_time:.3g} ran at the same time"
+    return fields
 
 
 def cores_of(run: Run, program: Program) -> int:
-    """How many processor cores a run is confined to; 0: to none.
+    """How many processor cores a run is confined to; 0: it may use any.
 
     Raises:
         FailedRunError: there are fewer; how busy they are would be said of cores that it lacks.
@@ -154,7 +156,7 @@ def cores_of(run: Run, program: Program) -> int:
 
 @contextmanager
 def confined(cores: int) -> Iterator[None]:
-    """What is started meanwhile runs on the first so many processor cores only; 0: on any."""
+    """Confine programs that start meanwhile to the first ``cores`` processor cores; 0: to none."""
     if not cores:
         yield
         return
@@ -173,6 +175,9 @@ def _ends(
     usage: Usage | None,
 ) -> list[float | None]:
     """When each ended; None: not within the limit (s after ``begin``)."""
+    if len(group) == 1 and usage is None:  # nothing but its end is waited for
+        in_time = processes.has_ended(group[0], limit)
+        return [time.monotonic() if in_time else None]
     ends: list[float | None] = [None] * len(group)
     while None in ends:
         for i, process in enumerate(group):

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gpucast import traces
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.described.description import Program
-from gpucast.measure.described.running import in_folder, run_in
+from gpucast.measure.described.running import in_folder
 from gpucast.measure.described.runs import Run
+from gpucast.measure.described.sharing import run_together
 from gpucast.measure.tracing import Limits, enough, libraries
-from gpucast.measure.tracing.beside import NothingRecordedError, record_beside
+from gpucast.measure.tracing.beside import record_beside
+from gpucast.measure.tracing.recording import NothingRecordedError
 from gpucast.traces.parts import StepParts
 from gpucast.traces.records import LOST, observed
 from gpucast.util.units import number
 
 STEPS = 200
-"""Of a run, after which it goes on unrecorded."""
+"""Steps after which a run goes on unrecorded."""
 
 _LIMITS = Limits(calls=2_000_000)
 
@@ -48,8 +49,8 @@ class TracedRuns:
         """Where the trace of a run is kept."""
         return self._folder / f"{run.name}.trace"
 
-    def record(self, run: Run, log: Path, workdir: Path, bound: Mapping[str, str]) -> float:
-        """Record a run of the cell, if there is none and it can be; the seconds that this took.
+    def record(self, run: Run, log: Path, workdir: Path, bound: Mapping[str, str]) -> None:
+        """Record a run of the cell, if none is there and it can be.
 
         Args:
             log: for what it prints.
@@ -57,8 +58,7 @@ class TracedRuns:
             bound: variables beside the description's.
         """
         if run.digest in self._parts or not self._goes_on:
-            return 0.0
-        begin = time.monotonic()
+            return
         where = f"n={number(run.cell.n)} gpus={run.cell.gpus}"
         try:
             if not self.path(run).exists():
@@ -72,14 +72,13 @@ class TracedRuns:
             self._say(f"{where}: no split of the step: {error} (log: {log})")
         finally:
             shutil.rmtree(workdir, ignore_errors=True)
-        return time.monotonic() - begin
 
     def phases(self, run: Run, seconds: float) -> dict[str, list[float]] | None:
-        """The parts of a step that takes so long (s), for its record; None: not known."""
-        found = self._parts.get(run.digest)
-        if found is None:
+        """The parts of a step of ``seconds``, for its record; None: not known."""
+        split = self._parts.get(run.digest)
+        if split is None:
             return None
-        parts = found.lasting(seconds)
+        parts = split.lasting(seconds)
         return {"kernel": [parts.gpu], "cpu": [parts.cpu], "calls": [parts.com]}
 
     def _made(self, run: Run, log: Path, workdir: Path, bound: Mapping[str, str]) -> None:
@@ -87,14 +86,16 @@ class TracedRuns:
         in_folder(run, program, workdir)
         words = [run.placed(word, workdir, program.folder) for word in run.words]
         record_beside(
-            lambda variables: run_in(workdir, log, run, program, {**bound, **variables}),
+            lambda variables: run_together(
+                [workdir], [log], run, program, {**bound, **variables}, None, watch=False
+            ),
             words, self.path(run), _LIMITS,
             lambda folder: enough.has_steps(folder, STEPS, None, light=True),
         )  # fmt: skip
 
     def _split(self, run: Run) -> StepParts:
         path = self.path(run)
-        found = observed(traces.read(path))
-        if found.lost:
+        trace = observed(traces.read(path))
+        if trace.lost:
             raise InputError(LOST, file=path)
-        return found.parts
+        return trace.parts

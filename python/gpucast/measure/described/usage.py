@@ -1,8 +1,8 @@
 """How busy GPUs or processor cores are while programs run, as an unmodified program lets one see.
 
-Of cores the share is the median over the run, so that start and end, which take the smaller part of
-a run worth timing, do not count; of a GPU, which programs leave alone while they start, the upper
-quartile.
+For cores the share is the median over the run, so that start and end, which take the smaller part
+of a run worth timing, do not count; for a GPU, which programs leave alone while they start, it is
+the upper quartile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from statistics import median, quantiles
 from gpucast.measure import processes
 
 FEWEST_READINGS = 3
-"""Below that many nobody knows."""
+"""Readings without which the share is not known."""
 
 PERIOD = 0.4
 """Seconds between two readings."""
@@ -29,7 +29,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")  # a second
 
 
 class Usage(ABC):
-    """Reads on while a run is waited for."""
+    """Takes readings while a run is waited for."""
 
     @abstractmethod
     def look(self) -> None:
@@ -37,11 +37,11 @@ class Usage(ABC):
 
     @abstractmethod
     def share(self) -> float | None:
-        """Of the time in which they worked, 0 to 1; None: not known. Ends the reading."""
+        """The share of the time in which they worked, 0 to 1; None: not known. The last call."""
 
 
 class OfCores(Usage):
-    """Processor time of the programs' sessions over that of so many cores."""
+    """Processor time of the programs' sessions over the time of ``cores`` cores."""
 
     def __init__(self, sessions: Iterable[int], cores: int) -> None:
         self._sessions = set(sessions)
@@ -56,8 +56,8 @@ class OfCores(Usage):
             return
         used = self._seconds()
         before, self._used = self._used, used
-        # Of processes that were there at both ends: one that ended takes its time with it.
-        spent = sum(used[each] - before[each] for each in used if each in before)
+        # Only processes that were there before and are now: one that ended takes its time with it.
+        spent = sum(used[process] - before[process] for process in used if process in before)
         self._shares.append(spent / ((now - self._at) * self._cores))
         self._at = now
 
@@ -68,19 +68,20 @@ class OfCores(Usage):
 
     def _seconds(self) -> dict[int, float]:
         """Processor time of each process of the sessions."""
-        found = {}
+        seconds = {}
         for folder in Path("/proc").iterdir():
             if folder.name.isdecimal():
                 with suppress(OSError, ValueError, IndexError):  # ended in the meantime
                     # The name, in parentheses, may hold anything.
                     fields = (folder / "stat").read_text().rpartition(")")[2].split()
                     if int(fields[3]) in self._sessions:
-                        found[int(folder.name)] = (int(fields[11]) + int(fields[12])) / _TICKS
-        return found
+                        ticks = int(fields[11]) + int(fields[12])
+                        seconds[int(folder.name)] = ticks / _TICKS
+        return seconds
 
 
 class OfGpu(Usage):
-    """What the driver says of one GPU: the share of time in which a kernel ran."""
+    """The share of time in which a kernel ran on one GPU, as the driver tells it."""
 
     def __init__(self, gpu: str) -> None:
         self._listing = tempfile.TemporaryFile()  # noqa: SIM115 - closed by share()

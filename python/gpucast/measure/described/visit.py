@@ -3,108 +3,192 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from gpucast.data import jsonl
+from gpucast.data.records import Note, Step
 from gpucast.errors import GpucastError
-from gpucast.measure.described.binding import VISIBLE, first_visible
 from gpucast.measure.described.description import Program
+from gpucast.measure.described.here import (
+    VISIBLE,
+    bound,
+    facts_of_allocation,
+    first_visible,
+    step_of_allocation,
+)
 from gpucast.measure.described.mps import service
 from gpucast.measure.described.results import Times, joined, times_in
-from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
+from gpucast.measure.described.running import FailedRunError, in_folder, last_lines
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.sharing import (
-    confined,
-    cores_of,
     of_repeats,
     run_together,
     said_of,
     side_by_side,
 )
+from gpucast.measure.described.traced import TracedRuns
+from gpucast.util import units
 
 FOLDER = ".run"
 """How the folders of runs end."""
 
 
-def measured_alone(
-    run: Run,
-    program: Program,
-    logs: Sequence[Path],
-    workdir: Callable[[Path], Path],
-    visible: Mapping[str, str],
-) -> Times:
-    """Step times of a run that has its GPUs to itself.
+class Visitor:
+    """Makes visits of a program's runs on this machine."""
+
+    def __init__(
+        self,
+        program: Program,
+        runs: Sequence[Run],
+        gpus: list[str] | None,
+        machine: str,
+        logs: Path,
+        say: Callable[[str], object],
+        *,
+        traces: TracedRuns | None = None,
+        folder: str = FOLDER,
+    ) -> None:
+        """
+        Args:
+            runs: all that the campaign makes.
+            gpus: that runs are given (``here.gpus_here``).
+            machine: id of this machine, for the records.
+            logs: the folder of what runs print.
+            say: is told what seems wrong with a result, once.
+            traces: where a run of each cell is recorded before its first visit.
+            folder: how the folders of runs end.
+        """
+        self._program = program
+        self._gpus = gpus
+        self._machine = machine
+        self._logs = logs
+        self._say = say
+        self._traces = traces
+        self._folder = folder
+        self._shares = any(run.cell.instances > 1 for run in runs)
+        self._allocation = facts_of_allocation(program.path)
+        self._doubts: set[str] = set()
+
+    def visit(self, run: Run, number: int) -> Step | Note:
+        """One visit, with its number: its step, or why there is none."""
+        program = self._program
+        if self._traces is not None:
+            log = self._logs / f"{run.name}-trace.log"
+            self._traces.record(run, log, self._workdir(log), self._bound(run))
+        several = program.warmup + program.repeats > 1
+        logs = [
+            self._logs / f"{run.name}-{number}{f'-{i + 1}' if several else ''}.log"
+            for i in range(program.warmup + program.repeats)
+        ]
+        begin = time.monotonic()
+        try:
+            times = self._times(run, logs)
+        except GpucastError as error:
+            lines = getattr(error, "lines", [])
+            return failure(run, number, str(error), lines, time.monotonic() - begin)
+        seconds = time.monotonic() - begin
+        for text in times.warnings:
+            if text not in self._doubts:
+                self._doubts.add(text)
+                self._say(text)
+        split = None
+        if self._traces is not None:
+            split = self._traces.phases(run, float(np.median(times.seconds)))
+        cell = run.cell
+        stated = {
+            "kind": "step", "machine": self._machine, "path": program.path,
+            "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
+            "gpus": cell.gpus, "instances": cell.instances if cell.instances > 1 else None,
+            "mps": run.mps or None, "nodes": run.nodes if program.gpus_per_node else None,
+            "ranks": run.ranks, "seconds": times.seconds, **times.more,
+            "visit": {
+                "digest": run.digest, "number": number, "seconds": seconds, **self._allocation
+            },
+        }  # fmt: skip
+        if split:
+            stated["phases"] = split
+        step = jsonl.record({key: value for key, value in stated.items() if value is not None})
+        assert isinstance(step, Step)
+        return step
+
+    def _times(self, run: Run, logs: Sequence[Path]) -> Times:
+        """Step times of all instances of a run; ``logs``: one for each of warm-up and repeats, of
+        which each instance has its own.
+
+        Where any cell is shared, how busy one instance alone keeps the GPU is recorded as well.
+
+        Raises:
+            FailedRunError: a run failed, or left no times; its message names the log.
+        """
+        program, instances = self._program, run.cell.instances
+        shared = self._shares and run.cell.gpus == 1
+        times, groups = [], []
+        visible = self._bound(run)
+        gpu = visible.get(VISIBLE)
+        with _served(run, gpu) as served:
+            for i, log in enumerate(logs):
+                own = [log.with_suffix(f".{j + 1}.log") for j in range(instances)]
+                own = own if instances > 1 else [log]
+                folders = [self._workdir(one) for one in own]
+                try:
+                    for folder in folders:
+                        in_folder(run, program, folder)
+                    variables = {**visible, **served}
+                    group = run_together(folders, own, run, program, variables, gpu, watch=shared)
+                    if i >= program.warmup:
+                        ended = zip(group.outputs, group.seconds, folders, strict=True)
+                        of_instances = [_times_in(*end, program, run) for end in ended]
+                        times.append(side_by_side(of_instances) if shared else of_instances[0])
+                        groups.append(group)
+                except FailedRunError as error:
+                    listed = own[0] if instances == 1 else log.with_suffix(".*.log")
+                    raise FailedRunError(f"{error} (log: {listed})", error.lines) from error
+                finally:
+                    for folder in folders:
+                        shutil.rmtree(folder, ignore_errors=True)
+        if not shared:
+            return joined(times)
+        repeated = of_repeats(times, instances)
+        return replace(repeated, more={**repeated.more, **said_of(groups, instances)})
+
+    def _bound(self, run: Run) -> dict[str, str]:
+        """Variables that say which GPUs a run has; empty where it is given none."""
+        program, gpus = self._program, run.cell.gpus
+        step = step_of_allocation(program.path, program.launcher, gpus, run.nodes)
+        return {**bound(self._gpus if run.nodes == 1 else None, gpus), **step}
+
+    def _workdir(self, log: Path) -> Path:
+        """The folder of a run, which is removed after it; a later start of a campaign that was
+        killed removes it, too."""
+        return log.with_suffix(self._folder).absolute()
+
+
+def failure(
+    run: Run, number: int, why: str, lines: Sequence[str], seconds: float | None = None
+) -> Note:
+    """The note of a visit that failed.
 
     Args:
-        logs: one for each of warm-up and repeats.
-        workdir: the folder of the run that a log is of, which is removed after it.
-        visible: the variables that say which GPUs the run has; none where it is given none.
-
-    Raises:
-        FailedRunError: a run failed, or left no times; its message names the log.
+        number: of the visit.
+        lines: the last that it printed.
+        seconds: that the visit took until then; None: nobody knows.
     """
-    found = []
-    for i, log in enumerate(logs):
-        folder = workdir(log).absolute()
-        try:
-            in_folder(run, program, folder)
-            with confined(cores_of(run, program)):
-                ended = run_in(folder, log, run, program, visible)
-            if i >= program.warmup:
-                read = _read(ended.output, folder, program, run)
-                found.append(_doubted(read, ended.seconds))
-        except FailedRunError as error:
-            raise FailedRunError(f"{error} (log: {log})", error.lines) from error
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    return joined(found)
-
-
-def measured_together(
-    run: Run,
-    program: Program,
-    logs: Sequence[Path],
-    workdir: Callable[[Path], Path],
-    visible: Mapping[str, str],
-) -> Times:
-    """Step times of all instances of a run, of which there may be one, and what they used.
-
-    Arguments and errors as of ``measured_alone``; each instance has a log of its own.
-    """
-    instances = run.cell.instances
-    found, groups = [], []
-    gpu = visible.get(VISIBLE)
-    with _served(run, gpu) as served:
-        for i, log in enumerate(logs):
-            own = [log.with_suffix(f".{j + 1}.log") for j in range(instances)]
-            own = own if instances > 1 else [log]
-            folders = [workdir(each).absolute() for each in own]
-            try:
-                for folder in folders:
-                    in_folder(run, program, folder)
-                variables = {**visible, **served}
-                group = run_together(folders, own, run, program, variables, gpu)
-                if i >= program.warmup:
-                    ended = zip(group.outputs, group.seconds, folders, strict=True)
-                    found.append(
-                        side_by_side(
-                            [
-                                _doubted(_read(output, folder, program, run), seconds)
-                                for output, seconds, folder in ended
-                            ]
-                        )
-                    )
-                    groups.append(group)
-            except FailedRunError as error:
-                listed = own[0] if instances == 1 else log.with_suffix(".*.log")
-                raise FailedRunError(f"{error} (log: {listed})", error.lines) from error
-            finally:
-                for folder in folders:
-                    shutil.rmtree(folder, ignore_errors=True)
-    times = of_repeats(found, instances)
-    return replace(times, more={**times.more, **said_of(groups, instances)})
+    cell = run.cell
+    about = {
+        "n": cell.n, "gpus": cell.gpus, "digest": run.digest, "visit": number, "output": lines,
+        "seconds": seconds, "instances": cell.instances if cell.instances > 1 else None,
+    }  # fmt: skip
+    known = {name: value for name, value in about.items() if value is not None}
+    text = f"n={units.number(cell.n)} gpus={cell.share}: {why}"
+    note = jsonl.record({"kind": "note", "text": text, "about": known})
+    assert isinstance(note, Note)
+    return note
 
 
 @contextmanager
@@ -117,17 +201,14 @@ def _served(run: Run, gpu: str | None) -> Iterator[dict[str, str]]:
         yield variables
 
 
-def _doubted(times: Times, seconds: float) -> Times:
-    """With a warning where a step is said to take longer than the whole run (s): mostly its log
-    has another unit than the description."""
+def _times_in(output: str, seconds: float, folder: Path, program: Program, run: Run) -> Times:
+    """The step times of a run that took ``seconds``, with a warning where a step is said to take
+    longer than the whole run: mostly its log has another unit than the description."""
+    try:
+        times = times_in(output, folder, program, run)
+    except GpucastError as error:
+        raise FailedRunError(str(error), last_lines(output)) from error
     if max(times.seconds) <= seconds:
         return times
     text = "steps are said to take longer than the whole run: is the unit of result right?"
     return replace(times, warnings=[*times.warnings, text])
-
-
-def _read(output: str, folder: Path, program: Program, run: Run) -> Times:
-    try:
-        return times_in(output, folder, program, run)
-    except GpucastError as error:
-        raise FailedRunError(str(error), last_lines(output)) from error

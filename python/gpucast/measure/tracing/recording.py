@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -20,10 +21,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from gpucast.errors import GpucastError, InputError
+from gpucast.measure.machine import asked
 from gpucast.measure.tracing import libraries, ranks
-from gpucast.measure.tracing.description import describe, ended
 from gpucast.util import files
 
+SCHEMA = "gpucast.trace/1"
 ENOUGH = "enough"
 """File by which the recorder is told so."""
 LOOK_EVERY = 0.1  # s
@@ -75,6 +77,10 @@ class Recorded:
     written: bool = True
 
 
+class NothingRecordedError(GpucastError):
+    """A run came to its end, and no process of it is on record."""
+
+
 class Watcher(Protocol):
     """Who is told how far a recording is."""
 
@@ -109,53 +115,68 @@ def record(
         GpucastError: nothing was recorded; why.
     """
     files.check_output(output, force=force)
-    library, cupti = libraries.recorder(), libraries.cupti()
+    folder = folder_of(output)
+    variables = variables_of(folder, limits)
     job = ranks.job_of(os.environ)
-    folder = _make_folder(output, job, force=force)
-    run = describe(program, time.time())
-    describes = job is None or job.rank == 0
-    if describes:
-        write_json(folder / "run.json", run)
-    variables = {**os.environ, **variables_of(folder, library, cupti, limits)}
+    _make(folder, job, force=force)
     try:
-        status = _run(program, variables, folder, watcher, enough)
+        status = into(
+            folder, program, lambda: _run(program, variables, folder, watcher, enough),
+            describes=job is None or job.rank == 0,
+        )  # fmt: skip
     except InputError:
         if job is None:
             shutil.rmtree(folder)
         else:
             ranks.withdraw(folder, job)
         raise
-    run |= {"seconds": time.time() - run["started"], "exit": ended(status)}
-    if describes:
-        write_json(folder / "run.json", run)
     if job is not None and not ranks.leave(folder, job):
         return replace(summary(folder, status), written=False)
-    recorded = summary(folder, status)
-    if not recorded.processes:
-        shutil.rmtree(folder)
-        raise GpucastError(why_nothing(recorded))
-    archive(folder, output, force=force)
-    return replace(recorded, size=output.stat().st_size)
+    return archived(folder, output, status, force=force)
+
+
+def into(
+    folder: Path, command: Sequence[str], run: Callable[[], int], *, describes: bool = True
+) -> int:
+    """Make a run that is recorded into a folder; its exit status.
+
+    Args:
+        describes: whether ``run.json`` is written (docs/reference/trace-format.md).
+    """
+    about: dict[str, Any] = {
+        "schema": SCHEMA,
+        "source": "cupti",
+        "command": list(command),
+        "machine": _machine(),
+        "started": time.time(),
+    }
+    if describes:
+        write_json(folder / "run.json", about)
+    status = run()
+    how = {"signal": -status} if status < 0 else {"status": status}
+    about |= {"seconds": time.time() - about["started"], "exit": how}
+    if describes:
+        write_json(folder / "run.json", about)
+    return status
 
 
 def summary(folder: Path, status: int) -> Recorded:
     """What a recording's folder holds, as its processes said last."""
-    said = [_read_json(each) for each in sorted(folder.glob("*/process.json"))]
-    problems = (each.read_text(errors="replace") for each in sorted(folder.glob("problem-*")))
+    processes = [json.loads(file.read_text()) for file in sorted(folder.glob("*/process.json"))]
+    problems = (file.read_text(errors="replace") for file in sorted(folder.glob("problem-*")))
     return Recorded(
-        processes=len(said),
-        calls=sum(each["calls"] for each in said),
-        work=sum(each["work"] for each in said),
-        lost=sum(each["lost"] + each["untimed"] for each in said),
-        cut=sum(each["ended"] == "open" for each in said),
-        size=_size(folder),
+        processes=len(processes),
+        calls=sum(process["calls"] for process in processes),
+        work=sum(process["work"] for process in processes),
+        lost=sum(process["lost"] + process["untimed"] for process in processes),
+        cut=sum(process["ended"] == "open" for process in processes),
+        size=sum(file.stat().st_size for file in folder.glob("*/*.arrows")),
         status=status,
-        problems=tuple(" ".join(each.split()) for each in problems),
+        problems=tuple(" ".join(text.split()) for text in problems),
     )
 
 
-def why_nothing(recorded: Recorded) -> str:
-    """Why no process of a run is on record."""
+def _why_nothing(recorded: Recorded) -> str:
     if recorded.problems:
         return f"nothing was recorded: {recorded.problems[0]}"
     how = f"ended by signal {-recorded.status}" if recorded.status < 0 else (
@@ -164,11 +185,15 @@ def why_nothing(recorded: Recorded) -> str:
     return f"nothing was recorded: the program {how}, and no process of it made a CUDA call"
 
 
-def _make_folder(output: Path, job: ranks.Job | None, *, force: bool) -> Path:
-    folder = output.with_name(output.name + ".part").absolute()
+def folder_of(output: Path) -> Path:
+    """The folder that a trace is while it is recorded."""
+    return output.with_name(output.name + ".part").absolute()
+
+
+def _make(folder: Path, job: ranks.Job | None, *, force: bool) -> None:
     if job is not None:
         ranks.enter(folder, job)
-        return folder
+        return
     if folder.exists() and not force:
         raise InputError(
             "is what a recording that was cut off has left (gpucast trace show reads it); "
@@ -178,18 +203,21 @@ def _make_folder(output: Path, job: ranks.Job | None, *, force: bool) -> Path:
     if folder.is_dir():
         shutil.rmtree(folder)
     folder.mkdir()
-    return folder
 
 
-def variables_of(
-    folder: Path, library: Path, cupti: Sequence[Path], limits: Limits
-) -> dict[str, str]:
-    """Those by which a program's processes are recorded into the folder."""
+def variables_of(folder: Path, limits: Limits) -> dict[str, str]:
+    """The environment variables by which a program's processes are recorded into the folder.
+
+    Raises:
+        GpucastError: gpucast was built without the recorder.
+        InputError: GPUCAST_CUPTI names no file.
+    """
+    library = libraries.recorder()
     variables = {
         "CUDA_INJECTION64_PATH": library,
         "NVTX_INJECTION64_PATH": library,
         "GPUCAST_TRACE": folder,
-        "GPUCAST_TRACE_CUPTI": os.pathsep.join(map(str, cupti)),
+        "GPUCAST_TRACE_CUPTI": os.pathsep.join(map(str, libraries.cupti())),
         "GPUCAST_TRACE_GRAPHS": "whole" if limits.whole_graphs else "nodes",
         "GPUCAST_TRACE_AFTER": limits.after,
         "GPUCAST_TRACE_SECONDS": limits.seconds,
@@ -197,6 +225,25 @@ def variables_of(
         "GPUCAST_TRACE_PHASE": limits.phase,
     }
     return {name: str(value) for name, value in variables.items()}
+
+
+def _machine() -> dict[str, Any]:
+    rows = asked("--query-gpu=name,driver_version")
+    return {
+        "name": platform.node(),
+        "gpus": [row[0] for row in rows],
+        "driver": rows[0][1] if rows and len(rows[0]) > 1 else "",
+        "cpu": _processor(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open(os.path.join(os.sep, "proc", "cpuinfo"), encoding="utf-8") as lines:
+            named = (line.partition(":")[2].strip() for line in lines if "model name" in line)
+            return next(named, platform.machine())
+    except OSError:
+        return platform.machine()
 
 
 # --- while the program runs -----------------------------------------------------------------------
@@ -210,7 +257,7 @@ def _run(
     enough: Enough | None,
 ) -> int:
     try:
-        running = subprocess.Popen(list(program), env=dict(variables))
+        running = subprocess.Popen(list(program), env={**os.environ, **variables})
     except OSError as error:
         raise InputError(error.strerror or str(error), file=program[0]) from error
     with _signals_of(running):
@@ -267,16 +314,25 @@ def _signals_of(running: subprocess.Popen[bytes]) -> Iterator[None]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def archive(folder: Path, output: Path, *, force: bool = False) -> None:
-    """The folder of a recording becomes one file."""
+def archived(folder: Path, output: Path, status: int, *, force: bool) -> Recorded:
+    """The folder of a recording becomes one file.
+
+    Raises:
+        NothingRecordedError: the recording is empty; why.
+    """
+    recorded = summary(folder, status)
+    if not recorded.processes:
+        shutil.rmtree(folder)
+        raise NothingRecordedError(_why_nothing(recorded))
     files.write_stream(output, lambda stream: _archive(folder, stream), force=force)
     shutil.rmtree(folder)
+    return replace(recorded, size=output.stat().st_size)
 
 
 def _archive(folder: Path, stream: BinaryIO) -> None:
     """Columns of numbers shrink to a fifth at the fastest level, and little more beyond it."""
     names = ("run.json", "*/process.json", "*/*.arrows")
-    entries = [each for name in names for each in folder.glob(name)]
+    entries = [entry for name in names for entry in folder.glob(name)]
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for entry in sorted(entries, key=_order):
             archive.write(entry, entry.relative_to(folder).as_posix())
@@ -292,12 +348,3 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(content) + "\n")
     part.replace(path)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text())
-    return content
-
-
-def _size(folder: Path) -> int:
-    return sum(each.stat().st_size for each in folder.glob("*/*.arrows"))

@@ -7,6 +7,7 @@ the file (``jobs``), takes over what they wrote, and submits what is missing.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -14,10 +15,11 @@ from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.design.cells import Cell
 from gpucast.errors import InputError
-from gpucast.measure.described.campaign import DescribedCampaign
+from gpucast.measure.costs import VisitCosts
+from gpucast.measure.described.campaign import DescribedRun
 from gpucast.measure.described.request import Request, beside
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.slurm.budget import SharedBudget
+from gpucast.measure.described.slurm.batches import MOST_JOBS, SharedBudget, Wanted
 from gpucast.measure.described.slurm.jobs import (
     Jobs,
     LiveJob,
@@ -26,9 +28,9 @@ from gpucast.measure.described.slurm.jobs import (
 )
 from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
-from gpucast.measure.described.slurm.wanted import MOST_JOBS, Wanted
 from gpucast.measure.described.slurm.work import Key, Work
-from gpucast.measure.identity import identified
+from gpucast.measure.described.visit import failure
+from gpucast.measure.pathrun import identified
 from gpucast.measure.report import Report
 from gpucast.measure.store import Store
 from gpucast.measure.work import Watcher
@@ -37,10 +39,8 @@ POLL_SECONDS = 0.5
 _AGAIN_SECONDS = 20.0  # after sbatch failed
 
 
-class SlurmCampaign(DescribedCampaign):
+class SlurmCampaign:
     """Measures a described program's cells by jobs."""
-
-    _budget: SharedBudget
 
     def __init__(
         self,
@@ -56,26 +56,35 @@ class SlurmCampaign(DescribedCampaign):
             options: None: submit nothing, end the jobs that there are.
             quiet: do not say which jobs were submitted.
         """
-        super().__init__(request, store, watcher)
+        self._request = request
+        self._program = request.program
+        self._path = request.program.path
+        self._store = store
+        self._watcher = watcher
         self._options = options
         self._quiet = quiet
+        self._logs = beside(store.name, "logs").absolute()
         self._jobs = Jobs(beside(store.name, "slurm"))
-        self._have: set[tuple[str | None, Key]] = set()  # with the machine
         self._losses = Losses()
         self._refusals = 0
         self._not_before = 0.0
-        self._nodes: set[object] = set()  # of which something was noted
-
-    # ---- before the first job ----
-
-    def _budget_of(self, cells: Sequence[Cell]) -> SharedBudget:
-        return SharedBudget(self._request, cells, self._costs, self._visited, self._queued_cells)
-
-    def _gpus_here(self) -> list[str] | None:
-        return None  # jobs run elsewhere
-
-    def _say_who_else(self) -> None:
-        """Jobs say it of their nodes."""
+        self._nodes: set[object] = set()  # about which something was noted
+        self._waits: set[str] = set()  # about which something was said
+        self._by_digest = {run.digest: run for run in request.runs}
+        self._have: set[tuple[str | None, Key]] = {
+            (entry.machine, (entry.visit.digest, entry.visit.number))
+            for entry in store.entries
+            if isinstance(entry, Step) and entry.visit is not None
+        }
+        self._cluster = self._machine()
+        self._costs = VisitCosts(by_gpu=request.gpu_hours is not None)
+        self._budget = SharedBudget(request, self._costs, self._queued_cells)
+        self._budget.count_before(store.entries, self._by_digest)
+        self._run = DescribedRun(
+            request, request.runs, self._cluster.id, store, watcher, self._costs, self._budget
+        )
+        limit = math.inf if options is None else options.seconds
+        self._wanted = Wanted(self._run, self._costs, limit)
 
     def _machine(self) -> Machine:
         """The cluster's partition: cells of one are compared, whichever of its nodes ran them."""
@@ -94,34 +103,12 @@ class SlurmCampaign(DescribedCampaign):
             name, _, label = known.id.rpartition("/")
             same = self._options is None or known.host == made.host
             if same and label == self._path and named in (None, name):
-                self._cluster = known
                 return known
-        self._cluster = identified(self._store, made, self._path, named)
-        return self._cluster
-
-    def _prepare_logs(self) -> None:
-        """Jobs do."""
-
-    # ---- jobs ----
+        return identified(self._store, made, self._path, named)
 
     def run(self) -> Report:
-        """As for any campaign; one whose jobs are cancelled ends before its end."""
-        report = super().run()
-        if self._options is None and self._budget.to_do():
-            self._report.status = "ended"
-        return report
-
-    def _make_visits(self) -> None:
-        self._by_digest = {run.digest: run for run in self._runs.values()}
-        for entry in self._store.entries:
-            if isinstance(entry, Step) and entry.visit is not None:
-                self._have.add((entry.machine, (entry.visit.digest, entry.visit.number)))
-        self._budget.count_before(self._store.entries, self._by_digest)
-        if self._options is not None:
-            self._wanted = Wanted(
-                self._runs, self._costs, self._fits, self._budget, self._visited,
-                self._options.seconds,
-            )  # fmt: skip
+        """Measure all that is not in the file yet, or what the budget allows; a campaign whose jobs
+        are cancelled ends early."""
         if self._jobs.live:
             self._watcher.say(f"{_jobs(self._jobs.live)} of an earlier start found")
         elif self._options is None:
@@ -140,6 +127,10 @@ class SlurmCampaign(DescribedCampaign):
         except KeyboardInterrupt:
             self._say_that_jobs_go_on()
             raise
+        report = self._run.result()
+        if self._options is None and self._run.visits.to_do():
+            self._run.report.status = "ended"
+        return report
 
     def _say_that_jobs_go_on(self) -> None:
         if self._jobs.live:
@@ -149,7 +140,7 @@ class SlurmCampaign(DescribedCampaign):
             )
 
     def _collect(self) -> None:
-        """What jobs have written, and which are over."""
+        """Take over what jobs have written, and deal with those that are over."""
         for live in list(self._jobs.live):
             over = self._jobs.is_over(live)  # before the last look into its file
             for record in live.part.new():
@@ -161,12 +152,12 @@ class SlurmCampaign(DescribedCampaign):
                 self._account(live)
                 self._jobs.retire(live)
                 if live.made and self._request.chooses:
-                    self._fit()
+                    self._run.fit()
 
     def _say_what_it_waits_for(self, live: LiveJob) -> None:
         why = live.waits_for
-        if why is not None and f"{live.id} {why}" not in self._said:
-            self._said.add(f"{live.id} {why}")
+        if why is not None and f"{live.id} {why}" not in self._waits:
+            self._waits.add(f"{live.id} {why}")
             self._watcher.say(f"job {live.id} waits: {why}")
 
     def _take(self, live: LiveJob, record: Record) -> None:
@@ -187,11 +178,12 @@ class SlurmCampaign(DescribedCampaign):
             return
         self._have.add(key)
         run = self._by_digest.get(step.visit.digest)
-        if run is None or step.machine != self._report.machine:
+        if run is None or step.machine != self._cluster.id:
             self._store.append(step)  # of an earlier start with other cells
             return
-        self._budget.count(step.visit.seconds, step.gpus)
-        self._keep(run, step)
+        self._budget.spend(step.visit.seconds, step.gpus)
+        self._run.keep(run.cell, step)
+        self._store.sync()
 
     def _take_note(self, live: LiveJob, note: Note) -> None:
         about = note.about or {}
@@ -205,20 +197,19 @@ class SlurmCampaign(DescribedCampaign):
                 self._watcher.say(f"note: {note.text}")
             return
         live.failed.add((digest, number))
-        told = any(isinstance(each, Note) and each == note for each in self._store.entries)
+        told = any(isinstance(entry, Note) and entry == note for entry in self._store.entries)
         if told and live.adopted:
             return  # an earlier start said it; this one tries the cell again
         run = self._by_digest.get(digest)
-        ours = run is not None and note.machine == self._report.machine
-        if run is not None and ours:
-            if run.cell not in self._budget.failed:
-                self._budget.failed.add(run.cell)
-                self._report.failed += 1
+        if run is not None and note.machine == self._cluster.id:
             seconds = about.get("seconds")
             if isinstance(seconds, int | float):
-                self._budget.count(seconds, run.cell.gpus)
+                self._budget.spend(seconds, run.cell.gpus)
+            if run.cell not in self._run.visits.left_out:
+                self._run.fail(run.cell, note.text, **about)
+                return
         self._store.note(note.machine, self._path, note.text, **about)
-        self._report.notes.append(note.text)
+        self._run.report.notes.append(note.text)
         self._watcher.say(note.text)
 
     def _account(self, live: LiveJob) -> None:
@@ -226,7 +217,7 @@ class SlurmCampaign(DescribedCampaign):
         lost, shape = self._undone(live), live.work.shape
         verdict = self._losses.after(
             EndedJob(
-                shape, lost, live.made, live.answer, live.state, live.under_way(), live.last_lines()
+                shape, lost, live.made, live.answer, live.state, live.under_way(), live.last_line()
             )
         )
         if verdict.ended is None:
@@ -238,8 +229,11 @@ class SlurmCampaign(DescribedCampaign):
         )
         for digest, number in verdict.given_up:
             run = self._by_digest.get(digest)
-            if run is not None and run.cell not in self._budget.failed:
-                self._fail(run, number, f"{verdict.why} (job {live.id})", [live.last_lines()])
+            if run is not None and run.cell not in self._run.visits.left_out:
+                why = f"{verdict.why} (job {live.id})"
+                note = failure(run, number, why, [live.last_line()])
+                self._run.fail(run.cell, note.text, **(note.about or {}))
+                self._store.sync()
 
     # ---- what is submitted ----
 
@@ -249,7 +243,7 @@ class SlurmCampaign(DescribedCampaign):
         if self._request.chooses:
             wanted = self._wanted.of_batch(len(self._jobs.live), self._queued_cells())
         else:
-            wanted = self._wanted.of_grid(self._request.most, self._queued())
+            wanted = self._wanted.of_grid(self._queued())
         for round_, runs in wanted:
             if len(self._jobs.live) >= MOST_JOBS:
                 return
@@ -283,19 +277,19 @@ class SlurmCampaign(DescribedCampaign):
             InputError: no job of this start was taken.
         """
         shape = work.shape
-        cells = [run.cell for run in self._runs.values() if Shape.of(run) == shape]
-        self._budget.failed.update(cells)
-        if all(cell in self._budget.failed for cell in self._runs) and not self._store.entries:
+        cells = [run.cell for run in self._request.runs if Shape.of(run) == shape]
+        left_out = self._run.visits.left_out
+        left_out.update(cells)
+        if left_out.issuperset(self._run.runs) and not self._store.entries:
             self._jobs.close()
             raise InputError(f"a job of gpus={shape.gpus}: {error}", field=FIELD)
-        self._report.failed += len(cells)
+        self._run.report.failed += len(cells)
         self._watcher.say(f"gpus={shape.gpus} left out, sbatch refuses its jobs: {error}")
 
     def _work(self, runs: list[Run], round_: int) -> Work:
         assert self._options is not None
-        numbered = tuple(
-            (run, self._visited.next(run.cell) if self._request.chooses else round_) for run in runs
-        )
+        chooses, visited = self._request.chooses, self._run.visited
+        numbered = tuple((run, visited.next(run.cell) if chooses else round_) for run in runs)
         allowance = None
         if self._request.has_budget:
             # Jobs of one batch share it; where costs are not known, each stops by itself.
@@ -304,7 +298,7 @@ class SlurmCampaign(DescribedCampaign):
                 allowance = max(allowance, sum(self._costs(run.cell) for run in runs))
         return Work(
             self._program, numbered, self._cluster, self._jobs.folder,
-            self._logs.absolute(), self._options.seconds, allowance,
+            self._logs, self._options.seconds, allowance,
             self._request.gpu_hours is not None,
         )  # fmt: skip
 
@@ -313,13 +307,13 @@ class SlurmCampaign(DescribedCampaign):
         return {
             key
             for live in self._jobs.live
-            if live.work.machine.id == self._report.machine
+            if live.work.machine.id == self._cluster.id
             for key in self._undone(live)
             if key[0] in self._by_digest
         }
 
     def _queued_cells(self) -> list[Cell]:
-        """The same, a cell for each visit."""
+        """A cell for each visit that jobs still have to make."""
         return [self._by_digest[digest].cell for digest, _ in self._queued()]
 
     def _undone(self, live: LiveJob) -> list[Key]:
@@ -330,14 +324,10 @@ class SlurmCampaign(DescribedCampaign):
             if (machine, key) not in self._have and key not in live.failed
         ]
 
-    def _fit(self) -> None:
-        if self._store.steps(self._cluster.id, self._path):
-            super()._fit()
-
 
 def _jobs(live: Sequence[LiveJob]) -> str:
     """``3 jobs (12, 13, 14)``."""
-    numbers = ", ".join(each.id for each in live)
+    numbers = ", ".join(job.id for job in live)
     return f"{len(live)} job{'s' if len(live) > 1 else ''} ({numbers})"
 
 

@@ -28,7 +28,8 @@ class PlannedJob:
 
 
 def jobs_of(plan: Plan, request: Request, options: Options) -> list[PlannedJob]:
-    """Of a plan's visits: of each round, for each shape of cells, as many as time limits take."""
+    """The jobs for a plan's visits: for each round and shape of cells one, or as many as their time
+    limits need."""
     shapes = {(run.cell.n, run.cell.gpus): Shape.of(run) for run in request.runs}
     jobs: dict[tuple[int, Shape], list[PlannedVisit]] = {}
     for visit in plan.visits:

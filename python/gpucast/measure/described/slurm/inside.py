@@ -8,17 +8,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from gpucast.data.records import Machine
-from gpucast.data.selection import StepSelection
-from gpucast.measure.described.campaign import DescribedCampaign
-from gpucast.measure.described.request import Request
-from gpucast.measure.described.results import Times
-from gpucast.measure.described.running import FailedRunError
+from gpucast.data.records import Note
+from gpucast.errors import GpucastError
+from gpucast.measure.described.here import disturbances, gpus_here, possible
+from gpucast.measure.described.request import Visited
 from gpucast.measure.described.runs import Run, run_of
 from gpucast.measure.described.slurm.options import RESERVE_SECONDS
 from gpucast.measure.described.slurm.work import Work, marker_of, part_of, workdir_ending
+from gpucast.measure.described.visit import Visitor, failure
 from gpucast.measure.store import Store
 
 GRACE_SECONDS = 0.3
@@ -48,102 +46,69 @@ def run_cells(work: Work) -> str:
     with _signals_end_it():
         try:
             with Store(part_of(work.folder, job)) as store:
-                campaign = JobCampaign(work, job, store)
-                campaign.run()
+                ended = _make_visits(work, job, store)
                 marker_of(work.folder, job).unlink(missing_ok=True)
-                return campaign.ended
+                return ended
         except _EndsError as end:
             if end.number == signal.SIGUSR2:
                 return "timeout"
             raise SystemExit(128 + end.number) from None
 
 
-class JobCampaign(DescribedCampaign):
-    """The part of a campaign that is one job."""
-
-    def __init__(self, work: Work, job: str, store: Store) -> None:
-        super().__init__(Request(work.program, [run for run, _ in work.visits]), store, _Log())
-        self._work = work
-        self._job = job
-        self._logs = work.logs
-        self._node = os.environ.get("SLURMD_NODENAME")
-        self.ended = "done"
-
-    def _machine(self) -> Machine:
-        if not self._store.machines:
-            self._store.append(self._work.machine)
-        return self._work.machine
-
-    def _prepare_logs(self) -> None:
-        self._logs.mkdir(parents=True, exist_ok=True)
-
-    def _workdir(self, log: Path) -> Path:
-        return log.with_suffix(workdir_ending(self._job))
-
-    def _make_visits(self) -> None:
-        begin, longest = time.monotonic(), 0.0
-        limit = self._work.seconds - RESERVE_SECONDS
-        for run, number in self._work.visits:
-            if number in self._visited.made(run.cell) or run.cell not in self._runs:
-                continue
-            passed = time.monotonic() - begin
-            if longest and passed + 1.5 * longest > limit:
-                self.ended = "time"
-                return
-            if self._work.allowance is not None and self._used(passed) >= self._work.allowance:
-                self.ended = "allowance"
-                return
-            marker = marker_of(self._work.folder, self._job)
-            marker.write_text(f"{run.digest} {number}", encoding="ascii")
-            self._visit(run, number)
-            longest = max(longest, time.monotonic() - begin - passed)
-
-    def _used(self, seconds: float) -> float:
-        return seconds * (self._work.shape.gpus if self._work.by_gpu else 1)
-
-    def _measured(self, run: Run, number: int) -> Times:
-        now = run_of(self._work.program, run.cell.n, run.cell.gpus)
-        if now.digest != run.digest:
-            raise FailedRunError("its program or files are others than when it was queued", [])
-        return super()._measured(run, number)
-
-    def _fail(
-        self, run: Run, number: int, why: str, lines: list[str], seconds: float | None = None
-    ) -> None:
-        time.sleep(GRACE_SECONDS)
-        super()._fail(run, number, why, lines, seconds)
-
-    def _note(self, text: str, *, remark: bool = False, **about: object) -> None:
-        about["job"] = self._job
-        if remark:
-            text, about = f"{self._node}: {text}", {**about, "node": self._node}
-        super()._note(text, remark=remark, **about)
-
-    def _fit(self) -> None:
-        """The campaign's own affair."""
+def _make_visits(work: Work, job: str, store: Store) -> str:
+    """Make the visits of ``run_cells``, with its answers."""
+    program, path = work.program, work.program.path
+    gpus = gpus_here(path, program.environment, program.launcher)
+    here = possible([run for run, _ in work.visits], gpus, _log)
+    if not store.machines:
+        store.append(work.machine)
+    machine = work.machine.id
+    visited = Visited(here, store.steps(machine, path))
+    node = os.environ.get("SLURMD_NODENAME")
+    for text in disturbances(path):
+        _log(f"note: {node}: {text}")
+        store.note(machine, path, f"{node}: {text}", job=job, node=node)
+    work.logs.mkdir(parents=True, exist_ok=True)
+    visitor = Visitor(program, here, gpus, machine, work.logs, _log, folder=workdir_ending(job))
+    begin, longest = time.monotonic(), 0.0
+    possible_cells = {run.cell for run in here}
+    for run, number in work.visits:
+        if run.cell not in possible_cells or number in visited.made(run.cell):
+            continue
+        passed = time.monotonic() - begin
+        if longest and passed + 1.5 * longest > work.seconds - RESERVE_SECONDS:
+            return "time"
+        used = passed * (work.shape.gpus if work.by_gpu else 1)
+        if work.allowance is not None and used >= work.allowance:
+            return "allowance"
+        marker_of(work.folder, job).write_text(f"{run.digest} {number}", encoding="ascii")
+        _log(f"{path} {run.cell}")
+        record = _changed(work, run, number) or visitor.visit(run, number)
+        if isinstance(record, Note):
+            time.sleep(GRACE_SECONDS)
+            _log(record.text)
+            store.note(machine, path, record.text, **(record.about or {}), job=job)
+        else:
+            store.append(record)
+        store.sync()
+        longest = max(longest, time.monotonic() - begin - passed)
+    return "done"
 
 
-class _Log:
-    """A watcher that leaves all in the job's log."""
+def _changed(work: Work, run: Run, number: int) -> Note | None:
+    """Why a run is not what was queued; None: it is."""
+    try:
+        if run_of(work.program, run.cell.n, run.cell.gpus).digest == run.digest:
+            return None
+        why = "its program or files are others than when it was queued"
+    except GpucastError as error:
+        why = str(error)
+    return failure(run, number, why, [], 0.0)
 
-    def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
-        """A line."""
-        print(f"{path} [{done}/{total}] {what}", file=sys.stderr, flush=True)
 
-    def finished(
-        self, path: str, what: str, done: int, total: int, left: float, step: float
-    ) -> None:
-        """Nothing: the record says it."""
-
-    def fitted(self, path: str, series: StepSelection, error: float) -> None:
-        """Nothing."""
-
-    def answered(self, path: str, series: StepSelection, text: str) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """A line."""
-        print(text, file=sys.stderr, flush=True)
+def _log(text: str) -> None:
+    """A line in the job's log."""
+    print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -154,9 +119,9 @@ def _signals_end_it() -> Iterator[None]:
     def end(number: int, frame: object) -> None:
         raise _EndsError(number)
 
-    before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGUSR2)}
+    before = {sent: signal.signal(sent, end) for sent in (signal.SIGTERM, signal.SIGUSR2)}
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for sent, handler in before.items():
+            signal.signal(sent, handler)

@@ -23,8 +23,13 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from gpucast.errors import GpucastError
 from gpucast.measure.described.slurm import queue
 from gpucast.measure.described.slurm.inside import run_cells
-from gpucast.measure.described.slurm.parts import Part
-from gpucast.measure.described.slurm.work import Work, marker_of, part_of, workdir_ending
+from gpucast.measure.described.slurm.work import (
+    Part,
+    Work,
+    marker_of,
+    part_of,
+    workdir_ending,
+)
 
 _SUBMITTED = "_submitted.pkl"
 _LEFT = re.compile(r"[0-9a-f]{32}\.pkl|\.submission_file_[0-9a-f]{32}\.sh")
@@ -36,7 +41,7 @@ _FOR_NOW = re.compile(
     r"submit limit|MaxSubmit|AssocGrp|QOS.*Limit",
     re.IGNORECASE,
 )
-"""What sbatch says of a controller that does not answer, or that takes no more jobs for now."""
+"""What sbatch says where the controller does not answer, or takes no more jobs for now."""
 
 
 class NotSubmittedError(GpucastError):
@@ -53,7 +58,7 @@ class LiveJob:
     """A job that has been submitted and not been dealt with.
 
     Attributes:
-        adopted: by an earlier start of the campaign.
+        adopted: whether an earlier start of the campaign submitted it.
         made: visits that its records brought.
     """
 
@@ -83,7 +88,7 @@ class LiveJob:
 
     @property
     def answer(self) -> str | None:
-        """What ``run_cells`` returned; error: it raised one; None: nothing, the job died."""
+        """The answer of ``run_cells``; ``error``: it raised one; None: the job died."""
         if not self.job.paths.result_pickle.exists():
             return None
         return "error" if self.job.exception() is not None else self.job.result()
@@ -96,8 +101,8 @@ class LiveJob:
         except (OSError, ValueError):
             return None
 
-    def last_lines(self) -> str:
-        """Of its log, in one line."""
+    def last_line(self) -> str:
+        """The last line of its log that holds anything."""
         try:
             text = self.job.paths.stdout.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -107,7 +112,7 @@ class LiveJob:
 
 
 class Jobs:
-    """Those of the campaign whose folder this is."""
+    """The jobs of the campaign whose folder this is."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
@@ -122,7 +127,7 @@ class Jobs:
         Returns:
             A line for each thing that people should know.
         """
-        said = []
+        messages = []
         if self.folder.is_dir():
             self._tidy()
             for path in sorted(self.folder.glob(f"*{_SUBMITTED}")):
@@ -130,18 +135,18 @@ class Jobs:
                 try:
                     (work,) = job.submission().args
                 except Exception as error:  # whatever an unpickler may raise
-                    said.append(f"job {job.job_id} is of another version ({error}): cancelled")
+                    messages.append(f"job {job.job_id} is of another version ({error}): cancelled")
                     job.cancel(check=False)
                     self._remove(job)
                     continue
                 part = Part(part_of(self.folder, job.job_id))
                 self.live.append(LiveJob(job, work, part, adopted=True))
-        known = {each.id for each in self.live}
-        for each in queue.listed() or []:
-            ours = each.name.startswith(self._name) and each.state not in queue.ENDED
-            if ours and each.job not in known:  # submitted by a start that was killed meanwhile
-                subprocess.run(["scancel", each.job], check=False, stderr=subprocess.DEVNULL)
-        return said
+        known = {live.id for live in self.live}
+        for row in queue.listed() or []:
+            ours = row.name.startswith(self._name) and row.state not in queue.ENDED
+            if ours and row.job not in known:  # submitted by a start that was killed meanwhile
+                subprocess.run(["scancel", row.job], check=False, stderr=subprocess.DEVNULL)
+        return messages
 
     def submit(self, work: Work, options: dict[str, str | bool], round_: int) -> LiveJob:
         """Put a job into the queue.
@@ -164,7 +169,7 @@ class Jobs:
             try:
                 job = executor.submit(run_cells, work)
             except (FailedJobError, FailedSubmissionError, OSError) as error:
-                raise NotSubmittedError(_said(error)) from error
+                raise NotSubmittedError(_message_of(error)) from error
             assert isinstance(job, queue.QueuedJob)
             made = LiveJob(job, work, Part(part_of(self.folder, job.job_id)))
             self.live.append(made)
@@ -193,7 +198,7 @@ class Jobs:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _tidy(self) -> None:
-        """What submitit leaves of a submission; no job reads it."""
+        """Remove the files that submitit leaves after a submission and no job reads."""
         for path in self.folder.iterdir():
             if _LEFT.fullmatch(path.name):
                 path.unlink(missing_ok=True)
@@ -216,19 +221,15 @@ def cluster_name() -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return "slurm"
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", done.stdout, re.MULTILINE)
-    return found[1] if found else "slurm"
+    name = re.search(r"^ClusterName\s*=\s*(\S+)", done.stdout, re.MULTILINE)
+    return name[1] if name else "slurm"
 
 
-def _said(error: BaseException) -> str:
-    """The line of sbatch's, out of what submitit makes of it."""
-    return _last(str(error)) or type(error).__name__
-
-
-def _last(text: str) -> str:
-    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    of_slurm = [line for line in lines if "error:" in line]
-    return (of_slurm or lines or [""])[-1][:300]
+def _message_of(error: BaseException) -> str:
+    """The line that sbatch printed, out of submitit's message."""
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    errors = [line for line in lines if "error:" in line]
+    return (errors or lines or [type(error).__name__])[-1][:300]
 
 
 @contextlib.contextmanager
@@ -236,14 +237,14 @@ def _uninterrupted() -> Iterator[None]:
     """Ctrl-C and SIGTERM wait until a job that sbatch took is in the book."""
     came: list[tuple[int, FrameType | None]] = []
     before = {
-        each: signal.signal(each, lambda number, frame: came.append((number, frame)))
-        for each in (signal.SIGINT, signal.SIGTERM)
+        sent: signal.signal(sent, lambda number, frame: came.append((number, frame)))
+        for sent in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for sent, handler in before.items():
+            signal.signal(sent, handler)
         if came:
             handler = before[signal.Signals(came[0][0])]
             if callable(handler):

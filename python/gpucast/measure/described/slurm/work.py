@@ -1,11 +1,14 @@
-"""What one job is to do, and where what it does is kept."""
+"""What one job is to do, and the records that it has written so far."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpucast.data.records import Machine
+from gpucast.data import jsonl
+from gpucast.data.records import Machine, Record
+from gpucast.errors import InputError
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.options import Shape
@@ -21,8 +24,8 @@ class Work:
     Attributes:
         visits: runs, each with the number of the visit.
         machine: under whose id the records are.
-        folder: of the campaign's jobs; ``logs``: of runs. Both absolute, on a file system that
-            nodes share.
+        folder: for the campaign's jobs; ``logs``: for what runs print. Both absolute, on a file
+            system that nodes share.
         seconds: the job's time limit.
         allowance: seconds (GPU seconds where ``by_gpu``) after which no further visit begins.
     """
@@ -38,12 +41,12 @@ class Work:
 
     @property
     def keys(self) -> list[Key]:
-        """Of its visits."""
+        """The keys of its visits."""
         return [(run.digest, number) for run, number in self.visits]
 
     @property
     def shape(self) -> Shape:
-        """Of all its cells."""
+        """The shape that all its cells share."""
         return Shape.of(self.visits[0][0])
 
 
@@ -60,3 +63,32 @@ def marker_of(folder: Path, job: str) -> Path:
 def workdir_ending(job: str) -> str:
     """How the folders of a job's runs end."""
     return f".job{job}"
+
+
+class Part:
+    """The records of one job, as its file grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offset = 0
+
+    def new(self) -> Iterator[Record]:
+        """The records since the last call. Half a line waits for the rest; a line that is no
+        record, which a node that loses its power may leave, is passed over: its visit is made
+        again."""
+        try:
+            if self.path.stat().st_size <= self._offset:
+                return
+            with self.path.open("rb") as stream:
+                stream.seek(self._offset)
+                content = stream.read()
+        except FileNotFoundError:
+            return
+        whole, cut, _ = content.rpartition(b"\n")
+        self._offset += len(whole) + len(cut)
+        for line in whole.splitlines():
+            if line.strip():
+                try:
+                    yield from jsonl.parse(line + b"\n", str(self.path)).records
+                except InputError:
+                    continue

@@ -1,0 +1,201 @@
+"""The visits of a path's cells: which were made, what may be spent on more, which ones are next."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.selection import StepSelection
+from gpucast.data.thinning import coarsened
+from gpucast.design.cells import Cell
+from gpucast.errors import InputError
+from gpucast.measure.costs import Costs
+from gpucast.measure.report import FitReport
+from gpucast.measure.rounds import spread_round
+from gpucast.measure.until import by_series, ended_by
+from gpucast.measure.work import HOUR, Bounds
+from gpucast.model.forecaster import Forecaster
+from gpucast.util.devices import Device
+
+Fit = Callable[[Dataset, StepSelection], Forecaster]
+"""Fits the steps of a series; raises InputError where the data do not determine a model."""
+
+
+class Budget:
+    """What may be spent on visits: seconds, or GPU seconds where GPU hours are counted.
+
+    Attributes:
+        whole: all of it; infinite where nothing bounds it.
+        spent: GPU seconds of this start, failed visits included.
+    """
+
+    def __init__(self, seconds: float | None = None, gpu_hours: float | None = None) -> None:
+        self.by_gpu = gpu_hours is not None
+        bound = seconds if gpu_hours is None else gpu_hours * HOUR
+        self.whole = math.inf if bound is None else bound
+        self.spent = 0.0
+        self._begin = time.monotonic()
+
+    def spend(self, seconds: float, gpus: int) -> None:
+        """Count a visit that took ``seconds`` on ``gpus`` GPUs."""
+        self.spent += seconds * gpus
+
+    def unspent(self) -> float:
+        """The part that has not been spent yet."""
+        return self.whole - (self.spent if self.by_gpu else time.monotonic() - self._begin)
+
+    def left(self) -> float:
+        """The part that may be spent on visits that nobody has begun."""
+        return self.unspent()
+
+
+class Visits:
+    """All visits of a path's cells.
+
+    Attributes:
+        cells: all of them, those that the file has included.
+        counts: visits of each cell that the file has.
+        most: visits that a cell gets at most.
+        chooses: whether a budget or questions choose cells; otherwise all get all visits.
+        left_out: cells that failed, until the next start.
+        until: questions to each series.
+        stale: series with visits that no fit has seen.
+        fit_seconds: processor time of the last fits.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        costs: Costs,
+        budget: Budget,
+        bounds: Bounds,
+        device: Device,
+        fit: Fit,
+        order: Callable[[Sequence[Cell], int, float], list[Cell]],
+        known: Iterable[tuple[Cell, Step]],
+    ) -> None:
+        """
+        Args:
+            device: what GPU counts count.
+            order: where nothing is chosen, the next cells of a pass, in order; its arguments are
+                the cells that are left of the pass, the number of the pass from 1, and the seconds
+                that the last fits took.
+            known: visits that the file has.
+        """
+        self.cells = list(cells)
+        self.counts: Counter[Cell] = Counter()
+        self.most = bounds.most
+        self.chooses = bounds.chooses
+        self.left_out: set[Cell] = set()
+        self.costs = costs
+        self.budget = budget
+        self.stale: set[StepSelection] = set()
+        self.fit_seconds = 0.0
+        self._fit = fit
+        self._models: dict[StepSelection, Forecaster] = {}
+        self._why_not: dict[StepSelection, str] = {}
+        self._order = order
+        for cell, step in known:
+            self.add(cell, step)
+        # Questions tell these visits from new ones.
+        self.until = by_series(bounds.until, self.cells, costs, self.counts, self.most, device)
+
+    def add(self, cell: Cell, step: Step) -> None:
+        """Count a visit, and learn from it."""
+        self.counts[cell] += 1
+        seconds = 0.0 if step.visit is None else step.visit.seconds
+        self.costs.learn(cell, seconds, float(np.median(step.seconds)))
+        self.stale.add(cell.series)
+
+    def to_do(self) -> list[Cell]:
+        """A cell for each visit that is left."""
+        return [
+            cell
+            for cell in self.cells
+            if cell not in self.left_out
+            for _ in range(self.most - self.counts[cell])
+        ]
+
+    def open(self) -> list[Cell]:
+        """Cells that may be visited once more."""
+        return list(dict.fromkeys(self.to_do()))
+
+    def next(self) -> tuple[list[Cell], bool]:
+        """The cells to visit before the next fit, in order, and whether the budget does not matter:
+        all cells are wanted, or this one tells what the others cost.
+
+        No cells where none is left or affordable, or all answers are sure.
+        """
+        cells = self.open()
+        if not cells or ended_by(self.until):
+            return [], False
+        if not self.chooses:
+            made = min(self.counts[cell] for cell in cells)
+            left_of_pass = [cell for cell in cells if self.counts[cell] == made]
+            return self._order(left_of_pass, made + 1, self.fit_seconds), True
+        left = self.budget.left()
+        first = self.costs.to_know(cells)
+        if first is not None and left > 0:
+            return [first], True
+        if not self.budget.by_gpu:
+            left -= self.fit_seconds  # the next fit will take as long
+        return spread_round(
+            cells, left, self.costs, self.counts, self.until, self.fit_seconds
+        ), False
+
+    def fit(self, data: Dataset) -> Iterator[tuple[StepSelection, Forecaster | None]]:
+        """Fit the stale series again; costs and answers follow. Each with its model; None: the data
+        do not determine one."""
+        begin = time.process_time()
+        thinned = coarsened(data)
+        for series in sorted(self.stale):
+            model, why_not = None, ""
+            try:
+                model = self._models[series] = self._fit(thinned, series)
+            except InputError as error:
+                why_not = self._why_not[series] = error.message
+            else:
+                self.costs.take([cell for cell in self.cells if cell.series == series], model)
+            if series in self.until:
+                left = [cell for cell in self.open() if cell.series == series]
+                self.until[series].update(model, left, why_not)
+            yield series, model
+        self.stale.clear()
+        self.fit_seconds = time.process_time() - begin
+
+    def fit_report(self, path: str, series: StepSelection) -> FitReport:
+        """How good the last fit of a series is, or why there is none."""
+        about = FitReport(
+            path, series.schedule, series.kernel, series.memory, series.program, series.case
+        )
+        model = self._models.get(series)
+        if model is None or model.observations is None or model.quality is None:
+            return replace(about, why_not=self._why_not.get(series, "nothing measured"))
+        return replace(
+            about,
+            model=model.chosen,
+            cells=model.observations.step_cells,
+            median_relative_error=model.quality.median_relative_error,
+            p95_relative_error=model.quality.p95_relative_error,
+        )
+
+    def progress(self) -> tuple[int, int, float]:
+        """Visits made, how many there are in all, and about how many seconds are left."""
+        to_do = self.to_do()
+        total = self.most * len(self.cells)
+        left = sum(map(self.costs.seconds, to_do))
+        if not self.budget.by_gpu:
+            left = min(left, self.budget.unspent())
+        elif to_do:  # GPU hours are taken to go to visits of all GPU counts in proportion
+            left *= min(1.0, self.budget.unspent() / sum(map(self.costs, to_do)))
+        enough = [until.seconds_left(self.costs.seconds) for until in self.until.values()]
+        if enough and None not in enough:
+            left = min(left, sum(seconds or 0.0 for seconds in enough))
+        return total - len(to_do), total, max(0.0, left)
