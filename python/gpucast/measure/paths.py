@@ -12,7 +12,7 @@ from gpucast.errors import InputError
 SYNC = "sync:"
 
 MOST_THREADS = 1024
-"""That act as devices, at most."""
+"""Most CPU threads that act as devices."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Path:
     """A path and its label in the records.
 
     Attributes:
-        servers: of remote GPUs, in the order of their devices; none on other paths.
+        servers: addresses of remote GPUs, in the order of their devices; empty on other paths.
         sync: remote calls are waited for one by one, as DS-CUDA did.
         threads: CPU threads that act as devices; 0: one for each core.
     """
@@ -82,7 +82,7 @@ def _parse(part: str, text: str) -> Path:
     if label.startswith(f"{HOST.label}:") and not equals:
         return Path(HOST.label, threads=_threads(label.removeprefix(f"{HOST.label}:")))
     sync = rest.startswith(SYNC)
-    servers = tuple(each.strip() for each in rest.removeprefix(SYNC).split("+"))
+    servers = tuple(server.strip() for server in rest.removeprefix(SYNC).split("+"))
     if not equals or not label.isprintable() or not label or not all(servers):
         raise InputError(
             f"{part or text!r} is none of host, host:DEVICES, native, LABEL=HOST:PORT+HOST:PORT, "

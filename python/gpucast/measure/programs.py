@@ -35,10 +35,10 @@ def find(name: str) -> str:
     Raises:
         GpucastError: it is in neither.
     """
-    found = installed.program(name)
-    if found is None:
+    program = installed.program(name)
+    if program is None:
         raise GpucastError(f"{name}: not there, neither beside {sys.executable} nor in PATH")
-    return found
+    return program
 
 
 class Program:
@@ -74,7 +74,7 @@ class Program:
             self._process.stdin.flush()
 
     def next_record(self) -> Record | None:
-        """What it writes next; None at the end.
+        """The next record that it writes; None at the end.
 
         Raises:
             ProgramError: it wrote what is no record.
@@ -99,13 +99,13 @@ class Program:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         status = self._process.wait()
-        said = self._said()
-        if status == 127 and "libcudart" in said:  # the loader's words
-            said = (
+        message = self._message()
+        if status == 127 and "libcudart" in message:  # the loader's words
+            message = (
                 f"{self._name} finds no CUDA runtime: pip install 'gpucast[measure]', or a CUDA 13 "
                 "toolkit"
             )
-        return status, said or f"{self._name} ended with exit status {status}"
+        return status, message or f"{self._name} ended with exit status {status}"
 
     def end(self) -> None:
         """End it, if it has not ended."""
@@ -115,7 +115,7 @@ class Program:
                 with contextlib.suppress(OSError):
                     stream.close()
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").splitlines()
         told = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
@@ -132,9 +132,9 @@ def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:
     """
     with Program([find(MICROBENCH), "topology", *path.engine], environment) as program:
         text = program.read()
-        status, said = program.finish()
+        status, message = program.finish()
     if status != 0:
-        raise ProgramError(said)
+        raise ProgramError(message)
     made = jsonl.record(json.loads(text))
     assert isinstance(made, Machine)
     return made
@@ -142,7 +142,7 @@ def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:
 
 @dataclass(frozen=True)
 class ShortSuite:
-    """Transfers and launches for so many seconds, of transfers up to ``largest`` bytes."""
+    """Transfers and launches for ``seconds``, with transfers up to ``largest`` bytes."""
 
     seconds: float
     largest: int
@@ -154,8 +154,8 @@ def transfers(
     machine: str,
     short: ShortSuite | None = None,
 ) -> Program:
-    """Everything that the program knows to ask of transfers, launches and host memory, or a short
-    suite, which does not look at what differs from run to run either."""
+    """All transfers, launches and host memory that the program can measure, or a short suite, which
+    does not look at what differs from run to run either."""
     words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
     if short is not None:
         words += ["--what", "transfers,launches,skeleton", "--fresh", "0"]
@@ -211,9 +211,9 @@ class Stepper:
                 if isinstance(record, Note) and self._ranks:
                     self._leave()
                 return
-        _, said = program.finish()
+        _, message = program.finish()
         self._leave()
-        raise ProgramError(said)
+        raise ProgramError(message)
 
     def _program_for(self, cell: Cell) -> Program:
         ranks = cell.gpus if cell.series.schedule == MPI else 0

@@ -28,13 +28,12 @@ class FitReport:
 
 @dataclass(frozen=True)
 class AnswerReport:
-    """What the steps of a series say to a question.
+    """The answer to a question about the steps of a series.
 
     Attributes:
-        sure: whether it is sure enough.
-        seconds_left: about what visits would take that make all questions to these steps sure; None
-            where nobody knows, or none do.
-        gpu_hours_left: the same, of the GPUs that they have; ``device``: what these are.
+        seconds_left: about how long visits would take that make all questions to these steps sure;
+            None: not known, or no visits do.
+        gpu_hours_left: the same in hours of their GPUs; ``device``: what these are.
         outlook: in words, what would make it sure, or what more visits would bring.
     """
 
@@ -82,6 +81,6 @@ class Report:
             "transfers": sum(path.transfers for path in self.paths),
             "notes": [note for path in self.paths for note in path.notes],
             "paths": [path.to_dict() for path in self.paths],
-            "fits": [vars(each) for each in self.fits],
-            "answers": [each.to_dict() for each in self.answers],
+            "fits": [vars(fit) for fit in self.fits],
+            "answers": [answer.to_dict() for answer in self.answers],
         }

@@ -184,7 +184,7 @@ class Store:
         known: list[Record] = [*self.machines, *self._entries, *more]
         if not known:
             return "nothing was measured yet"
-        text = "".join(jsonl.to_line(each) + "\n" for each in known)
+        text = "".join(jsonl.to_line(entry) + "\n" for entry in known)
         for number in itertools.count(1):
             name = f"{self.name}.saved{number if number > 1 else ''}"
             try:

@@ -13,20 +13,21 @@ from gpucast.traces.steps import ENOUGH_LIGHT, ProcessSteps
 
 
 def has_steps(folder: Path, wanted: int, range_name: str | None, *, light: bool) -> bool:
-    """Whether each process that has steps has so many typical ones whose work is recorded.
+    """Whether each process with steps has ``wanted`` typical ones or more whose work is recorded.
 
-    With ``light``, also as many of light phases as tell what a step takes. Without a name, steps
-    are found by what repeats; a folder that a recorder is writing to is read as far as it is whole.
+    With ``light``, also enough steps of light phases to tell how long a step takes. Without the
+    name of a range, steps are found by what repeats. A folder that a recorder is writing to is read
+    as far as it is whole.
     """
     try:
         trace = traces.read(folder)
-        found = traces.find_steps(trace, range_name)
+        steps = traces.find_steps(trace, range_name)
     except GpucastError:  # not yet
         return False
     return all(
-        _count(each, phases.FULL) >= wanted
-        and (not light or _count(each, phases.LIGHT) >= min(wanted, ENOUGH_LIGHT))
-        for each in found.processes
+        _count(process, phases.FULL) >= wanted
+        and (not light or _count(process, phases.LIGHT) >= min(wanted, ENOUGH_LIGHT))
+        for process in steps.processes
     )
 
 

@@ -46,7 +46,7 @@ def cupti() -> list[Path]:
             raise InputError("there is no such file", file=named, field="GPUCAST_CUPTI")
         return [Path(named).resolve()]
     there = (folder / name for name in CUPTI for folder in _folders())
-    return list(dict.fromkeys(each.resolve() for each in there if each.is_file()))
+    return list(dict.fromkeys(file.resolve() for file in there if file.is_file()))
 
 
 def _folders() -> Iterator[Path]:

@@ -34,7 +34,7 @@ def job_of(environment: Mapping[str, str]) -> Job | None:
     """What a launcher told of this process; None where it is alone."""
     for rank, size in _KNOWN:
         told = environment.get(rank, ""), environment.get(size, "")
-        if all(each.isdecimal() for each in told):
+        if all(number.isdecimal() for number in told):
             job = Job(*map(int, told))
             if job.size > 1 and job.rank < job.size:
                 return job

@@ -14,7 +14,7 @@ TRIES = 3
 
 _BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "GONE",
                         "DEADLINE"})  # fmt: skip
-"""Ends that say nothing of the job's own work."""
+"""Ends for which the job's own work is not to blame."""
 
 _ENDS = {"timeout": "TIMEOUT", "error": "FAILED"}
 """Slurm's words for what jobs answer; squeue may not know it yet."""
@@ -26,10 +26,10 @@ class EndedJob:
 
     Attributes:
         lost: visits that it left undone; ``made``: those that its records brought.
-        answer: of ``run_cells``, error where it raised one, None where it died.
+        answer: what ``run_cells`` returned, ``error`` where it raised one, None where it died.
         state: Slurm's word.
         under_way: the visit during which it ended.
-        last_line: of its log.
+        last_line: the last line of its log.
     """
 
     shape: Shape

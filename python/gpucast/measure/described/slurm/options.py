@@ -16,7 +16,7 @@ LEAST_SECONDS = 300.0
 """Shortest time limit of a job: Slurm may warn of its end more than a minute early."""
 
 RESERVE_SECONDS = 90.0
-"""Of the time limit of a job, left to an orderly end."""
+"""Seconds of a job's time limit that are left for an orderly end."""
 
 _SHORT = {"A": "account", "C": "constraint", "G": "gpus", "N": "nodes", "c": "cpus-per-task",
           "n": "ntasks", "p": "partition", "q": "qos", "t": "time", "w": "nodelist",
@@ -57,7 +57,7 @@ class Shape:
 
     @classmethod
     def of(cls, run: Run) -> Shape:
-        """That of a cell's run."""
+        """The shape of a cell's run."""
         return cls(run.cell.gpus, run.nodes, run.ranks or 0)
 
 
@@ -75,7 +75,7 @@ class Options:
 
     @property
     def partition(self) -> str | None:
-        """As given."""
+        """The partition, if the user named one."""
         value = self.given.get("partition")
         return value if isinstance(value, str) else None
 
@@ -163,11 +163,11 @@ def _option(words: list[str], text: str) -> tuple[str, str | bool]:
 
 def _seconds(text: str) -> float:
     """``90``, ``90:00``, ``1:30:00``, ``1-0``, ``1-12:00``, ``1-12:00:00``: Slurm's own forms."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    form = _TIME.fullmatch(text)
+    if form is None:
         raise InputError(f"--time={text} is no time limit such as 1:00:00", field=FIELD)
-    days, *rest = found.groups()
-    numbers = [int(each) for each in rest if each is not None]
+    days, *rest = form.groups()
+    numbers = [int(digits) for digits in rest if digits is not None]
     if days is not None:
         hours, minutes, seconds = numbers + [0] * (3 - len(numbers))
     elif len(numbers) == 3:

@@ -25,7 +25,7 @@ ENDED = frozenset({
 """States that a job does not leave by itself."""
 
 SECONDS = 30
-"""Between two looks at the queue, at most; young jobs are looked at more often."""
+"""Longest time between two looks at the queue; young jobs are looked at more often."""
 
 _COMMAND = ["squeue", "--noheader", "--states=all", "--me", "--format=%i|%T|%N|%j|%r"]
 _TIMEOUT = 120.0
@@ -36,7 +36,7 @@ class Listed:
     """A job of ours in the queue.
 
     Attributes:
-        why: it waits, as Slurm says it.
+        why: the reason for which it waits, in Slurm's word.
     """
 
     job: str
@@ -65,11 +65,11 @@ class QueueWatcher(SlurmInfoWatcher):
         if not self._registered - self._finished:
             return
         self._num_calls += 1
-        found = listed()
+        rows = listed()
         self._last_status_check = time.time()
-        if found is None:
+        if rows is None:
             return
-        states = {each.job: each for each in found}
+        states = {row.job: row for row in rows}
         for job in self._registered - self._finished:
             known = states.get(job)
             self._info_dict[job] = {
@@ -91,11 +91,11 @@ class QueuedJob(SlurmJob[str]):
 
 
 class QueueExecutor(SlurmExecutor):
-    """Submits such jobs."""
+    """Submits jobs that squeue is asked about."""
 
     job_class: type[Any] = QueuedJob
 
 
 def quiet() -> None:
-    """What submitit logs of a queue that does not answer is said in our own words."""
+    """Silence submitit's log: gpucast says itself that a queue does not answer."""
     logging.getLogger("submitit").setLevel(logging.ERROR)
