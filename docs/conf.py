@@ -21,6 +21,7 @@ extensions = [
     # docs/extensions
     "commands",
     "headers",
+    "logs",
     "mathml",
     "record_format",
     "units",

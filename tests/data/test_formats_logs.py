@@ -22,6 +22,7 @@ from command_line import Run, only_json
 from counting import Calls
 from gpucast.data.formats import Format, Imported, Options, formats, printed, read_file, recognized
 from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.log import Log, Part, positive
 from gpucast.data.records import Step
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
@@ -743,6 +744,32 @@ def test_columns_beside_regex_state_a_unit_or_are_refused(
 
 
 # What all share
+
+
+def test_a_log_is_stated_by_patterns() -> None:
+    def read(part: Part) -> None:
+        for match in positive(part.all("step (?P<ms>[0-9.]+) ms"), "ms"):
+            part.timed(match.start(), [match["ms"]], lambda value: value / 1e3)
+
+    log = Log(
+        name="solver", what="a solver's log", read=read, program="Solver", unit="cells",
+        start="^Solver ", marks=["^Solver "], case="{version}, order {order}, {unknown}",
+        facts=["Solver (?P<version>[0-9.]+)", "(?P<n>[0-9]+) cells on (?P<gpus>[0-9]+) GPUs"],
+        settings=["order (?P<order>[0-9])"],
+    )  # fmt: skip
+    text = "Solver 1.2\n500 cells on 2 GPUs\norder 1\norder 2\nstep 2.50 ms\nSolver 1.3\n"
+    assert log.format.detect(text)
+    assert not log.format.detect("A Solver")
+    (run,) = log.parse(text).runs
+    assert (run.n, run.gpus, run.seconds, run.line) == (500, 2, (0.0025,), 5)
+    assert (run.case, run.uncertainty) == ("1.2, order 2", pytest.approx(0.002))
+
+
+def test_help_lists_every_log(run: Run) -> None:
+    shown = re.sub(r"[\s│]+", " ", run("import", "--help")[1])
+    for form in formats().values():
+        if form.log:
+            assert re.sub(r"\s+", " ", form.what) in shown
 
 
 def test_a_files_name_says_what_its_log_does_not(tmp_path: Path) -> None:

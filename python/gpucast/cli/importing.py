@@ -7,23 +7,22 @@ from gpucast.cli.options import argument, option, with_options
 from gpucast.cli.output import print_json, warn
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats import Options
+from gpucast.data.formats import Options, described
 from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.traces.records import TRACES
 from gpucast.util.files import check_output
 from gpucast.util.tables import Column, one_line, print_rows
 
+FILES = (
+    f"Files of other programs, and folders of them: {described()}; traces of CUDA calls (gpucast "
+    "trace, nsys, Kineto)."
+)
+
 
 @with_options
 def command(
     *,
-    files: list[str] = argument(
-        "Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers (bytes, "
-        "seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs of LAMMPS, "
-        "GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, OSU, MDBenchmark; "
-        "traces of CUDA calls (gpucast trace, nsys, Kineto); folders of these.",
-        metavar="FILE",
-    ),
+    files: list[str] = argument(FILES, metavar="FILE"),
     output: str = option("File to write.", "--output", "-o", default=..., metavar="DATA.jsonl"),
     given: Options,
     gpu: GpuFacts,

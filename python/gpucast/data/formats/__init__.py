@@ -222,6 +222,11 @@ def formats() -> dict[str, Format]:
     return {each.name: each for each in _all_formats() if isinstance(each, Format)}
 
 
+def described() -> str:
+    """What can be read, in a few words each."""
+    return "; ".join(each.what for each in _all_formats())
+
+
 def read_file(
     path: str, options: Options, name: str | None = None
 ) -> tuple[Imported, Format | BinaryFormat]:

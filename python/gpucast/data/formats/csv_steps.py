@@ -51,4 +51,4 @@ def write(data: Dataset) -> str:
     return csv_writer.write((*WRITTEN, *stated), lines())
 
 
-FORMATS = (Format("csv", "tables of steps: n, gpus, seconds", detect, read, write),)
+FORMATS = (Format("csv", "tables (CSV, TSV) of steps: n, gpus, seconds", detect, read, write),)

@@ -1,7 +1,6 @@
 """Logs of programs that people run, one module a program.
 
-To add one, drop a module in here that has a tuple ``FORMATS``, made by ``runs.log_format`` from
-two functions: whether a text is such a log, and the runs that it holds.
+To add one, drop a module in here, as ``log.py`` says; nothing else has to be changed.
 """
 
 from __future__ import annotations

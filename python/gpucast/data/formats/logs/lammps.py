@@ -8,9 +8,10 @@ GPUs of the GPU package are listed on the screen only, and only those of the fir
 K:`` lines, and how many processes share one. Of KOKKOS the log says how many GPUs a node may
 have; as a rule each rank has one. Devices hidden from each other's ranks look like one shared
 device, so one device under several ranks is asked about, but where the GPU package counts all ranks
-at it: that is said.
+at it: that is said. Without either, processor cores count as devices, path ``host``.
 
-Device times of the GPU package are averages over ranks which include queueing where ranks share a
+Phases are the communication and the work of the host, of runs on cores all work. Device times of
+the GPU package are averages over ranks which include queueing where ranks share a
 device: GPU time is taken over only where each rank has its own. Kernels of KOKKOS run
 asynchronously, and its breakdown shows where the host waited, so that it is left out.
 
@@ -24,40 +25,38 @@ import re
 from dataclasses import dataclass
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.data.formats.logs.log import Log, Part
 from gpucast.util.remarks import Kind, Remark, once, remark
 
-_BANNER = re.compile(r"LAMMPS \((?P<version>[0-9]{1,2} [A-Za-z]{3} [0-9]{4}[^)\n]*)\)")
-_LOOP = re.compile(
+_BANNER = r"LAMMPS \((?P<version>[0-9]{1,2} [A-Za-z]{3} [0-9]{4}[^)\n]*)\)"
+_LOOP = (
     r"Loop time of (?P<seconds>[0-9.e+-]+) on (?P<procs>[0-9]+) procs"
     r"(?: \([^)\n]*\))? for (?P<steps>[0-9]+) steps with (?P<atoms>[0-9]+) atoms"
 )
-_SETUP = re.compile(r"Setting up (?P<what>\S+)[^\n]*\n|ERROR[: ]")
-_MINIMIZE = re.compile(r"\n(?:minimize\s|Setting up \w+ style minimization)")
-_TASKS = re.compile(r"(?P<ranks>[0-9]+) MPI tasks x (?P<threads>no|[0-9]+) OpenMP thread")
-_GRID = re.compile(r"(?P<x>[0-9]+) by (?P<y>[0-9]+) by (?P<z>[0-9]+) MPI processor grid")
-_DEVICE = re.compile(
+_SETUP = r"Setting up (?P<what>\S+)[^\n]*\n|ERROR[: ]"
+_MINIMIZE = r"\n(?:minimize\s|Setting up \w+ style minimization)"
+_TASKS = r"(?P<ranks>[0-9]+) MPI tasks x (?P<threads>no|[0-9]+) OpenMP thread"
+_GRID = r"(?P<x>[0-9]+) by (?P<y>[0-9]+) by (?P<z>[0-9]+) MPI processor grid"
+_DEVICE = (
     r"(?:Device|GPU) (?P<id>[0-9]+): (?P<name>[^,\n]+), [0-9]+ (?:CUs|cores),[^\n]*?"
     r"\((?P<precision>\w+) Precision\)"
 )
-_SHARED = re.compile(r"with (?P<ranks>[0-9]+) proc\(s\) per device")
-_PACKAGE = re.compile(r"package\s+gpu\s+(?P<number>-?[0-9]+)")
-_KOKKOS = re.compile(r"KOKKOS mode[^\n]* is enabled")
-_KOKKOS_GPUS = re.compile(r"will use up to (?P<number>[0-9]+) GPU\(s\) per node")
-_UNITS = re.compile(
-    r"(?:Unit style\s*:|units)\s+(?P<style>lj|real|metal|si|cgs|electron|micro|nano)\b"
-)
-_STEP = re.compile(r"(?:Time step\s*:|timestep)\s+(?P<value>[0-9.eE+-]+)\s")
-_RATE = re.compile(
+_SHARED = r"with (?P<ranks>[0-9]+) proc\(s\) per device"
+_PACKAGE = r"package\s+gpu\s+(?P<number>-?[0-9]+)"
+_KOKKOS = r"KOKKOS mode[^\n]* is enabled"
+_KOKKOS_GPUS = r"will use up to (?P<number>[0-9]+) GPU\(s\) per node"
+_UNITS = r"(?:Unit style\s*:|units)\s+(?P<style>lj|real|metal|si|cgs|electron|micro|nano)\b"
+_STEP = r"(?:Time step\s*:|timestep)\s+(?P<value>[0-9.eE+-]+)\s"
+_RATE = (
     r"Performance: (?P<rate>[0-9.eE+-]+) (?P<unit>[nf])s/day, [^\n]{0,60}?"
     r"(?P<steps>[0-9.eE+-]+) timesteps/s"
 )
-_PAIR = re.compile(r"pair_style\s+(?P<style>[^\n#&$]+)\n")
-_ACCELERATED = re.compile(r"acceleration for (?P<style>[\w/]+)")
-_SECTION = re.compile(
+_PAIR = r"pair_style\s+(?P<style>[^\n#&$]+)\n"
+_ACCELERATED = r"acceleration for (?P<style>[\w/]+)"
+_SECTION = (
     r"\n(?P<name>Pair|Bond|Kspace|Neigh|Comm|Modify)\s*\|[^|\n]*\| *(?P<mean>[0-9.eE+-]+) *\|"
 )
-_DEVICE_TIME = re.compile(
+_DEVICE_TIME = (
     r"\n(?P<name>Neighbor build|Force calc|CPU Neighbor|CPU Cast/Pack|CPU Driver_Time): +"
     r"(?P<seconds>[0-9.eE+-]+) s\."
 )
@@ -65,11 +64,6 @@ _TIME_UNITS = {
     "real": 1e15, "metal": 1e12, "electron": 1e15, "micro": 1e6, "nano": 1e9, "si": 1.0,
     "cgs": 1.0,
 }  # fmt: skip
-
-
-def detect(text: str) -> bool:
-    """Whether LAMMPS wrote it: its banner, or a loop time."""
-    return _BANNER.search(text) is not None or _LOOP.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -84,74 +78,54 @@ class _Devices:
     warning: Remark | None = None
 
 
-def parse(text: str) -> Found:
-    """The dynamics runs of a log; minimizations and runs of no step are none."""
-    found = runs.of_executions(text, _BANNER, _read)
-    found.remarks = once(found.remarks)
-    return found
-
-
-def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -> None:
-    loops = list(_LOOP.finditer(part))
-    ends = [*(loop.start() for loop in loops), len(part)][1:]
+def _read(part: Part) -> None:
+    """The dynamics runs; minimizations and runs of no step are none."""
+    loops = part.all(_LOOP)
+    ends = [*(loop.start() for loop in loops), len(part.text)][1:]
     begins = [0, *(loop.end() for loop in loops)]
     settings, known = _Settings(), dict[tuple[int, int], _Devices]()
     for loop, start, end in zip(loops, begins, ends, strict=False):
-        tail = part[loop.end() : end]
-        settings.read(part[start : loop.start()])
+        tail = part.text[loop.end() : end]
+        settings.read(part.text[start : loop.start()])
         steps, seconds = int(loop["steps"]), runs.decimal(loop["seconds"])
-        minimized = _MINIMIZE.search(part, start, loop.start()) or "Minimization stats" in tail
-        if steps < 1 or not seconds or minimized:
+        minimized = re.search(_MINIMIZE, part.text[start : loop.start()])
+        if steps < 1 or not seconds or minimized or "Minimization stats" in tail:
             continue
         procs = int(loop["procs"])
         ranks = _ranks(part, tail, procs)
         devices = known.get((ranks, procs)) or _devices(part, ranks, procs)
         known[ranks, procs] = devices
         if devices.warning:
-            found.remarks.append(devices.warning)
-        found.runs.append(
-            Run(
-                program="LAMMPS",
-                line=lines.of(begin + loop.start()),
-                seconds=(seconds / steps,),
-                uncertainty=runs.rounding_of_six(seconds),
-                n=int(loop["atoms"]) or None,
-                unit="atoms",
-                gpus=devices.gpus,
-                unclear=devices.unclear,
-                path=devices.path,
-                nodes=devices.nodes,
-                ranks=ranks,
-                case=settings.case(devices),
-                timestep=_timestep(settings, tail),
-                phases=_phases(tail, devices, ranks, steps, single=len(loops) == 1),
-                execution=number,
-            )
-        )
-    found.gpu_names += [match["name"].strip() for match in _DEVICE.finditer(part)]
-    after = loops[-1].end() if loops else 0
-    begun = _SETUP.search(part, after)
-    if begun is not None or (not loops and _BANNER.search(part)):
-        found.unfinished.append(lines.of(begin + (begun.start() if begun else 0)))
+            part.found.remarks = once([*part.found.remarks, devices.warning])
+        part.run(
+            loop.start(), [seconds / steps], runs.rounding_of_six(seconds),
+            n=int(loop["atoms"]) or None, gpus=devices.gpus, unclear=devices.unclear,
+            path=devices.path, nodes=devices.nodes, ranks=ranks, case=settings.case(devices),
+            timestep=_timestep(settings, tail),
+            phases=_phases(tail, devices, ranks, steps, single=len(loops) == 1),
+        )  # fmt: skip
+    begun = part.find(_SETUP, loops[-1].end() if loops else 0)
+    if begun is not None or (not loops and part.find(_BANNER)):
+        part.unfinished(begun.start() if begun else 0)
 
 
-def _ranks(part: str, tail: str, procs: int) -> int:
-    tasks = _TASKS.search(tail)
+def _ranks(part: Part, tail: str, procs: int) -> int:
+    tasks = re.search(_TASKS, tail)
     if tasks is not None:
         return int(tasks["ranks"])
-    end = part.rfind(" MPI processor grid")
-    grid = _GRID.search(part, part.rfind("\n", 0, end) + 1) if end >= 0 else None
+    end = part.text.rfind(" MPI processor grid")
+    grid = part.find(_GRID, part.text.rfind("\n", 0, end) + 1) if end >= 0 else None
     return math.prod(map(int, grid.groups())) if grid else procs
 
 
-def _devices(part: str, ranks: int, procs: int) -> _Devices:
-    if _KOKKOS.search(part):
+def _devices(part: Part, ranks: int, procs: int) -> _Devices:
+    if part.find(_KOKKOS):
         return _kokkos(part, ranks, procs)
-    names = {match["id"]: match["precision"] for match in _DEVICE.finditer(part)}
+    names = {match["id"]: match["precision"] for match in part.all(_DEVICE)}
     if names:
         return _package(part, ranks, names)
-    package = _PACKAGE.search(part)
-    if package or _ACCELERATED.search(part) or re.search(r"suffix\s+gpu", part):
+    package = part.find(_PACKAGE)
+    if package or part.find(_ACCELERATED) or part.find(r"suffix\s+gpu"):
         asked = f" (package gpu {package['number']}, of each node)" if package else ""
         return _Devices(
             unclear=f"the GPU package ran, but no line lists its devices{asked}; the screen output "
@@ -166,11 +140,11 @@ def _devices(part: str, ranks: int, procs: int) -> _Devices:
     )  # fmt: skip
 
 
-def _package(part: str, ranks: int, names: dict[str, str]) -> _Devices:
+def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
     """GPUs of the GPU package from the devices of the first node and the ranks on each."""
     devices = len(names)
     how = f"GPU package, {next(iter(names.values())).lower()} precision"
-    shared = _SHARED.search(part)
+    shared = part.find(_SHARED)
     each = int(shared["ranks"]) if shared else 0
     if devices == 1 and ranks == each > 1:
         return _Devices(
@@ -202,8 +176,8 @@ def _package(part: str, ranks: int, names: dict[str, str]) -> _Devices:
     )  # fmt: skip
 
 
-def _kokkos(part: str, ranks: int, procs: int) -> _Devices:
-    allowed = _KOKKOS_GPUS.search(part)
+def _kokkos(part: Part, ranks: int, procs: int) -> _Devices:
+    allowed = part.find(_KOKKOS_GPUS)
     if allowed is None:
         return _Devices(unclear="KOKKOS ran, but no line says on how many GPUs", how="KOKKOS")
     number = int(allowed["number"])
@@ -237,7 +211,7 @@ class _Settings:
 
     def read(self, text: str) -> None:
         """Take in what stands next in the log."""
-        if (banner := _BANNER.search(text)) is not None:
+        if (banner := re.search(_BANNER, text)) is not None:
             self.version = banner["version"]
         self.pair = _last(_PAIR, text) or self.pair
         self.accelerated = _last(_ACCELERATED, text) or self.accelerated
@@ -250,9 +224,9 @@ class _Settings:
         return ", ".join(each for each in (self.version, style, devices.how) if each) or None
 
 
-def _last(pattern: re.Pattern[str], text: str) -> str | None:
-    found: list[str] = pattern.findall(text)
-    return found[-1] if found else None
+def _last(pattern: str, text: str) -> str | None:
+    matches: list[str] = re.findall(pattern, text)
+    return matches[-1] if matches else None
 
 
 def _timestep(settings: _Settings, tail: str) -> float | None:
@@ -260,7 +234,7 @@ def _timestep(settings: _Settings, tail: str) -> float | None:
     if settings.step and settings.units in _TIME_UNITS:
         value = runs.decimal(settings.step)
         return value / _TIME_UNITS[settings.units] if value else None
-    rate = _RATE.search(tail)
+    rate = re.search(_RATE, tail)
     if rate is None:
         return None
     simulated, done = runs.decimal(rate["rate"]), runs.decimal(rate["steps"])
@@ -276,7 +250,7 @@ def _phases(
     """Seconds a step, where the breakdown means what it says."""
     if devices.how == "KOKKOS" and devices.path is None:
         return {}
-    sections = {name: runs.decimal(mean) or 0.0 for name, mean in _SECTION.findall(tail)}
+    sections = {name: runs.decimal(mean) or 0.0 for name, mean in re.findall(_SECTION, tail)}
     if not sections:
         return {}
     exchange = {"exchange": sections.get("Comm", 0.0) / steps}
@@ -284,7 +258,7 @@ def _phases(
         return {"kernel": (sum(sections.values()) - sections.get("Comm", 0.0)) / steps, **exchange}
     # The device times are sums over all runs since the start.
     times = {
-        name: runs.decimal(value) or 0.0 for name, value in _DEVICE_TIME.findall(tail) if single
+        name: runs.decimal(value) or 0.0 for name, value in re.findall(_DEVICE_TIME, tail) if single
     }
     host = [times[name] for name in times if name.startswith("CPU")]
     if not host:
@@ -295,4 +269,8 @@ def _phases(
     return phases
 
 
-FORMATS = (runs.log_format("lammps", "LAMMPS's screen output or log", detect, parse),)
+LOG = Log(
+    name="lammps", what="LAMMPS's screen output or log", read=_read, program="LAMMPS", unit="atoms",
+    start=_BANNER, marks=[_BANNER, _LOOP], gpu_name=_DEVICE,
+)  # fmt: skip
+FORMATS = (LOG.format,)

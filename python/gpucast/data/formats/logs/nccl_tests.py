@@ -12,122 +12,72 @@ Source: README.md, doc/PERFORMANCE.md and src/common.cu of NVIDIA/nccl-tests.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.runs import Found, Run
-from gpucast.util.remarks import Kind, remark
+from gpucast.data.formats.logs.log import Log, Part
+from gpucast.util.remarks import Kind
 
-_RANK = re.compile(
+RANK = (
     r"Rank +(?P<rank>[0-9]+)(?: Group +(?P<group>[0-9]+))? +Pid +[0-9]+ on +(?P<host>\S+) "
     r"device +[0-9]+ \[[^\]\n]*\] (?P<name>[^\n]+)"
 )
-_START = re.compile(r"nThread [0-9]+ nGpus [0-9]+ ")
-_HEADER = re.compile(r"^#\s+size\s+count\s[^\n]*\btime\b[^\n]*$", re.MULTILINE)
-_NAMED = re.compile(r"(?P<name>[a-z_]+)_perf\b")
-_VERSION = re.compile(r"nccl-tests version (?P<version>\S+)")
-_EVERYWHERE = 0.02
+HEADER = r"^#\s+size\s+count\s[^\n]*\btime\b[^\n]*$"
+Fields = dict[str, str]
 
 
-def detect(text: str) -> bool:
-    """Whether nccl-tests (or rccl-tests) printed it."""
-    if "busbw" in text and _HEADER.search(text) is not None:
-        return True
-    return "minBytes" in text and _RANK.search(text) is not None
-
-
-@dataclass(frozen=True)
-class _Row:
-    line: int
-    fields: dict[str, str]
-    in_place: dict[str, str]
-
-    def number(self, name: str) -> float | None:
-        return runs.decimal(self.fields.get(name, ""))
-
-
-def parse(text: str) -> Found:
-    """Two runs a line of the table, out of place and, secondary, in place."""
-    found = Found()
-    lines = runs.Lines(text)
-    for number, (begin, part) in enumerate(runs.executions(text, _START)):
-        _read(part, lines.of(begin) - 1, number, found)
-    return found
-
-
-def _read(part: str, before: int, number: int, found: Found) -> None:
-    """The table of one start, which ``before`` lines precede."""
-    ranks = list(_RANK.finditer(part))
-    found.gpu_names += [each["name"].strip() for each in ranks]
-    count, rows = len({(each["group"], each["rank"]) for each in ranks}), list(_rows(part))
-    named, version = _NAMED.search(part), _VERSION.search(part)
-    operation = named["name"] if named else _operation(rows, count)
-    words = [version["version"] if version else None]
-    for row in rows:
-        case = [*words, row.fields.get("type"), row.fields.get("redop")]
-        for fields, where in ((row.fields, None), (row.in_place, "in place")):
-            micro, size = fields.get("time", ""), row.number("size")
-            time = runs.decimal(micro)
-            if not time or not size:
+def _read(part: Part) -> None:
+    ranks, rows = part.all(RANK), list(_rows(part))
+    count = len({(rank["group"], rank["rank"]) for rank in ranks}) or None
+    operation = part.facts.get("operation") or _operation(rows[-1][1] if rows else {}, count or 0)
+    for place, out_of_place, in_place in rows:
+        size = runs.decimal(out_of_place.get("size", ""))
+        words = [part.facts.get("version"), out_of_place.get("type"), out_of_place.get("redop")]
+        for fields, where in (out_of_place, None), (in_place, "in place"):
+            if not size or not runs.decimal(fields.get("time", "")):
                 continue
-            label = [each for each in (*case, where) if each and each not in ("none", "-1")]
-            found.runs.append(
-                Run(
-                    program=f"nccl-tests {operation}" if operation else "nccl-tests",
-                    line=before + row.line,
-                    seconds=(time / 1e6,),
-                    uncertainty=runs.rounding(micro),
-                    n=size,
-                    unit="B",
-                    gpus=count or None,
-                    unclear="" if count else "no Rank lines say how many GPUs took part",
-                    ranks=count or None,
-                    nodes=len({each["host"] for each in ranks}) or None,
-                    case=", ".join(label) or None,
-                    execution=number,
-                    secondary=where is not None,
-                    more=runs.unshared(operation or "an operation of nccl-tests"),
-                )
-            )
+            case = [word for word in (*words, where) if word and word not in ("none", "-1")]
+            part.timed(
+                place, [fields["time"]], lambda microseconds: microseconds / 1e6,
+                program=f"nccl-tests {operation}" if operation else "nccl-tests", n=size,
+                gpus=count, ranks=count, nodes=len({rank["host"] for rank in ranks}) or None,
+                case=", ".join(case) or None, secondary=where is not None,
+                more=runs.unshared(operation or "an operation of nccl-tests"),
+            )  # fmt: skip
     if not rows:
-        found.unfinished.append(before + 1)
-    wrong = [row for row in rows if row.fields.get("#wrong", "0") not in ("0", "N/A")]
+        part.unfinished()
+    wrong = [fields for _, fields, _ in rows if fields.get("#wrong", "0") not in ("0", "N/A")]
     if wrong:
         text = f"{len(wrong)} line(s) with wrong results, as the program counts"
-        found.remarks.append(remark(Kind.DATA, text, about="wrong results"))
+        part.remark(text, "wrong results", Kind.DATA)
 
 
-def _rows(text: str) -> list[_Row]:
-    """Lines of the table whose fields are all there."""
-    header = _HEADER.search(text)
-    if header is None:
-        return []
-    names = header[0].lstrip("#").split()
-    first = names.index("time")
-    again = next((at for at in range(first + 1, len(names)) if names[at] == "time"), len(names))
-    start = text.count("\n", 0, header.start()) + 1
-    rows = []
-    for number, line in enumerate(text[header.start() :].splitlines(keepends=True), start):
-        fields = line.split()
-        if not fields or not fields[0].isdecimal() or not line.endswith("\n"):
-            continue
+def _rows(part: Part) -> Iterator[tuple[int, Fields, Fields]]:
+    """Place, and fields out of place and in place, of the lines that are whole."""
+    header = part.find(HEADER)
+    names = header[0].lstrip("#").split() if header else []
+    behind = names.index("time") + 1 if header else 0
+    again = behind + names[behind:].index("time") if "time" in names[behind:] else len(names)
+    for line in part.all(r"^[ \t]*[0-9]+[ \t][^\n]*\n", header.end()) if header else ():
+        fields = line[0].split()
         if len(fields) == len(names):
-            whole = dict(zip(names[:again], fields, strict=False))
-            rows.append(_Row(number, whole, dict(zip(names[again:], fields[again:], strict=True))))
-    return rows
+            named = list(zip(names, fields, strict=True))
+            yield line.start(), dict(named[:again]), dict(named[again:])
 
 
-def _operation(rows: list[_Row], ranks: int) -> str | None:
+def _operation(fields: Fields, ranks: int) -> str | None:
     """All-reduce by its bandwidths' ratio; what others have in common is not told apart."""
-    last = rows[-1] if rows else None
-    if last is None or ranks < 3:
-        return None
-    algorithm, bus = last.number("algbw"), last.number("busbw")
-    if not algorithm or not bus or last.fields.get("redop") in (None, "none"):
+    algorithm, bus = (runs.decimal(fields.get(name, "")) for name in ("algbw", "busbw"))
+    if ranks < 3 or not algorithm or not bus or fields.get("redop") in (None, "none"):
         return None
     factor = 2 * (ranks - 1) / ranks
-    return "all_reduce" if abs(bus / algorithm / factor - 1) < _EVERYWHERE else None
+    return "all_reduce" if abs(bus / algorithm / factor - 1) < 0.02 else None
 
 
-FORMATS = (runs.log_format("nccl-tests", "nccl-tests' table", detect, parse),)
+LOG = Log(
+    name="nccl-tests", what="nccl-tests' table", read=_read, unit="B",
+    start=r"nThread [0-9]+ nGpus [0-9]+ ", marks=[("busbw", HEADER), ("minBytes", RANK)],
+    facts=[r"(?P<operation>[a-z_]+)_perf\b", r"nccl-tests version (?P<version>\S+)"],
+    gpu_name=RANK, unclear="no Rank lines say how many GPUs took part",
+)  # fmt: skip
+FORMATS = (LOG.format,)

@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.data.formats.logs.log import Log, Part
 from gpucast.errors import InputError
-from gpucast.util.remarks import Kind, remark
+from gpucast.util.remarks import Kind
 
 ATOMS = {
     "gbsa": 2489, "amoebagk": 2489, "rf": 23558, "pme": 23558, "amoebapme": 23558,
@@ -34,59 +34,43 @@ _METHODS = {
 }  # fmt: skip
 _SIZES = ("atoms", "num_atoms", "particles")
 _HOST_PLATFORMS = ("CPU", "Reference")
-_TABLE = re.compile(r"^Test +Precision +Constraints +H mass[^\n]*ns/day[ \t]*\n", re.MULTILINE)
-_ENTRY = re.compile(
+_TABLE = r"^Test +Precision +Constraints +H mass[^\n]*ns/day[ \t]*\n"
+_ENTRY = (
     r"^(?P<test>\S+) +(?P<precision>\w+) +(?P<constraints>\w+) +(?P<hydrogen_mass>\S+) +"
     r"(?P<timestep_in_fs>[0-9.eE+-]+) +(?P<ensemble>\w+) +(?P<platform>\w+) +"
-    r"(?P<ns_per_day>[0-9.eE+-]+)[ \t]*\n",
-    re.MULTILINE,
+    r"(?P<ns_per_day>[0-9.eE+-]+)[ \t]*\n"
 )
 # With a value behind it: tables of other programs have such columns, too.
-_KEY = re.compile(r"\b(?:ns_per_day|timestep_in_fs)[\"']?\s*:")
-_LINE = re.compile(r"^(?P<key>[a-z_]+): (?P<value>[^\n]*)\n", re.MULTILINE)
-_OLD = re.compile(
+_KEY = r"\b(?:ns_per_day|timestep_in_fs)[\"']?\s*:"
+_LINE = r"^(?P<key>[a-z_]+): (?P<value>[^\n]*)\n"
+_OLD = (
     r"^Test: (?P<test>\S+)[^\n]*\n(?P<between>(?:(?!Test:)[^\n]*\n)*?)"
-    r"Integrated (?P<steps>[0-9]+) steps in (?P<elapsed_time>[0-9.eE+-]+) seconds",
-    re.MULTILINE,
+    r"Integrated (?P<steps>[0-9]+) steps in (?P<elapsed_time>[0-9.eE+-]+) seconds"
 )
-_OLD_SETTING = re.compile(
-    r"^(?P<key>Platform|Precision|Device|Step Size|Ensemble): (?P<value>[^\n]+)\n", re.MULTILINE
-)
+_OLD_SETTING = r"^(?P<key>Platform|Precision|Device|Step Size|Ensemble): (?P<value>[^\n]+)\n"
 
 Entry = Mapping[str, object]
 
 
-def detect(text: str) -> bool:
-    """Whether benchmark.py printed or wrote it."""
-    if _KEY.search(text) is not None:
-        return True
-    return _TABLE.search(text) is not None or _OLD.search(text) is not None
-
-
-def parse(text: str) -> Found:
-    """A run for each test. Raises InputError where JSON or YAML is broken."""
-    found = Found()
-    start = text.lstrip()[:1]
-    if start == "{" or re.search(r"^benchmarks:", text, re.MULTILINE):
-        _read_structure(text, found, is_json=start == "{")
-        return found
-    lines = runs.Lines(text)
+def _read(part: Part) -> None:
+    """The tests; raises InputError where JSON or YAML is broken."""
+    start = part.text.lstrip()[:1]
+    if start == "{" or part.find("^benchmarks:"):
+        _read_structure(part, is_json=start == "{")
+        return
     version = None
-    for place, entry in sorted(_printed(text), key=lambda each: each[0]):
+    for place, entry in sorted(_printed(part), key=lambda found: found[0]):
         version = entry.get("openmm_version", version)
-        run = _run(entry, len(found.runs), lines.of(place), version)
-        if run is not None:
-            found.runs.append(run)
-    if not found.runs:
-        found.unfinished.append(1)
-    return found
+        _add(part, entry, place, version)
+    if not part.found.runs:
+        part.unfinished()
 
 
-def _read_structure(text: str, found: Found, *, is_json: bool) -> None:
+def _read_structure(part: Part, *, is_json: bool) -> None:
     import yaml  # takes longer than the rest of all formats
 
     try:
-        top = json.loads(text) if is_json else yaml.safe_load(text)
+        top = json.loads(part.text) if is_json else yaml.safe_load(part.text)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         what = " ".join(str(error).split())
         raise InputError(f"not valid {'JSON' if is_json else 'YAML'}: {what}") from None
@@ -97,24 +81,21 @@ def _read_structure(text: str, found: Found, *, is_json: bool) -> None:
         raise InputError("must be a list", field="benchmarks")
     for at, entry in enumerate(entries):
         version = system.get("openmm_version")
-        run = _run(entry, at, 1, version) if isinstance(entry, dict) else None
-        if run is None:
+        if not (isinstance(entry, dict) and _add(part, entry, 0, version)):
             text = f"benchmarks[{at}] has no speed: left out"
-            found.remarks.append(remark(Kind.UNFINISHED, text, about="benchmarks"))
-            continue
-        found.runs.append(run)
+            part.remark(text, "benchmarks", Kind.UNFINISHED)
     if isinstance(system.get("gpu"), str) and system["gpu"].strip():
-        found.gpu_names.append(" ".join(system["gpu"].split()))
+        part.found.gpu_names.append(" ".join(system["gpu"].split()))
 
 
-def _printed(text: str) -> Iterator[tuple[int, Entry]]:
+def _printed(part: Part) -> Iterator[tuple[int, Entry]]:
     """Places and fields of the tests in a table, in lines, or in the output of version 7."""
-    table = _TABLE.search(text)
+    table = part.find(_TABLE)
     if table is not None:
-        for row in _ENTRY.finditer(text, table.end()):
+        for row in part.all(_ENTRY, table.end()):
             yield row.start(), row.groupdict()
-    for old in _OLD.finditer(text):
-        settings = dict(_OLD_SETTING.findall(text, 0, old.end()))
+    for old in part.all(_OLD):
+        settings = {line["key"]: line["value"] for line in part.all(_OLD_SETTING, 0, old.end())}
         entry: dict[str, object] = {
             "test": old["test"],
             "steps": old["steps"],
@@ -128,7 +109,7 @@ def _printed(text: str) -> Iterator[tuple[int, Entry]]:
         yield old.start(), entry
     block: dict[str, object] = {}
     place = 0
-    for line in _LINE.finditer(text):
+    for line in part.all(_LINE):
         if line["key"] == "test":
             block, place = {"openmm_version": block.get("openmm_version")}, line.start()
         block[line["key"]] = line["value"].strip()
@@ -137,12 +118,12 @@ def _printed(text: str) -> Iterator[tuple[int, Entry]]:
             block = {"openmm_version": block.get("openmm_version")}
 
 
-def _run(entry: Entry, number: int, line: int, version: object) -> Run | None:
-    """A test's run; none is the rehearsal of another."""
+def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
+    """Add a test's run, if it has a time; none is the rehearsal of another."""
     timestep = _number(entry.get("timestep_in_fs"))
     seconds = _seconds(entry, timestep)
     if seconds is None:
-        return None
+        return False
     test, platform = str(entry.get("test", "")), str(entry.get("platform") or "")
     properties = _properties(entry.get("platform_properties"))
     host = platform in _HOST_PLATFORMS
@@ -152,20 +133,15 @@ def _run(entry: Entry, number: int, line: int, version: object) -> Run | None:
         gpus = int(_number(properties.get("Threads")) or 0) or None
     sizes = [_number(entry.get(name)) for name in _SIZES]
     words = [version, _METHODS.get(test, test), entry.get("precision"), entry.get("ensemble")]
-    return Run(
-        program="OpenMM",
-        line=line,
-        execution=number,
-        seconds=(seconds[0],),
-        uncertainty=seconds[1],
-        n=next((size for size in sizes if size), ATOMS.get(test)),
-        unit="atoms",
-        gpus=gpus,
-        unclear="" if gpus else f"test {test!r} does not say on which devices it ran",
+    part.run(
+        place, [seconds[0]], seconds[1], execution=len(part.found.runs),
+        n=next((size for size in sizes if size), ATOMS.get(test)), gpus=gpus,
+        unclear=f"test {test!r} does not say on which devices it ran",
         path=runs.HOST if host else None,
         case=", ".join(str(word) for word in words if word) or None,
         timestep=timestep / runs.FEMTOSECONDS if timestep else None,
-    )
+    )  # fmt: skip
+    return True
 
 
 def _seconds(entry: Entry, timestep: float | None) -> tuple[float, float | None] | None:
@@ -197,4 +173,8 @@ def _number(value: object) -> float | None:
     return number if number is not None and number > 0 else None
 
 
-FORMATS = (runs.log_format("openmm", "OpenMM's benchmark.py", detect, parse),)
+LOG = Log(
+    name="openmm", what="OpenMM's benchmark.py", read=_read, program="OpenMM", unit="atoms",
+    marks=[_KEY, _TABLE, _OLD],
+)  # fmt: skip
+FORMATS = (LOG.format,)

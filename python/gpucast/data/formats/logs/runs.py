@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpucast.data.formats import Format, Imported, Options, check_gpus_of_all, entry
+from gpucast.data.formats import Imported, Options, check_gpus_of_all, entry
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, once, remark
@@ -102,23 +102,6 @@ class UnclearError(InputError):
     """
 
     runs: tuple[object | None, ...] = ()
-
-
-def log_format(name: str, what: str, detect: Callable[[str], bool],
-               parse: Callable[[str], Found]) -> Format:  # fmt: skip
-    """The format of a log that ``parse`` reads."""
-
-    def read(text: str, file: str, options: Options) -> Imported:
-        try:
-            return imported(parse(text), file, options)
-        except (ValueError, OverflowError, ZeroDivisionError) as error:
-            # Figures of thousands of digits and the like, which only damage brings about.
-            raise InputError(f"holds a figure that cannot be: {error}", file=file) from None
-        except InputError as error:
-            error.file = error.file or file
-            raise
-
-    return Format(name, what, detect, read, log=True)
 
 
 def imported(found: Found, file: str, options: Options) -> Imported:
@@ -393,27 +376,3 @@ class Lines:
         self._line += self._text.count("\n", self._at, place)
         self._at = place
         return self._line
-
-
-def of_executions(
-    text: str, start: re.Pattern[str], read: Callable[[str, int, int, Lines, Found], None]
-) -> Found:
-    """What ``read`` finds in each part of a log: its text, place and number, the log's lines, and
-    where to put it."""
-    found, lines = Found(), Lines(text)
-    for number, (begin, part) in enumerate(executions(text, start)):
-        read(part, begin, number, lines, found)
-    return found
-
-
-def executions(text: str, start: re.Pattern[str]) -> list[tuple[int, str]]:
-    """The parts of a log that begin where a program starts: place and text of each.
-
-    What stands before the first start belongs to it.
-    """
-    places = [match.start() for match in start.finditer(text)]
-    ends = [*places[1:], len(text)]
-    begins = [0, *places[1:]]
-    return [(begin, text[begin:end]) for begin, end in zip(begins, ends, strict=True)] or [
-        (0, text)
-    ]

@@ -1,0 +1,215 @@
+"""A program's log as patterns: what each importer here states of one, and how it is read.
+
+To import the log of another program, drop a module in here that has ``FORMATS = (LOG.format,)``.
+Its description stands in ``gpucast import --help``, and with its name and the module's docstring in
+docs/how-to/logs.md.
+
+A log falls into parts, one for each start of the program, and ``read`` is given one after another.
+It looks for what was timed and says so with ``Part.timed``; what holds for the whole part the
+named groups of ``facts`` and ``settings`` tell: n, gpus, ranks, nodes, the simulated time of a step
+as fs or ps, and words for the ``case``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gpucast.data.formats import Format, Imported, Options
+from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.runs import Found, Lines, Run
+from gpucast.errors import InputError
+from gpucast.util.remarks import Kind, remark
+
+NEVER = "(?!)"
+"""A pattern that matches nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """How to recognise and read what a program prints; patterns are regular expressions.
+
+    Attributes:
+        name: as in ``--format NAME``.
+        what: what it is, in a few words.
+        marks: patterns of which any shows that it is such a log; of a tuple, all together.
+        read: tells a part's runs to it.
+        program, unit: of the runs: its name, and what n counts.
+        start: where the program starts. What stands before the first start belongs to it.
+        facts, settings: patterns whose named groups hold for a part; the first match counts, and
+            the last one of what may be set again.
+        case: words for the runs' case, such as ``{version}, cutoff {cutoff} A``; words with a
+            group that was not found are left out.
+        gpu_name: pattern of the GPUs' models, with a group ``name``.
+        unclear: why a run's GPUs may not be known.
+    """
+
+    name: str
+    what: str
+    marks: Sequence[str | tuple[str, ...]]
+    read: Callable[[Part], None]
+    program: str | None = None
+    unit: str | None = None
+    start: str = NEVER
+    facts: Sequence[str] = ()
+    settings: Sequence[str] = ()
+    case: str = ""
+    gpu_name: str = NEVER
+    unclear: str = ""
+
+    @property
+    def format(self) -> Format:
+        """The log as one of the formats."""
+        return Format(self.name, self.what, self._detect, self._import, log=True)
+
+    def parse(self, text: str) -> Found:
+        """What a text holds. Raises InputError."""
+        found, lines = Found(), Lines(text)
+        for number, (begin, part_text) in enumerate(parts(text, self.start)):
+            part = Part(self, part_text, begin, number, lines, found)
+            before = len(found.runs)
+            self.read(part)
+            if len(found.runs) > before:
+                found.gpu_names += [match["name"].strip() for match in part.all(self.gpu_name)]
+        return found
+
+    def _detect(self, text: str) -> bool:
+        alternatives = (mark if isinstance(mark, tuple) else (mark,) for mark in self.marks)
+        return any(all(_made(mark).search(text) for mark in needed) for needed in alternatives)
+
+    def _import(self, text: str, file: str, options: Options) -> Imported:
+        try:
+            return runs.imported(self.parse(text), file, options)
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            # Figures of thousands of digits and the like, which only damage brings about.
+            raise InputError(f"holds a figure that cannot be: {error}", file=file) from None
+        except InputError as error:
+            error.file = error.file or file
+            raise
+
+
+@dataclass
+class Part:
+    """What a program printed from one start to the next.
+
+    Attributes:
+        log: as which it is read.
+        text: of it; ``begin``: its place in the log; ``number``: of the start.
+        lines, found: of the log.
+    """
+
+    log: Log
+    text: str
+    begin: int
+    number: int
+    lines: Lines
+    found: Found
+
+    def find(self, pattern: str, place: int = 0) -> re.Match[str] | None:
+        """The first match."""
+        return _made(pattern).search(self.text, place)
+
+    def all(self, pattern: str, place: int = 0, end: int | None = None) -> list[re.Match[str]]:
+        """All matches."""
+        last = len(self.text) if end is None else end
+        return list(_made(pattern).finditer(self.text, place, last))
+
+    def last(self, pattern: str) -> re.Match[str] | None:
+        """The last match."""
+        return next(reversed(self.all(pattern)), None)
+
+    def line(self, place: int) -> int:
+        """The line in the log of a place in the part."""
+        return self.lines.of(self.begin + place)
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """What the patterns of the log's facts and settings found."""
+        matches = [*map(self.find, self.log.facts), *map(self.last, self.log.settings)]
+        groups = (group for match in matches if match for group in match.groupdict().items())
+        return {name: text.strip() for name, text in groups if text}
+
+    def whole(self, name: str) -> int | None:
+        """A fact that is a whole number."""
+        return int(self.facts[name]) if name in self.facts else None
+
+    @property
+    def case(self) -> str | None:
+        """What the log says of the setting."""
+        words = []
+        for word in self.log.case.split(", "):
+            with suppress(KeyError):
+                words.append(word.format_map(self.facts))
+        return ", ".join(filter(None, words)) or None
+
+    @property
+    def timestep(self) -> float | None:
+        """Simulated seconds of a step."""
+        for name, per_second in ("fs", runs.FEMTOSECONDS), ("ps", runs.PICOSECONDS):
+            value = runs.decimal(self.facts.get(name, ""))
+            if value and value > 0:
+                return value / per_second
+        return None
+
+    def timed(
+        self,
+        place: int,
+        printed: Sequence[str],
+        seconds: Callable[[float], float] = float,
+        rounding: Callable[[str], float] = runs.rounding,
+        **more: Any,
+    ) -> None:
+        """Add a run: its time stands at ``place`` as ``printed``, a number for each sample.
+
+        Args:
+            seconds: makes seconds a step of such a number.
+            rounding: relative half-width of what its digits round away.
+            more: other fields of the run.
+        """
+        samples = [seconds(float(text)) for text in printed]
+        self.run(place, samples, max(map(rounding, printed)), **more)
+
+    def run(
+        self, place: int, seconds: Iterable[float], uncertainty: float | None, **more: Any
+    ) -> None:
+        """Add a run of these samples; ``more`` are fields that the log's facts do not tell."""
+        told: dict[str, Any] = {name: self.whole(name) for name in ("n", "gpus", "ranks", "nodes")}
+        told |= {"program": self.log.program, "unit": self.log.unit, "unclear": self.log.unclear,
+                 "case": self.case, "timestep": self.timestep, "execution": self.number,
+                 **more}  # fmt: skip
+        run = Run(line=self.line(place), seconds=tuple(seconds), uncertainty=uncertainty, **told)
+        self.found.runs.append(run)
+
+    def unfinished(self, place: int | None = None) -> None:
+        """Say that the run that begins there, or with the part, has no time."""
+        if place is None:
+            start = self.find(self.log.start)
+            place = start.start() if start else 0
+        self.found.unfinished.append(self.line(place))
+
+    def remark(self, text: str, about: str, kind: Kind = Kind.LACKS) -> None:
+        """Say what one must know of the log."""
+        self.found.remarks.append(remark(kind, text, about=about))
+
+
+def positive(matches: Iterable[re.Match[str]], name: str) -> list[re.Match[str]]:
+    """Those whose group is a number greater than 0."""
+    return [match for match in matches if (runs.decimal(match[name]) or 0) > 0]
+
+
+def parts(text: str, start: str) -> Iterator[tuple[int, str]]:
+    """The parts of a text that begin where a pattern matches: place and text of each.
+
+    What stands before the first match belongs to the first part.
+    """
+    begins = [0, *[match.start() for match in _made(start).finditer(text)][1:]]
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        yield begin, text[begin:end]
+
+
+def _made(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
