@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpucast.data import dataset, jsonl
-from gpucast.data.formats import Options, csv_steps, csv_transfers, read_file
+from gpucast.data.formats import Options, csv_tables, read_file
 from gpucast.data.records import Step
 from gpucast.errors import InputError
 from records_samples import MACHINE, labels, positive, relaxed
@@ -19,13 +19,13 @@ OPTIONS = Options(machine="m")
 
 
 def steps(text: str, options: Options = OPTIONS) -> list[Step]:
-    read = csv_steps.read(text, "steps.csv", options)
+    read = csv_tables.read_steps(text, "steps.csv", options)
     return [entry for entry in read.entries if isinstance(entry, Step)]
 
 
 def error_of(text: str) -> str:
     with pytest.raises(InputError) as caught:
-        csv_steps.read(text, "steps.csv", OPTIONS)
+        csv_tables.read_steps(text, "steps.csv", OPTIONS)
     return str(caught.value)
 
 
@@ -96,21 +96,21 @@ def test_a_bad_value_is_named_by_line_and_column(row: str, message: str) -> None
 
 
 def test_columns_that_are_not_used_are_named_in_one_note() -> None:
-    read = csv_steps.read("n,gpus,seconds,colour,mood\n1,1,1,red,\n", "steps.csv", OPTIONS)
+    read = csv_tables.read_steps("n,gpus,seconds,colour,mood\n1,1,1,red,\n", "steps.csv", OPTIONS)
     assert read.notes == ["2 columns not used: 'colour', 'mood'"]
 
 
 def test_of_many_columns_that_are_not_used_some_are_named() -> None:
     more = [f"c{i}" for i in range(20)]
     header, row = ",".join(["n,gpus,seconds", *more]), ",".join(["1,1,1", *more])
-    (note,) = csv_steps.read(f"{header}\n{row}\n", "steps.csv", OPTIONS).notes
+    (note,) = csv_tables.read_steps(f"{header}\n{row}\n", "steps.csv", OPTIONS).notes
     assert note.startswith("20 columns not used: 'c0', 'c1', ")
     assert note.endswith("'c7', and 12 more")
 
 
 def test_rows_without_a_time_are_left_out_and_counted() -> None:
     text = "n,gpus,seconds\n1,1,1\n1,2,\n2,1,NaN\n,,\n2,2,n/a\n"
-    read = csv_steps.read(text, "steps.csv", OPTIONS)
+    read = csv_tables.read_steps(text, "steps.csv", OPTIONS)
     assert len(read.entries) == 1
     assert read.notes == ["3 rows without a time left out"]
 
@@ -138,7 +138,7 @@ def test_a_wrong_schedule_is_named() -> None:
 
 def test_transfers_are_read_by_route() -> None:
     text = "bytes,seconds,route,memory\n8,1e-6,H2D,pinned\n8,2e-6,h2d,pinned\n8,1e-6,peer,\n"
-    first, second = csv_transfers.read(text, "t.csv", OPTIONS).entries
+    first, second = csv_tables.read_transfers(text, "t.csv", OPTIONS).entries
     assert jsonl.to_object(first)["seconds"] == [1e-6, 2e-6]
     assert (jsonl.to_object(second)["from"], jsonl.to_object(second)["memory"]) == (
         "gpu0",
@@ -156,7 +156,7 @@ def test_transfers_are_read_by_route() -> None:
 )
 def test_bad_transfers_are_named(row: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        csv_transfers.read(f"bytes,seconds,route\n{row}\n", "t.csv", OPTIONS)
+        csv_tables.read_transfers(f"bytes,seconds,route\n{row}\n", "t.csv", OPTIONS)
     assert str(caught.value) == f"t.csv:2: {message}"
 
 
@@ -194,11 +194,11 @@ def test_steps_survive_export_and_import(
         for path, kernel, n, gpus, seconds in made
     ]  # fmt: skip
     data = dataset.from_records("d", [jsonl.record(MACHINE), *map(jsonl.record, values)])
-    text = csv_steps.write(data)
+    text = csv_tables.write_steps(data)
     sure = replace(OPTIONS, columns={"seconds": "seconds:s"})  # however long they are
     again = dataset.from_records("d", [jsonl.record(MACHINE), *steps(text, sure)])
     assert sorted(samples_of(again)) == sorted(samples_of(data))
-    assert csv_steps.write(again).count("\n") == len(made) + 1
+    assert csv_tables.write_steps(again).count("\n") == len(made) + 1
 
 
 def samples_of(data: dataset.Dataset) -> list[tuple[str, str, int, int, float]]:
@@ -214,7 +214,7 @@ def samples_of(data: dataset.Dataset) -> list[tuple[str, str, int, int, float]]:
 def test_any_text_is_read_or_refused_in_one_line(text: str, headed: bool) -> None:
     complaint = ""
     try:
-        csv_steps.read("n,gpus,seconds\n" * headed + text, "steps.csv", OPTIONS)
+        csv_tables.read_steps("n,gpus,seconds\n" * headed + text, "steps.csv", OPTIONS)
     except InputError as error:
         complaint = str(error)
     assert "\n" not in complaint
@@ -228,7 +228,7 @@ def test_any_mutation_of_a_valid_file_is_read_or_named_by_line(data: st.DataObje
     text[at] = data.draw(st.characters(codec="utf-8"))
     complaint = None
     try:
-        csv_steps.read("".join(text), "steps.csv", OPTIONS)
+        csv_tables.read_steps("".join(text), "steps.csv", OPTIONS)
     except InputError as error:
         complaint = error
     assert complaint is None or complaint.line is not None

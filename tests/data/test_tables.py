@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpucast as gc
-from gpucast.data.formats import Imported, Options, csv_steps
+from gpucast.data.formats import Imported, Options, csv_tables
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.records import Step
 from gpucast.errors import InputError
@@ -30,7 +30,7 @@ OPTIONS = Options(machine="m")
 
 def read(text: str, columns: str | None = None, **options: object) -> Imported:
     given = replace(OPTIONS, columns=named(columns), **options)  # type: ignore[arg-type]
-    return csv_steps.read(text, "t.csv", given)
+    return csv_tables.read_steps(text, "t.csv", given)
 
 
 def steps(text: str, columns: str | None = None, **options: object) -> list[Step]:
@@ -54,14 +54,14 @@ def error_of(text: str, columns: str | None = None, **options: object) -> str:
 )
 def test_a_header_may_stand_below_a_title(above: str) -> None:
     text = above + "atoms,gpus,ms/step\n24000,2,0.5\n"
-    assert csv_steps.detect(text)
+    assert csv_tables.detect_steps(text)
     (step,) = steps(text)
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
 
 
 def test_a_header_may_begin_like_a_comment() -> None:
     text = "Our cluster\n# 4 nodes, gpus idle\n# GPUs,atoms,ms/step\n2,24000,0.5\n"
-    assert csv_steps.detect(text)
+    assert csv_tables.detect_steps(text)
     (step,) = steps(text)
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
     # Of a header and its like in a comment, the header counts.
@@ -99,7 +99,7 @@ def test_gpu_counts_may_stand_across(header: str, columns: str | None) -> None:
     assert cells == CELLS
     assert found.notes[0] == "GPU counts across: 1, 2, 4, times in ms"
     assert found.notes[-1] == "1 row without a time left out"
-    assert csv_steps.detect(header + ACROSS) or columns
+    assert csv_tables.detect_steps(header + ACROSS) or columns
 
 
 def test_rates_may_stand_across_and_need_what_rates_need() -> None:
@@ -914,7 +914,7 @@ def test_sizes_may_have_a_factor_behind_them(cell: str, n: float) -> None:
     ],
 )
 def test_columns_may_be_aligned_by_blanks(text: str) -> None:
-    assert csv_steps.detect(text)
+    assert csv_tables.detect_steps(text)
     found = [(step.n, step.gpus, step.seconds) for step in steps(text)]
     assert found == [(24000, 1, [4e-3]), (24000, 2, [2.5e-3])]
 

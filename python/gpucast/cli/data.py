@@ -12,7 +12,7 @@ from gpucast.data import jsonl, summary
 from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
-from gpucast.data.formats.csv_transfers import expressible
+from gpucast.data.formats.csv_tables import expressible
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.model.files import load_model

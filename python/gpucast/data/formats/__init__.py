@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,8 +16,8 @@ from typing import Any, Literal
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats.utilization import of_utilization
-from gpucast.data.records import Entry, Machine
+from gpucast.data.records import Entry, Machine, Measurement
+from gpucast.data.selection import KIND, only
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import read_bytes
@@ -255,6 +256,24 @@ def read_file(
     return found.read(text, path, options), found
 
 
+_MONITORED = re.compile(
+    r"utili[sz]ation[._ ]?gpu|gpu[._ -]?util|DCGM_FI_|nvidia_smi_|nvidia_gpu_duty_cycle", re.I
+)
+"""Names in exports of nvidia-smi, DCGM and exporters for Prometheus."""
+
+
+def of_utilization(text: str) -> str | None:
+    """What to say to those who bring a monitor's export of GPU utilization for step times; None:
+    it is none."""
+    if not _MONITORED.search(text):
+        return None
+    return (
+        "holds GPU utilization, which tells no step time: a GPU is busy in slow steps as in fast "
+        "ones; needed are the size n, the GPU count and the time of a step, or steps or samples a "
+        "second, as the program's own log says them"
+    )
+
+
 def recognized(
     content: bytes, file: str, options: Options, name: str | None = None
 ) -> Format | BinaryFormat | None:
@@ -336,6 +355,27 @@ def entry(
     record = jsonl.record({**value, "machine": options.machine}, file=file, line=line)
     assert not isinstance(record, Machine)
     return record
+
+
+def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: str) -> None:
+    """Raise InputError where there are no records, or records of several machines."""
+    machines = list(dict.fromkeys(record.machine for record in records))
+    if not machines:
+        raise InputError(f"holds no {kind} records", file=data.name)
+    if len(machines) > 1:
+        raise InputError(
+            f"holds several ({', '.join(machines)}); name one", file=data.name, field="--machine"
+        )
+
+
+def check_single_kind(data: Dataset, but: Collection[str] = ()) -> None:
+    """Raise InputError where steps that differ in kind alone would become repetitions.
+
+    ``but``: fields that the format has a word for.
+    """
+    for name in KIND:
+        if name not in but:
+            only(data.steps, name, data.name)
 
 
 def check_gpus_of_all(options: Options, nodes: Collection[int], file: str) -> None:

@@ -21,8 +21,14 @@ from typing import Any, get_args
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats import Format, Imported, Options, entry
-from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
+from gpucast.data.formats import (
+    Format,
+    Imported,
+    Options,
+    check_single_kind,
+    check_single_machine,
+    entry,
+)  # fmt: skip
 from gpucast.data.records import Entry
 from gpucast.data.vocabulary import Schedule
 from gpucast.errors import InputError

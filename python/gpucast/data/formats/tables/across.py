@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from gpucast.data.formats import Options
 from gpucast.data.formats.tables.columns import TIME, roles_of, shown
-from gpucast.data.formats.tables.counts import GPU_WORDS, counts_across, is_worded
 from gpucast.data.formats.tables.grid import Grid
+from gpucast.data.formats.tables.sizes import GPU_WORDS, counts_across, is_worded
 from gpucast.data.formats.tables.units import COUNTED, normalized, parse_column_unit
 from gpucast.errors import InputError
 
@@ -90,11 +90,9 @@ def _ask_for_counts(grid: Grid, across: list[int], *, confirmed: bool) -> None:
     known = any(map(is_worded, names)) or re.search(GPU_WORDS, normalized(beside))
     if confirmed or known or counts != list(range(1, len(counts) + 1)):
         return
-    raise InputError(
+    raise grid.error(
         f"columns {', '.join(names)} may be GPU counts or repetitions; if they are GPU counts, "
-        f"import with --columns gpus={ALL}",
-        file=grid.file,
-        line=grid.line,
+        f"import with --columns gpus={ALL}"
     )
 
 
@@ -111,11 +109,9 @@ def _unit(grid: Grid, across: dict[int, int]) -> str:
         found = {}
     problem = f"is {' or '.join(found)}" if found else "is not said"
     listed = ", ".join(shown(grid.names[at]) for at in list(across)[:3])
-    raise InputError(
+    raise grid.error(
         f"the unit of the times below {listed} {problem}; import with --columns "
-        f"seconds={ALL}:ms (or s, us, steps/s, ns/day, ...)",
-        file=grid.file,
-        line=grid.line,
+        f"seconds={ALL}:ms (or s, us, steps/s, ns/day, ...)"
     )
 
 
@@ -145,4 +141,4 @@ def _with_sizes(grid: Grid, others: dict[int, str]) -> dict[int, str]:
         if first
         else "write n, atoms, cells or the like above them"
     )
-    raise InputError(f"no column has sizes by its name; {what}", file=grid.file, line=grid.line)
+    raise grid.error(f"no column has sizes by its name; {what}")

@@ -14,8 +14,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from gpucast.data.formats.tables.counts import GPU_WORDS, counts_across, is_worded
-from gpucast.data.formats.tables.sizes import MANY, SizeUnit, parse_size_unit, size_named
+from gpucast.data.formats.tables.grid import Grid
+from gpucast.data.formats.tables.sizes import (
+    GPU_WORDS,
+    MANY,
+    SizeUnit,
+    counts_across,
+    is_worded,
+    parse_size_unit,
+    size_named,
+)
 from gpucast.data.formats.tables.units import (
     COUNTED,
     RATE_OF_WORK,
@@ -222,34 +230,23 @@ def repeats(name: str) -> bool:
     return re.fullmatch(_REPEATS, normalized(name)) is not None
 
 
-def resolve(
-    names: Sequence[str],
-    given: Mapping[str, str],
-    *,
-    file: str,
-    line: int | None,
-    worded: Collection[int] = (),
-) -> Columns:
+def resolve(grid: Grid, given: Mapping[str, str], worded: Collection[int] = ()) -> Columns:
     """Which columns are what.
 
     Args:
-        names: the header.
+        grid: the table.
         given: what the user said: see ``named``.
-        file, line: of the header, for messages.
         worded: columns by index in which words stand, not numbers.
 
     Raises:
         InputError: a column that the user named is not there, a name is there twice, or two
             columns are equally likely.
     """
-    by_role = {
-        role: _as_said(role, column, names, file=file, line=line)
-        for role, column in _of_columns(given).items()
-    }
+    by_role = {role: _as_said(role, column, grid) for role, column in _of_columns(given).items()}
     # GPUs that are so many times the nodes leave the nodes what they are.
     taken = {each.at for role, each in by_role.items() if each.scale == 1 or role not in _COUNTED}
     candidates: dict[str, list[tuple[int, Column]]] = {}
-    for at, name in enumerate(names):
+    for at, name in enumerate(grid.names):
         if at in taken:
             continue
         if at in worded and _ONE_GPU.fullmatch(normalized(name)):
@@ -259,13 +256,13 @@ def resolve(
             candidates.setdefault(role, []).append((rank, column))
     for role, found in candidates.items():
         if role not in by_role:
-            by_role[role] = _best(role, found, file=file, line=line)
-    _check_nodes(by_role, given, file=file, line=line)
+            by_role[role] = _best(role, found, grid)
+    _check_nodes(by_role, given, grid)
     run, steps = by_role.pop("run", None), by_role.get("steps")
     if run is not None and steps is not None:
         by_role.setdefault(TIME, run)
     rivals = {} if TIME in given else _rivals(by_role.get(TIME), candidates.get(TIME, ()))
-    if steps is not None and _is_of_run(by_role, given, file=file, line=line):
+    if steps is not None and _is_of_run(by_role, given, grid):
         by_role[TIME] = replace(by_role[TIME], of="run")
     elif steps is not None:
         del by_role["steps"]
@@ -274,7 +271,7 @@ def resolve(
     used = {column.at for column in by_role.values()}
     ignored = [
         name
-        for at, name in enumerate(names)
+        for at, name in enumerate(grid.names)
         if at not in used and not _PROSE.fullmatch(normalized(name))
     ]
     return Columns(by_role, rivals, ignored)
@@ -289,26 +286,20 @@ def _rivals(time: Column | None, found: Iterable[tuple[int, Column]]) -> dict[st
     return {f"{TIME} {i}": column for i, column in enumerate(others, start=2)} if time else {}
 
 
-def _check_nodes(
-    by_role: Mapping[str, Column], given: Mapping[str, str], *, file: str, line: int | None
-) -> None:
+def _check_nodes(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Grid) -> None:
     """Refuse nodes called GPUs beside a column that says how many GPUs each has."""
     gpus, each = by_role.get("gpus"), by_role.get("gpus_per_node")
     if "gpus" not in given or gpus is None or gpus.scale != 1 or each is None:
         return
     if "nodes" in roles_of(gpus.name):
-        raise InputError(
+        raise grid.error(
             f"gpus={shown(gpus.name)} are nodes, of which {each.name!r} says how many GPUs each "
             "has; leave gpus= out, and the GPUs are their product",
-            file=file,
-            line=line,
-            field="--columns",
+            "--columns",
         )
 
 
-def _is_of_run(
-    by_role: Mapping[str, Column], given: Mapping[str, str], *, file: str, line: int | None
-) -> bool:
+def _is_of_run(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Grid) -> bool:
     """Whether the times are those of all the steps of a row."""
     time = by_role.get(TIME)
     if time is None or time.unit is None or time.unit.rank > 1:
@@ -318,11 +309,9 @@ def _is_of_run(
     if time.of == "step" or time.confirmed:
         return False
     name, steps = shown(time.name), shown(by_role["steps"].name)
-    raise InputError(
+    raise grid.error(
         f"{time.name!r} may be the time of a step or of all {by_role['steps'].name!r}; import with "
-        f"--columns seconds={name}:{time.unit.name}/step if of one, steps={steps} if of all",
-        file=file,
-        line=line,
+        f"--columns seconds={name}:{time.unit.name}/step if of one, steps={steps} if of all"
     )
 
 
@@ -400,34 +389,30 @@ def _timestep_scale(word: str, stem: str, inner: str) -> float | None:
     return SIMULATED_TIMES.get(inner) if _TIMESTEP.fullmatch(stem) else None
 
 
-def _best(role: str, found: list[tuple[int, Column]], *, file: str, line: int | None) -> Column:
+def _best(role: str, found: list[tuple[int, Column]], grid: Grid) -> Column:
     least = min(rank for rank, _ in found)
     best = [column for rank, column in found if rank == least]
     if len(best) == 1:
         return best[0]
     first, second = best[0].name, best[1].name
     if normalized(first) == normalized(second):
-        raise InputError(f"column {first!r} is there twice", file=file, line=line)
-    raise InputError(
+        raise grid.error(f"column {first!r} is there twice")
+    raise grid.error(
         f"columns {first!r} and {second!r} are both {role}; import with "
-        f"--columns {role}={shown(first)} or the other",
-        file=file,
-        line=line,
+        f"--columns {role}={shown(first)} or the other"
     )
 
 
-def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int | None) -> Column:
+def _as_said(role: str, said: str, grid: Grid) -> Column:
     """The column that the user named, with its unit."""
+    names = grid.names
     wanted, unit_text = _split(said, names)
     at = _index(wanted, names)
     if at is None:
         near = difflib.get_close_matches(wanted, names, n=1)
         hint = f" (meant {near[0]}?)" if near else ""
-        raise InputError(
-            f"there is no column {wanted!r}{hint}; there are: {', '.join(names)}",
-            file=file,
-            line=line,
-            field="--columns",
+        raise grid.error(
+            f"there is no column {wanted!r}{hint}; there are: {', '.join(names)}", "--columns"
         )
     name = names[at]
     down = re.fullmatch(r"(.*?)\s*\bdown", unit_text or "")
@@ -435,7 +420,7 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
         if role == TIME:
             raise _error("times are of one row: seconds cannot be filled down")
         rest = f"{name}:{down[1]}" if down[1] else name
-        return replace(_as_said(role, rest, names, file=file, line=line), down=True)
+        return replace(_as_said(role, rest, grid), down=True)
     recognized = {each: column for each, _, column in _recognized(name, at)}
     own = recognized.get(role) or (recognized.get("run") if role == TIME else None)
     if unit_text is None and own is not None:
@@ -445,12 +430,10 @@ def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int
         if heading is not None:
             return Column(name, at, unit=heading, of="step")
         if unit_text is None and "/" in name:  # not seconds, then, whatever it is in
-            raise InputError(
+            raise grid.error(
                 f"the unit of {name!r} is not known here; name one that is: "
                 f"--columns seconds={shown(name)}:UNIT, such as ms, steps/s or ns/day",
-                file=file,
-                line=line,
-                field="--columns",
+                "--columns",
             )
         unit = _of_each(parse_column_unit(unit_text or "s"), share_in(normalized(name))[1])
         if unit is None:

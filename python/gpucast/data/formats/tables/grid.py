@@ -54,6 +54,10 @@ class Grid:
     times: str | None = None
     merged: Mapping[tuple[int, int], object] = field(default_factory=dict)
 
+    def error(self, message: str, field: str | None = None) -> InputError:
+        """An error in the header."""
+        return InputError(message, file=self.file, line=self.line, field=field)
+
     def filled(self, columns: Collection[int]) -> Grid:
         """With merged cells of some columns, by index, filled downwards: each row has its own."""
         if not self.merged:

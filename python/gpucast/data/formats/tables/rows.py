@@ -29,21 +29,10 @@ Key = TypeVar("Key", bound=Hashable)
 MOST_NAMED = 8
 """Columns not used that are named; of more, how many."""
 
-_NUMERIC = frozenset(
-    (
-        "n",
-        "gpus",
-        "gpus_per_node",
-        "nodes",
-        "ranks",
-        "instances",
-        TIME,
-        "timestep",
-        "steps",
-        "repeat",
-        "bytes",
-    )
-)
+_NUMERIC = {
+    "n", "gpus", "gpus_per_node", "nodes", "ranks", "instances", TIME, "timestep", "steps",
+    "repeat", "bytes",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

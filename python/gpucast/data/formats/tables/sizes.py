@@ -1,15 +1,18 @@
-"""What a column of sizes holds: what they count, in which factor, and whether of each GPU.
+"""What a column's name says of sizes, and GPU counts as names of columns.
 
 ``System size [M atoms]``, ``atoms (x1e6)``, ``cells in thousands``, ``Batch size per GPU``: told by
-the column's name, or by what the user says after a colon: ``--columns n=C:M``.
+the column's name, or by what the user says after a colon: ``--columns n=C:M``. Where GPU counts
+stand across a table, columns are named ``1 GPU``, ``2 GPUs``, ``N=4``, ``8``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpucast.data.formats.tables.units import COUNTED, normalized, share_in
+from gpucast.data.limits import LARGEST_GPUS
 
 MANY = r"(?:(?:#|n|no\.?|nr\.?|num|(?:total_)?number)_of_|#_?|n_?|num_?|n[or]\._?|total_)?"
 """What stands before a noun where a column counts it: ``# ``, ``n_``, ``No. of ``."""
@@ -146,3 +149,30 @@ def _counted(word: str) -> tuple[float, str] | None:
             factor = None if (head, COUNTED[noun]) == ("k", "points") else _factor(head)
             return None if factor is None else (factor, COUNTED[noun])
     return None
+
+
+GPU_WORDS = r"(?:gpus?|devices?|gcds?|accelerators?)"
+_GPU_COUNT = re.compile(
+    rf"(?:n|{GPU_WORDS}|n_?{GPU_WORDS})_?[=:]_?(?P<after>[0-9]+)"
+    rf"|(?P<before>[0-9]+)_?x?_?{GPU_WORDS}"
+    r"|(?P<bare>[0-9]+)(?:[.]0)?"
+)
+_UNIT = re.compile(r"_?[(\[].*?[)\]]")
+
+
+def counts_across(names: Sequence[str]) -> dict[int, int]:
+    """GPU counts by index of the columns that are named by one; empty unless there are two and all
+    differ."""
+    found = {}
+    for at, name in enumerate(names):
+        match = _GPU_COUNT.fullmatch(_UNIT.sub("", normalized(name)))
+        if match is not None:
+            found[at] = int(match["after"] or match["before"] or match["bare"])
+    counts = list(found.values())
+    told = len(counts) > 1 and len(set(counts)) == len(counts)
+    return found if told and all(1 <= each <= LARGEST_GPUS for each in counts) else {}
+
+
+def is_worded(name: str) -> bool:
+    """Whether the name of such a column says that it is a count of GPUs."""
+    return re.search("[a-z]", _UNIT.sub("", normalized(name))) is not None

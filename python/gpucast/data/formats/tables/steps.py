@@ -12,18 +12,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from gpucast.data.formats import Imported, Options, check_gpus_of_all
+from gpucast.data.formats import Imported, Options, check_gpus_of_all, of_utilization
 from gpucast.data.formats.tables import series
 from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
-from gpucast.data.formats.tables.nodes import check_all, check_stated
 from gpucast.data.formats.tables.outcomes import OUTCOMES, failure, speaks_of_failure
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
 from gpucast.data.formats.tables.rows import shown as shown_cell
 from gpucast.data.formats.tables.sizes import may_be_a_share
 from gpucast.data.formats.tables.units import RATE_OF_WORK
-from gpucast.data.formats.utilization import of_utilization
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.units import duration
@@ -48,9 +46,7 @@ def read(grid: Grid, options: Options) -> Imported:
             gave, or times so long that their unit must be confirmed.
     """
     grid, options, said = melted(grid, options)
-    columns = resolve(
-        grid.names, options.columns, file=grid.file, line=grid.line, worded=_worded(grid)
-    )
+    columns = resolve(grid, options.columns, _worded(grid))
     _require(columns, options, grid)
     model = _only_model(grid, columns)
     time = columns.by_role[TIME]
@@ -78,7 +74,7 @@ def read(grid: Grid, options: Options) -> Imported:
                     nodes.add(row.integer("nodes"))
                     if "gpus" in columns.by_role:
                         counted.setdefault((row.integer("nodes"), row.integer("gpus")), row)
-                check_stated(row, options)
+                _check_stated(row, options)
                 if columns.rivals:
                     _check_rivals(row, columns, options, timesteps)
                 yield row
@@ -94,7 +90,7 @@ def read(grid: Grid, options: Options) -> Imported:
     if worded and len(worded) >= sum(map(len, cells)):
         worded[0].number(TIME)  # which it is not
     words += [str(row.cells[TIME]) for row in worded]
-    check_all(counted, options)
+    _check_all(counted, options)
     series.check(grid, columns, cells, options)
     if broken:
         states = ", ".join(f"{count} {state}" for state, count in broken.items())
@@ -212,26 +208,22 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
     timeless = TIME in missing or ("n" in missing and roles[TIME].name.casefold() == "time")
     busy = of_utilization("\n".join(grid.names)) if timeless else None
     if busy is not None:
-        raise InputError(busy, file=grid.file, line=grid.line)
+        raise grid.error(busy)
     if missing:
         one = len(missing) == 1
         *first, last = map(repr, missing)
         names = " and ".join(filter(None, (", ".join(first), last)))
         usual = "; ".join(each for each, _ in missing.values())
-        raise InputError(
+        raise grid.error(
             f"column{'' if one else 's'} {names} {'is' if one else 'are'} missing (usual names: "
             f"{usual}); if {'it has another' if one else 'they have others'}, "
-            f"{_by_hand(grid, [example for _, example in missing.values()])}",
-            file=grid.file,
-            line=grid.line,
+            f"{_by_hand(grid, [example for _, example in missing.values()])}"
         )
     time = roles[TIME]
     needed = time.unit is not None and time.unit.needs_timestep
     if needed and options.timestep is None and "timestep" not in roles:
-        raise InputError(
-            f"{time.name!r} needs the simulated time of a step; import with --timestep 2fs",
-            file=grid.file,
-            line=grid.line,
+        raise grid.error(
+            f"{time.name!r} needs the simulated time of a step; import with --timestep 2fs"
         )
 
 
@@ -363,6 +355,56 @@ def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
     return seconds
 
 
+def _check_stated(row: Row, options: Options) -> None:
+    """Raise InputError where a row has other GPU counts than ``--gpus-per-node`` states."""
+    stated = options.gpus_per_node
+    role = next((role for role in ("gpus", "gpus_per_node") if role in row.columns), None)
+    if stated is None or role is None:
+        return
+    count, name = row.integer(role), row.columns[role].name
+    if role == "gpus_per_node":
+        told, fits = f"{name!r} says {count}", count == stated
+    elif row.has("nodes"):
+        nodes = row.integer("nodes")
+        told, fits = f"{name!r} says {_on(count, nodes)}", count == nodes * stated
+    else:
+        told, fits = f"{name!r} says {count} GPUs", count <= stated or count % stated == 0
+    if not fits:
+        raise InputError(
+            f"{stated} contradicts the table: {told}; leave it out",
+            file=row.file,
+            line=row.line,
+            field="--gpus-per-node",
+        )
+
+
+def _check_all(counted: dict[tuple[int, int], Row], options: Options) -> None:
+    """Raise InputError where GPU counts seem to be those of each node, and nobody said otherwise.
+
+    Args:
+        counted: a row of each pair of nodes and GPUs.
+        options: what the user named.
+    """
+    if "gpus" in options.columns:
+        return
+    fewer = min((pair for pair in counted if pair[1] < pair[0]), default=None)
+    alike = len({gpus for _, gpus in counted}) == 1 < len(counted)
+    if fewer is None and not alike:
+        return
+    nodes, gpus = fewer or max(counted)
+    row = counted[nodes, gpus]
+    name = shown(row.columns["gpus"].name)
+    raise row.error(
+        "gpus",
+        f"{_on(gpus, nodes)} may be those of each node; import with --columns "
+        f"gpus_per_node={name} if they are, with --columns gpus={name} if of all nodes together",
+    )
+
+
+def _on(gpus: int, nodes: int) -> str:
+    return f"{gpus} GPU{'s' * (gpus > 1)} on {nodes} node{'s' * (nodes > 1)}"
+
+
 def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> None:
     if time.confirmed:
         return
@@ -372,11 +414,9 @@ def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> Non
         return
     assert time.unit is not None  # a column of times has one
     answer = f"--columns seconds={grid.times or shown(time.name)}"
-    raise InputError(
+    raise grid.error(
         f"the median step takes {duration(median)}; if that is right, import with "
         f"{answer}:{time.unit.name}, if these are milliseconds, with {answer}:ms, if microseconds, "
         f"with {answer}:us",
-        file=grid.file,
-        line=grid.line,
-        field=time.name,
+        time.name,
     )

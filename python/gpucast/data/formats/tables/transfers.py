@@ -9,7 +9,6 @@ from gpucast.data.formats import Imported, Options
 from gpucast.data.formats.tables.columns import TIME, resolve
 from gpucast.data.formats.tables.grid import Grid
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
-from gpucast.errors import InputError
 
 REQUIRED = ("bytes", TIME, "route")
 OPTIONAL = ("path", "memory", "machine")
@@ -27,22 +26,18 @@ ENDS = {
 
 def read(grid: Grid, options: Options) -> Imported:
     """Transfer records: copy engine, alone, valid. Raises InputError."""
-    columns = resolve(grid.names, options.columns, file=grid.file, line=grid.line)
+    columns = resolve(grid, options.columns)
     for role in REQUIRED:
         if role not in columns.by_role:
-            raise InputError(
+            raise grid.error(
                 f"column {role!r} is missing (required: {', '.join(REQUIRED)}; "
-                f"optional: {', '.join(OPTIONAL)})",
-                file=grid.file,
-                line=grid.line,
+                f"optional: {', '.join(OPTIONAL)})"
             )
     unit = columns.by_role[TIME].unit
     assert unit is not None  # a column of times has one
     if unit.rank > 1:
-        raise InputError(
-            f"{columns.by_role[TIME].name!r} is no time of a transfer; give seconds, ms or us",
-            file=grid.file,
-            line=grid.line,
+        raise grid.error(
+            f"{columns.by_role[TIME].name!r} is no time of a transfer; give seconds, ms or us"
         )
 
     def cell(row: Row) -> dict[str, object]:

@@ -1,0 +1,113 @@
+"""Tables of steps and transfers as CSV, which ``data export`` writes and any such table is read as.
+
+``gpucast.data.formats.tables`` reads; here is what a text is known by, and the way back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import (
+    Format,
+    Imported,
+    Options,
+    check_single_kind,
+    check_single_machine,
+    csv_writer,
+    tables,
+)  # fmt: skip
+from gpucast.data.formats.tables.columns import kind_of, seems_header
+from gpucast.data.formats.tables.grid import Grid, from_text, header
+from gpucast.data.records import Transfer
+from gpucast.errors import InputError
+
+STEPS = ("path", "schedule", "kernel", "n", "gpus", "repeat", "seconds")
+STATED = ("program", "case", "unit", "nodes", "ranks", "timestep")
+"""Columns that are written where a step states them."""
+TRANSFERS = ("path", "memory", "route", "bytes", "seconds")
+
+
+def detect_steps(text: str) -> bool:
+    """Whether there is a header of steps."""
+    return kind_of(header(text, seems_header())) == "steps"
+
+
+def detect_transfers(text: str) -> bool:
+    """Whether there is a header with ``bytes`` or ``route``."""
+    return kind_of(header(text, seems_header())) == "transfers"
+
+
+def read_steps(text: str, file: str, options: Options) -> Imported:
+    """Step records, one a cell, in the order the cells first occur. Raises InputError."""
+    return tables.steps.read(_grid(text, file, options), options)
+
+
+def read_transfers(text: str, file: str, options: Options) -> Imported:
+    """Transfer records: copy engine, alone, valid. Raises InputError."""
+    return tables.transfers.read(_grid(text, file, options), options)
+
+
+def _grid(text: str, file: str, options: Options) -> Grid:
+    return from_text(text, file, seems_header(options.columns))
+
+
+def write_steps(data: Dataset) -> str:
+    """The steps of a dataset, a row a sample, numbered from 1 within each cell.
+
+    Raises:
+        InputError: no steps, or steps of several machines or kinds, which would become one.
+    """
+    check_single_machine(data, data.steps, "step")
+    check_single_kind(data, but=STATED)
+    stated = [name for name in STATED if any(getattr(step, name) for step in data.steps)]
+
+    def lines() -> Iterator[tuple[object, ...]]:
+        counts: Counter[tuple[object, ...]] = Counter()
+        for step in data.steps:
+            cell = (step.path, step.schedule, step.kernel, step.n, step.gpus)
+            more = tuple(getattr(step, name) for name in stated)
+            for seconds in step.seconds:
+                counts[cell, more] += 1
+                yield (*cell, counts[cell, more], repr(seconds), *more)
+
+    return csv_writer.write((*STEPS, *stated), lines())
+
+
+def write_transfers(data: Dataset) -> str:
+    """The transfers that this CSV can express: valid ones, by the copy engine, alone.
+
+    Raises:
+        InputError: there are none, or they are of several machines.
+    """
+    transfers = expressible(data)
+    if data.transfers and not transfers:
+        raise InputError(
+            "all transfers are concurrent, invalid or made by kernels, which this CSV cannot say",
+            file=data.name,
+        )
+    check_single_machine(data, transfers, "transfer")
+    lines = (
+        (*(getattr(transfer, name) for name in TRANSFERS[:-1]), repr(seconds))
+        for transfer in transfers
+        for seconds in transfer.seconds
+    )
+    return csv_writer.write(TRANSFERS, lines)
+
+
+def expressible(data: Dataset) -> list[Transfer]:
+    """The transfers that ``write_transfers`` writes."""
+    return [
+        transfer
+        for transfer in data.transfers
+        if transfer.engine == "copy" and transfer.valid and not transfer.concurrent
+    ]
+
+
+FORMATS = (
+    Format("csv", "tables (CSV, TSV) of steps: n, gpus, seconds", detect_steps, read_steps,
+           write_steps),
+    Format("csv-transfers", "tables of transfers: bytes, seconds, route", detect_transfers,
+           read_transfers, write_transfers),
+)  # fmt: skip
