@@ -7,21 +7,21 @@ from pathlib import Path
 
 def bundled_files() -> dict[str, Path]:
     """Files of the bundled datasets by name, sorted by name."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in data_folders():
         # As in the source tree, and as installed (cmake/GpucastInstall.cmake).
         for file in (*folder.glob("*/*.jsonl"), *folder.glob("*/*.jsonl.gz")):
-            found.setdefault(file.name.partition(".jsonl")[0], file)
-    return dict(sorted(found.items()))
+            files.setdefault(file.name.partition(".jsonl")[0], file)
+    return dict(sorted(files.items()))
 
 
 def reconstructed_files() -> dict[str, Path]:
     """Files of the bundled reconstructions by name, sorted by name."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in data_folders():
         for file in folder.glob("reconstructed/*.json"):
-            found.setdefault(file.stem, file)
-    return dict(sorted(found.items()))
+            files.setdefault(file.stem, file)
+    return dict(sorted(files.items()))
 
 
 def data_folders() -> list[Path]:

@@ -105,13 +105,13 @@ class Dataset:
     notes = _of_kind(Note)
 
     def __repr__(self) -> str:
-        said = [*in_words(self.records), *(f"warning: {each}" for each in self.warnings)]
-        return "\n  ".join([f"Dataset {self.name}", *said])
+        lines = [*in_words(self.records), *(f"warning: {warning}" for warning in self.warnings)]
+        return "\n  ".join([f"Dataset {self.name}", *lines])
 
     def _repr_html_(self) -> str:
-        said = [*in_words(self.records), *self.understood]
-        warnings = [f"warning: {each}" for each in self.warnings]
-        return html_listing(f"Dataset {self.name}", [*said, *warnings])
+        lines = [*in_words(self.records), *self.understood]
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        return html_listing(f"Dataset {self.name}", [*lines, *warnings])
 
     @cached_property
     def digest(self) -> str:
@@ -130,8 +130,8 @@ class Dataset:
 
     def paths(self) -> list[str]:
         """The paths measured, in the order they first occur."""
-        found = (getattr(record, "path", None) for record in self.records)
-        return list(dict.fromkeys(path for path in found if path is not None))
+        stated = (getattr(record, "path", None) for record in self.records)
+        return list(dict.fromkeys(path for path in stated if path is not None))
 
     def title(self) -> str:
         """What the dataset holds, in a line; empty where nobody said."""
@@ -160,8 +160,8 @@ class Dataset:
         """
         wanted = ANY
         for name, value in replace(selection, **choice).chosen.items():
-            found: Any = self._occurring(name, value, wanted)
-            wanted = replace(wanted, **{name: found})
+            occurring: Any = self._occurring(name, value, wanted)
+            wanted = replace(wanted, **{name: occurring})
         kept = [record for record in self.records if wanted.admits(record)]
         used = {record.machine for record in kept} | {wanted.machine}
         machines = {key: value for key, value in self.machines.items() if key in used}
@@ -169,7 +169,7 @@ class Dataset:
 
     def where(self, keep: Callable[[Step], bool]) -> Dataset:
         """Without the steps for which ``keep`` is false; all other records stay."""
-        kept = [each for each in self.records if not isinstance(each, Step) or keep(each)]
+        kept = [record for record in self.records if not isinstance(record, Step) or keep(record)]
         return replace(self, records=kept)
 
     def frame(self, kind: FrameKind = "step") -> pandas.DataFrame:
@@ -218,17 +218,17 @@ class Dataset:
             known += [machine for machine in self.machines if machine not in known]
         if value in known:
             return value
-        found: list[Value] = []
+        matches: list[Value] = []
         if name in LABELS:
             admitted = (record for record in self.records if beside.admits(record))
-            found = in_part(str(value), distinct(admitted, name))
-        if len(found) == 1:
-            return found[0]
+            matches = in_part(str(value), distinct(admitted, name))
+        if len(matches) == 1:
+            return matches[0]
         wrong = f"{word(name, value)!r}"
-        there = listed(name, found or known) or "none"
+        there = listed(name, matches or known) or "none"
         raise InputError(
             f"{wrong} is a part of several: {there}; name more of one"
-            if found
+            if matches
             else f"no records of {wrong}; there are: {there}",
             file=self.name,
             field=name,
@@ -261,9 +261,9 @@ def merged(
     """
     machines: dict[str, Machine] = {}
     records: list[tuple[Entry, str, int]] = []
-    said: list[str] = list(warnings)
+    messages: list[str] = list(warnings)
     for file, lines in files:
-        said += lines.warnings
+        messages += lines.warnings
         for number, record in zip(lines.numbers, lines.records, strict=True):
             if not isinstance(record, Machine):
                 records.append((record, file, number))
@@ -271,7 +271,7 @@ def merged(
                 machines[record.id] = record
             else:
                 first = machines[record.id]
-                said += _check_same(first, record, file, number)
+                messages += _check_same(first, record, file, number)
                 machines[record.id] = _with_more_of(first, record)
     for entry, file, number in records:
         if entry.machine is not None and entry.machine not in machines:
@@ -281,8 +281,8 @@ def merged(
                 line=number,
                 field="machine",
             )
-    said += _repeated(files)
-    return Dataset(name, machines, [entry for entry, _, _ in records], said, list(understood))
+    messages += _repeated(files)
+    return Dataset(name, machines, [entry for entry, _, _ in records], messages, list(understood))
 
 
 # Fields that every run states anew, about the run and not about the machine.
@@ -369,5 +369,5 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
 def cell(record: Measurement) -> tuple[object, ...]:
     """What names the cell that a record's samples were measured in, its machine included."""
     fields = [getattr(record, name) for name in settings_of(type(record))]
-    hashable = (tuple(each) if isinstance(each, list) else each for each in fields)
+    hashable = (tuple(value) if isinstance(value, list) else value for value in fields)
     return (record.kind, record.machine, *hashable)

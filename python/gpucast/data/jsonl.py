@@ -62,11 +62,11 @@ def read(path: PathLike) -> Lines:
 def _decompressed(content: bytes, file: str) -> bytes:
     try:
         with gzip.open(io.BytesIO(content)) as stream:
-            found = stream.read(limits.INPUT.most + 1)
+            text = stream.read(limits.INPUT.most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"is no whole gzip file ({error})", file=file) from None
-    limits.INPUT.check(len(found), file)
-    return found
+    limits.INPUT.check(len(text), file)
+    return text
 
 
 def parse(content: bytes, file: str) -> Lines:
@@ -186,8 +186,8 @@ def load(text: str, file: str, line: int | None = None) -> object:
 
 def strict_loads(text: str | bytes) -> object:
     """``json.loads`` without Python's extensions NaN and Infinity. Raises ValueError."""
-    found: object = json.loads(text, parse_constant=_refuse_constant)
-    return found
+    value: object = json.loads(text, parse_constant=_refuse_constant)
+    return value
 
 
 def _require_distinct(pairs: list[tuple[str, object]]) -> None:

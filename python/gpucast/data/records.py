@@ -93,12 +93,12 @@ def _size(value: object, check: ValidatorFunctionWrapHandler) -> float:
     # Whole numbers stay what they are: a float holds those above 2^53 only nearly.
     if type(value) is int and value > LARGEST_N:
         raise PydanticKnownError("less_than_equal", {"le": LARGEST_N})
-    found: float = check(value)
-    if found < SMALLEST_N:
+    checked: float = check(value)
+    if checked < SMALLEST_N:
         raise PydanticKnownError("greater_than_equal", {"ge": SMALLEST_N})
     if type(value) is int:
         return value
-    return int(found) if found.is_integer() else found
+    return int(checked) if checked.is_integer() else checked
 
 
 Size = Annotated[

@@ -11,7 +11,7 @@ FAKE_GPU = "fake GPU "
 
 def warning(machine: Machine) -> Remark | None:
     """What is to be said of times that were measured on such GPUs; None of those of real ones."""
-    names = [each.name for each in machine.gpus or [] if each.name.startswith(FAKE_GPU)]
+    names = [gpu.name for gpu in machine.gpus or [] if gpu.name.startswith(FAKE_GPU)]
     if not names:
         return None
     return remark(

@@ -16,8 +16,8 @@ FAR = 10.0
 largest and smallest are 3.5 apart, mostly."""
 
 LEAST_RATIO = 1.5
-"""Of the longest to the shortest: what differs by less misleads nobody much, and where scatter is
-known from a few cells only, it may be chance."""
+"""The least ratio of the longest to the shortest: what differs by less misleads nobody much, and
+where scatter is known from a few cells only, it may be chance."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -28,17 +28,17 @@ def disagreeing(samples: Mapping[Key, Sequence[float]]) -> list[Key]:
     Args:
         samples: positive times (s) by cell.
     """
-    wide = [key for key, each in samples.items() if max(each) >= LEAST_RATIO * min(each)]
+    wide = [key for key, times in samples.items() if max(times) >= LEAST_RATIO * min(times)]
     if not wide:
         return []
-    typical = {key: _variance(each) for key, each in samples.items() if len(each) > 1}
-    found = []
+    typical = {key: _variance(times) for key, times in samples.items() if len(times) > 1}
+    far = []
     for key in wide:
-        others = [each for other, each in typical.items() if other != key]
+        others = [times for other, times in typical.items() if other != key]
         scatter = float(np.sqrt(np.median(others))) if others else 0.0
         if np.log(max(samples[key]) / min(samples[key])) > FAR * scatter:
-            found.append(key)
-    return found
+            far.append(key)
+    return far
 
 
 def own_deviation(samples: Sequence[float]) -> float:
@@ -49,7 +49,7 @@ def own_deviation(samples: Sequence[float]) -> float:
 
 
 def _variance(samples: Sequence[float]) -> float:
-    """Of a single log time, such that half of all cells' lie below the true one."""
+    """The variance of a log time, such that half of all cells' lie below the true one."""
     from scipy.special import chdtri
 
     logs = np.log(samples)

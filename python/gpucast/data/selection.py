@@ -72,8 +72,8 @@ class StepSelection:
     @cached_property
     def chosen(self) -> dict[str, Value]:
         """The fields that are not None."""
-        found = {name: getattr(self, name) for name in FIELDS}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {name: getattr(self, name) for name in FIELDS}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def label(self) -> str:
@@ -139,7 +139,7 @@ def listed(field: str, values: Iterable[Value]) -> str:
     """Values as a message lists them."""
     words = [word(field, value) for value in values]
     # Labels that hold commas themselves would not be told from one another.
-    return ("; " if any("," in each for each in words) else ", ").join(words)
+    return ("; " if any("," in value for value in words) else ", ").join(words)
 
 
 LABELS = ("program", "case")
@@ -150,8 +150,8 @@ def in_part(part: str, labels: Iterable[Value]) -> list[Value]:
     """The labels that have the part; one that is all of it is alone. Upper and lower case are
     alike, and so are hyphens and underscores."""
     wanted = _plain(part)
-    found = [label for label in labels if wanted in _plain(label)] if wanted else []
-    return [label for label in found if wanted == _plain(label)] or found
+    matches = [label for label in labels if wanted in _plain(label)] if wanted else []
+    return [label for label in matches if wanted == _plain(label)] or matches
 
 
 def _plain(label: Value) -> str:

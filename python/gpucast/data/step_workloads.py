@@ -17,15 +17,17 @@ def workload_of(steps: Iterable[Step], name: str) -> Workload | None:
     Raises:
         InputError: steps of several workloads; ``name`` is their dataset's.
     """
-    found = list(dict.fromkeys(step.workload for step in steps))
-    if len(found) > 1:
-        words = ", ".join("all-pairs" if each is None else each.name for each in found)
+    workloads = list(dict.fromkeys(step.workload for step in steps))
+    if len(workloads) > 1:
+        words = ", ".join(
+            "all-pairs" if workload is None else workload.name for workload in workloads
+        )
         raise InputError(
             f"steps of several workloads: {words}; choose one by its kernel or path",
             file=name,
             field="workload",
         )
-    return found[0] if found else None
+    return workloads[0] if workloads else None
 
 
 def byte_contradictions(steps: Sequence[Step], workload: _core.Workload) -> list[Remark]:

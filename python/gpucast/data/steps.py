@@ -29,12 +29,12 @@ def groups_of(data: Dataset) -> list[StepSelection]:
 
 def steps_of(data: Dataset) -> dict[StepSelection, list[Step]]:
     """The steps of each group, in the order they first occur."""
-    found: dict[StepSelection, list[Step]] = {}
+    groups: dict[StepSelection, list[Step]] = {}
     for step in data.steps:
-        found.setdefault(selection_of(step), []).append(step)
-    if all(group.case is None for group in found):
-        return found
-    return _with_cases_that_matter(found)
+        groups.setdefault(selection_of(step), []).append(step)
+    if all(group.case is None for group in groups):
+        return groups
+    return _with_cases_that_matter(groups)
 
 
 def _with_cases_that_matter(
@@ -89,7 +89,7 @@ def medians(data: Dataset, group: StepSelection) -> dict[Cell, float]:
 
 def medians_of(steps: Iterable[Step]) -> dict[Cell, float]:
     """Median step time of each cell of steps of one kind, s; sorted by n and GPU count."""
-    return {cell: float(np.median(each.seconds)) for cell, each in samples_of(steps).items()}
+    return {cell: float(np.median(samples.seconds)) for cell, samples in samples_of(steps).items()}
 
 
 @dataclass
@@ -109,11 +109,11 @@ class Samples:
 
 def samples_of(steps: Iterable[Step]) -> dict[Cell, Samples]:
     """What was timed of each cell of steps of one kind; sorted by n and GPU count."""
-    found: dict[Cell, Samples] = defaultdict(Samples)
+    cells: dict[Cell, Samples] = defaultdict(Samples)
     for step in steps:
-        cell = found[step.n, step.gpus]
+        cell = cells[step.n, step.gpus]
         cell.seconds.extend(step.seconds)
         cell.visits += 1
         # Half of a last digit bounds an even distribution.
         cell.rounding = max(cell.rounding, (step.uncertainty or 0.0) ** 2 / 3)
-    return dict(sorted(found.items()))
+    return dict(sorted(cells.items()))

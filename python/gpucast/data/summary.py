@@ -51,13 +51,13 @@ class Group:
 
 def counts(data: Dataset) -> dict[str, dict[str, int]]:
     """Records and samples of each kind that occurs."""
-    found: dict[str, dict[str, int]] = {}
+    counted: dict[str, dict[str, int]] = {}
     for kind, attribute in KINDS.items():
         records: Sequence[Measurement] = getattr(data, attribute)
         if records:
             samples = sum(len(record.seconds) for record in records)
-            found[kind] = {"records": len(records), "samples": samples}
-    return found
+            counted[kind] = {"records": len(records), "samples": samples}
+    return counted
 
 
 def overview(data: Dataset) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 def thinned(data: Dataset, most: int) -> Dataset:
     """At most ``most`` samples a record; all that is nothing that a fit can use is left out."""
-    kept = [each for each in data.records if isinstance(each, _Lean)]
+    kept = [record for record in data.records if isinstance(record, _Lean)]
     return replace(data, records=[_thin(record, most) for record in kept], warnings=[])
 
 
@@ -53,7 +53,7 @@ def coarsened(data: Dataset) -> Dataset:
     sizes: dict[tuple[object, ...], set[int]] = {}
     for transfer in data.transfers:
         sizes.setdefault(_curve(transfer), set()).add(transfer.bytes)
-    kept = {curve: set(evenly(sorted(found), _SIZES)) for curve, found in sizes.items()}
+    kept = {curve: set(evenly(sorted(measured), _SIZES)) for curve, measured in sizes.items()}
     return replace(
         data,
         records=[

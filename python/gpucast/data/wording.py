@@ -24,7 +24,7 @@ def _steps(records: Sequence[Entry]) -> str:
     steps = [record for record in records if isinstance(record, Step)]
     sizes = sorted({step.n for step in steps})
     counted = _words("unit", steps)
-    said = [
+    parts = [
         *(_named(plural, _words(field, steps)) for field, plural in _LABELS.items()),
         f"{_count(len(sizes), 'size')}, {_range(sizes)}{' ' + counted[0] if counted else ''}",
         " and ".join(
@@ -39,13 +39,13 @@ def _steps(records: Sequence[Entry]) -> str:
         f"{_repetitions([len(step.seconds) for step in steps])}",
         f"a step {_times(steps)}",
     ]
-    return "; ".join(each for each in said if each)
+    return "; ".join(part for part in parts if part)
 
 
 def _transfers(records: Sequence[Entry]) -> str:
     transfers = [record for record in records if isinstance(record, Transfer)]
-    routes = ", ".join(dict.fromkeys(each.route for each in transfers))
-    sizes = sorted({each.bytes for each in transfers})
+    routes = ", ".join(dict.fromkeys(transfer.route for transfer in transfers))
+    sizes = sorted({transfer.bytes for transfer in transfers})
     return (
         f"{_count(len(transfers), 'transfer')} ({routes}); {_range(sizes)} bytes; "
         f"{_times(transfers)}"
@@ -61,8 +61,8 @@ _LABELS = {"program": "programs", "case": "cases", "machine": "machines"}
 
 
 def _words(field: str, steps: Sequence[Step]) -> list[str]:
-    found = dict.fromkeys(getattr(step, field) for step in steps)
-    return [str(each) for each in found if each is not None]
+    values = dict.fromkeys(getattr(step, field) for step in steps)
+    return [str(value) for value in values if value is not None]
 
 
 def _named(plural: str, names: list[str]) -> str:
@@ -77,7 +77,7 @@ def _count(count: int, what: str) -> str:
 
 
 def _range(values: Sequence[float]) -> str:
-    ends = dict.fromkeys(number(each) for each in (values[0], values[-1]))
+    ends = dict.fromkeys(number(value) for value in (values[0], values[-1]))
     return " to ".join(ends)
 
 
@@ -95,6 +95,6 @@ def _repetitions(counts: Sequence[int]) -> str:
 
 
 def _times(records: Sequence[Step | Transfer]) -> str:
-    samples = [each for record in records for each in record.seconds]
-    ends = dict.fromkeys(duration(each) for each in (min(samples), max(samples)))
+    samples = [seconds for record in records for seconds in record.seconds]
+    ends = dict.fromkeys(duration(seconds) for seconds in (min(samples), max(samples)))
     return " to ".join(ends)

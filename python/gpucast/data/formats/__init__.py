@@ -220,12 +220,12 @@ AnyFormat = Format | BinaryFormat | PathFormat
 
 def formats() -> dict[str, Format]:
     """All formats that are text, by name."""
-    return {each.name: each for each in _all_formats() if isinstance(each, Format)}
+    return {form.name: form for form in _all_formats() if isinstance(form, Format)}
 
 
 def described() -> str:
     """What can be read, in a few words each."""
-    return "; ".join(each.what for each in _all_formats())
+    return "; ".join(form.what for form in _all_formats())
 
 
 def read_file(
@@ -237,23 +237,23 @@ def read_file(
         InputError: the file cannot be read, is of no known format, or is wrong.
     """
     content = _content(path)
-    if name is not None and name not in {each.name for each in _all_formats()}:
-        known = ", ".join(each.name for each in _all_formats())
+    if name is not None and name not in {other.name for other in _all_formats()}:
+        known = ", ".join(other.name for other in _all_formats())
         raise InputError(f"{name!r} is unknown; it is one of {known}", field="--format")
-    found = recognized(content, path, options, name)
-    if found is None:
+    form = recognized(content, path, options, name)
+    if form is None:
         busy = of_utilization(printed(content[:_LOOKED_AT]))
         if busy is not None:
             raise InputError(busy, file=path)
         raise InputError(
-            f"is of no known format ({', '.join(each.name for each in _all_formats())}); a table "
+            f"is of no known format ({', '.join(other.name for other in _all_formats())}); a table "
             "needs a header line such as n,gpus,seconds, or its columns named with --columns",
             file=path,
         )
-    if isinstance(found, BinaryFormat):
-        return found.read(content, path, options), found
-    text = printed(content) if found.log else _text(content, path)
-    return found.read(text, path, options), found
+    if isinstance(form, BinaryFormat):
+        return form.read(content, path, options), form
+    text = printed(content) if form.log else _text(content, path)
+    return form.read(text, path, options), form
 
 
 _MONITORED = re.compile(
@@ -284,10 +284,10 @@ def recognized(
     """
     known = _all_formats()
     if name is not None:
-        return next((each for each in known if each.name == name), None)
-    for each in known:
-        if isinstance(each, BinaryFormat) and content.startswith(each.magic):
-            return each
+        return next((form for form in known if form.name == name), None)
+    for form in known:
+        if isinstance(form, BinaryFormat) and content.startswith(form.magic):
+            return form
     if content.startswith(_OLD_WORKBOOK):
         raise InputError("is an old workbook (.xls); save it as .xlsx or CSV", file=file)
     if holds_records(content):
@@ -297,17 +297,17 @@ def recognized(
     if MODEL_MARK.encode() in content[:4096]:
         raise InputError("is a fitted model, not measurements", file=file)
     if options.regex is not None:
-        return next(each for each in known if each.name == PATTERN)
+        return next(form for form in known if form.name == PATTERN)
     named = "csv" if options.columns else None
-    texts = [each for each in known if isinstance(each, Format)]
+    texts = [form for form in known if isinstance(form, Format)]
     if named is None:
         text = printed(content)
-        log = next((each for each in texts if each.log and each.detect(text)), None)
+        log = next((form for form in texts if form.log and form.detect(text)), None)
         if log is not None:
             return log
     text = _text(content, file)
-    others = (each for each in texts if not each.log)
-    return next((each for each in others if each.name == named or each.detect(text)), None)
+    others = (form for form in texts if not form.log)
+    return next((form for form in others if form.name == named or form.detect(text)), None)
 
 
 _LOOKED_AT = 65536
@@ -338,10 +338,10 @@ MODEL_MARK = '"gpucast.model/'
 
 @cache
 def _all_formats() -> tuple[Format | BinaryFormat, ...]:
-    found: list[Format | BinaryFormat] = []
+    known: list[Format | BinaryFormat] = []
     for module in pkgutil.iter_modules(__path__):
-        found += getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMATS", ())
-    return tuple(found)
+        known += getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMATS", ())
+    return tuple(known)
 
 
 def entry(

@@ -62,12 +62,12 @@ def series(data: Dataset) -> dict[str, dict[tuple[float, int], list[float]]]:
     """
     check_single_machine(data, data.steps, "step")
     check_single_kind(data)
-    found: dict[str, dict[tuple[float, int], list[float]]] = {}
+    by_name: dict[str, dict[tuple[float, int], list[float]]] = {}
     for step in data.steps:
-        points = found.setdefault(callpath(step.path, step.schedule, step.kernel), {})
+        points = by_name.setdefault(callpath(step.path, step.schedule, step.kernel), {})
         points.setdefault((step.n, step.gpus), []).extend(step.seconds)
-    every = sorted({point for points in found.values() for point in points})
-    for name, points in found.items():
+    every = sorted({point for points in by_name.values() for point in points})
+    for name, points in by_name.items():
         for point in every:
             if point not in points:
                 raise InputError(
@@ -76,7 +76,7 @@ def series(data: Dataset) -> dict[str, dict[tuple[float, int], list[float]]]:
                     "--schedule or --kernel",
                     file=data.name,
                 )
-    return {name: {point: points[point] for point in every} for name, points in found.items()}
+    return {name: {point: points[point] for point in every} for name, points in by_name.items()}
 
 
 def callpath(path: str, schedule: str | None, kernel: str | None) -> str:
@@ -91,12 +91,12 @@ def labels(name: str, options: Options) -> dict[str, str]:
     """
     parts = name.split("->")
     if len(parts) == 3 and parts[1] in (*get_args(Schedule), _NONE) and parts[0] and parts[2]:
-        found = {"schedule": parts[1], "kernel": parts[2]}
-        stated = {key: _decoded(each) for key, each in found.items() if each != _NONE}
+        written = {"schedule": parts[1], "kernel": parts[2]}
+        stated = {key: _decoded(label) for key, label in written.items() if label != _NONE}
         return {"path": _decoded(parts[0]), **stated}
     unnamed = name in ("", "<root>")
     given = {"schedule": options.schedule, "kernel": options.kernel if unnamed else name}
-    stated = {key: each for key, each in given.items() if each is not None}
+    stated = {key: label for key, label in given.items() if label is not None}
     return {"path": options.path, **stated}
 
 
@@ -224,25 +224,25 @@ def _new_samples(value: Json) -> Iterator[Sample]:
 
 
 def _old_parameters(value: Json) -> list[str]:
-    return [each["name"] for each in sorted(value["parameters"], key=lambda each: each["id"])]
+    return [row["name"] for row in sorted(value["parameters"], key=lambda row: row["id"])]
 
 
 def _old_samples(value: Json) -> Iterator[Sample]:
-    calls = {each["id"]: str(each["name"]) for each in value["callpaths"]}
-    metrics = {each["id"]: str(each["name"]) for each in value["metrics"]}
+    calls = {row["id"]: str(row["name"]) for row in value["callpaths"]}
+    metrics = {row["id"]: str(row["name"]) for row in value["metrics"]}
     points = {
-        each["id"]: tuple(
+        row["id"]: tuple(
             float(pair["parameter_value"])
-            for pair in sorted(each["parameter_value_pairs"], key=lambda pair: pair["parameter_id"])
+            for pair in sorted(row["parameter_value_pairs"], key=lambda pair: pair["parameter_id"])
         )
-        for each in value["coordinates"]
+        for row in value["coordinates"]
     }
-    for each in value["measurements"]:
+    for row in value["measurements"]:
         yield (
-            calls[each["callpath_id"]],
-            metrics[each["metric_id"]],
-            points[each["coordinate_id"]],
-            [each["value"]],
+            calls[row["callpath_id"]],
+            metrics[row["metric_id"]],
+            points[row["coordinate_id"]],
+            [row["value"]],
             None,
         )
 
@@ -359,11 +359,11 @@ def read_text(text: str, file: str, options: Options) -> Imported:
 
 def write_text(data: Dataset) -> str:
     """The steps as Extra-P's text format. Raises InputError as ``series``."""
-    found = series(data)
-    points = next(iter(found.values()))
+    by_name = series(data)
+    points = next(iter(by_name.values()))
     lines = [f"PARAMETER {name}" for name in PARAMETERS]
     lines.append("POINTS " + " ".join(f"({n} {gpus})" for n, gpus in points))
-    for name, measured in found.items():
+    for name, measured in by_name.items():
         lines += ["", f"REGION {name}", f"METRIC {METRIC}"]
         lines += ["DATA " + " ".join(map(repr, values)) for values in measured.values()]
     return "\n".join(lines) + "\n"

@@ -57,22 +57,22 @@ def detect(text: str) -> bool:
 def read(text: str, file: str, options: Options) -> Imported:
     """Transfers, and notes for everything that is none. Raises InputError."""
     top = _top(text, file)
-    found = Imported([], _machine(top, options))
+    imported = Imported([], _machine(top, options))
     for message in ("error", "warning"):
         if message in top:
-            found.entries.append(_note(options, file, f"nvbandwidth's {message}", top[message]))
+            imported.entries.append(_note(options, file, f"nvbandwidth's {message}", top[message]))
             text = f"{file}: nvbandwidth's {message}: {_line(top[message])}"
-            found.remarks.append(remark(Kind.DATA, text))
+            imported.remarks.append(remark(Kind.DATA, text))
     tests = top.get("testcases", [])
     if not isinstance(tests, list):
         raise InputError("must be a list", file=file, field="testcases")
     for at, test in enumerate(tests):
         if not isinstance(test, dict):
             raise InputError("must be an object", file=file, field=f"testcases[{at}]")
-        _read_test(test, f"testcases[{at}]", file, options, found)
-    if not found.entries:
+        _read_test(test, f"testcases[{at}]", file, options, imported)
+    if not imported.entries:
         raise InputError("holds no test cases", file=file)
-    return found
+    return imported
 
 
 def _read_test(

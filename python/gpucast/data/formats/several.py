@@ -75,13 +75,13 @@ def read_files(
             nothing could be read.
     """
     check_stated(options)
-    found = Several()
+    several = Several()
     files: dict[str, str] = {}
     alone = True
     for path in paths:
         if os.path.isdir(path) and _of(others, path, name) is None:
             alone = False
-            for file in _known(path, options, name, found.notes, others):
+            for file in _known(path, options, name, several.notes, others):
                 files.setdefault(file, path)
         else:
             files.setdefault(path, path)
@@ -91,32 +91,32 @@ def read_files(
         try:
             other = _of(others, file, name)
             if other is None:
-                found.read.append(Read(file, source, *read_file(file, options, name)))
+                several.read.append(Read(file, source, *read_file(file, options, name)))
             else:
-                found.read.append(Read(file, source, other.read(file, options), other))
+                several.read.append(Read(file, source, other.read(file, options), other))
         except InputError as error:
             if file in paths and not isinstance(error, UnclearError):
                 raise
             failed[file] = error
     for other in others:
-        _beside_one_another(found, other, options, failed, paths)
-    nodes = {count for each in found.read for count in each.imported.nodes}
+        _beside_one_another(several, other, options, failed, paths)
+    nodes = {count for file_read in several.read for count in file_read.imported.nodes}
     if len(nodes) > 1:
         check_gpus_of_all(options, nodes, " + ".join(paths))
-    found.warnings = _together(found.read) + _models(found.read)
-    repeated = _drop_repeated(found) + _settled(failed, found)
+    several.warnings = _together(several.read) + _models(several.read)
+    repeated = _drop_repeated(several) + _settled(failed, several)
     for file, problem in failed.items():
-        if file in paths or not found.read:
+        if file in paths or not several.read:
             raise problem
-    found.warnings += _left_out(failed)
+    several.warnings += _left_out(failed)
     if repeated:
         file, owner = repeated[0]
         many = f"{len(repeated)} files hold runs of others, as " if len(repeated) > 1 else ""
-        found.notes.append(f"{many}{file}: the same runs as {owner}: left out")
-    if paths and not any(each.imported.entries for each in found.read):
-        reason = (*found.warnings, *found.notes, "no runs")[0]
+        several.notes.append(f"{many}{file}: the same runs as {owner}: left out")
+    if paths and not any(file_read.imported.entries for file_read in several.read):
+        reason = (*several.warnings, *several.notes, "no runs")[0]
         raise InputError(f"{reason}; nothing is left to import")
-    return found
+    return several
 
 
 def _beside_one_another(
@@ -129,15 +129,15 @@ def _beside_one_another(
     """Take each file of a format as the others make it; what they speak against has failed."""
     if other.together is None:
         return
-    while own := [at for at, each in enumerate(found.read) if each.format is other]:
+    while own := [at for at, file_read in enumerate(found.read) if file_read.format is other]:
         try:
             made = other.together([found.read[at].imported for at in own], options)
         except InputError as error:
-            wrong = [each for each in found.read if each.file == error.file]
+            wrong = [file_read for file_read in found.read if file_read.file == error.file]
             if error.file in named or not wrong:
                 raise
             failed[wrong[0].file] = error
-            found.read = [each for each in found.read if each is not wrong[0]]
+            found.read = [file_read for file_read in found.read if file_read is not wrong[0]]
             continue
         for at, imported in zip(own, made, strict=True):
             found.read[at] = replace(found.read[at], imported=imported)
@@ -147,8 +147,8 @@ def _beside_one_another(
 def _of(others: Sequence[PathFormat], path: str, name: str | None) -> PathFormat | None:
     """The other format that a path is of, or that is named."""
     if name is not None:
-        return next((each for each in others if each.name == name), None)
-    return next((each for each in others if each.detect(path)), None)
+        return next((form for form in others if form.name == name), None)
+    return next((form for form in others if form.detect(path)), None)
 
 
 def check_stated(options: Options) -> None:
@@ -169,10 +169,10 @@ def _together(read: Iterable[Read]) -> list[str]:
     """The files' warnings; one that more than a few files have names the first of them."""
     # What is about nothing in particular may be anything: it stands alone.
     saying: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for each in read:
-        for one in each.imported.remarks:
+    for file_read in read:
+        for one in file_read.imported.remarks:
             alike = saying.setdefault((one.kind, one.about or one.text), [])
-            alike.append((each.file, one.text))
+            alike.append((file_read.file, one.text))
     lines = []
     for alike in saying.values():
         files = len({file for file, _ in alike})
@@ -183,12 +183,16 @@ def _together(read: Iterable[Read]) -> list[str]:
 
 def _models(read: Iterable[Read]) -> list[str]:
     """Leave out the logs' models of GPUs where they differ, which one machine cannot have."""
-    logs = [each for each in read if each.format.log and "gpus" in each.imported.machine]
-    models = {str(each.imported.machine["gpus"]): each.file for each in logs}
+    logs = [
+        file_read
+        for file_read in read
+        if file_read.format.log and "gpus" in file_read.imported.machine
+    ]
+    models = {str(file_read.imported.machine["gpus"]): file_read.file for file_read in logs}
     if len(models) < 2:
         return []
-    for each in logs:
-        del each.imported.machine["gpus"]
+    for file_read in logs:
+        del file_read.imported.machine["gpus"]
     first, second, *_ = models.values()
     return [
         f"{second}: names other GPUs than {first}: if these are several machines, import each "
@@ -246,15 +250,15 @@ def _drop_repeated(found: Several) -> list[tuple[str, str]]:
     """Leave out files all of whose runs an earlier file has; their names and that file's."""
     owners: dict[object, str] = {}
     kept, dropped = [], []
-    for each in found.read:
-        known = [identity(entry) for entry in each.imported.entries if isinstance(entry, Step)]
-        if known and len(known) == len(each.imported.entries) and owners.keys() >= set(known):
-            dropped.append((each.file, owners[known[0]]))
+    for file_read in found.read:
+        known = [identity(entry) for entry in file_read.imported.entries if isinstance(entry, Step)]
+        if known and len(known) == len(file_read.imported.entries) and owners.keys() >= set(known):
+            dropped.append((file_read.file, owners[known[0]]))
             continue
-        kept.append(each)
+        kept.append(file_read)
         for key in known:
             if key is not None:
-                owners.setdefault(key, each.file)
+                owners.setdefault(key, file_read.file)
     found.read = kept
     return dropped
 
@@ -262,11 +266,11 @@ def _drop_repeated(found: Several) -> list[tuple[str, str]]:
 def _settled(failed: dict[str, InputError], found: Several) -> list[tuple[str, str]]:
     """Unclear files whose runs another file has, and that file; they are no failures any more."""
     owners: dict[object, str] = {}
-    for each in found.read:
-        for entry in each.imported.entries:
+    for file_read in found.read:
+        for entry in file_read.imported.entries:
             key = identity(entry) if isinstance(entry, Step) else None
             if key is not None:
-                owners.setdefault(key, each.file)
+                owners.setdefault(key, file_read.file)
     settled = []
     for file, error in list(failed.items()):
         runs = error.runs if isinstance(error, UnclearError) else ()
@@ -279,11 +283,11 @@ def _settled(failed: dict[str, InputError], found: Several) -> list[tuple[str, s
 def _left_out(failed: dict[str, InputError]) -> list[str]:
     """Files of folders that could not be read: a line for those that the user's word would settle,
     one for those that are wrong."""
-    unclear = {file: each for file, each in failed.items() if isinstance(each, UnclearError)}
-    wrong = {file: each for file, each in failed.items() if file not in unclear}
+    unclear = {file: error for file, error in failed.items() if isinstance(error, UnclearError)}
+    wrong = {file: error for file, error in failed.items() if file not in unclear}
     lines = []
     if unclear:
-        options = " and ".join(dict.fromkeys(str(each.field) for each in unclear.values()))
+        options = " and ".join(dict.fromkeys(str(error.field) for error in unclear.values()))
         lines.append(f"left out until {options} says more: {_listed(unclear)}")
     if wrong:
         lines.append(f"left out, for they cannot be read: {_listed(wrong)}")

@@ -12,10 +12,10 @@ from gpucast.data.formats import Format
 
 
 def _formats() -> tuple[Format, ...]:
-    found: list[Format] = []
+    formats: list[Format] = []
     for module in pkgutil.iter_modules(__path__):
-        found += getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMATS", ())
-    return tuple(found)
+        formats += getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMATS", ())
+    return tuple(formats)
 
 
 FORMATS = _formats()

@@ -145,8 +145,8 @@ def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
     devices = len(names)
     how = f"GPU package, {next(iter(names.values())).lower()} precision"
     shared = part.find(_SHARED)
-    each = int(shared["ranks"]) if shared else 0
-    if devices == 1 and ranks == each > 1:
+    on_each = int(shared["ranks"]) if shared else 0
+    if devices == 1 and ranks == on_each > 1:
         return _Devices(
             1, nodes=1, how=how,
             warning=remark(
@@ -154,24 +154,24 @@ def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
                 "wrapper shows each rank its own, import it alone with --gpus)", about="device",
             ),
         )  # fmt: skip
-    if devices == 1 and ranks > 1 and each != 1:
+    if devices == 1 and ranks > 1 and on_each != 1:
         return _Devices(
             unclear=f"lists 1 device under {ranks} ranks: they share it, or each sees its own, or "
             "more nodes have others", how=how,
         )  # fmt: skip
-    if not each or math.ceil(ranks / devices) == each:
-        return _Devices(devices, nodes=1 if each else None, how=how)
-    nodes, rest = divmod(ranks, devices * each)
+    if not on_each or math.ceil(ranks / devices) == on_each:
+        return _Devices(devices, nodes=1 if on_each else None, how=how)
+    nodes, rest = divmod(ranks, devices * on_each)
     if rest:
         return _Devices(
-            unclear=f"lists {devices} device(s) of the first node with {each} rank(s) each, of "
+            unclear=f"lists {devices} device(s) of the first node with {on_each} rank(s) each, of "
             f"{ranks} ranks in all: the other nodes' are not listed", how=how,
         )  # fmt: skip
     return _Devices(
         devices * nodes, nodes=nodes, how=how,
         warning=remark(
-            Kind.READ_AS, f"lists {devices} device(s) with {each} rank(s) each for {ranks} ranks: "
-            f"read as {nodes} nodes alike, {devices * nodes} GPUs", about="nodes",
+            Kind.READ_AS, f"lists {devices} device(s) with {on_each} rank(s) each for {ranks} "
+            f"ranks: read as {nodes} nodes alike, {devices * nodes} GPUs", about="nodes",
         ),
     )  # fmt: skip
 
@@ -221,7 +221,7 @@ class _Settings:
     def case(self, devices: _Devices) -> str | None:
         """Version, pair style and package: what must be the same."""
         style = " ".join(self.pair.split()) if self.pair else self.accelerated
-        return ", ".join(each for each in (self.version, style, devices.how) if each) or None
+        return ", ".join(word for word in (self.version, style, devices.how) if word) or None
 
 
 def _last(pattern: str, text: str) -> str | None:

@@ -49,7 +49,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     if options.timestep is None:
         message = "ns/day needs the simulated time of a step, such as 2fs"
         raise InputError(message, file=file, line=1, field="--timestep")
-    found = Found()
+    log = Found()
     reader = csv.reader(text.splitlines())
     try:
         names = [name.strip() for name in next(reader, [])]
@@ -59,15 +59,15 @@ def read(text: str, file: str, options: Options) -> Imported:
                 lacking = next(name for name in NEEDED if name not in row)
                 raise InputError(f"column {lacking!r} is missing", file=file, line=1)
             if is_none(row["ns/day"]) or has_failed(row["ns/day"]):
-                found.unfinished.append(reader.line_num)
+                log.unfinished.append(reader.line_num)
             else:
-                found.runs.append(_run(row, reader.line_num, file, options, options.timestep))
+                log.runs.append(_run(row, reader.line_num, file, options, options.timestep))
     except csv.Error as error:
         raise InputError(f"is no CSV: {error}", file=file) from None
-    check_gpus_of_all(options, {run.nodes or 1 for run in found.runs if not run.path}, file)
+    check_gpus_of_all(options, {run.nodes or 1 for run in log.runs if not run.path}, file)
     # A row's GPUs are counted already.
     counted = replace(options, gpus=None, gpus_per_node=None, every_run=True)
-    return runs.imported(found, file, counted)
+    return runs.imported(log, file, counted)
 
 
 def _run(row: dict[str, str], line: int, file: str, options: Options, timestep: float) -> Run:

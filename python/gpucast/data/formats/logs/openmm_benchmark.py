@@ -162,7 +162,11 @@ def _properties(value: object) -> dict[str, str]:
             value = ast.literal_eval(value)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             return {}
-    return {str(key): str(each) for key, each in value.items()} if isinstance(value, dict) else {}
+    return (
+        {str(key): str(setting) for key, setting in value.items()}
+        if isinstance(value, dict)
+        else {}
+    )
 
 
 def _number(value: object) -> float | None:

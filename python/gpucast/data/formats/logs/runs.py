@@ -143,7 +143,7 @@ def imported(found: Found, file: str, options: Options) -> Imported:
     for whole in whole_runs:
         missing = _missing(whole, file)
         if missing is not None:
-            missing.runs = tuple(identity(each) for each in whole_runs)
+            missing.runs = tuple(identity(whole) for whole in whole_runs)
             raise missing
         entries.append(entry(options, _step(whole, options), file=file, line=whole.line))
     remarks += [_of_file(file, one) for one in once(contradicted)]
@@ -302,9 +302,9 @@ def _missing(run: Run, file: str) -> UnclearError | None:
     if run.gpus is None:
         reason = run.unclear or f"{who} does not say on how many GPUs it ran"
         also = f", and {size} with -n" if run.n is None else ""
-        each = " or, of each node, with --gpus-per-node" if (run.nodes or 1) > 1 else ""
+        per_node = " or, of each node, with --gpus-per-node" if (run.nodes or 1) > 1 else ""
         return UnclearError(
-            f"{reason}; state them{each}{also}", file=file, line=run.line, field="--gpus"
+            f"{reason}; state them{per_node}{also}", file=file, line=run.line, field="--gpus"
         )
     if run.n is None:
         text = f"{who} does not say {size}; state it"
@@ -333,7 +333,7 @@ def _step(run: Run, options: Options) -> dict[str, object]:
     }
     if run.phases:
         value["phases"] = {name: [seconds] for name, seconds in run.phases.items()}
-    return {key: each for key, each in value.items() if each is not None}
+    return {key: stated for key, stated in value.items() if stated is not None}
 
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")

@@ -73,13 +73,13 @@ def _said_of_all(given: dict[str, str]) -> tuple[str | None, bool]:
     if column.strip() != ALL:
         return None, confirmed
     del given[TIME]
-    found = parse_column_unit(unit)
-    if found is None:
+    parsed = parse_column_unit(unit)
+    if parsed is None:
         raise InputError(
             f"seconds={ALL} needs a unit: seconds={ALL}:ms (s, ms, us, steps/s, ns/day, ...)",
             field="--columns",
         )
-    return found.name, confirmed
+    return parsed.name, confirmed
 
 
 def _ask_for_counts(grid: Grid, across: list[int], *, confirmed: bool) -> None:
@@ -100,14 +100,14 @@ def _unit(grid: Grid, across: dict[int, int]) -> str:
     """The one unit that the header or a line above it speaks of."""
     beside = [name for at, name in enumerate(grid.names) if at not in across]
     for texts in ([grid.names[at] for at in across], beside, grid.above):
-        found = dict.fromkeys(unit for text in texts for unit in _units_in(text))
-        if len(found) == 1:
-            return next(iter(found))
-        if found:
+        named = dict.fromkeys(unit for text in texts for unit in _units_in(text))
+        if len(named) == 1:
+            return next(iter(named))
+        if named:
             break
     else:
-        found = {}
-    problem = f"is {' or '.join(found)}" if found else "is not said"
+        named = {}
+    problem = f"is {' or '.join(named)}" if named else "is not said"
     listed = ", ".join(shown(grid.names[at]) for at in list(across)[:3])
     raise grid.error(
         f"the unit of the times below {listed} {problem}; import with --columns "
@@ -131,7 +131,7 @@ def _with_sizes(grid: Grid, others: dict[int, str]) -> dict[int, str]:
     """The other columns, with the corner called by what its column counts (``atoms / GPUs``)."""
     for at, name in others.items():
         stem = re.sub(r"[(\[].*?[)\]]", "", name)
-        words = [each for each in re.split(r"[^a-z]+", normalized(stem)) if each]
+        words = [part for part in re.split(r"[^a-z]+", normalized(stem)) if part]
         sizes = [word for word in words if word in COUNTED or word in ("n", "size", "sizes")]
         if sizes:
             return {**others, at: sizes[0].removesuffix("s") if sizes[0] == "sizes" else sizes[0]}

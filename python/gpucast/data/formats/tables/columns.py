@@ -149,20 +149,20 @@ def named(text: str | Mapping[str, str] | None) -> dict[str, str]:
         return {}
     if isinstance(text, str):
         parts = next(csv.reader([text], skipinitialspace=True), [])
-        pairs = [tuple(each.strip() for each in part.partition("=")[::2]) for part in parts]
+        pairs = [tuple(word.strip() for word in part.partition("=")[::2]) for part in parts]
     else:
         pairs = [(str(role), str(column)) for role, column in text.items()]
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for role, column in pairs:
         known = _SYNONYMS.get(role, role)
         if known not in ROLES:
             raise _error(f"{role!r} is unknown; it is one of {', '.join((*ROLES, *_SYNONYMS))}")
         if not column:
             raise _error(f"{role} needs a column: {role}=COLUMN or {role}=COLUMN:UNIT")
-        if known in found:
+        if known in columns:
             raise _error(f"{known} is named twice")
-        found[known] = column
-    return found
+        columns[known] = column
+    return columns
 
 
 def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str | None:
@@ -171,12 +171,12 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
     if len(names) < 2:
         return None
     names = names[: limits.COLUMNS.most]  # of more the table's reader says what is wrong
-    roles = {role for each in names for role, _, _ in _recognized(each, 0)}
+    roles = {role for name in names for role, _, _ in _recognized(name, 0)}
     given = _of_columns(given or {})
     if roles & {"bytes", "route"} and not roles & {"n", "gpus"}:
         return "transfers"
     if given:
-        present = {normalized(each) for each in names}
+        present = {normalized(name) for name in names}
         wanted = {normalized(_split(column, names)[0]) for column in given.values()}
         if wanted & present:
             return "steps"
@@ -192,7 +192,9 @@ REPETITIONS = "*"
 
 def _of_columns(given: Mapping[str, str]) -> Mapping[str, str]:
     """What the user said, but for what names no column."""
-    return {role: each for role, each in given.items() if (role, each) != ("repeat", REPETITIONS)}
+    return {
+        role: column for role, column in given.items() if (role, column) != ("repeat", REPETITIONS)
+    }
 
 
 def _across(names: Sequence[str]) -> bool:
@@ -244,7 +246,9 @@ def resolve(grid: Grid, given: Mapping[str, str], worded: Collection[int] = ()) 
     """
     by_role = {role: _as_said(role, column, grid) for role, column in _of_columns(given).items()}
     # GPUs that are so many times the nodes leave the nodes what they are.
-    taken = {each.at for role, each in by_role.items() if each.scale == 1 or role not in _COUNTED}
+    taken = {
+        column.at for role, column in by_role.items() if column.scale == 1 or role not in _COUNTED
+    }
     candidates: dict[str, list[tuple[int, Column]]] = {}
     for at, name in enumerate(grid.names):
         if at in taken:
@@ -254,9 +258,9 @@ def resolve(grid: Grid, given: Mapping[str, str], worded: Collection[int] = ()) 
             continue
         for role, rank, column in _recognized(name, at):
             candidates.setdefault(role, []).append((rank, column))
-    for role, found in candidates.items():
+    for role, ranked in candidates.items():
         if role not in by_role:
-            by_role[role] = _best(role, found, grid)
+            by_role[role] = _best(role, ranked, grid)
     _check_nodes(by_role, given, grid)
     run, steps = by_role.pop("run", None), by_role.get("steps")
     if run is not None and steps is not None:
@@ -288,13 +292,13 @@ def _rivals(time: Column | None, found: Iterable[tuple[int, Column]]) -> dict[st
 
 def _check_nodes(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Grid) -> None:
     """Refuse nodes called GPUs beside a column that says how many GPUs each has."""
-    gpus, each = by_role.get("gpus"), by_role.get("gpus_per_node")
-    if "gpus" not in given or gpus is None or gpus.scale != 1 or each is None:
+    gpus, per_node = by_role.get("gpus"), by_role.get("gpus_per_node")
+    if "gpus" not in given or gpus is None or gpus.scale != 1 or per_node is None:
         return
     if "nodes" in roles_of(gpus.name):
         raise grid.error(
-            f"gpus={shown(gpus.name)} are nodes, of which {each.name!r} says how many GPUs each "
-            "has; leave gpus= out, and the GPUs are their product",
+            f"gpus={shown(gpus.name)} are nodes, of which {per_node.name!r} says how many GPUs "
+            "each has; leave gpus= out, and the GPUs are their product",
             "--columns",
         )
 
@@ -323,8 +327,8 @@ def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
     unit = _unit_in(word, stem, inner)
     scale = _timestep_scale(word, stem, inner)
     if unit is not None:
-        of: Literal["step"] | None = "step" if _STEPWISE.search(word) else None
-        yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit, of=of)
+        whose: Literal["step"] | None = "step" if _STEPWISE.search(word) else None
+        yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit, of=whose)
     elif (whole := _run_unit(word, stem, inner)) is not None:
         yield "run", 0, Column(name, at, unit=whole, of="run")
     elif scale is not None:
@@ -421,7 +425,7 @@ def _as_said(role: str, said: str, grid: Grid) -> Column:
             raise _error("times are of one row: seconds cannot be filled down")
         rest = f"{name}:{down[1]}" if down[1] else name
         return replace(_as_said(role, rest, grid), down=True)
-    recognized = {each: column for each, _, column in _recognized(name, at)}
+    recognized = {known_role: column for known_role, _, column in _recognized(name, at)}
     own = recognized.get(role) or (recognized.get("run") if role == TIME else None)
     if unit_text is None and own is not None:
         return own
@@ -442,8 +446,8 @@ def _as_said(role: str, said: str, grid: Grid) -> Column:
                 "ns/day, hours/ns"
             )
         of_step = "/" in (unit_text or "") or own is None
-        of: Literal["step", "run"] | None = "step" if own is None or of_step else own.of
-        return Column(name, at, unit=unit, of=of, confirmed=unit_text is not None)
+        whose: Literal["step", "run"] | None = "step" if own is None or of_step else own.of
+        return Column(name, at, unit=unit, of=whose, confirmed=unit_text is not None)
     if role == "timestep":
         scale = SIMULATED_TIMES.get(normalized(unit_text or ""))
         if scale is None:

@@ -158,8 +158,8 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
     """
     try:
         sheets = {
-            name: replace(each, rows=[(at, _cells(row)) for at, row in each.rows])
-            for name, each in read_sheets(content, file).items()
+            name: replace(sheet_read, rows=[(at, _cells(row)) for at, row in sheet_read.rows])
+            for name, sheet_read in read_sheets(content, file).items()
         }
     except InputError:
         raise
@@ -170,23 +170,23 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
             listed = ", ".join(sheets)
             raise InputError(f"{sheet!r} is no sheet; there are: {listed}", field="--sheet")
         sheets = {sheet: sheets[sheet]}
-    found = {}
-    for name, each in sheets.items():
-        for at, (_, cells) in enumerate(each.rows[:MOST_ABOVE_IN_SHEETS]):
+    tables = {}
+    for name, sheet_read in sheets.items():
+        for at, (_, cells) in enumerate(sheet_read.rows[:MOST_ABOVE_IN_SHEETS]):
             names = ["" if cell is None else str(cell).strip() for cell in cells]
             if is_header(names):
-                found[name] = at, names
+                tables[name] = at, names
                 break
-    if not found:
+    if not tables:
         raise InputError(
             "has no row that is a header of steps (n, gpus, seconds) or transfers (bytes, seconds, "
             "route); name its columns with --columns",
             file=file,
         )
-    if len(found) > 1:
-        listed = ", ".join(found)
+    if len(tables) > 1:
+        listed = ", ".join(tables)
         raise InputError(f"has several tables: {listed}; choose one", file=file, field="--sheet")
-    ((name, (at, names)),) = found.items()
+    ((name, (at, names)),) = tables.items()
     lines = sheets[name].rows
     above = tuple(str(cell) for _, cells in lines[:at] for cell in cells if cell is not None)
     rows = [(row, cells) for row, cells in lines[at + 1 :] if any_there(cells)]
@@ -218,14 +218,14 @@ def _parquet(content: bytes, file: str) -> pandas.DataFrame:
     limits.COLUMNS.check(metadata.num_columns, file)
     limits.CELLS.check(metadata.num_columns * metadata.num_rows, file)
     groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
-    limits.INPUT.check(sum(each.total_byte_size for each in groups), file)
+    limits.INPUT.check(sum(part.total_byte_size for part in groups), file)
     columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
     # Texts that stand once in the file stand once in memory, too. A list is no cell of a table.
-    texts = [each.path for each in columns if each.physical_type == "BYTE_ARRAY"]
-    plain = [each.path for each in columns if each.path == each.name]
+    texts = [part.path for part in columns if part.physical_type == "BYTE_ARRAY"]
+    plain = [part.path for part in columns if part.path == part.name]
     source = parquet.ParquetFile(BufferReader(content), read_dictionary=texts)
     frame: pandas.DataFrame = source.read(columns=plain, use_threads=False).to_pandas()
-    lists = dict.fromkeys(each.path.split(".")[0] for each in columns if each.path != each.name)
+    lists = dict.fromkeys(part.path.split(".")[0] for part in columns if part.path != part.name)
     return frame.assign(**dict.fromkeys(lists, "a list"))
 
 
@@ -329,7 +329,7 @@ def _aligned_top(
 def _goes_below(line: str, top: _Top) -> bool:
     """Whether a line looks like the first row of an aligned table: prose above tables does not."""
     cells = _aligned(line, len(top.names))
-    return len(cells) == len(top.names) and sum(each[:1].isdigit() for each in cells) > 1
+    return len(cells) == len(top.names) and sum(cell[:1].isdigit() for cell in cells) > 1
 
 
 def _aligned(line: str, count: int) -> list[str]:

@@ -63,13 +63,13 @@ def parse_clock(text: str, clock: Clock | None) -> Number | None:
     """Seconds of ``1-03:12:44``, ``03:12:44`` (days, hours, minutes, seconds: Slurm's way), or of
     two numbers where it is known which: hours have no decimals behind them, as in ``70:10.5``;
     None: it is no such text."""
-    found = _CLOCKS["h:m:s"].fullmatch(text) or _CLOCKS[clock or "h:m:s"].fullmatch(text)
-    if found is None and clock != "h:m" and re.search("[.,]", text):
-        found = _CLOCKS["m:s"].fullmatch(text)
-    if found is None:
+    match = _CLOCKS["h:m:s"].fullmatch(text) or _CLOCKS[clock or "h:m:s"].fullmatch(text)
+    if match is None and clock != "h:m" and re.search("[.,]", text):
+        match = _CLOCKS["m:s"].fullmatch(text)
+    if match is None:
         return None
-    days, hours, minutes = (int(each or 0) for each in found.groups()[:3])
-    seconds = parse((found[4] or "0").replace(",", "."), "point") or 0
+    days, hours, minutes = (int(part or 0) for part in match.groups()[:3])
+    seconds = parse((match[4] or "0").replace(",", "."), "point") or 0
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 

@@ -101,18 +101,18 @@ class Row:
         if unit is None or unit.rank > 1:
             return None
         if not isinstance(cell, str):
-            found = numbers.seconds_of(cell)
+            seconds = numbers.seconds_of(cell)
         elif numbers.parse(cell, self.decimal) is not None:
-            found = None
+            seconds = None
         else:
-            found = numbers.parse_clock(cell, unit.clock)
+            seconds = numbers.parse_clock(cell, unit.clock)
             digits, own = with_unit(cell)
             value = numbers.parse(digits, self.decimal)
             if own is not None and own.rank == 1 and value is not None:
-                found = own.seconds(value, 0.0, 0.0)
-        if found is not None and found <= 0:
+                seconds = own.seconds(value, 0.0, 0.0)
+        if seconds is not None and seconds <= 0:
             raise self.error(role, f"must be greater than 0, got {cell}")
-        return found
+        return seconds
 
     def is_worded(self, role: str) -> bool:
         """Whether words stand where a number should, and no digits that may be one."""
@@ -160,14 +160,14 @@ def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]
         raise InputError("holds no line below the header", file=grid.file)
     how = decimal or _decimal(grid, columns)
     # A time stands for one row, whatever its cell looks like.
-    grid = grid.filled({each.at for role, each in columns.by_role.items() if role != TIME})
+    grid = grid.filled({column.at for role, column in columns.by_role.items() if role != TIME})
     above: dict[str, object] = {}
     for line, values in grid.rows:
-        cells = {role: values[each.at] for role, each in columns.by_role.items()}
+        cells = {role: values[column.at] for role, column in columns.by_role.items()}
         if any_there(cells.values()):
-            for role in (role for role, each in columns.by_role.items() if each.down):
+            for role in (role for role, column in columns.by_role.items() if column.down):
                 cells[role] = above[role] = above.get(role) if cells[role] is None else cells[role]
-            cells |= {role: values[each.at] for role, each in columns.rivals.items()}
+            cells |= {role: values[column.at] for role, column in columns.rivals.items()}
             yield Row(grid.file, line, cells, columns.by_role | columns.rivals, how)
 
 
@@ -195,7 +195,7 @@ def gathered(
     for row in table:
         value, sample = cell(row), seconds(row)
         machine = _machine(row, options)
-        key = (machine, *(each for each in value.items() if each[1] != []))
+        key = (machine, *(field for field in value.items() if field[1] != []))
         if key not in samples:
             records[key] = _entry({**value, "seconds": [sample]}, machine, options, row)
             samples[key] = []
@@ -218,13 +218,13 @@ def _machine(row: Row, options: Options) -> str:
 
 
 def _times(samples: dict[Key, list[Sample]]) -> dict[Key, list[float]]:
-    return {key: [time for _, time, _ in each] for key, each in samples.items()}
+    return {key: [time for _, time, _ in rows] for key, rows in samples.items()}
 
 
 def _doubt(samples: list[Sample]) -> Remark:
     """Which rows of a cell are the farthest apart."""
     (_, least, first), (_, most, last) = (
-        of(samples, key=lambda each: each[1]) for of in (min, max)
+        end(samples, key=lambda each: each[1]) for end in (min, max)
     )
     return remark(
         Kind.DISPUTED,
@@ -242,25 +242,25 @@ def notes_of(
 
     ``usual``: names of columns that need no word; ``words``: what stands in place of times.
     """
-    said = []
+    lines = []
     read = [
-        f"{role} from {each.name!r}{_unit_beside(each)}"
-        for role, each in columns.by_role.items()
-        if (each.name.casefold() not in usual or each.scale > 1) and role in _NUMERIC
+        f"{role} from {column.name!r}{_unit_beside(column)}"
+        for role, column in columns.by_role.items()
+        if (column.name.casefold() not in usual or column.scale > 1) and role in _NUMERIC
     ]
     if read:
-        said.append(", ".join(read))
+        lines.append(", ".join(read))
     if columns.ignored:
         count = len(columns.ignored)
         listed = [repr(name) if name else "one without a name" for name in columns.ignored]
         more = [f"and {count - MOST_NAMED} more"] * (count > MOST_NAMED)
         names = ", ".join([*listed[:MOST_NAMED], *more])
-        said.append(f"{count} column{'s' * (count > 1)} not used: {names}")
+        lines.append(f"{count} column{'s' * (count > 1)} not used: {names}")
     if skipped:
         listed = [shown(word) for word in dict.fromkeys(words)]
         instead = f" ({', '.join(listed[:MOST_NAMED])})" if listed else ""
-        said.append(f"{skipped} row{'s' * (skipped > 1)} without a time left out{instead}")
-    return said
+        lines.append(f"{skipped} row{'s' * (skipped > 1)} without a time left out{instead}")
+    return lines
 
 
 def shown(cell: object) -> str:
@@ -288,8 +288,10 @@ def _entry(value: dict[str, object], machine: str, options: Options, row: Row) -
 
 def _decimal(grid: Grid, columns: Columns) -> Decimal:
     """How the numbers of a table are written, as far as it matters."""
-    indices = [each.at for role, each in columns.by_role.items() if role in _NUMERIC]
-    texts = [each for _, cells in grid.rows for at in indices if isinstance(each := cells[at], str)]
+    indices = [column.at for role, column in columns.by_role.items() if role in _NUMERIC]
+    texts = [
+        column for _, cells in grid.rows for at in indices if isinstance(column := cells[at], str)
+    ]
     point, comma, either = numbers.decimals_of(map(_digits, texts))
     if point is not None and comma is not None:
         wrong = comma if _line_of(grid, indices, comma) > _line_of(grid, indices, point) else point
@@ -323,16 +325,16 @@ def _line_of(grid: Grid, indices: list[int], text: str) -> int:
     return next(
         line
         for line, cells in grid.rows
-        if any(isinstance(each := cells[at], str) and _digits(each) == text for at in indices)
+        if any(isinstance(cell := cells[at], str) and _digits(cell) == text for at in indices)
     )
 
 
 def _in_order(gathered: list[Sample]) -> list[float]:
-    found: dict[int, tuple[float, int]] = {}
+    by_repeat: dict[int, tuple[float, int]] = {}
     for repeat, seconds, row in gathered:
-        if repeat in found:
-            first = found[repeat][1]
+        if repeat in by_repeat:
+            first = by_repeat[repeat][1]
             problem = f"{repeat} is there twice for this cell, first in line {first}"
             raise row.error("repeat", problem)
-        found[repeat] = seconds, row.line
-    return [found[repeat][0] for repeat in sorted(found)]
+        by_repeat[repeat] = seconds, row.line
+    return [by_repeat[repeat][0] for repeat in sorted(by_repeat)]

@@ -30,7 +30,7 @@ from gpucast.errors import InputError
 FACTOR = 1.3
 """Values that are less apart mislead nobody much; hosts of one kind differ so."""
 CHANCE = 0.002
-"""Of a question about a table of nothing but repetitions, by each column."""
+"""The chance, for each column, that a table of nothing but repetitions is asked about."""
 SCATTER = 0.15
 """S0: sd of d between cells."""
 FREEDOM = 3
@@ -53,7 +53,7 @@ def check(
     repeated = [cell for cell in cells if len(cell) > 1]
     if len(repeated) < 2 or options.columns.get("repeat") == REPETITIONS:
         return
-    used = {each.at for each in (*columns.by_role.values(), *columns.rivals.values())}
+    used = {column.at for column in (*columns.by_role.values(), *columns.rivals.values())}
     unused = [at for at in range(len(grid.names)) if at not in used]
     rows = dict(grid.filled(unused).rows)
     for at in unused:
@@ -77,14 +77,14 @@ def _has_many(rows: Mapping[int, Cells], at: int) -> bool:
 
 def _by_value(cell: Sequence[Sample], at: int, rows: Mapping[int, Cells]) -> dict[str, list[float]]:
     """Logarithms of a cell's times by a column's value."""
-    found: dict[str, list[float]] = defaultdict(list)
+    logs: dict[str, list[float]] = defaultdict(list)
     for _, seconds, row in cell:
         value = rows[row.line][at]
         if value is not None:
             # Workbooks have whole numbers as floats.
             text = f"{value:g}" if isinstance(value, float) else str(value)
-            found[text].append(math.log(seconds))
-    return found
+            logs[text].append(math.log(seconds))
+    return logs
 
 
 def _farthest(cells: Sequence[dict[str, list[float]]]) -> tuple[str, str, float] | None:
@@ -95,7 +95,7 @@ def _farthest(cells: Sequence[dict[str, list[float]]]) -> tuple[str, str, float]
     values = sorted({value for cell in cells for value in cell})
     middle = [{value: float(np.median(logs)) for value, logs in cell.items()} for cell in cells]
     pairs = list(itertools.combinations(values, 2))
-    found = []
+    apart_by = []
     for one, other in pairs:
         both = [cell for cell in middle if cell.keys() >= {one, other}]
         apart = np.array([cell[one] - cell[other] for cell in both])
@@ -106,10 +106,10 @@ def _farthest(cells: Sequence[dict[str, list[float]]]) -> tuple[str, str, float]
         t = abs(apart.mean()) * math.sqrt(apart.size * freedom / squares)
         if 2 * stdtr(freedom, -t) * len(pairs) < CHANCE:
             slow, fast = (one, other) if apart.mean() > 0 else (other, one)
-            found.append((abs(float(apart.mean())), slow, fast))
-    if not found:
+            apart_by.append((abs(float(apart.mean())), slow, fast))
+    if not apart_by:
         return None
-    most, slow, fast = max(found)
+    most, slow, fast = max(apart_by)
     return slow, fast, math.exp(most)
 
 
@@ -118,7 +118,7 @@ def _ask(name: str, slow: str, fast: str, factor: float, columns: Columns, row: 
     counts = re.fullmatch("[0-9]{1,2} [0-9]{1,2}", f"{slow} {fast}")
     column = shown(name)
     role, what = ("instances", "so many share a GPU") if counts else ("gpu_type", "kinds of GPUs")
-    label = next((each for each in _LABELS if each not in columns.by_role), None)
+    label = next((role for role in _LABELS if role not in columns.by_role), None)
     answers = [f"{role}={column} ({what})"] * (role not in columns.by_role)
     answers += [f"{label}={column} (other runs)"] * (label is not None)
     raise InputError(

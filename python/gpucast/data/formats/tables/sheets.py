@@ -51,7 +51,7 @@ def read(content: bytes, file: str) -> dict[str, Sheet]:
         _check(archive, file)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         lines = iter(range(limits.SHEET_LINES.most))
-        return {str(each.title): _sheet(each, archive, lines, file) for each in book.worksheets}
+        return {str(sheet.title): _sheet(sheet, archive, lines, file) for sheet in book.worksheets}
 
 
 def _check(archive: zipfile.ZipFile, file: str) -> None:
@@ -72,7 +72,7 @@ def _sheet(sheet: Any, archive: zipfile.ZipFile, lines: Iterator[int], file: str
     for number, cells in enumerate(sheet.iter_rows(), start=1):
         if next(lines, None) is None:
             raise limits.SHEET_LINES.error(file, field=str(sheet.title))
-        values = [None if each.data_type == "e" else each.value for each in cells]
+        values = [None if cell.data_type == "e" else cell.value for cell in cells]
         while values and values[-1] is None:
             values.pop()
         if values:
@@ -91,7 +91,7 @@ def _merged(
     from openpyxl.utils import range_boundaries  # type: ignore[import-untyped]
 
     numbers = list(rows)
-    found: dict[tuple[int, int], object] = {}
+    merged: dict[tuple[int, int], object] = {}
     filled = 0
     for _, element in iterparse(part):
         if element.tag.rpartition("}")[2] == "mergeCell":
@@ -101,6 +101,6 @@ def _merged(
             below = numbers[bisect_right(numbers, first) : bisect_left(numbers, last + 1)]
             filled += len(below)
             limits.CELLS.check(filled, file, field="mergeCells")
-            found |= {(row, column - 1): value for row in below}
+            merged |= {(row, column - 1): value for row in below}
         element.clear()
-    return found
+    return merged

@@ -68,30 +68,30 @@ def parse_size_unit(text: str) -> SizeUnit | None:
     factor = _factor(word)
     if factor is not None:
         return SizeUnit(factor, share=share)
-    found = _counted(word)
-    return SizeUnit(*found, share=share) if found else None
+    counted = _counted(word)
+    return SizeUnit(*counted, share=share) if counted else None
 
 
 def size_named(name: str) -> tuple[int | None, SizeUnit]:
     """How good a name of sizes this is, the least the best, None: it is none; and what it says."""
     word = _plain(name)
     stem = re.sub(r"_?[(\[].*?[)\]]", "", word)
-    inner = [parse_size_unit(each) for each in re.findall(r"[(\[](.*?)[)\]]", word)]
-    said = [each for each in inner if each is not None]
+    inner = [parse_size_unit(unit) for unit in re.findall(r"[(\[](.*?)[)\]]", word)]
+    units = [unit for unit in inner if unit is not None]
     stem, share = share_in(stem)
     tail = re.fullmatch(r"(.+?)(?:,?_in_|,_?|/|_(?=[x*·×]|10\^|1e))(.+)", stem)
     if tail and (factor := _factor(tail[2])) is not None:
         stem = tail[1]
-        said.insert(0, SizeUnit(factor))
+        units.insert(0, SizeUnit(factor))
     joined = None if _rank(stem) is not None else _counted(re.sub(f"^{MANY}", "", stem))
     if joined:
-        said.insert(0, SizeUnit(*joined))
+        units.insert(0, SizeUnit(*joined))
         stem = str(joined[1]).replace(" ", "_")
     noun = re.fullmatch(_COUNTS, stem)
     unit = SizeUnit(
-        next((each.factor for each in said if each.factor != 1), 1.0),
-        COUNTED[noun[1]] if noun else next((each.counts for each in said if each.counts), None),
-        share or next((each.share for each in said if each.share), None),
+        next((unit.factor for unit in units if unit.factor != 1), 1.0),
+        COUNTED[noun[1]] if noun else next((unit.counts for unit in units if unit.counts), None),
+        share or next((unit.share for unit in units if unit.share), None),
     )
     rank = _rank(stem)
     if unit.share is None:
@@ -107,9 +107,9 @@ _BEHIND = re.compile(r"(?P<digits>.*?[0-9][.,]?) ?(?P<word>[^\W\d_]+[.]?)")
 
 def with_factor(text: str) -> tuple[str, float]:
     """The digits and the factor of ``0.5 M``, ``64k``, ``2 Mio.``; 1 where there is none."""
-    found = _BEHIND.fullmatch(text)
-    factor = _FACTORS.get(found["word"].casefold()) if found else None
-    return (found["digits"], factor) if found and factor else (text, 1.0)
+    match = _BEHIND.fullmatch(text)
+    factor = _FACTORS.get(match["word"].casefold()) if match else None
+    return (match["digits"], factor) if match and factor else (text, 1.0)
 
 
 def may_be_a_share(name: str) -> bool:
@@ -119,7 +119,7 @@ def may_be_a_share(name: str) -> bool:
 
 
 def _rank(stem: str) -> int | None:
-    return next((i for i, each in enumerate(_NAMES) if re.fullmatch(each, stem)), None)
+    return next((i for i, pattern in enumerate(_NAMES) if re.fullmatch(pattern, stem)), None)
 
 
 def _plain(text: str) -> str:
@@ -131,10 +131,10 @@ def _factor(word: str) -> float | None:
     """The factor that a word is: ``k``, ``x1e6``, ``10^6``, ``1,000``."""
     if word in _FACTORS:
         return _FACTORS[word]
-    found = _POWER.fullmatch(re.sub("(?<=[0-9])[,'](?=[0-9]{3})", "", word))
-    if found is None:
+    match = _POWER.fullmatch(re.sub("(?<=[0-9])[,'](?=[0-9]{3})", "", word))
+    if match is None:
         return None
-    value = float(f"1e{found['power']}" if found["power"] else found["digits"])
+    value = float(f"1e{match['power']}" if match["power"] else match["digits"])
     return value if value <= LARGEST_FACTOR else None
 
 
@@ -163,14 +163,14 @@ _UNIT = re.compile(r"_?[(\[].*?[)\]]")
 def counts_across(names: Sequence[str]) -> dict[int, int]:
     """GPU counts by index of the columns that are named by one; empty unless there are two and all
     differ."""
-    found = {}
+    counts_by_column = {}
     for at, name in enumerate(names):
         match = _GPU_COUNT.fullmatch(_UNIT.sub("", normalized(name)))
         if match is not None:
-            found[at] = int(match["after"] or match["before"] or match["bare"])
-    counts = list(found.values())
+            counts_by_column[at] = int(match["after"] or match["before"] or match["bare"])
+    counts = list(counts_by_column.values())
     told = len(counts) > 1 and len(set(counts)) == len(counts)
-    return found if told and all(1 <= each <= LARGEST_GPUS for each in counts) else {}
+    return counts_by_column if told and all(1 <= count <= LARGEST_GPUS for count in counts) else {}
 
 
 def is_worded(name: str) -> bool:

@@ -45,7 +45,7 @@ def read(grid: Grid, options: Options) -> Imported:
         InputError: a column is missing, a value is wrong, a unit needs a time step that nobody
             gave, or times so long that their unit must be confirmed.
     """
-    grid, options, said = melted(grid, options)
+    grid, options, notes = melted(grid, options)
     columns = resolve(grid, options.columns, _worded(grid))
     _require(columns, options, grid)
     model = _only_model(grid, columns)
@@ -94,25 +94,25 @@ def read(grid: Grid, options: Options) -> Imported:
     series.check(grid, columns, cells, options)
     if broken:
         states = ", ".join(f"{count} {state}" for state, count in broken.items())
-        said.append(f"rows of jobs that did not complete left out: {states}")
+        notes.append(f"rows of jobs that did not complete left out: {states}")
     on_nodes: Collection[int] = ()
     if not columns.by_role.keys() & {"gpus", "gpus_per_node"}:
         on_nodes = nodes if options.gpus is not None else ()
         check_gpus_of_all(options, nodes, grid.file)
         if options.gpus_per_node is not None:
-            said.append(f"gpus from 'nodes' (times {options.gpus_per_node})")
+            notes.append(f"gpus from 'nodes' (times {options.gpus_per_node})")
     if not entries:
         raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
     entries = _on_one_machine(entries)
-    said += _of_shares(columns)
+    notes += _of_shares(columns)
     if "steps" in columns.by_role:
-        said.append(f"seconds are {time.name!r} over {columns.by_role['steps'].name!r}")
-    said += [
+        notes.append(f"seconds are {time.name!r} over {columns.by_role['steps'].name!r}")
+    notes += [
         f"{time.name!r} and {name!r} together say a time step of {1e15 * step:.3g} fs"
         for name, step in timesteps.items()
     ]
-    notes = [*said, *notes_of(columns, skipped + len(words), _USUAL, words)]
+    notes = [*notes, *notes_of(columns, skipped + len(words), _USUAL, words)]
     machine: dict[str, object] = {"gpus": [{"name": model}]} if model else {}
     return Imported(entries, machine, remarks=doubts, notes=notes, nodes=on_nodes)
 
@@ -139,19 +139,21 @@ def _worded(grid: Grid) -> set[int]:
 def _of_shares(columns: Columns) -> list[str]:
     """What is of each GPU and was added up, or may be and was not: a line each."""
     n, time = columns.by_role.get("n"), columns.by_role[TIME]
-    said = []
+    notes = []
     if n is not None and n.share is not None:
-        said.append(f"n is {n.name!r} times {_SHARERS[n.share]}: it grows with them (weak scaling)")
+        notes.append(
+            f"n is {n.name!r} times {_SHARERS[n.share]}: it grows with them (weak scaling)"
+        )
     elif n is not None and may_be_a_share(n.name):
-        said.append(
+        notes.append(
             f"n is {n.name!r}, taken as that of all GPUs together; if it is of each, import with "
             f"--columns n={shown(n.name)}:per-GPU"
         )
     if time.unit is not None and time.unit.share is not None:
-        said.append(f"throughput is {time.name!r} times {_SHARERS[time.unit.share]}")
-    elif said and time.unit is not None and time.unit.rank == RATE_OF_WORK:
-        said[0] += f"; throughput {time.name!r} taken as that of all"
-    return said
+        notes.append(f"throughput is {time.name!r} times {_SHARERS[time.unit.share]}")
+    elif notes and time.unit is not None and time.unit.rank == RATE_OF_WORK:
+        notes[0] += f"; throughput {time.name!r} taken as that of all"
+    return notes
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -166,9 +168,11 @@ def _on_one_machine(entries: list[Entry]) -> list[Entry]:
     if len(names) < 2 or len(alike) > 1 or not len(named) == len(counts) == len(names):
         return entries
     numbers = zip(*(re.findall("[0-9]+", name) for _, name in sorted(named)), strict=True)
-    for each in numbers:
-        shares = {float(number) / count for number, count in zip(each, sorted(counts), strict=True)}
-        if len(set(each)) > 1 and len(shares) > 1:
+    for column in numbers:
+        shares = {
+            float(number) / count for number, count in zip(column, sorted(counts), strict=True)
+        }
+        if len(set(column)) > 1 and len(shares) > 1:
             return entries
     update = {"machine": max(named)[1]}
     return [entry.model_copy(update=update) for entry in entries]
@@ -203,7 +207,7 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         ),
         TIME: (TIME in roles, "seconds, ms/step, ns/day, steps/s", "seconds=COLUMN:UNIT"),
     }
-    missing = {role: each for role, (there, *each) in wanted.items() if not there}
+    missing = {role: words for role, (there, *words) in wanted.items() if not there}
     # "Time" alone is the time of day in exports of monitors.
     timeless = TIME in missing or ("n" in missing and roles[TIME].name.casefold() == "time")
     busy = of_utilization("\n".join(grid.names)) if timeless else None
@@ -213,7 +217,7 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         one = len(missing) == 1
         *first, last = map(repr, missing)
         names = " and ".join(filter(None, (", ".join(first), last)))
-        usual = "; ".join(each for each, _ in missing.values())
+        usual = "; ".join(words for words, _ in missing.values())
         raise grid.error(
             f"column{'' if one else 's'} {names} {'is' if one else 'are'} missing (usual names: "
             f"{usual}); if {'it has another' if one else 'they have others'}, "
@@ -408,7 +412,7 @@ def _on(gpus: int, nodes: int) -> str:
 def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> None:
     if time.confirmed:
         return
-    samples = [each for entry in entries for each in getattr(entry, TIME)]
+    samples = [sample for entry in entries for sample in getattr(entry, TIME)]
     median = statistics.median(samples)
     if median < LONG_STEP:
         return

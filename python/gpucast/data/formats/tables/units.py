@@ -123,9 +123,9 @@ _BEHIND = re.compile(r"(?P<digits>.*?[0-9][.,]?) ?(?P<unit>[^\W\d_][^\d]{0,20})"
 
 def with_unit(text: str) -> tuple[str, Unit | None]:
     """The digits and the unit of ``12.5 ms``, ``3 ns/day``; None where there is none."""
-    found = _BEHIND.fullmatch(text)
-    unit = parse_column_unit(found["unit"]) if found else None
-    return (found["digits"], unit) if found and unit else (text, None)
+    match = _BEHIND.fullmatch(text)
+    unit = parse_column_unit(match["unit"]) if match else None
+    return (match["digits"], unit) if match and unit else (text, None)
 
 
 def parse_column_unit(text: str) -> Unit | None:
@@ -153,9 +153,9 @@ def share_in(word: str) -> tuple[str, str | None]:
             rf"()(?:per|pro|je)_(?:each_)?(?:{words})((?:_.*)?)",
             rf"(.+)_je_(?:{words})()",
         ):
-            found = re.fullmatch(pattern, word)
-            if found is not None:
-                return (found[1] + found[2]).strip("_"), share
+            match = re.fullmatch(pattern, word)
+            if match is not None:
+                return (match[1] + match[2]).strip("_"), share
     local = re.fullmatch(r"(?:local|gpu|device)_(.*batch.*)", word)
     return (local[1], "gpus") if local else (word, None)
 
