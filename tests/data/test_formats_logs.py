@@ -565,6 +565,20 @@ def test_gptl_takes_the_slowest_process_of_the_step_timer() -> None:
     assert (run.case, run.ranks) == ("prim_run_subcycle", 12)
 
 
+def test_gptl_names_the_line_of_the_loop_that_stands_for_the_steps() -> None:
+    lines = path_of("gptl").read_text().splitlines(keepends=True)
+    text = "".join(line for line in lines if "prim_run" not in line)
+    number = next(at for at, line in enumerate(text.splitlines(), 1) if "prim_main_loop" in line)
+    with pytest.raises(InputError, match=rf"a\.log:{number}: --gpus"):
+        read_text(text, "gptl")
+
+
+def test_a_run_without_a_time_is_named_by_the_line_where_it_starts() -> None:
+    text = path_of("amber-mdout").read_text().partition("Average timings")[0]
+    (left_out,) = read_text(text, "amber").remarks
+    assert left_out.text.startswith("a.log:3: 1 run without a final time")
+
+
 # Regular expressions
 
 

@@ -7,21 +7,20 @@ from pathlib import Path
 
 def bundled_files() -> dict[str, Path]:
     """Files of the bundled datasets by name, sorted by name."""
-    files: dict[str, Path] = {}
-    for folder in data_folders():
-        # As in the source tree, and as installed (cmake/GpucastInstall.cmake).
-        for file in (*folder.glob("*/*.jsonl"), *folder.glob("*/*.jsonl.gz")):
-            files.setdefault(file.name.partition(".jsonl")[0], file)
-    return dict(sorted(files.items()))
+    # As in the source tree, and as installed (cmake/GpucastInstall.cmake).
+    return _files("*/*.jsonl", "*/*.jsonl.gz")
 
 
 def reconstructed_files() -> dict[str, Path]:
     """Files of the bundled reconstructions by name, sorted by name."""
-    files: dict[str, Path] = {}
-    for folder in data_folders():
-        for file in folder.glob("reconstructed/*.json"):
-            files.setdefault(file.stem, file)
-    return dict(sorted(files.items()))
+    return _files("reconstructed/*.json")
+
+
+def _files(*patterns: str) -> dict[str, Path]:
+    globs = [folder.glob(pattern) for folder in data_folders() for pattern in patterns]
+    files = [file for glob in globs for file in glob]
+    # The first of several files of a name is taken.
+    return dict(sorted({file.name.partition(".json")[0]: file for file in reversed(files)}.items()))
 
 
 def data_folders() -> list[Path]:

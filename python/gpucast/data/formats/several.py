@@ -104,7 +104,7 @@ def read_files(
     if len(nodes) > 1:
         check_gpus_of_all(options, nodes, " + ".join(paths))
     several.warnings = _together(several.read) + _models(several.read)
-    repeated = _drop_repeated(several) + _settled(failed, several)
+    repeated = _without_repeated(several, failed)
     for file, problem in failed.items():
         if file in paths or not several.read:
             raise problem
@@ -246,38 +246,28 @@ def _is_known(file: str, options: Options, name: str | None) -> bool:
         return False
 
 
-def _drop_repeated(found: Several) -> list[tuple[str, str]]:
-    """Leave out files all of whose runs an earlier file has; their names and that file's."""
+def _without_repeated(several: Several, failed: dict[str, InputError]) -> list[tuple[str, str]]:
+    """Leave out files all of whose runs an earlier file has, and unclear files whose runs some file
+    has, which are no failures any more; their names, and that file's."""
     owners: dict[object, str] = {}
     kept, dropped = [], []
-    for file_read in found.read:
-        known = [identity(entry) for entry in file_read.imported.entries if isinstance(entry, Step)]
-        if known and len(known) == len(file_read.imported.entries) and owners.keys() >= set(known):
+    for file_read in several.read:
+        entries = file_read.imported.entries
+        known = [identity(entry) for entry in entries if isinstance(entry, Step)]
+        if known and len(known) == len(entries) and owners.keys() >= set(known):
             dropped.append((file_read.file, owners[known[0]]))
             continue
         kept.append(file_read)
         for key in known:
             if key is not None:
                 owners.setdefault(key, file_read.file)
-    found.read = kept
-    return dropped
-
-
-def _settled(failed: dict[str, InputError], found: Several) -> list[tuple[str, str]]:
-    """Unclear files whose runs another file has, and that file; they are no failures any more."""
-    owners: dict[object, str] = {}
-    for file_read in found.read:
-        for entry in file_read.imported.entries:
-            key = identity(entry) if isinstance(entry, Step) else None
-            if key is not None:
-                owners.setdefault(key, file_read.file)
-    settled = []
+    several.read = kept
     for file, error in list(failed.items()):
         runs = error.runs if isinstance(error, UnclearError) else ()
         if runs and owners.keys() >= set(runs):
-            settled.append((file, owners[runs[0]]))
+            dropped.append((file, owners[runs[0]]))
             del failed[file]
-    return settled
+    return dropped
 
 
 def _left_out(failed: dict[str, InputError]) -> list[str]:

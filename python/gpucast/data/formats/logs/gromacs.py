@@ -41,6 +41,7 @@ ROW = (
     r"\n (?P<name>[A-Z][^\n*]{0,40}?)(?P<other> \*)? +[0-9]+ +[0-9]+ +(?P<calls>[0-9]+) +"
     r"(?P<wall>[0-9.]+) +[0-9.]+ +[0-9.]+(?=\n)"
 )
+FORCE = r"\n Force(?: \*)? +[0-9]+ +[0-9]+ +(?P<calls>[0-9]+) +[0-9.]+ +[0-9.]+ +[0-9.]+(?=\n)"
 ACCOUNTING = r"\n (?:Activity|Computing): +Num "
 """Above the table of what the wall time went into; ``Computing`` until version 2022."""
 _HOST = {
@@ -60,7 +61,8 @@ def _read(part: Part) -> None:
     if part.facts.get("integrator") in _STATIONARY:
         return
     performance = part.find(PERFORMANCE)
-    calls = next((int(row["calls"]) for row in part.all(ROW) if row["name"] == "Force"), None)
+    force = part.find(FORCE)
+    calls = int(force["calls"]) if force else None
     timed = _seconds(part, performance, calls) if performance else None
     if performance is None or timed is None:
         part.unfinished()
@@ -157,8 +159,8 @@ LOG = Log(
         r"Running on (?P<nodes>[0-9]+) nodes? with total",
     ],
     settings=[
-        r"^ +integrator += (?P<integrator>\S+)$", r"^ +dt += (?P<ps>\S+)$",
-        r"^ +coulombtype += (?P<coulombtype>\S+)$", r"^ +rcoulomb += (?P<rcoulomb>\S+)$",
+        r"\n +(?:integrator += (?P<integrator>\S+)|dt += (?P<ps>\S+)"
+        r"|coulombtype += (?P<coulombtype>\S+)|rcoulomb += (?P<rcoulomb>\S+))(?=\n)",
     ],
     case="{version}, {precision}, {coulombtype}, rcoulomb {rcoulomb} nm",
 )  # fmt: skip

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.log import Log, Part
-from gpucast.util.remarks import Kind, Remark, once, remark
+from gpucast.util.remarks import Kind, once
 
 _BANNER = r"LAMMPS \((?P<version>[0-9]{1,2} [A-Za-z]{3} [0-9]{4}[^)\n]*)\)"
 _LOOP = (
@@ -75,7 +75,7 @@ class _Devices:
     nodes: int | None = None
     path: str | None = None
     how: str | None = None
-    warning: Remark | None = None
+    warning: tuple[str, str] | None = None
 
 
 def _read(part: Part) -> None:
@@ -96,7 +96,8 @@ def _read(part: Part) -> None:
         devices = known.get((ranks, procs)) or _devices(part, ranks, procs)
         known[ranks, procs] = devices
         if devices.warning:
-            part.found.remarks = once([*part.found.remarks, devices.warning])
+            part.remark(*devices.warning, Kind.READ_AS)
+            part.found.remarks = once(part.found.remarks)
         part.run(
             loop.start(), [seconds / steps], runs.rounding_of_six(seconds),
             n=int(loop["atoms"]) or None, gpus=devices.gpus, unclear=devices.unclear,
@@ -133,10 +134,8 @@ def _devices(part: Part, ranks: int, procs: int) -> _Devices:
         )
     return _Devices(
         procs, path=runs.HOST,
-        warning=remark(
-            Kind.READ_AS, "names no GPU: taken as a run on processor cores, path host (if it ran "
-            "on GPUs, import it alone with --gpus)", about="no GPU",
-        ),
+        warning=("names no GPU: taken as a run on processor cores, path host (if it ran "
+            "on GPUs, import it alone with --gpus)", "no GPU"),
     )  # fmt: skip
 
 
@@ -149,10 +148,8 @@ def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
     if devices == 1 and ranks == on_each > 1:
         return _Devices(
             1, nodes=1, how=how,
-            warning=remark(
-                Kind.READ_AS, f"says that {ranks} ranks share 1 device: read as 1 GPU (where a "
-                "wrapper shows each rank its own, import it alone with --gpus)", about="device",
-            ),
+            warning=(f"says that {ranks} ranks share 1 device: read as 1 GPU (where a "
+                "wrapper shows each rank its own, import it alone with --gpus)", "device"),
         )  # fmt: skip
     if devices == 1 and ranks > 1 and on_each != 1:
         return _Devices(
@@ -169,10 +166,8 @@ def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
         )  # fmt: skip
     return _Devices(
         devices * nodes, nodes=nodes, how=how,
-        warning=remark(
-            Kind.READ_AS, f"lists {devices} device(s) with {on_each} rank(s) each for {ranks} "
-            f"ranks: read as {nodes} nodes alike, {devices * nodes} GPUs", about="nodes",
-        ),
+        warning=(f"lists {devices} device(s) with {on_each} rank(s) each for {ranks} "
+            f"ranks: read as {nodes} nodes alike, {devices * nodes} GPUs", "nodes"),
     )  # fmt: skip
 
 
@@ -192,10 +187,8 @@ def _kokkos(part: Part, ranks: int, procs: int) -> _Devices:
         )  # fmt: skip
     return _Devices(
         ranks, nodes=ranks // number, how="KOKKOS",
-        warning=remark(
-            Kind.READ_AS, f"{ranks} ranks with up to {number} GPUs a node: read as "
-            f"{ranks // number} nodes with a GPU for each rank", about="ranks",
-        ),
+        warning=(f"{ranks} ranks with up to {number} GPUs a node: read as "
+            f"{ranks // number} nodes with a GPU for each rank", "ranks"),
     )  # fmt: skip
 
 

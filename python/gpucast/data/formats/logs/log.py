@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from gpucast.data.formats import Format, Imported, Options
@@ -25,8 +26,8 @@ from gpucast.data.formats.logs.runs import Found, Lines, Run
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, remark
 
-NEVER = "(?!)"
-"""A pattern that matches nothing."""
+NEVER = "\0(?!)"
+"""A pattern that matches nothing, which is found out fast."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +41,9 @@ class Log:
         read: tells a part's runs to it.
         program, unit: of the runs: its name, and what n counts.
         start: where the program starts. What stands before the first start belongs to it.
+        end: text at the end of a run, behind which what stands before the next start belongs to it.
         facts, settings: patterns whose named groups hold for a part; the first match counts, and
-            the last one of what may be set again.
+            of what may be set again the last text of each group.
         case: words for the runs' case, such as ``{version}, cutoff {cutoff} A``; words with a
             group that was not found are left out.
         gpu_name: pattern of the GPUs' models, with a group ``name``.
@@ -55,6 +57,7 @@ class Log:
     program: str | None = None
     unit: str | None = None
     start: str = NEVER
+    end: str | None = None
     facts: Sequence[str] = ()
     settings: Sequence[str] = ()
     case: str = ""
@@ -69,7 +72,7 @@ class Log:
     def parse(self, text: str) -> Found:
         """What a text holds. Raises InputError."""
         found, lines = Found(), Lines(text)
-        for number, (begin, part_text) in enumerate(parts(text, self.start)):
+        for number, (begin, part_text) in enumerate(parts(text, self.start, self.end)):
             part = Part(self, part_text, begin, number, lines, found)
             before = len(found.runs)
             self.read(part)
@@ -129,8 +132,9 @@ class Part:
     @cached_property
     def facts(self) -> dict[str, str]:
         """What the patterns of the log's facts and settings found."""
-        matches = [*map(self.find, self.log.facts), *map(self.last, self.log.settings)]
-        groups = (group for match in matches if match for group in match.groupdict().items())
+        matches = [match for pattern in self.log.facts if (match := self.find(pattern))]
+        matches += [match for pattern in self.log.settings for match in self.all(pattern)]
+        groups = (group for match in matches for group in match.groupdict().items())
         return {name: text.strip() for name, text in groups if text}
 
     def whole(self, name: str) -> int | None:
@@ -201,14 +205,19 @@ def positive(matches: Iterable[re.Match[str]], name: str) -> list[re.Match[str]]
     return [match for match in matches if (runs.decimal(match[name]) or 0) > 0]
 
 
-def parts(text: str, start: str) -> Iterator[tuple[int, str]]:
+def parts(text: str, start: str, end: str | None = None) -> Iterator[tuple[int, str]]:
     """The parts of a text that begin where a pattern matches: place and text of each.
 
-    What stands before the first match belongs to the first part.
+    What stands before the first match belongs to the first part, and what stands behind ``end`` to
+    the next one.
     """
-    begins = [0, *[match.start() for match in _made(start).finditer(text)][1:]]
-    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
-        yield begin, text[begin:end]
+    starts = [match.start() for match in _made(start).finditer(text)]
+    begins = [0, *starts[1:]]
+    if end is not None:
+        ends = (text.rfind(end, *pair) for pair in pairwise(starts))
+        begins[1:] = [max(begin, 0) or at for begin, at in zip(ends, starts[1:], strict=True)]
+    for begin, following in pairwise([*begins, len(text)]):
+        yield begin, text[begin:following]
 
 
 def _made(pattern: str) -> re.Pattern[str]:

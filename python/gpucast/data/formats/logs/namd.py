@@ -16,13 +16,12 @@ Source: src/DeviceCUDA.C, src/Node.C, src/Controller.C.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from gpucast.data.formats.logs import log, runs
 from gpucast.data.formats.logs.log import Log, Part
 
 BANNER = r"Info: NAMD (?P<version>\S+) for (?P<build>\S+)"
-# Devices are bound before the banner, after the last end.
-START = rf"(?s:WallClock:(?:(?!WallClock:|Info: NAMD ).)*)?{BANNER}"
 BINDING = (
     r"binding to (?:CUDA|HIP) device (?P<id>[0-9]+) on (?P<host>\S+): '(?P<name>[^'\n]*)'"
     r"(?:[^\n]*?PCI: (?P<pci>[0-9a-f:]+))?"
@@ -35,8 +34,10 @@ AVERAGE = r"PERFORMANCE: [0-9]+ +averaging [^,\n]+, (?P<seconds>[0-9.eE+-]+) sec
 def _read(part: Part) -> None:
     gpus, unclear, path = _gpus(part)
     is_timed = False
-    for begin, text in log.parts(part.text, r"\A|TCL: (?:Running|Minimizing) for"):
-        samples = [] if "TCL: Minimizing for" in text else _samples(part, begin, begin + len(text))
+    starts = [match.start() for match in part.all("TCL: (?:Running|Minimizing) for")]
+    for begin, end in pairwise([0, *starts, len(part.text)]):
+        minimizes = part.text.startswith("TCL: Minimizing", begin)
+        samples = [] if minimizes else _samples(part, begin, end)
         if samples:
             part.timed(
                 samples[0].start(), [sample["seconds"] for sample in samples],
@@ -84,8 +85,8 @@ def _gpus(part: Part) -> tuple[int | None, str, str | None]:
 
 
 LOG = Log(
-    name="namd", what="NAMD's log", read=_read, program="NAMD", unit="atoms", start=START,
-    marks=[BANNER, BENCHMARK],
+    name="namd", what="NAMD's log", read=_read, program="NAMD", unit="atoms",
+    start=BANNER, end="WallClock:", marks=[BANNER, BENCHMARK],  # devices are bound before it
     facts=[
         BANNER, r"Info: (?P<n>[0-9]+) ATOMS\n", r"Info: TIMESTEP +(?P<fs>[0-9.eE+-]+)\s",
         r"Info: CUTOFF +(?P<cutoff>[0-9.eE+-]+)\s", r"(?P<resident>GPU-resident) mode",

@@ -48,8 +48,8 @@ def _read(part: Part) -> None:
 def _rows(part: Part, header: re.Match[str]) -> list[Row]:
     """The whole rows below a header; a last line without an end may be cut off."""
     names = re.findall(r'"([^"]+)"', header[0])
-    lines = part.all(r"[^\n]*\n", header.end())
-    cells = ([cell.strip() for cell in line[0].split(header["separator"])] for line in lines)
+    lines = part.text[header.end() :].split("\n")[:-1]
+    cells = ([cell.strip() for cell in line.split(header["separator"])] for line in lines)
     return [dict(zip(names, row, strict=True)) for row in cells if len(row) == len(names)]
 
 

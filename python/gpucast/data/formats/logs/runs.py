@@ -312,28 +312,28 @@ def _missing(run: Run, file: str) -> UnclearError | None:
     return None
 
 
+_STEP = (
+    "program",
+    "case",
+    "n",
+    "unit",
+    "gpus",
+    "nodes",
+    "ranks",
+    "timestep",
+    "uncertainty",
+    "caveat",
+)
+"""Fields that a run and its record share."""
+
+
 def _step(run: Run, options: Options) -> dict[str, object]:
     # Runs on processor cores are not reached by the path of the GPUs.
     path = run.path if run.path is not None and options.path == "native" else options.path
-    value: dict[str, object] = {
-        "kind": "step",
-        "path": path,
-        "program": run.program,
-        "case": run.case,
-        "n": run.n,
-        "unit": run.unit,
-        "gpus": run.gpus,
-        "nodes": run.nodes,
-        "ranks": run.ranks,
-        "timestep": run.timestep,
-        "seconds": list(run.seconds),
-        "uncertainty": run.uncertainty,
-        "caveat": run.caveat,
-        **run.more,
-    }
+    value = {name: told for name in _STEP if (told := getattr(run, name)) is not None}
     if run.phases:
         value["phases"] = {name: [seconds] for name, seconds in run.phases.items()}
-    return {key: stated for key, stated in value.items() if stated is not None}
+    return {"kind": "step", "path": path, "seconds": list(run.seconds), **value, **run.more}
 
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")

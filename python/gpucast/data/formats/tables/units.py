@@ -107,14 +107,18 @@ def parse_unit(text: str) -> Unit | None:
     if not slash or (above in _WALL and below in _STEPS):
         return _time(above)
     if below in _WALL and above in _STEPS:
-        return _steps_rate(name, _WALL[below])
+        wall = _WALL[below]
+        return Unit(name, lambda value, n, timestep: wall / value, rank=2)
     if above in _SIMULATED and below in _LONG | {"s"}:
-        return _simulated_rate(name, _WALL[below] / _SIMULATED[above])
+        wall = _WALL[below] / _SIMULATED[above]
+        return Unit(name, lambda value, n, timestep: timestep * wall / value, True, 4)
     if above in _WALL and below in _SIMULATED:
-        return _simulated_cost(name, _WALL[above] / _SIMULATED[below])
+        wall = _WALL[above] / _SIMULATED[below]
+        return Unit(name, lambda value, n, timestep: value * timestep * wall, True, 4)
     scale = _work_scale(above)
     if below in _WALL and scale is not None:
-        return _work_rate(name, _WALL[below] / scale)
+        wall = _WALL[below] / scale
+        return Unit(name, lambda value, n, timestep: n * wall / value, rank=RATE_OF_WORK)
     return None
 
 
@@ -181,22 +185,6 @@ def _time(word: str) -> Unit | None:
     # A clock's time is seconds.
     clock: Clock | None = "h:m:s" if size == 1 else None
     return Unit(short, lambda value, n, timestep: value * size, clock=clock)
-
-
-def _steps_rate(name: str, wall: float) -> Unit:
-    return Unit(name, lambda value, n, timestep: wall / value, rank=2)
-
-
-def _work_rate(name: str, wall: float) -> Unit:
-    return Unit(name, lambda value, n, timestep: n * wall / value, rank=RATE_OF_WORK)
-
-
-def _simulated_rate(name: str, wall: float) -> Unit:
-    return Unit(name, lambda value, n, timestep: timestep * wall / value, True, 4)
-
-
-def _simulated_cost(name: str, wall: float) -> Unit:
-    return Unit(name, lambda value, n, timestep: value * timestep * wall, True, 4)
 
 
 def _work_scale(word: str) -> float | None:
