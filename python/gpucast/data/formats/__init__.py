@@ -339,8 +339,8 @@ MODEL_MARK = '"gpucast.model/'
 @cache
 def _all_formats() -> tuple[Format | BinaryFormat, ...]:
     known: list[Format | BinaryFormat] = []
-    for module in pkgutil.iter_modules(__path__):
-        known += getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMATS", ())
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        known += getattr(importlib.import_module(module.name), "FORMATS", ())
     return tuple(known)
 
 

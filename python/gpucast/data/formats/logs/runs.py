@@ -183,24 +183,19 @@ def identity(run: Run | Step) -> object | None:
 
 @dataclass(frozen=True)
 class Stated:
-    """What the user says of a log: ``named`` overrules it, ``given`` completes it.
-
-    With ``overrule``, ``given`` overrules it too. ``whose``: who says so, for messages.
-    ``gpus_per_node`` gives the GPUs of runs whose nodes are known.
-    """
+    """What the user says of a log: ``named`` overrules it, ``given`` completes it, or overrules it,
+    too, as the options say."""
 
     named: Mapping[str, object]
     given: Mapping[str, object]
-    overrule: bool = False
-    whose: str = "the option"
-    gpus_per_node: int | None = None
+    options: Options
 
     def given_of(self, run: Run) -> Mapping[str, object]:
-        """What completes a run."""
-        nodes = self.named.get("nodes", run.nodes)
-        if self.gpus_per_node is None or not isinstance(nodes, int):
+        """What completes a run; GPUs of each node give those of runs whose nodes are known."""
+        nodes, per_node = self.named.get("nodes", run.nodes), self.options.gpus_per_node
+        if per_node is None or not isinstance(nodes, int):
             return self.given
-        return {**self.given, "gpus": nodes * self.gpus_per_node}
+        return {**self.given, "gpus": nodes * per_node}
 
 
 _GIVEN = {
@@ -209,26 +204,15 @@ _GIVEN = {
 }  # fmt: skip
 _LABELS = ("program", "case", "unit")
 """What the user says of them wins: no log knows under what name it is wanted."""
-_OPTIONS = {name: "-n" if name == "n" else f"--{name}" for name in _GIVEN}
-_WHOLE = ("gpus", "nodes", "ranks")
 NAMES = ("n", "gpus", "nodes", "ranks", "case", "program")
 """Groups that ``--from-name`` may have."""
 
 
 def named(file: str, options: Options) -> Stated:
-    """What the options and the file's name say.
-
-    Raises:
-        InputError: a group is no number.
-    """
+    """What the options and the file's name say. Raises InputError where a group is no number."""
     given = {name: getattr(options, key) for name, key in _GIVEN.items()}
-    return Stated(
-        _from_name(file, options.from_name),
-        {key: value for key, value in given.items() if value is not None},
-        options.overrule,
-        options.whose,
-        options.gpus_per_node,
-    )
+    known = {key: value for key, value in given.items() if value is not None}
+    return Stated(_from_name(file, options.from_name), known, options)
 
 
 def _shown(value: object) -> str:
@@ -249,7 +233,11 @@ def _from_name(file: str, pattern: str | None) -> dict[str, object]:
             values[name] = text
             continue
         value = decimal(text)
-        if value is None or value <= 0 or (name in _WHOLE and not value.is_integer()):
+        if (
+            value is None
+            or value <= 0
+            or (name in ("gpus", "nodes", "ranks") and not value.is_integer())
+        ):
             raise InputError(f"{name} = {text!r} is no such number", file=file, field="--from-name")
         values[name] = int(value) if value.is_integer() else value
     return values
@@ -282,13 +270,12 @@ def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
         if name in _LABELS:
             values[name] = value
             continue
-        if known is None or stated.overrule:
+        overrules, option = stated.options.overrule, "-n" if name == "n" else f"--{name}"
+        if known is None or overrules:
             values[name] = value
         if known is not None:
-            taken = stated.whose if stated.overrule else "its own"
-            text = (
-                f"says {name} {_shown(known)}, {_OPTIONS[name]} {_shown(value)}: {taken} was taken"
-            )
+            taken = stated.options.whose if overrules else "its own"
+            text = f"says {name} {_shown(known)}, {option} {_shown(value)}: {taken} was taken"
             contradicted.append(remark(Kind.OVERRULED, text, about=name))
     if "gpus" in values:
         # Processor cores are not what the user counts.
