@@ -32,18 +32,11 @@ JOB = {"name": "j", "n": 1e6, "steps": 1e6}
 LOGS = Path(__file__).parent / "logs"
 TRAINING = r"world size (?P<gpus>\d+)|global batch (?P<n>\d+)|(?P<rate>[\d.,]+) (?P<unit>samples/s)"
 FORMATS = {
-    "amber-mdinfo": "amber", "amber-mdout": "amber", "amber-mdout-two-gpus": "amber",
-    "carpetx": "carpetx", "gptl": "gptl", "gromacs": "gromacs", "gromacs-hidden-gpus": "gromacs",
-    "hoomd-2": "hoomd", "hoomd-benchmark": "hoomd", "lammps-cpu": "lammps",
-    "lammps-gpu-log": "lammps", "lammps-gpu-screen": "lammps", "lammps-kokkos": "lammps",
-    "lammps-own-device-screen": "lammps", "mdbenchmark": "mdbenchmark",
-    "namd2-two-nodes": "namd", "namd3": "namd",
-    "nccl-tests": "nccl-tests", "openmm-benchmark": "openmm", "openmm-benchmark-7": "openmm",
-    "openmm-benchmark-simple": "openmm", "openmm-benchmark-table": "openmm",
-    "openmm-reporter": "openmm-reporter", "openmm-reporter-speed": "openmm-reporter",
-    "osu-allreduce": "osu", "osu-bandwidth": "osu", "osu-latency": "osu",
-}  # fmt: skip
-"""Format of each sample; that of training needs --regex."""
+    file.stem: max((name for name in formats() if file.stem.startswith(name)), key=len)
+    for file in sorted(LOGS.iterdir())
+    if file.stem != "training"
+}
+"""Format of each sample, with which its name begins; that of training needs --regex."""
 
 
 def path_of(name: str) -> Path:

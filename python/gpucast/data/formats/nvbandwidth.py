@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from gpucast.data import jsonl
 from gpucast.data.formats import Format, Imported, Options, entry
@@ -34,15 +33,8 @@ _TEST = re.compile(
 _DEVICE = re.compile(r"[0-9]+: (?P<name>.+?) \((?P<pci>[0-9a-fA-F:.]+)\)(: \((?P<host>.*)\))?")
 
 Ends = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """One cell of a matrix, understood."""
-
-    ends: Ends
-    others: list[Ends]
-    rate: str
+Cell = tuple[Ends, list[Ends], str]
+"""Ends of a copy, those of the others under way, and its rate as printed."""
 
 
 class _UnclearError(Exception):
@@ -76,44 +68,48 @@ def read(text: str, file: str, options: Options) -> Imported:
 
 
 def _read_test(
-    test: dict[str, object], field: str, file: str, options: Options, found: Imported
+    test: dict[str, object], field: str, file: str, options: Options, imported: Imported
 ) -> None:
     name = str(test.get("name", ""))
+
+    def note(text: str, about: object = None) -> None:
+        imported.entries.append(_note(options, file, f"test {name!r}{text}", about))
+
     try:
         if test.get("status") != "Passed":
             raise _UnclearError(f"its status is {test.get('status')!r}")
-        how, cells = _understood(name, _matrix(test))
+        matrix = _matrix(test)
+        route, engine, cells = _understood(name, matrix)
     except _UnclearError as reason:
-        found.entries.append(_note(options, file, f"test {name!r} was left out: {reason}", test))
+        note(f" was left out: {reason}", test)
         return
-    for measured in cells:
-        rate = _rate(measured.rate)
+    for ends, others, printed in cells:
+        rate = _rate(printed)
         if rate is None:
-            text = f"test {name!r}: {measured.ends[0]} to {measured.ends[1]}: {measured.rate}"
-            found.entries.append(_note(options, file, text))
+            note(f": {ends[0]} to {ends[1]}: {printed}")
             continue
+        last_digit = 10.0 ** (math.floor(math.log10(rate)) - _DIGITS + 1)
+        value = {
+            "kind": "transfer", "path": options.path, "memory": "pinned", "engine": engine,
+            "route": route, "from": ends[0], "to": ends[1], "bytes": options.bytes,
+            "concurrent": [{"from": start, "to": end} for start, end in others],
+            "seconds": [options.bytes / (rate * 1e9)], "valid": True,
+            "uncertainty": 0.5 * last_digit / rate,
+        }  # fmt: skip
         try:
-            found.entries.append(_transfer(how, measured, rate, file, options))
+            imported.entries.append(entry(options, value, file=file))
         except InputError as error:
             raise InputError(error.message, file=file, field=f"{field}.bandwidth_matrix") from None
-    if how.sums:
-        text = f"test {name!r}: the third matrix, sums of both directions, was left out"
-        found.entries.append(_note(options, file, text))
+    if len(matrix) == 3 * len(matrix[0]):
+        note(": the third matrix, sums of both directions, was left out")
 
 
-@dataclass(frozen=True)
-class _How:
-    route: str
-    engine: str
-    sums: bool = False
-
-
-def _understood(name: str, matrix: list[list[str]]) -> tuple[_How, Iterator[_Measured]]:
-    """How a test copied, and its cells. Raises _UnclearError."""
+def _understood(name: str, matrix: list[list[str]]) -> tuple[str, str, Iterator[Cell]]:
+    """Route and engine of a test's copies, and its cells. Raises _UnclearError."""
     columns = len(matrix[0])
     if name == "device_local_copy":
         _check_rows(matrix, 1)
-        return _How("local", "copy"), _per_gpu(matrix[0], lambda gpu: (gpu, gpu), lambda gpu: [])
+        return "local", "copy", _per_gpu(matrix[0], lambda gpu: (gpu, gpu), lambda gpu: [])
     test = _TEST.fullmatch(name)
     if test is None:
         raise _UnclearError("it is no copy between two places that gpucast knows")
@@ -124,9 +120,9 @@ def _understood(name: str, matrix: list[list[str]]) -> tuple[_How, Iterator[_Mea
     if test["what"] == "device_to_device":
         if test["mode"] is None:
             raise _UnclearError("it says neither read nor write")
-        sums = both and len(matrix) == 3 * columns
-        _check_rows(matrix, 3 * columns if sums else columns)
-        return _How("peer", engine, sums), _pairs(matrix, test["mode"] == "_read", both)
+        has_sums = both and len(matrix) == 3 * columns
+        _check_rows(matrix, 3 * columns if has_sums else columns)
+        return "peer", engine, _pairs(matrix, test["mode"] == "_read", both)
     _check_rows(matrix, 1)
     down = test["what"] in ("device_to_host", "all_to_host")
     everybody = columns if test["what"] in ("all_to_host", "host_to_all") else 0
@@ -141,17 +137,17 @@ def _understood(name: str, matrix: list[list[str]]) -> tuple[_How, Iterator[_Mea
                 back += [ends(other), ends(other)[::-1]] if both else [ends(other)]
         return back
 
-    return _How("d2h" if down else "h2d", engine), _per_gpu(matrix[0], ends, others)
+    return "d2h" if down else "h2d", engine, _per_gpu(matrix[0], ends, others)
 
 
 def _per_gpu(
     row: list[str], ends: Callable[[str], Ends], others: Callable[[str], list[Ends]]
-) -> Iterator[_Measured]:
+) -> Iterator[Cell]:
     for at, rate in enumerate(row):
-        yield _Measured(ends(f"gpu{at}"), others(f"gpu{at}"), rate)
+        yield ends(f"gpu{at}"), others(f"gpu{at}"), rate
 
 
-def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[_Measured]:
+def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[Cell]:
     size = len(matrix[0])
     for at, row in enumerate(matrix[: 2 * size if both else size]):
         for column, rate in enumerate(row):
@@ -163,26 +159,7 @@ def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[_Measure
                 ends = (peer, here) if at < size else (here, peer)
             else:
                 ends = (peer, here) if read else (here, peer)
-            yield _Measured(ends, [ends[::-1]] if both else [], rate)
-
-
-def _transfer(how: _How, measured: _Measured, rate: float, file: str, options: Options) -> Entry:
-    last_digit = 10.0 ** (math.floor(math.log10(rate)) - _DIGITS + 1)
-    value = {
-        "kind": "transfer",
-        "path": options.path,
-        "memory": "pinned",
-        "engine": how.engine,
-        "route": how.route,
-        "from": measured.ends[0],
-        "to": measured.ends[1],
-        "bytes": options.bytes,
-        "concurrent": [{"from": start, "to": end} for start, end in measured.others],
-        "seconds": [options.bytes / (rate * 1e9)],
-        "valid": True,
-        "uncertainty": 0.5 * last_digit / rate,
-    }
-    return entry(options, value, file=file)
+            yield ends, [ends[::-1]] if both else [], rate
 
 
 def _rate(text: str) -> float | None:
