@@ -151,8 +151,8 @@ class Dataset:
         ``boundary`` is of an ``open`` box. Machines are kept where a kept record, or ``machine``,
         names them.
 
-        Of a program or a case, a part of its label is enough if no other label has it; upper and
-        lower case are alike.
+        A part of the label of a program or case is enough if no other label has it; upper and lower
+        case are the same.
 
         Raises:
             InputError: a value that no record has, or a part of several labels; the message lists
@@ -183,7 +183,7 @@ class Dataset:
         Raises:
             InputError: no such kind.
         """
-        # Here, not above: pandas costs more than most commands take.
+        # Here, not above: importing pandas takes longer than most commands do.
         import pandas
 
         from gpucast.data.frames import COLUMNS, rows

@@ -38,7 +38,7 @@ def _thin(record: _Lean, most: int) -> Entry:
 
 
 def without_unused_routes(data: Dataset, schedule: str | None) -> Dataset:
-    """Without transfers on routes that no model of the schedule has: they only cost time."""
+    """Without transfers on routes that no model of the schedule has: they only take time."""
     known = {"star-serial", schedule or "star-serial"}
     routes = {route for com in known for route in _core.COM_TERMS[com].routes}
     return replace(
@@ -71,7 +71,7 @@ def _curve(transfer: Transfer) -> tuple[object, ...]:
 
 
 def evenly(values: list[_T], most: int) -> list[_T]:
-    """At most so many of the values, evenly spaced, both ends among them."""
+    """At most ``most`` of the values, evenly spaced, both ends among them."""
     if len(values) <= most:
         return values
     return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]

@@ -1,6 +1,6 @@
 """Several files and folders at once.
 
-Of a folder every file is read whose format is known, also in folders within; the others are
+In a folder, and folders within it, every file of a known format is read; the others are
 counted. Files of a folder that are wrong, or leave open what only the user can say, are left out
 with a warning; a file that the user named is read or refused. A run that two files tell of
 (LAMMPS's screen output and its log) is taken once, and from the one that says all.
@@ -171,12 +171,12 @@ def _together(read: Iterable[Read]) -> list[str]:
     saying: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for file_read in read:
         for one in file_read.imported.remarks:
-            alike = saying.setdefault((one.kind, one.about or one.text), [])
-            alike.append((file_read.file, one.text))
+            same = saying.setdefault((one.kind, one.about or one.text), [])
+            same.append((file_read.file, one.text))
     lines = []
-    for alike in saying.values():
-        files = len({file for file, _ in alike})
-        texts = [text for _, text in alike]
+    for same in saying.values():
+        files = len({file for file, _ in same})
+        texts = [text for _, text in same]
         lines += texts if files <= _FEW else [f"{files} files, as {texts[0]}"]
     return lines
 

@@ -1,6 +1,6 @@
 """AMBER's pmemd and pmemd.cuda: mdout and mdinfo.
 
-Of the timings, the block over *all* steps counts; that over the last ones may be 0.00 or
+The block of timings over *all* steps counts; that over the last ones may be 0.00 or
 ``Infinity``. Its milliseconds a step have two decimals: the elapsed seconds over the steps
 (``nstlim``, in mdinfo the completed ones) have more, and are taken where the two agree.
 

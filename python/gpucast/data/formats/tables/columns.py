@@ -245,7 +245,7 @@ def resolve(grid: Grid, given: Mapping[str, str], worded: Collection[int] = ()) 
             columns are equally likely.
     """
     by_role = {role: _as_said(role, column, grid) for role, column in _of_columns(given).items()}
-    # GPUs that are so many times the nodes leave the nodes what they are.
+    # A column of nodes from which GPUs are counted stays one of nodes.
     taken = {
         column.at for role, column in by_role.items() if column.scale == 1 or role not in _COUNTED
     }
@@ -379,7 +379,7 @@ def _run_unit(word: str, stem: str, inner: str) -> Unit | None:
 
 
 def _of_each(unit: Unit | None, share: str | None) -> Unit | None:
-    """The unit of a column whose name says of what it is the rate."""
+    """The unit of a column, of each GPU or rank where the column's name says so."""
     if unit is None or share is None or unit.share is not None or unit.rank != RATE_OF_WORK:
         return unit
     return replace(unit, share=share)

@@ -1,6 +1,6 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
-Of a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters, else blanks that align
+In a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters, else blanks that align
 its columns; lines before the header that start with ``#`` are comments, and titles may stand above
 it. Blank lines, and rules such as ``----``, are skipped everywhere. Cells are text, numbers, or
 None where empty.

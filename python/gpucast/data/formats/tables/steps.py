@@ -164,8 +164,8 @@ def _on_one_machine(entries: list[Entry]) -> list[Entry]:
     """
     named = {(entry.gpus, str(entry.machine)) for entry in entries if isinstance(entry, Step)}
     counts, names = {count for count, _ in named}, {name for _, name in named}
-    alike = {re.sub(r"[0-9]+", "#", name) for name in names}
-    if len(names) < 2 or len(alike) > 1 or not len(named) == len(counts) == len(names):
+    patterns = {re.sub(r"[0-9]+", "#", name) for name in names}
+    if len(names) < 2 or len(patterns) > 1 or not len(named) == len(counts) == len(names):
         return entries
     numbers = zip(*(re.findall("[0-9]+", name) for _, name in sorted(named)), strict=True)
     for column in numbers:
@@ -392,8 +392,8 @@ def _check_all(counted: dict[tuple[int, int], Row], options: Options) -> None:
     if "gpus" in options.columns:
         return
     fewer = min((pair for pair in counted if pair[1] < pair[0]), default=None)
-    alike = len({gpus for _, gpus in counted}) == 1 < len(counted)
-    if fewer is None and not alike:
+    is_one_count = len({gpus for _, gpus in counted}) == 1 < len(counted)
+    if fewer is None and not is_one_count:
         return
     nodes, gpus = fewer or max(counted)
     row = counted[nodes, gpus]
