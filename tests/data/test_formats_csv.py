@@ -56,7 +56,7 @@ def test_the_same_repeat_twice_names_both_lines() -> None:
 
 
 def test_labels_of_the_file_win_over_the_options() -> None:
-    options = Options("m", path="remote", schedule="mpi", kernel="mine", block=128)
+    options = Options(machine="m", path="remote", schedule="mpi", kernel="mine", block=128)
     first, second = steps("n,gpus,seconds,path\n1,1,1,\n1,1,1,host\n", options)
     assert (first.path, first.schedule, first.kernel, first.block) == ("remote", "mpi", "mine", 128)
     assert second.path == "host"
