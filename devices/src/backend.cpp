@@ -1,7 +1,7 @@
 #include "gpucast/devices/backend.h"
 
 #include "gpucast/records/this_machine.h"
-#include "gpucast/support/version.h"
+#include "gpucast/support/context.h"
 
 namespace gpucast::devices {
 

@@ -12,17 +12,15 @@ constexpr const char* engines = "auto, host, cuda";
 
 }  // namespace
 
-void EngineOptions::declare(support::Options command) {
-  declared_ = {
-      command.add("--engine", engine_, engines).show_default(),
-      command
-          .add("--host-devices", host_devices_, "devices of the engine host (0: one for each core)")
-          .show_default()};
+void EngineOptions::declare(CLI::App* command) {
+  declared_ = {command->add_option("--engine", engine_, engines),
+               command->add_option("--host-devices", host_devices_,
+                                   "devices of the engine host (0: one for each core)")};
 }
 
 void EngineOptions::refuse_given(const std::string& why) const {
-  for (const support::Option& option : declared_)
-    option.refuse_given(why);
+  for (CLI::Option* option : declared_)
+    support::refuse_given(option, why);
 }
 
 std::vector<std::string> EngineOptions::arguments() const {

@@ -27,9 +27,9 @@ class EngineOptionsTest : public testing::Test {
   void TearDown() override { ::unsetenv("GPUCAST_REMOTE"); }
 
   Engine open(const std::string& engine, std::unique_ptr<Engine> (*gpus)(std::string&)) {
-    support::CommandLine line("program", "A program.", "1");
+    support::CommandLine line("program", "A program.");
     EngineOptions options;
-    options.declare(line.options());
+    options.declare(&line);
     std::ostringstream out;
     line.parse({"program", "--engine", engine}, out);
     const support::Context context{

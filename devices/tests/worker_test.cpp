@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpucast/devices/error.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::devices::host {
 namespace {
@@ -44,9 +44,9 @@ TEST(Worker, ThrowsWhatTheFirstFailedOperationThrewAndKeepsThrowingIt) {
   Worker worker("a device");
   worker.queue([] { throw std::runtime_error("first"); });
   worker.queue([] { throw std::logic_error("second"); });
-  EXPECT_THROW(worker.wait(), DeviceError);
+  EXPECT_THROW(worker.wait(), support::DeviceError);
   worker.queue([] {});
-  EXPECT_THROW(worker.wait(), DeviceError);
+  EXPECT_THROW(worker.wait(), support::DeviceError);
 }
 
 TEST(Worker, AfterAFailureDoesOnlyWhatOthersWaitFor) {
@@ -56,7 +56,7 @@ TEST(Worker, AfterAFailureDoesOnlyWhatOthersWaitFor) {
   worker.queue([] { throw std::runtime_error("failed"); });
   worker.queue([&] { ++left_out; });
   worker.queue([&] { ++done_anyway; }, Worker::When::always);
-  EXPECT_THROW(worker.wait(), DeviceError);
+  EXPECT_THROW(worker.wait(), support::DeviceError);
   EXPECT_EQ(left_out, 0);
   EXPECT_EQ(done_anyway, 1);
 }

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <future>
 
-#include "app/cell_lines.h"
+#include "app/plan.h"
 #include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {

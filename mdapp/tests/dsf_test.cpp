@@ -5,7 +5,7 @@
 
 #include "pair_point.h"
 #include "physics/reference.h"
-#include "physics/start.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -1,4 +1,4 @@
-#include "physics/exact_sum.h"
+#include "physics/motion.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "physics/start.h"
-#include "schedule/stepper.h"
+#include "physics/system.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp::test {
 

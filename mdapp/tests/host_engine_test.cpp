@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "engine/host/host_device.h"
 #include "physics/integrator.h"
-#include "physics/start.h"
+#include "physics/system.h"
 #include "same_bits.h"
 #include "schedule/schedule.h"
 

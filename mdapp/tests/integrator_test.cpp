@@ -11,9 +11,8 @@
 
 #include "contains.h"
 #include "physics/observables.h"
-#include "physics/overlap.h"
-#include "physics/start.h"
-#include "physics/units.h"
+#include "physics/salt.h"
+#include "physics/system.h"
 #include "shaken.h"
 
 namespace gpucast::mdapp {

@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/measure_grid.h"
 #include "contains.h"
 #include "fake_engine.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/progress.h"
-#include "physics/overlap.h"
+#include "physics/observables.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "physics/pair.h"
 #include "physics/reference.h"
-#include "physics/start.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "physics/pair.h"
-#include "physics/start.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -1,4 +1,4 @@
-#include "physics/overlap.h"
+#include "physics/observables.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "contains.h"
-#include "physics/start.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/capacity.h"
-#include "app/words.h"
+#include "app/physics_options.h"
 #include "contains.h"
 #include "fake_engine.h"
 #include "gpucast/support/errors.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "physics/pair.h"
-#include "physics/start.h"
+#include "physics/system.h"
 #include "shaken.h"
 
 namespace gpucast::mdapp {

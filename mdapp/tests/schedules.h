@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "schedule/stepper.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp::test {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 
-#include "physics/start.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp::test {
 

@@ -7,12 +7,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "app/double_stepper.h"
-#include "app/trajectory_file.h"
 #include "fake_engine.h"
 #include "gpucast/support/errors.h"
-#include "physics/overlap.h"
-#include "physics/start.h"
+#include "physics/observables.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

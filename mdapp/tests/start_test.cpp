@@ -1,4 +1,4 @@
-#include "physics/start.h"
+#include "physics/system.h"
 
 #include <gtest/gtest.h>
 

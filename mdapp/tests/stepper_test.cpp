@@ -1,4 +1,4 @@
-#include "schedule/stepper.h"
+#include "schedule/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "contains.h"
-#include "physics/overlap.h"
+#include "physics/observables.h"
 #include "physics/reference.h"
 #include "schedules.h"
 #include "shaken.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "physics/observables.h"
-#include "physics/start.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "contains.h"
 #include "gpucast/support/errors.h"
-#include "physics/start.h"
+#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "copies/copy.h"
-#include "copies/sizes.h"
 
 namespace gpucast::microbench {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "engine/engine.h"
 #include "engine/loop.h"
-#include "engine/pattern.h"
 
 namespace gpucast::microbench {
 namespace {

@@ -4,8 +4,6 @@
 
 #include <fstream>
 
-#include "engine/untouched_memory.h"
-
 namespace gpucast::microbench {
 namespace {
 

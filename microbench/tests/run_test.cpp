@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/report.h"
 #include "fake_engine.h"
 
 namespace gpucast::microbench {

@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/fresh_runs.h"
-#include "gpucast/devices/error.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -80,8 +79,8 @@ TEST(ChildProcess, GivesWhatItWrote) {
 }
 
 TEST(ChildProcess, ThatFailsIsAnError) {
-  EXPECT_THROW(output_of("exit 3"), devices::DeviceError);
-  EXPECT_THROW(output_of("/nowhere/program"), devices::DeviceError);
+  EXPECT_THROW(output_of("exit 3"), support::DeviceError);
+  EXPECT_THROW(output_of("/nowhere/program"), support::DeviceError);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "measure/budget.h"
+#include "measure/sample.h"
 
 namespace gpucast::microbench {
 namespace {

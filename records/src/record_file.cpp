@@ -10,12 +10,12 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <system_error>
 
 #include "checked.h"
 
 namespace gpucast::records {
-
 namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
@@ -58,9 +58,9 @@ RecordFile::RecordFile(const std::string& path, IfExists if_exists)
     return;
   }
   if (path.empty()) refuse_file("output", "the file's name is empty");
-  struct stat found{};
-  const bool exists = ::stat(path.c_str(), &found) == 0;
-  regular_ = !exists || S_ISREG(found.st_mode);
+  struct stat status{};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  regular_ = !exists || S_ISREG(status.st_mode);
   if (exists && regular_ && if_exists == IfExists::refuse) {
     refuse_file(name_, "exists already; --force replaces it, --append adds to it");
   }
@@ -171,6 +171,46 @@ void RecordFile::close() {
   if (started_) require_unchanged("");
   remove_if_empty();
   if (descriptor_.reset() != 0) throw support::OutputError(name_ + ": " + reason(errno));
+}
+
+namespace {
+
+std::string checked(const char* option, const std::string& text) {
+  try {
+    return label(option, text);
+  } catch (const std::invalid_argument& error) {
+    throw support::InputError(error.what());
+  }
+}
+
+}  // namespace
+
+void OutputOptions::declare(CLI::App* command) {
+  command->add_option("-o,--output", path_, "file for the records (-: stdout)");
+  command->add_option(
+      "--path", label_,
+      "label of the records (default: host, native, or over remote GPUs remote, remote-sync or "
+      "remote-shm)");
+  command->add_option(
+      "--machine", machine_,
+      "name of this machine in the records; under one name, records of several runs "
+      "and programs are fitted together (default: a new one for every run)");
+  command->add_flag("--append", append_, "add to the file");
+  command->add_flag("--force", force_, "replace the file");
+}
+
+IfExists OutputOptions::if_exists() const {
+  if (append_ && force_) throw support::InputError("--append: cannot go with --force");
+  if (append_) return IfExists::append;
+  return force_ ? IfExists::replace : IfExists::refuse;
+}
+
+std::string OutputOptions::machine() const {
+  return machine_.empty() ? machine_ : checked("--machine", machine_);
+}
+
+std::string OutputOptions::label_or(std::string_view usual) const {
+  return label_.empty() ? std::string(usual) : checked("--path", label_);
 }
 
 }  // namespace gpucast::records

@@ -11,9 +11,7 @@ using Json = nlohmann::ordered_json;
 // Adds a field where it is set, as `checked` passes it.
 template <class Value, class Checked>
 void add(Json& json, const char* field, const std::optional<Value>& value, Checked checked) {
-  if (value) {
-    json[field] = checked(field, *value);
-  }
+  if (value) json[field] = checked(field, *value);
 }
 
 std::int64_t at_least_one(std::string_view field, std::int64_t value) {

@@ -26,14 +26,10 @@ std::optional<std::string> cpu_model(std::istream& cpuinfo) {
   const std::string key = "model name";
   for (std::string line; std::getline(cpuinfo, line);) {
     const auto colon = line.find(':');
-    if (!line.starts_with(key) || colon == std::string::npos) {
-      continue;
-    }
+    if (!line.starts_with(key) || colon == std::string::npos) continue;
     const auto first = line.find_first_not_of(" \t", colon + 1);
     const auto last = line.find_last_not_of(" \t\r");
-    if (first != std::string::npos) {
-      return line.substr(first, last - first + 1);
-    }
+    if (first != std::string::npos) return line.substr(first, last - first + 1);
   }
   return std::nullopt;
 }
@@ -43,9 +39,7 @@ std::int64_t allowed_cores() {
   for (std::size_t count = CPU_SETSIZE; count <= (std::size_t{1} << 20U); count *= 4) {
     std::vector<cpu_set_t> set(count / CPU_SETSIZE);
     const std::size_t size = set.size() * sizeof(cpu_set_t);
-    if (::sched_getaffinity(0, size, set.data()) == 0) {
-      return CPU_COUNT_S(size, set.data());
-    }
+    if (::sched_getaffinity(0, size, set.data()) == 0) return CPU_COUNT_S(size, set.data());
   }
   return std::max(1U, std::thread::hardware_concurrency());
 }

@@ -157,7 +157,7 @@ TEST_F(RecordFileTest, ThatGetsNoRecordIsNotThereAfterwards) {
 
 class ATouchedRecordFile : public RecordFileTest {
  protected:
-  // Of the record that finds it out.
+  // The line of the record that finds it out.
   std::string refused(RecordFile& file, int number) {
     return support::refused<support::OutputError>([&] { file.write(record(number)); });
   }

@@ -24,12 +24,8 @@ Interrupt::~Interrupt() {
 void Interrupt::wait(const std::stop_token& ended) {
   for (;;) {
     int signal = 0;
-    if (sigwait(&signals_, &signal) != 0) {
-      continue;
-    }
-    if (ended.stop_requested()) {
-      return;
-    }
+    if (sigwait(&signals_, &signal) != 0) continue;
+    if (ended.stop_requested()) return;
     if (!source_.request_stop()) {
       // The second one. Only this thread unblocks it, so it is delivered here.
       std::signal(signal, SIG_DFL);

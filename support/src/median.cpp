@@ -26,21 +26,15 @@ double middle_probability(std::size_t n) {
 }  // namespace
 
 double median(std::vector<double> samples) {
-  if (samples.empty()) {
-    throw std::invalid_argument("the median of no samples");
-  }
+  if (samples.empty()) throw std::invalid_argument("the median of no samples");
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::ranges::nth_element(samples, middle);
-  if (samples.size() % 2 != 0) {
-    return *middle;
-  }
+  if (samples.size() % 2 != 0) return *middle;
   return *middle / 2 + *std::max_element(samples.begin(), middle) / 2;
 }
 
 std::optional<MedianRanks> median_ranks(std::size_t n, double confidence) {
-  if (n == 0) {
-    return std::nullopt;
-  }
+  if (n == 0) return std::nullopt;
   // From the middle outwards: terms i = d and i = n - d, which are one if n = 2 d.
   std::size_t d = n / 2;
   double term = middle_probability(n);
@@ -51,17 +45,13 @@ std::optional<MedianRanks> median_ranks(std::size_t n, double confidence) {
     coverage += 2 * term;
     --d;
   }
-  if (d == 0) {
-    return std::nullopt;
-  }
+  if (d == 0) return std::nullopt;
   return MedianRanks{d, n + 1 - d, coverage};
 }
 
 std::optional<MedianInterval> median_interval(std::vector<double> samples, double confidence) {
   const auto ranks = median_ranks(samples.size(), confidence);
-  if (!ranks) {
-    return std::nullopt;
-  }
+  if (!ranks) return std::nullopt;
   std::ranges::sort(samples);
   return MedianInterval{median(samples), samples[ranks->low - 1], samples[ranks->high - 1],
                         ranks->coverage};

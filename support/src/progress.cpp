@@ -24,16 +24,12 @@ Progress::~Progress() {
 }
 
 void Progress::under_way(std::string_view item) {
-  if (!style_.quiet && style_.rewrite) {
-    show(counted(finished_ + 1, item));
-  }
+  if (!style_.quiet && style_.rewrite) show(counted(finished_ + 1, item));
 }
 
 void Progress::finished(std::string_view item) {
   ++finished_;
-  if (style_.quiet) {
-    return;
-  }
+  if (style_.quiet) return;
   if (style_.rewrite) {
     show(counted(finished_, item));
   } else {
@@ -45,21 +41,17 @@ void Progress::message(std::string_view line) {
   const std::string before = shown_;
   clear();
   stream_ << line << "\n" << std::flush;
-  if (!before.empty()) {
-    show(before);
-  }
+  if (!before.empty()) show(before);
 }
 
 std::string Progress::counted(std::size_t number, std::string_view item) const {
-  const std::string of = total_ > 0 ? "/" + std::to_string(total_) : "";
-  return "[" + std::to_string(number) + of + "] " + std::string(item);
+  const std::string total = total_ > 0 ? "/" + std::to_string(total_) : "";
+  return "[" + std::to_string(number) + total + "] " + std::string(item);
 }
 
 void Progress::show(std::string line) {
   // The last column stays free: some terminals wrap as soon as it is filled.
-  if (line.size() >= style_.width) {
-    line.resize(style_.width > 0 ? style_.width - 1 : 0);
-  }
+  if (line.size() >= style_.width) line.resize(style_.width > 0 ? style_.width - 1 : 0);
   // What is left of a longer line before is painted over with spaces.
   const std::size_t rest = shown_.size() > line.size() ? shown_.size() - line.size() : 0;
   stream_ << "\r" << line << std::string(rest, ' ') << std::flush;

@@ -20,9 +20,7 @@ StopByInterval::StopByInterval(Options options)
 void StopByInterval::add(double seconds) {
   samples_.push_back(seconds);
   seconds_ += seconds;
-  if (samples_.size() < next_look_) {
-    return;
-  }
+  if (samples_.size() < next_look_) return;
   const auto size = static_cast<double>(samples_.size());
   next_look_ = static_cast<std::size_t>(std::max(size + 1, std::ceil(size * look_growth)));
   const auto interval = median_interval(samples_);
@@ -34,9 +32,7 @@ WarmUp::WarmUp(Options options) : options_(options), next_look_(options.least_se
 void WarmUp::add(double seconds) {
   steps_.push_back(seconds);
   ends_.push_back(this->seconds() + seconds);
-  if (ends_.back() < next_look_) {
-    return;
-  }
+  if (ends_.back() < next_look_) return;
   next_look_ = ends_.back() * look_growth;
   settled_ = settled_ || windows_agree();
 }

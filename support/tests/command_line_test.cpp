@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "gpucast/support/context.h"
 #include "gpucast/support/errors.h"
 #include "refused.h"
 
@@ -22,20 +23,20 @@ std::string text_or_dash(const std::optional<double>& value) {
 // An option of every type; writes what it got.
 class Echo : public Command<Program> {
  public:
-  Options declare(CommandLine& line) override {
-    Options command = line.command("echo", "says what it got");
-    command.add("words", words_, "to say").required().expects(1, 2);
-    const Option count = command.add("-n,--count", count_, "how often").show_default();
-    command.add("--loudness", loudness_, "how loud").excludes(count);
-    command.add("--pitch", pitch_, "how high").show_default();
-    refused_.push_back(command.add("--voice", voice_, "whose"));
-    command.flag("--quiet", quiet_, "says nothing");
+  CLI::App* declare(CommandLine& line) override {
+    CLI::App* command = line.add_subcommand("echo", "says what it got");
+    command->add_option("words", words_, "to say")->required()->expected(1, 2);
+    CLI::Option* count = command->add_option("-n,--count", count_, "how often");
+    command->add_option("--loudness", loudness_, "how loud")->excludes(count);
+    command->add_option("--pitch", pitch_, "how high");
+    refused_.push_back(command->add_option("--voice", voice_, "whose"));
+    command->add_flag("--quiet", quiet_, "says nothing");
     return command;
   }
 
   int run(Program& program) override {
-    for (const Option& option : refused_)
-      option.refuse_given("nobody is there");
+    for (const CLI::Option* option : refused_)
+      refuse_given(option, "nobody is there");
     for (const std::string& word : words_)
       program.out << word << " ";
     program.out << count_ << " " << text_or_dash(loudness_) << " " << pitch_ << " " << quiet_;
@@ -48,7 +49,7 @@ class Echo : public Command<Program> {
   std::optional<double> loudness_;
   double pitch_ = 0.5;
   std::string voice_;
-  std::vector<Option> refused_;
+  std::vector<CLI::Option*> refused_;
   bool quiet_ = false;
 };
 
@@ -63,7 +64,7 @@ Ended run(std::vector<std::string> words) {
   words.insert(words.begin(), "program");
   std::ostringstream out;
   Program program{.out = out, .command_line = std::move(words)};
-  CommandLine line("program", "A program.", "1.2.3");
+  CommandLine line("program", "A program.");
   const auto makers = {echo};
   const int status = run_chosen(line, makers, program);
   return {.status = status, .out = out.str()};
@@ -85,7 +86,7 @@ TEST(CommandLine, WritesHelpAndVersionAndRunsNothing) {
   EXPECT_EQ(help.status, 0);
   EXPECT_NE(help.out.find("--pitch FLOAT=0.5"), std::string::npos) << help.out;
   EXPECT_NE(help.out.find("--count INT=3"), std::string::npos) << help.out;
-  EXPECT_EQ(run({"--version"}).out, "program 1.2.3\n");
+  EXPECT_EQ(run({"--version"}).out, std::string("program ") + version + "\n");
   const Ended nothing = run({});
   EXPECT_EQ(nothing.status, 0);
   EXPECT_EQ(nothing.out, run({"--help"}).out);
@@ -106,9 +107,9 @@ TEST(CommandLine, RefusesInOneLineWhatDoesNotFit) {
 
 TEST(CommandLine, TakesTimesWithAUnitOrInSeconds) {
   const auto budget = [](const std::string& given) {
-    CommandLine line("program", "A program.", "1.2.3");
+    CommandLine line("program", "A program.");
     double seconds = 60;
-    line.options().add_seconds("--budget", seconds, "for all of it");
+    line.add_option("--budget", seconds, "for all of it")->transform(in_seconds());
     std::ostringstream out;
     line.parse({"program", "--budget", given}, out);
     return seconds;
@@ -129,9 +130,9 @@ TEST(CommandLine, TakesTimesWithAUnitOrInSeconds) {
 
 TEST(CommandLine, TakesSizesWithAUnitOf1024OrInBytes) {
   const auto memory = [](const std::string& given) {
-    CommandLine line("program", "A program.", "1.2.3");
+    CommandLine line("program", "A program.");
     std::uint64_t bytes = 7;
-    line.options().add_bytes("--memory", bytes, "at most");
+    line.add_option("--memory", bytes, "at most")->transform(in_bytes());
     std::ostringstream out;
     line.parse({"program", "--memory", given}, out);
     return bytes;

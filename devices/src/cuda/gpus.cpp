@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::devices::cuda {
 namespace {
@@ -94,9 +94,9 @@ std::optional<std::string> remote_transport() {
   if (ask == nullptr || cudaGetDeviceCount(&count) != cudaSuccess) return std::nullopt;
   std::optional<std::string> result;
   for (int device = 0; device < count; ++device) {
-    const char* const said = ask(device);
-    if (said == nullptr || (result && *result != said)) return std::nullopt;
-    result = said;
+    const char* const answer = ask(device);
+    if (answer == nullptr || (result && *result != answer)) return std::nullopt;
+    result = answer;
   }
   return result;
 }

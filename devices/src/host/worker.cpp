@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "gpucast/devices/error.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::devices::host {
 namespace {
@@ -34,7 +34,7 @@ void Worker::queue(std::function<void()> operation, When when) {
 
 void Worker::wait() {
   wait_quietly();
-  if (!failure_.empty()) throw DeviceError(name_ + ": " + failure_);
+  if (!failure_.empty()) throw support::DeviceError(name_ + ": " + failure_);
 }
 
 void Worker::wait_quietly() noexcept {

@@ -1,4 +1,4 @@
-// The program's subcommands, and what each works with besides its own options.
+// The program's subcommands, and what each works with beyond its own options.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"
 #include "gpucast/support/errors.h"
-#include "schedule/processes.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 
@@ -21,10 +21,7 @@ struct Context : support::Context {
   bool writes() const { return processes.rank() == 0; }
 };
 
-// Throws InputError with `otherwise` where a condition on the input does not hold.
-inline void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw support::InputError(otherwise);
-}
+using support::require;
 
 // Throws InputError where several were started: only the schedule mpi uses them.
 inline void require_one_process(const Context& context, const std::string& what) {

@@ -1,15 +1,14 @@
 // gpucast-mdapp forces: energy, virial and forces of one configuration, by whatever computes them,
 // for others to compare with.
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/capacity.h"
 #include "app/command.h"
-#include "app/start_options.h"
-#include "app/words.h"
+#include "app/grid_options.h"
+#include "app/physics_options.h"
+#include "app/plan.h"
 #include "gpucast/records/this_machine.h"
 #include "physics/integrator.h"
-#include "physics/overlap.h"
+#include "physics/observables.h"
 #include "physics/pair.h"
 #include "physics/reference.h"
 
@@ -112,16 +111,16 @@ Json json_of(const System& system, const Forces& forces) {
 
 class ForcesOf : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command =
-        line.command("forces", "energy, virial and forces of one configuration, as JSON on stdout");
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command = line.add_subcommand(
+        "forces", "energy, virial and forces of one configuration, as JSON on stdout");
     start_.declare(command);
-    command.add("--displace", displace_,
-                "move each particle at random by at most so much in x, y and z, angstrom");
+    command->add_option("--displace", displace_,
+                        "move each particle at random by at most this in x, y and z, angstrom");
     physics_.declare_potential(command);
     physics_.declare_seed(command);
-    command.add("--precision", precision_, support::choices<Precision>() + " (double: on the host)")
-        .show_default();
+    command->add_option("--precision", precision_,
+                        support::choices<Precision>() + " (double: on the host)");
     engine_.declare(command);
     schedule_.declare_schedule(command, false);
     return command;
@@ -131,7 +130,7 @@ class ForcesOf : public Command {
     const Physics physics = physics_.read();
     const auto precision = support::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
-    require(std::isfinite(displace_) && displace_ >= 0, "--displace: must not be negative");
+    support::require_not_negative("--displace", displace_);
     if (precision == Precision::twice) require_no_devices(engine_, schedule_, context);
     System system = start_.read(physics);
     displace(system, displace_, physics.seed);

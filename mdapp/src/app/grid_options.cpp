@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "app/capacity.h"
 #include "app/command.h"
-#include "app/words.h"
+#include "app/physics_options.h"
+#include "app/plan.h"
 #include "gpucast/support/number_list.h"
 
 namespace gpucast::mdapp {
@@ -31,23 +31,24 @@ std::vector<int> counts(const char* option, const std::string& text, int most) {
   return result;
 }
 
-void GridOptions::declare_n(support::Options command) {
-  of_grid_.push_back(command.add("-n,--n", n_, "particles: 216,512,1e5 or 512..1e5:9 (9 values)"));
+void GridOptions::declare_n(CLI::App* command) {
+  of_grid_.push_back(
+      command->add_option("-n,--n", n_, "particles: 216,512,1e5 or 512..1e5:9 (9 values)"));
 }
 
-void GridOptions::declare_cells(support::Options command) {
-  const support::Option cells =
-      command.add("--cells", cells_,
-                  "file of cells, or - for stdin: lines \"n gpus schedule kernel memory\", each "
-                  "read when the one before has been measured");
-  for (const support::Option& option : of_grid_)
-    cells.excludes(option);
+void GridOptions::declare_cells(CLI::App* command) {
+  CLI::Option* cells = command->add_option(
+      "--cells", cells_,
+      "file of cells, or - for stdin: lines \"n gpus schedule kernel memory\", each "
+      "read when the one before has been measured");
+  for (CLI::Option* option : of_grid_)
+    cells->excludes(option);
 }
 
-void GridOptions::declare_schedule(support::Options command, bool lists) {
+void GridOptions::declare_schedule(CLI::App* command, bool lists) {
   const std::string list = lists ? "list of " : "";
   const auto add = [&](const char* option, auto& value, const std::string& description) {
-    declared_.push_back(command.add(option, value, description).show_default());
+    declared_.push_back(command->add_option(option, value, description));
   };
   add("--gpus", gpus_, lists ? "devices: 1,2,4 or 1-4" : "devices");
   add("--schedule", schedules_, list + support::choices<Schedule>());
@@ -60,17 +61,17 @@ void GridOptions::declare_schedule(support::Options command, bool lists) {
   add("--block", block_, "threads a block (0: the kernel's own choice)");
   add("--j-split", j_split_, "parts that tuned splits a sum into (0: as many as fill the GPU)");
   declared_.push_back(
-      command.flag("--graph", graph_, "record a step as a CUDA graph and replay it"));
+      command->add_flag("--graph", graph_, "record a step as a CUDA graph and replay it"));
 }
 
 void GridOptions::refuse_given(const std::string& why) const {
-  for (const support::Option& option : declared_)
-    option.refuse_given(why);
+  for (CLI::Option* option : declared_)
+    support::refuse_given(option, why);
 }
 
 Grid GridOptions::read_common() const {
-  require(block_ >= 0, "--block: must not be negative");
-  require(j_split_ >= 0, "--j-split: must not be negative");
+  support::require_not_negative("--block", block_);
+  support::require_not_negative("--j-split", j_split_);
   return {.block = block_, .j_split = j_split_, .graph = graph_};
 }
 
@@ -87,7 +88,7 @@ Grid GridOptions::read_schedules() const {
   grid.schedules = support::parse_words<Schedule>("--schedule", schedules_);
   grid.kernels = support::parse_words<KernelName>("--kernel", kernels_);
   grid.memories = support::parse_words<Memory>("--memory", memories_, mdapp::memories);
-  require_used(grid, memory_ && memory_->given());
+  require_used(grid, memory_ && memory_->count() > 0);
   return grid;
 }
 
@@ -104,6 +105,13 @@ ScheduleOptions GridOptions::read_one() const {
                           .kernel = kernel_of(grid, only("--kernel", grid.kernels))};
   if (options.name != Schedule::star_serial) options.memory = Memory::pinned;
   return options;
+}
+
+void require_no_devices(const devices::EngineOptions& engine, const GridOptions& schedule,
+                        const Context& context) {
+  engine.refuse_given("does not go with --precision double");
+  schedule.refuse_given("does not go with --precision double");
+  require_one_process(context, "--precision double");
 }
 
 }  // namespace gpucast::mdapp

@@ -11,7 +11,6 @@
 #include "app/command.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/interrupt.h"
-#include "gpucast/support/version.h"
 
 namespace {
 
@@ -38,8 +37,8 @@ std::unique_ptr<mdapp::Processes> processes(int argc, char** argv) {
 
 int run(mdapp::Context& context) {
   support::CommandLine line(
-      mdapp::program, "Molten-salt molecular dynamics on several GPUs: the source of step timings.",
-      support::version);
+      mdapp::program,
+      "Molten-salt molecular dynamics on several GPUs: the source of step timings.");
   const auto commands = {mdapp::measure_command, mdapp::simulate_command, mdapp::forces_command,
                          mdapp::check_command, mdapp::throughput_command};
   return support::run_chosen(line, commands, context);

@@ -2,19 +2,25 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
+#include "app/command.h"
+#include "app/plan.h"
+#include "gpucast/support/progress.h"
 #include "gpucast/support/stopping.h"
-#include "schedule/processes.h"
-#include "schedule/stepper.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 
 // When a cell has been measured enough.
 struct Enough {
-  std::optional<std::size_t> steps = std::nullopt;  // so many, whatever their times
+  std::optional<std::size_t> steps = std::nullopt;  // exactly, whatever their times
   double relative_half_width = 0.01;                // of the median's 95 % interval
   double max_seconds = 2;                           // of timed steps
 };
@@ -37,5 +43,36 @@ struct Measured {
 // Throws what the stepper throws. All processes call it together; the first one's clock decides.
 Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& processes,
                  const std::stop_token& interrupted);
+
+// Measures cells one after the other, and writes a record for each.
+// What the records of one grid have in common.
+struct Common {
+  std::string machine;  // id
+  std::string path;
+  std::string boundary;
+  std::function<int(KernelName)> default_block;
+};
+
+using Record = nlohmann::ordered_json;
+
+struct GridRun {
+  CellSource cells;
+  Common common;
+  MeasureOptions options;
+  std::function<std::unique_ptr<Stepper>(const Cell&)> open;
+  std::function<void(const Record&)> write;
+};
+
+struct Outcome {
+  std::size_t measured = 0;
+  std::size_t failed = 0;
+  bool interrupted = false;
+  bool device_lost = false;
+};
+
+// A cell that fails gets a note among the records and a line on stderr; the others go on unless a
+// device was lost. With several processes, the first failure is thrown on after the note: one of
+// them alone cannot go on.
+Outcome measure_grid(const GridRun& run, Context& context, support::Progress& progress);
 
 }  // namespace gpucast::mdapp

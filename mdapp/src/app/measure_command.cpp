@@ -1,20 +1,17 @@
 // gpucast-mdapp measure: times steps over a grid, and writes them as records.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/capacity.h"
-#include "app/cell_lines.h"
 #include "app/command.h"
 #include "app/grid_options.h"
-#include "app/measure_grid.h"
+#include "app/measure.h"
 #include "app/physics_options.h"
-#include "app/words.h"
+#include "app/plan.h"
 #include "engine/engine.h"
 #include "gpucast/devices/engine_options.h"
-#include "gpucast/records/output_options.h"
+#include "gpucast/records/record_file.h"
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/progress.h"
 
@@ -23,29 +20,28 @@ namespace {
 
 class StoppingOptions {
  public:
-  void declare(support::Options command) {
-    const support::Option steps = command.add("--steps", steps_, "timed steps a cell, exactly");
+  void declare(CLI::App* command) {
+    CLI::Option* steps = command->add_option("--steps", steps_, "timed steps a cell, exactly");
     command
-        .add("--interval", interval_,
-             "steps until the 95 % interval of their median is so narrow (half its "
-             "width over the median)")
-        .show_default()
-        .excludes(steps);
-    command.add_seconds("--max-time", max_seconds_, "seconds of timed steps a cell at most")
-        .show_default()
-        .excludes(steps);
+        ->add_option("--interval", interval_,
+                     "steps until the 95 % interval of their median is this narrow (half its "
+                     "width over the median)")
+        ->excludes(steps);
+    command->add_option("--max-time", max_seconds_, "seconds of timed steps a cell at most")
+        ->transform(support::in_seconds())
+        ->excludes(steps);
     command
-        .add_seconds("--warm-up", warm_up_,
+        ->add_option("--warm-up", warm_up_,
                      "seconds of steps before those that count; where a GPU has not worked yet, up "
                      "to 25 times as long, until its clock has settled")
-        .show_default();
-    command.flag("--energy", energy_, "record how far the total energy drifts");
+        ->transform(support::in_seconds());
+    command->add_flag("--energy", energy_, "record how far the total energy drifts");
   }
 
   MeasureOptions read(const Physics& physics) const {
-    require(interval_ > 0, "--interval: must be greater than 0");
-    require(max_seconds_ > 0, "--max-time: must be greater than 0");
-    require(warm_up_ >= 0 && std::isfinite(warm_up_), "--warm-up: must not be negative");
+    support::require_positive("--interval", interval_);
+    support::require_positive("--max-time", max_seconds_);
+    support::require_not_negative("--warm-up", warm_up_);
     require(!energy_ || physics.integrator.kind == IntegratorKind::verlet,
             "--energy: only the integrator verlet conserves it");
     constexpr double longest = 25;
@@ -81,8 +77,8 @@ int report(const Outcome& outcome, std::size_t cells, Context& context) {
 
 class Measure : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command = line.command("measure", "time steps over a grid of cells");
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command = line.add_subcommand("measure", "time steps over a grid of cells");
     grid_.declare_n(command);
     grid_.declare_schedule(command, true);
     grid_.declare_cells(command);
@@ -91,7 +87,7 @@ class Measure : public Command {
     physics_.declare_motion(command);
     stopping_.declare(command);
     output_.declare(command);
-    command.flag("--quiet", quiet_, "no progress on stderr");
+    command->add_flag("--quiet", quiet_, "no progress on stderr");
     return command;
   }
 

@@ -1,42 +1,35 @@
 #include "app/physics_options.h"
 
-#include <cmath>
-
 #include "app/command.h"
-#include "app/words.h"
+#include "app/plan.h"
+#include "gpucast/support/errors.h"
 #include "gpucast/support/number_list.h"
+#include "physics/xyz.h"
 
 namespace gpucast::mdapp {
-namespace {
 
-void require_positive(const char* option, double value) {
-  require(std::isfinite(value) && value > 0,
-          std::string(option) + ": must be a number greater than 0");
+using support::require_positive;
+
+void PhysicsOptions::declare_potential(CLI::App* command) {
+  command->add_option("--salt", salt_, "NaCl, KCl");
+  command->add_option("--constants", constants_,
+                      "physical constants: " + support::choices<ConstantSet>());
+  command->add_option("--boundary", boundary_, support::choices<BoundaryKind>());
+  command->add_option("--cutoff", cutoff_, "of dsf, m (default: half the box's side)");
+  command->add_option("--alpha", alpha_, "damping of dsf, 1/m (default: 2e9)");
 }
 
-}  // namespace
-
-void PhysicsOptions::declare_potential(support::Options command) {
-  command.add("--salt", salt_, "NaCl, KCl").show_default();
-  command.add("--constants", constants_, "physical constants: " + support::choices<ConstantSet>())
-      .show_default();
-  command.add("--boundary", boundary_, support::choices<BoundaryKind>()).show_default();
-  command.add("--cutoff", cutoff_, "of dsf, m (default: half the box's side)");
-  command.add("--alpha", alpha_, "damping of dsf, 1/m (default: 2e9)");
-}
-
-void PhysicsOptions::declare_motion(support::Options command) {
-  command.add("--integrator", integrator_, support::choices<IntegratorKind>()).show_default();
-  command.add("--dt", motion_.dt, "time step, s").show_default();
-  temperature_ =
-      command.add("--temperature", motion_.temperature, "at the start, and of nose-hoover, K")
-          .show_default();
-  command.add("--relaxation", motion_.relaxation, "of nose-hoover, s").show_default();
+void PhysicsOptions::declare_motion(CLI::App* command) {
+  command->add_option("--integrator", integrator_, support::choices<IntegratorKind>());
+  command->add_option("--dt", motion_.dt, "time step, s");
+  temperature_ = command->add_option("--temperature", motion_.temperature,
+                                     "at the start, and of nose-hoover, K");
+  command->add_option("--relaxation", motion_.relaxation, "of nose-hoover, s");
   declare_seed(command);
 }
 
-void PhysicsOptions::declare_seed(support::Options command) {
-  command.add("--seed", seed_, "of what is drawn at random").show_default();
+void PhysicsOptions::declare_seed(CLI::App* command) {
+  command->add_option("--seed", seed_, "seed of all random numbers");
 }
 
 Physics PhysicsOptions::read() const {
@@ -44,7 +37,7 @@ Physics PhysicsOptions::read() const {
   const auto seed = support::parse_number("--seed", seed_, {.least = 0});
   Physics physics{.integrator = motion_,
                   .seed = static_cast<std::uint64_t>(seed),
-                  .temperature_given = temperature_ && temperature_->given()};
+                  .temperature_given = temperature_ && temperature_->count() > 0};
   if (salt_ != "NaCl" && salt_ != "KCl") support::refuse_word("--salt", salt_, "NaCl, KCl");
   physics.salt = salt(salt_, support::parse_word<ConstantSet>("--constants", constants_));
   physics.around.kind = support::parse_word<BoundaryKind>("--boundary", boundary_);
@@ -60,8 +53,7 @@ Physics PhysicsOptions::read() const {
   }
   require_positive("--dt", motion_.dt);
   require_positive("--relaxation", motion_.relaxation);
-  require(std::isfinite(motion_.temperature) && motion_.temperature >= 0,
-          "--temperature: must be a number that is not negative");
+  support::require_not_negative("--temperature", motion_.temperature);
   if (physics.integrator.kind == IntegratorKind::nose_hoover) {
     require_positive("--temperature", motion_.temperature);
   }
@@ -80,6 +72,37 @@ System start_of(const Physics& physics, int n) {
   System system = rock_salt(physics.salt, n, physics.around);
   set_velocities(system, physics.integrator.temperature, physics.seed);
   return system;
+}
+
+using support::InputError;
+
+void StartOptions::declare(CLI::App* command) {
+  CLI::Option* n = command->add_option("-n,--n", n_, "particles of a lattice");
+  command->add_option("--start", start_, "start configuration, extended XYZ")->excludes(n);
+}
+
+System StartOptions::read(const Physics& physics) const {
+  require(!n_.empty() || !start_.empty(), "--n: how many particles? (or --start FILE.xyz)");
+  if (start_.empty()) return lattice(physics);
+  XyzStart start = read_xyz(start_, physics.salt, physics.around);
+  require(!start.has_velocities || !physics.temperature_given ||
+              physics.integrator.kind != IntegratorKind::verlet,
+          "--temperature: " + start_ + " has velocities");
+  if (!start.has_velocities) {
+    set_velocities(start.system, physics.integrator.temperature, physics.seed);
+  }
+  return std::move(start.system);
+}
+
+System StartOptions::lattice(const Physics& physics) const {
+  const auto n =
+      static_cast<int>(support::parse_number("--n", n_, {.least = 1, .most = most_particles}));
+  require_host_memory(n);
+  try {
+    return start_of(physics, n);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(std::string("--cutoff: ") + error.what());
+  }
 }
 
 }  // namespace gpucast::mdapp

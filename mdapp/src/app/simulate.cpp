@@ -1,17 +1,27 @@
 #include "app/simulate.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <numeric>
+#include <system_error>
+#include <utility>
 
+#include "gpucast/devices/clock.h"
+#include "gpucast/support/errors.h"
+#include "physics/motion.h"
 #include "physics/observables.h"
-#include "physics/units.h"
+#include "physics/reference.h"
+#include "physics/salt.h"
 
 namespace gpucast::mdapp {
 namespace {
 
-constexpr double longest_row = 0.2;  // s between looks at Ctrl-C
-constexpr std::int64_t most_in_a_row = 4096;
+constexpr double longest_unwatched = 0.2;  // s between looks at Ctrl-C
+constexpr std::int64_t most_unwatched = 4096;
 
 // Makes `count` steps, or fewer if interrupted.
 std::int64_t advance(Stepper& stepper, std::int64_t count, Processes& processes,
@@ -25,8 +35,9 @@ std::int64_t advance(Stepper& stepper, std::int64_t count, Processes& processes,
     if (next == 0) break;
     const auto seconds = stepper.steps(next);
     made += next;
-    const bool short_row = std::accumulate(seconds.begin(), seconds.end(), 0.0) < longest_row / 2;
-    row = short_row ? std::min(2 * row, most_in_a_row) : std::max<std::int64_t>(1, row / 2);
+    const bool short_row =
+        std::accumulate(seconds.begin(), seconds.end(), 0.0) < longest_unwatched / 2;
+    row = short_row ? std::min(2 * row, most_unwatched) : std::max<std::int64_t>(1, row / 2);
   }
   return made;
 }
@@ -93,6 +104,131 @@ std::int64_t simulate(Stepper& stepper, const Simulation& simulation, Processes&
     show(made);
   }
   return made;
+}
+
+namespace {
+
+using devices::Clock;
+
+class DoubleStepper : public Stepper {
+ public:
+  DoubleStepper(System system, const IntegratorOptions& options, int threads)
+      : system_(std::move(system)),
+        verlet_(options.kind == IntegratorKind::verlet),
+        motion_(motion_of(options, system_)),
+        threads_(threads) {
+    compute();
+  }
+
+  std::vector<double> steps(int count) override {
+    std::vector<double> result;
+    for (int k = 0; k < count; ++k) {
+      const auto begin = Clock::now();
+      step();
+      result.push_back(devices::seconds_since(begin));
+    }
+    return result;
+  }
+
+  Phases step_in_phases() override { return {.cpu = steps(1).front()}; }
+
+  const System& system() override { return system_; }
+  Potential potential() override { return reference_forces(system_, threads_).potential; }
+  std::vector<Traffic> traffic() const override { return {}; }
+
+ private:
+  void step() {
+    if (verlet_) {
+      kick_all(motion_);
+      drift_all();
+      compute();
+      kick_all(motion_);
+      return;
+    }
+    compute();
+    Motion motion = with_friction(motion_, friction_);
+    for (std::size_t k = 0; k < forces_.size(); ++k)
+      motion.mean_force[k % 3] += forces_[k] / system_.n();
+    kick_all(motion);
+    friction_ = next_friction(friction_, 2 * kinetic_energy(system_), motion_);
+    drift_all();
+  }
+
+  void compute() {
+    forces_ = reference_forces(system_, threads_).force;
+    for (const double force : forces_) {
+      if (!sound(static_cast<float>(force))) throw Overlap(describe_overlap(system_));
+    }
+  }
+
+  void kick_all(const Motion& motion) {
+    for (std::size_t k = 0; k < forces_.size(); ++k)
+      kick(system_.v[k], forces_[k], motion, system_.type(static_cast<int>(k / 3)),
+           static_cast<int>(k % 3));
+  }
+
+  void drift_all() {
+    for (std::size_t k = 0; k < forces_.size(); ++k)
+      drift(system_.r[k], system_.v[k], motion_);
+  }
+
+  System system_;
+  bool verlet_;
+  Motion motion_;
+  int threads_;
+  double friction_ = 0;
+  std::vector<double> forces_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stepper> double_stepper(System system, const IntegratorOptions& integrator,
+                                        int threads) {
+  return std::make_unique<DoubleStepper>(std::move(system), integrator, threads);
+}
+
+namespace {
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+}  // namespace
+
+TrajectoryFile::TrajectoryFile(std::string path, bool force)
+    : path_(std::move(path)), created_(::access(path_.c_str(), F_OK) != 0) {
+  const int creation = force && !created_ ? 0 : O_CREAT | O_EXCL;
+  descriptor_ =
+      support::Descriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | creation, 0666));
+  if (!descriptor_ && errno == EEXIST) {
+    throw support::InputError("--trajectory: " + path_ + ": exists already; --force replaces it");
+  }
+  if (!descriptor_) throw support::InputError("--trajectory: " + path_ + ": " + reason(errno));
+}
+
+TrajectoryFile::~TrajectoryFile() {
+  if (created_ && whole_ == 0) ::unlink(path_.c_str());
+}
+
+void TrajectoryFile::write(const std::string& frame) {
+  // Devices and pipes cannot be cut, and need not.
+  if (whole_ == 0 && ::ftruncate(descriptor_.get(), 0) != 0 && errno != EINVAL) {
+    throw support::OutputError(path_ + ": " + reason(errno));
+  }
+  for (std::size_t done = 0; done < frame.size();) {
+    const ssize_t now = ::write(descriptor_.get(), frame.data() + done, frame.size() - done);
+    if (now >= 0) {
+      done += static_cast<std::size_t>(now);
+    } else if (errno != EINTR) {
+      const int error = errno;
+      const bool cut = ::ftruncate(descriptor_.get(), whole_) == 0;
+      throw support::OutputError(path_ + ": " + reason(error) +
+                                 (cut ? "" : "; its last frame is cut off"));
+    }
+  }
+  whole_ += static_cast<off_t>(frame.size());
+}
+
+void TrajectoryFile::close() {
+  if (descriptor_.reset() != 0) throw support::OutputError(path_ + ": " + reason(errno));
 }
 
 }  // namespace gpucast::mdapp

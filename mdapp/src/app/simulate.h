@@ -1,14 +1,18 @@
-// Runs a simulation and shows what it does: observables along the way, and their summary.
+// Runs a simulation and shows what it does: observables along the way, their summary, a trajectory.
 #pragma once
+
+#include <sys/types.h>
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stop_token>
+#include <string>
 #include <vector>
 
-#include "schedule/processes.h"
-#include "schedule/stepper.h"
+#include "gpucast/support/descriptor.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 
@@ -46,5 +50,30 @@ struct Simulation {
 // call it together; `observed` and `frame` are called on each.
 std::int64_t simulate(Stepper& stepper, const Simulation& simulation, Processes& processes,
                       const std::stop_token& interrupted);
+
+// Steps in double precision throughout, on host threads: what float runs are held against.
+std::unique_ptr<Stepper> double_stepper(System system, const IntegratorOptions& integrator,
+                                        int threads);
+
+// A file that grows frame by frame and holds whole ones only.
+class TrajectoryFile {
+ public:
+  // Throws InputError where the file exists (unless `force`) or cannot be written. An existing file
+  // is changed only by the first frame; a new one that gets no frame is removed again.
+  TrajectoryFile(std::string path, bool force);
+  ~TrajectoryFile();
+  TrajectoryFile(const TrajectoryFile&) = delete;
+  TrajectoryFile& operator=(const TrajectoryFile&) = delete;
+
+  // Throws OutputError; the file then ends with the last whole frame.
+  void write(const std::string& frame);
+  void close();  // throws OutputError
+
+ private:
+  std::string path_;
+  support::Descriptor descriptor_;
+  bool created_ = false;
+  off_t whole_ = 0;  // bytes of whole frames
+};
 
 }  // namespace gpucast::mdapp

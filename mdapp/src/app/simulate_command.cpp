@@ -3,13 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/capacity.h"
 #include "app/command.h"
-#include "app/double_stepper.h"
+#include "app/grid_options.h"
+#include "app/physics_options.h"
+#include "app/plan.h"
 #include "app/simulate.h"
-#include "app/start_options.h"
-#include "app/trajectory_file.h"
-#include "app/words.h"
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/number_list.h"
@@ -54,22 +52,22 @@ void print(const Summary& summary, std::ostream& out) {
 
 class Simulate : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command = line.command("simulate", "run a simulation, with observables");
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command = line.add_subcommand("simulate", "run a simulation, with observables");
     start_.declare(command);
-    const support::Option steps = command.add("--steps", steps_, "how many");
-    command.add("--time", time_, "simulated time, s").excludes(steps);
+    CLI::Option* steps = command->add_option("--steps", steps_, "how many");
+    command->add_option("--time", time_, "simulated time, s")->excludes(steps);
     physics_.declare_potential(command);
     physics_.declare_motion(command);
-    command.add("--precision", precision_, support::choices<Precision>() + " (double: on the host)")
-        .show_default();
+    command->add_option("--precision", precision_,
+                        support::choices<Precision>() + " (double: on the host)");
     engine_.declare(command);
     schedule_.declare_schedule(command, false);
-    command.add("--every", every_,
-                "steps from one observation, or frame, to the next (default: 200 of them)");
-    command.add("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
-    command.flag("--force", force_, "replace the trajectory");
-    command.flag("--json", json_, "one JSON object on stdout");
+    command->add_option("--every", every_,
+                        "steps from one observation, or frame, to the next (default: 200 of them)");
+    command->add_option("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
+    command->add_flag("--force", force_, "replace the trajectory");
+    command->add_flag("--json", json_, "one JSON object on stdout");
     return command;
   }
 
@@ -77,9 +75,7 @@ class Simulate : public Command {
     const Physics physics = physics_.read();
     const auto precision = support::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
-    if (precision == Precision::twice) {
-      require_no_devices(engine_, schedule_, context);
-    }
+    if (precision == Precision::twice) require_no_devices(engine_, schedule_, context);
     Simulation simulation{.steps = steps_of(physics), .dt = physics.integrator.dt};
     simulation.every = every_of(simulation.steps);
     System system = start_.read(physics);

@@ -1,12 +1,10 @@
 // gpucast-mdapp throughput: pairs a second of the kernels, without copies, side by side in one run.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "app/capacity.h"
 #include "app/command.h"
 #include "app/grid_options.h"
 #include "app/plan.h"
@@ -18,7 +16,7 @@
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/stopping.h"
 #include "physics/reference.h"
-#include "physics/start.h"
+#include "physics/system.h"
 #include "schedule/devices.h"
 
 namespace gpucast::mdapp {
@@ -98,25 +96,24 @@ double scalar_loop_pairs_per_second() {
 
 class Throughput : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command =
-        line.command("throughput", "pairs a second of the kernels, side by side in one run");
-    command.add("-n,--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)").show_default();
-    command.add("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once").show_default();
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command =
+        line.add_subcommand("throughput", "pairs a second of the kernels, side by side in one run");
+    command->add_option("-n,--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)");
+    command->add_option("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once");
     engine_.declare(command);
-    command.add_seconds("--seconds", timing_.seconds, "of repetitions for each figure, at least")
-        .show_default();
-    command.add_seconds("--warm-up", timing_.warm_up, "seconds before the first").show_default();
-    command.flag("--json", json_, "one JSON object on stdout");
+    command->add_option("--seconds", timing_.seconds, "of repetitions for each figure, at least")
+        ->transform(support::in_seconds());
+    command->add_option("--warm-up", timing_.warm_up, "seconds before the first")
+        ->transform(support::in_seconds());
+    command->add_flag("--json", json_, "one JSON object on stdout");
     return command;
   }
 
   int run(Context& context) override {
     require_one_process(context, "throughput");
-    require(timing_.seconds >= 0 && std::isfinite(timing_.seconds),
-            "--seconds: must not be negative");
-    require(timing_.warm_up >= 0 && std::isfinite(timing_.warm_up),
-            "--warm-up: must not be negative");
+    support::require_not_negative("--seconds", timing_.seconds);
+    support::require_not_negative("--warm-up", timing_.warm_up);
     const auto engine = engine_.open(context, host_engine, cuda_engine);
     int n = static_cast<int>(support::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
     if (n == 0) n = engine->path() == schema::Path::host ? 8192 : 262144;

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "gpucast/records/records.h"
-#include "physics/exact_sum.h"
+#include "gpucast/support/interface.h"
 #include "physics/motion.h"
 #include "physics/pair.h"
 #include "physics/particle.h"
@@ -66,13 +66,8 @@ inline Traffic operator-(const Traffic& a, const Traffic& b) {
 
 // Operations run in the order in which they are called. Errors of queued operations appear at the
 // next blocking call, as DeviceError.
-class Device {
+class Device : public support::Interface {
  public:
-  Device() = default;
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-  virtual ~Device() = default;
-
   // ---- forces of the slice, from positions that the host sends ----
   virtual void upload(std::span<const Position> positions) = 0;  // all n
   virtual void compute(Output output) = 0;

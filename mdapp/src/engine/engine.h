@@ -1,34 +1,67 @@
 // Where devices come from.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/device.h"
-#include "engine/host_memory.h"
 #include "gpucast/devices/backend.h"
-#include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
+#include "gpucast/schema/vocabulary.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/interface.h"
 
 namespace gpucast::mdapp {
 
-using devices::DeviceError;
+// Host memory that devices copy from and to.
+using schema::Memory;
+
+// The kinds that engines allocate.
+inline constexpr std::array memories{Memory::pageable, Memory::pinned};
+
+// A block of host memory, freed with its last owner.
+using HostMemory = std::shared_ptr<void>;
+
+// What malloc gives, aligned to pages.
+inline HostMemory pageable_memory(std::size_t bytes) {
+  constexpr std::align_val_t alignment{4096};
+  return {::operator new(bytes > 0 ? bytes : 1, alignment),
+          [](void* data) { ::operator delete(data, alignment); }};
+}
+
+// `size` zeroed elements in such a block (touched, so that no page is new when time counts).
+template <class T>
+class HostArray {
+ public:
+  HostArray() = default;
+  HostArray(HostMemory memory, std::size_t size)
+      : memory_(std::move(memory)), span_(static_cast<T*>(memory_.get()), size) {
+    for (T& element : span_)
+      element = T{};
+  }
+  std::span<T> span() const { return span_; }
+
+ private:
+  HostMemory memory_;
+  std::span<T> span_;
+};
+
+using support::DeviceError;
 
 // For the machine record; what an engine does not know stays empty.
 using DeviceInfo = records::Gpu;
 
 // Among the devices of one process; operations are queued on all of them.
-class Exchange {
+class Exchange : public support::Interface {
  public:
-  Exchange() = default;
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-  virtual ~Exchange() = default;
   // Every device's slice of the positions to all the others.
   virtual void positions() = 0;
   // What the devices summed up (Device::sum_up), over all of them, to all of them.

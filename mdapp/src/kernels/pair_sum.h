@@ -1,13 +1,68 @@
-// One pair, added to the sums of particle i: what every force kernel does in its innermost loop.
+// Sums over pairs: what every force kernel reads, does in its innermost loop, and writes.
 #pragma once
 
-#include "kernels/accumulate.h"
+#include "physics/boundary.h"
+#include "physics/math.h"
 #include "physics/pair.h"
+#include "physics/particle.h"
 
 namespace gpucast::mdapp {
 
-// `self` (a condition, or one for each of several particles i): the pair of a particle with itself,
-// which counts nothing. Only looked at where it may be.
+// Sums of many floats that cancel: particles are sorted by type, so that the force of all cations
+// is summed before that of the anions takes most of it away again. Chunks are summed plainly, and
+// their sums with compensation (Kahan, CACM 8 (1965) 40).
+inline constexpr int chunk = 64;  // particles j
+
+// Real: float, or several floats of as many particles.
+template <class Real>
+struct Compensated {
+  Real sum{};
+  Real lost{};  // what rounding has added to `sum` too much
+
+  GPUCAST_HD inline void add(Real value) {
+    const Real corrected = value - lost;
+    const Real next = sum + corrected;
+    lost = (next - sum) - corrected;
+    sum = next;
+  }
+};
+
+// Everything that is summed for a particle; energy and virial over lambda.
+template <class Real, bool with_sums>
+struct PairTotals {
+  Real x{}, y{}, z{};
+};
+
+template <class Real>
+struct PairTotals<Real, true> : PairTotals<Real, false> {
+  Real virial{};
+  PairEnergy<Real> energy;
+};
+
+template <class Real, bool with_sums>
+struct Totals {
+  Compensated<Real> x, y, z;
+  GPUCAST_HD inline void add(const PairTotals<Real, with_sums>& part) {
+    x.add(part.x);
+    y.add(part.y);
+    z.add(part.z);
+  }
+};
+
+template <class Real>
+struct Totals<Real, true> : Totals<Real, false> {
+  Compensated<Real> short_range, coulomb, virial;
+  GPUCAST_HD inline void add(const PairTotals<Real, true>& part) {
+    Totals<Real, false>::add(part);
+    short_range.add(part.energy.short_range);
+    coulomb.add(part.energy.coulomb);
+    virial.add(part.virial);
+  }
+};
+
+// Adds one pair to the sums of particle i. `self` (a condition, or one for each of several
+// particles i): the pair of a particle with itself, which counts nothing. Only looked at where it
+// may be.
 template <class Math, BoundaryKind kind, bool with_sums, bool may_be_self, class Real, class Self>
 GPUCAST_HD inline void add_pair(PairTotals<Real, with_sums>& total, Real xi, Real yi, Real zi,
                                 Real xj, Real yj, Real zj, const PairConstants<Real>& pair,
@@ -48,6 +103,35 @@ GPUCAST_HD inline Real virial_of(Real half_of_pairs, Real x, Real y, Real z, Rea
     return (x * fx + y * fy + z * fz) * lambda;
   } else {
     return half_of_pairs;
+  }
+}
+
+// What a force kernel reads and writes, in the memory of the device that it runs on.
+struct ForceArguments {
+  const Position* positions = nullptr;  // of all n
+  Force* forces = nullptr;              // of the slice
+  PairSums* sums = nullptr;             // of the slice; nullptr where no energies are asked for
+  int n = 0;
+  int cations = 0;
+  Slice slice;
+  ForceField<float> field{};
+  BoundaryKind boundary = BoundaryKind::open;
+  // The GPU's tuned with a j split: partial sums [split][component][particle of the slice] and how
+  // many splits of a block of particles have arrived (0 before and after).
+  double* partial = nullptr;
+  unsigned* arrived = nullptr;
+};
+
+// Writes what was summed for the particle at `me`, which is the slice's number `own`.
+template <BoundaryKind kind, bool with_sums>
+GPUCAST_HD inline void write_totals(const ForceArguments& a, int own, const Position& me,
+                                    const Totals<float, with_sums>& total) {
+  a.forces[own] = {total.x.sum, total.y.sum, total.z.sum};
+  if constexpr (with_sums) {
+    const float half = a.field.shared.lambda / 2;
+    a.sums[own] = {(total.short_range.sum + total.coulomb.sum) * half,
+                   virial_of<kind>(total.virial.sum * half, me.x, me.y, me.z, total.x.sum,
+                                   total.y.sum, total.z.sum, a.field.shared.lambda)};
   }
 }
 

@@ -5,13 +5,36 @@
 #include <span>
 #include <vector>
 
-#include "physics/exact_sum.h"
+#include "gpucast/support/interface.h"
 #include "physics/motion.h"
 #include "physics/particle.h"
-#include "physics/slice_motion.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {
+
+// The motion of a slice of the particles on a CPU: what the host does for all of them, or a host
+// device for its own. Compiled without contraction (physics/motion.h).
+//
+// `count` particles, the first `cations` of them of type 0; arrays start at the slice's first.
+struct SliceOfParticles {
+  double* r;  // x0 y0 z0 x1 ...
+  double* v;
+  const Force* forces;
+  Position* positions;
+  int count;
+  int cations;
+};
+
+// Whether all forces are finite and no larger than a force between ions can be.
+bool all_sound(const SliceOfParticles& slice);
+
+void kick_all(const SliceOfParticles& slice, const Motion& given);
+void kick_and_drift_all(const SliceOfParticles& slice, const Motion& given);
+void pack_all(const SliceOfParticles& slice, double inverse_lambda);
+
+// Sums of the forces, and of m v^2 between kick and drift; in quanta (motion.h).
+void add_forces(const SliceOfParticles& slice, std::int64_t (&sums)[3]);
+std::int64_t kick_and_drift_counting(const SliceOfParticles& slice, const Motion& motion);
 
 struct IntegratorOptions {
   IntegratorKind kind = IntegratorKind::verlet;
@@ -25,12 +48,8 @@ struct IntegratorOptions {
 Motion motion_of(const IntegratorOptions& options, const System& system);
 
 // Adds up over processes what a slice added up; nothing to do where there is one process.
-class Reducer {
+class Reducer : public support::Interface {
  public:
-  Reducer() = default;
-  Reducer(const Reducer&) = delete;
-  Reducer& operator=(const Reducer&) = delete;
-  virtual ~Reducer() = default;
   virtual void add_up(std::span<std::int64_t> /*sums*/) {}
   virtual void add_up(std::span<double> /*sums*/) {}
 };

@@ -4,7 +4,14 @@
 
 #include <cmath>
 
-#include "physics/portable.h"
+// Code that the host compiler and nvcc both compile.
+#ifdef __CUDACC__
+#define GPUCAST_HD __host__ __device__
+#else
+// Always inlined on the host: kernels are compiled for several instruction sets, and no function of
+// theirs may be left for the linker to choose among.
+#define GPUCAST_HD __attribute__((always_inline))
+#endif
 
 namespace gpucast::mdapp {
 
@@ -43,7 +50,7 @@ struct PlainMath : ExactMath {
 };
 
 // The same number in every lane where Real is a vector of the compiler's, the number itself else.
-// (x - 0 is x, which costs nothing; 0 + x would have to make 0 of -0.)
+// (x - 0 is x, which takes no time; 0 + x would have to make 0 of -0.)
 template <class Real>
 GPUCAST_HD inline Real splat(float x) {
   return x - Real();

@@ -3,10 +3,33 @@
 // give the same bits.
 #pragma once
 
+#include <cstdint>
+
+#include "physics/math.h"
 #include "physics/particle.h"
-#include "physics/portable.h"
 
 namespace gpucast::mdapp {
+
+// Sums that come out the same, bit for bit, whoever adds what in which order: the terms are rounded
+// to multiples of a fixed quantum and added as integers. Used where the sum over all particles acts
+// back on each (mean force, temperature), so that a trajectory does not depend on how many devices
+// or processes added it up. Here: 2^-32 of the quantity's unit: a million terms of up to a thousand
+// units fit.
+inline constexpr double quanta_per_unit = 4294967296.0;
+
+GPUCAST_HD inline std::int64_t to_quanta(double term) {
+  return static_cast<std::int64_t>(term * quanta_per_unit);
+}
+
+GPUCAST_HD inline double from_quanta(std::int64_t sum) {
+  return static_cast<double>(sum) / quanta_per_unit;
+}
+
+// What a step with a thermostat sums up over all particles.
+struct StepSums {
+  std::int64_t force[3] = {0, 0, 0};  // eV/angstrom
+  std::int64_t twice_kinetic = 0;     // sum of m v^2, eV
+};
 
 // Velocity Verlet (Swope et al. 1982): half a kick, drift, forces, half a kick.
 // Leap-frog with Nose-Hoover friction, as in Claret: v <- (v (1 - x) + h f/m) / (1 + x), drift.
@@ -69,7 +92,7 @@ GPUCAST_HD inline Position packed(const double* r, int type, double lambda_per_a
 
 // A force beyond this means that two particles overlap: the Tosi-Fumi wall between ions is lower
 // than 100 eV/angstrom, and behind it the attraction -C/r^6 - D/r^8 grows without bound. Nor is any
-// larger force small enough for exact_sum.h.
+// larger force small enough for quanta.
 inline constexpr float largest_force = 1e3F;  // eV/angstrom
 
 // False for NaN, too.

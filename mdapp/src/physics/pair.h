@@ -8,7 +8,7 @@
 //     F/r = (E + q/r^2)/r - (6 C + 8 D/r^2)/r^8,      E = (A/rho) exp((sigma - r)/rho)
 //
 // Lengths are counted in units of lambda = rho ln 2, over which the repulsion halves (0.22 angstrom
-// for NaCl), so that E = 2^(a - r) with a = log2(A/rho) + sigma/lambda, and a pair costs no
+// for NaCl), so that E = 2^(a - r) with a = log2(A/rho) + sigma/lambda, and a pair takes no
 // instruction for the scale. The other constants take up powers of lambda, so that forces come out
 // in eV/angstrom; energies come out divided by lambda. Positions are rounded to float in these
 // units, once, when the host packs them.
@@ -28,9 +28,7 @@
 
 #include "physics/boundary.h"
 #include "physics/math.h"
-#include "physics/portable.h"
 #include "physics/salt.h"
-#include "physics/units.h"
 
 namespace gpucast::mdapp {
 

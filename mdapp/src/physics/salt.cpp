@@ -4,8 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "physics/units.h"
-
 namespace gpucast::mdapp {
 namespace {
 

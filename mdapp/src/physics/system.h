@@ -1,7 +1,8 @@
-// The particles on the host, in double precision.
+// The particles on the host, in double precision, and their start configurations.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "physics/boundary.h"
@@ -35,5 +36,38 @@ struct System {
 inline int degrees_of_freedom(const System& system) {
   return system.n() > 1 ? 3 * system.n() - 3 : 3;
 }
+
+// What is wanted around the particles; sides and cut-offs follow from n.
+struct Surroundings {
+  BoundaryKind kind = BoundaryKind::open;
+  double cutoff = 0;   // m, dsf only; 0: half the side
+  double alpha = 2e9;  // 1/m, dsf only
+};
+
+// Side of the box that n ions on a lattice get, angstrom.
+double box_side(const Salt& salt, int n, BoundaryKind kind);
+
+// std::invalid_argument where the cut-off is longer than half the side (angstrom).
+Boundary boundary_of(double side, const Surroundings& around);
+
+// Ions in rock-salt order at the salt's lattice constant, at rest. The lattice is a cube of an even
+// number of sites a side, 8 m^3 in all; where n is no such number, the last sites of the next
+// larger cube stay empty, and at most one ion has no partner. Open: the box is five times as
+// wide as the lattice, as in Claret. Periodic: the box is the lattice.
+//
+// std::invalid_argument where n < 1 or the cut-off is longer than half the side.
+System rock_salt(const Salt& salt, int n, const Surroundings& around = {});
+
+// Particles from elsewhere, x y z each in angstrom, type 0 or 1, in any order.
+System from_positions(const Salt& salt, const Boundary& boundary, const std::vector<double>& r,
+                      const std::vector<int>& type);
+
+// Maxwell-Boltzmann velocities at `temperature` (K), without net momentum, scaled to it exactly.
+// The same on every machine for one seed.
+void set_velocities(System& system, double temperature, std::uint64_t seed);
+
+// Moves each particle by up to `most` (angstrom) in each direction, at random; in a periodic box it
+// stays inside. The same on every machine for one seed.
+void displace(System& system, double most, std::uint64_t seed);
 
 }  // namespace gpucast::mdapp

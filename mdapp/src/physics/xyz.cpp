@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gpucast/support/errors.h"
-#include "physics/units.h"
+#include "physics/salt.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -71,7 +71,7 @@ class Lines {
   int number_ = 0;
 };
 
-std::string quoted(std::string_view word) { return "\"" + std::string(word) + "\""; }
+std::string quote(std::string_view word) { return "\"" + std::string(word) + "\""; }
 
 // key=value and key="several values", by key.
 using Comment = std::map<std::string, std::string, std::less<>>;
@@ -97,7 +97,7 @@ Comment comment_of(Lines& lines) {
 double number(const Lines& lines, const char* field, std::string_view word) {
   const auto value = number_of<double>(word);
   if (!value || !std::isfinite(*value)) {
-    lines.refuse(std::string(field) + ": " + quoted(word) + " is no number");
+    lines.refuse(std::string(field) + ": " + quote(word) + " is no number");
   }
   return *value;
 }
@@ -167,7 +167,7 @@ Columns columns_of(const Lines& lines, const Comment& comment) {
     const auto count = number_of<int>(width);
     if (!count || *count < 1) {
       const std::string property = (name + ":").append(kind).append(":").append(width);
-      lines.refuse("Properties: " + quoted(property) + " is not name:type:columns");
+      lines.refuse("Properties: " + quote(property) + " is not name:type:columns");
     }
     if (name == "species" && *count == 1) columns.species = columns.count;
     if (name == "pos" && *count == 3) columns.pos = columns.count;
@@ -183,7 +183,7 @@ int type_of(const Lines& lines, std::string_view word, const Salt& salt) {
   for (int type = 0; type < 2; ++type) {
     if (word == salt.symbol[static_cast<std::size_t>(type)]) return type;
   }
-  lines.refuse("species: " + quoted(word) + " is neither " + std::string(salt.symbol[0]) + " nor " +
+  lines.refuse("species: " + quote(word) + " is neither " + std::string(salt.symbol[0]) + " nor " +
                std::string(salt.symbol[1]) + ", the ions of " + std::string(salt.name));
 }
 

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "physics/salt.h"
-#include "physics/start.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {

@@ -4,14 +4,14 @@
 #include <functional>
 #include <utility>
 
-#include "physics/overlap.h"
+#include "physics/observables.h"
 #include "schedule/devices.h"
-#include "schedule/stepper.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 namespace {
 
-// Steps queued before the host waits: enough to hide the cost of queueing, few enough to stop soon.
+// Steps queued before the host waits: enough to hide the time of queueing, few enough to stop soon.
 constexpr int queued_steps = 32;
 
 class AllGather : public Stepper {

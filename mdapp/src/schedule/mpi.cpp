@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpucast/devices/clock.h"
-#include "schedule/processes.h"
+#include "schedule/schedule.h"
 #include "schedule/star.h"
 
 namespace gpucast::mdapp {
@@ -53,7 +53,7 @@ Communicator owned(MPI_Comm comm) {
           }};
 }
 
-// Of the processes that pass `member`.
+// The communicator of the processes that pass `member`.
 Communicator communicator_of(bool member) {
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank_in(MPI_COMM_WORLD), &comm),
@@ -61,7 +61,7 @@ Communicator communicator_of(bool member) {
   return owned(comm);
 }
 
-// Of the processes on this one's host.
+// The communicator of the processes on this one's host.
 Communicator communicator_of_host() {
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_in(MPI_COMM_WORLD),

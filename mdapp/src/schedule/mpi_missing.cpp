@@ -1,6 +1,5 @@
 // In place of mpi.cpp where there is no MPI to build with.
 #include "gpucast/support/errors.h"
-#include "schedule/processes.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {

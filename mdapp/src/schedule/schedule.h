@@ -1,14 +1,18 @@
 // How a step moves data. A schedule computes the forces of a step on its devices; a Stepper
-// (stepper.h) makes steps of them.
+// makes steps of them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/engine.h"
 #include "gpucast/schema/vocabulary.h"
+#include "gpucast/support/interface.h"
 #include "physics/integrator.h"
+#include "physics/observables.h"
 #include "physics/particle.h"
 #include "physics/system.h"
 
@@ -60,5 +64,58 @@ std::unique_ptr<ForceSchedule> mpi_schedule(Engine& engine, const System& system
 // The one that `options` names: any but allgather, whose forces stay on the GPUs.
 std::unique_ptr<ForceSchedule> force_schedule(Engine& engine, const System& system,
                                               const ScheduleOptions& options);
+
+// The processes that a run is made of: one, unless it was started by mpirun or srun.
+class Processes : public support::Interface {
+ public:
+  virtual int rank() const { return 0; }
+  virtual int size() const { return 1; }
+  // The first process's value, on all of them: what depends on a clock is decided once.
+  virtual double agree(double value) { return value; }
+  virtual std::string agree_text(std::string text) { return text; }
+  // The sum of all processes' values, on all of them.
+  virtual std::int64_t add_up(std::int64_t value) { return value; }
+  // Processes on this one's host, and which of them it is.
+  virtual int on_host() const { return 1; }
+  virtual int rank_on_host() const { return 0; }
+  // How many of the processes on this host say the same; `text` of at most 63 bytes.
+  virtual int saying_on_host(const std::string& /*text*/) { return 1; }
+  // Ends all processes, where one failed and the others would wait for it forever.
+  virtual void abort(int /*status*/) {}
+};
+
+// Whether this process was started by an MPI launcher (Open MPI, MPICH, Slurm's srun --mpi).
+bool started_by_mpi_launcher();
+
+// Joins the other processes; MPI ends with the object. InputError in a program that was built
+// without MPI.
+std::unique_ptr<Processes> join_processes();
+
+// Steps of a simulation, wherever particles are integrated: the seam between schedules and what
+// runs them (measuring, simulating, checking).
+class Stepper : public support::Interface {
+ public:
+  // Makes `count` steps, undisturbed, and returns the seconds that each took. Throws Overlap and
+  // DeviceError.
+  virtual std::vector<double> steps(int count) = 0;
+  // Makes one step with its phases timed.
+  virtual Phases step_in_phases() = 0;
+  // Where the particles are now, on the host; with mpi, all of them on every process.
+  virtual const System& system() = 0;
+  // Energies of where the particles are now. Changes nothing.
+  virtual Potential potential() = 0;
+  // Bytes moved since the start, by device.
+  virtual std::vector<Traffic> traffic() const = 0;
+};
+
+// `engine` must outlive the stepper. Computes the forces at the start.
+std::unique_ptr<Stepper> make_stepper(Engine& engine, System system,
+                                      const IntegratorOptions& integrator,
+                                      const ScheduleOptions& options);
+
+// What make_stepper makes of the schedule in which the GPUs integrate.
+std::unique_ptr<Stepper> allgather_stepper(Engine& engine, System system,
+                                           const IntegratorOptions& integrator,
+                                           const ScheduleOptions& options);
 
 }  // namespace gpucast::mdapp

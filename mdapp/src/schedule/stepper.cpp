@@ -1,4 +1,4 @@
-#include "schedule/stepper.h"
+#include "schedule/schedule.h"
 
 #include <stdexcept>
 #include <utility>

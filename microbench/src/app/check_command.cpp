@@ -40,8 +40,8 @@ std::vector<Copy> all_copies(int devices) {
 
 class Check : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command = line.command(
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command = line.add_subcommand(
         "check", "whether copies of every kind arrive, and gates, memory and errors behave");
     engine_.declare(command);
     return command;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "engine/engine.h"
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"
 
@@ -18,5 +21,8 @@ std::unique_ptr<Command> exercise_command();
 std::unique_ptr<Command> skeleton_command();
 std::unique_ptr<Command> topology_command();
 std::unique_ptr<Command> check_command();
+
+// The devices that a list names (empty: all). Throws InputError for one that is not there.
+std::vector<int> devices_of(const std::string& list, const Engine& engine);
 
 }  // namespace gpucast::microbench

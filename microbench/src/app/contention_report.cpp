@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "app/report.h"
+#include "app/run.h"
 #include "gpucast/support/human.h"
 
 namespace gpucast::microbench {
@@ -10,7 +10,7 @@ namespace {
 
 using support::figure;
 
-// A copy takes so much longer beside another with which it shares a link or a memory.
+// A copy takes this much longer beside another with which it shares a link or a memory.
 constexpr double shared = 1.1;
 
 struct Beside {
@@ -27,20 +27,20 @@ std::string right(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-std::vector<Beside> besides(const Outcome& outcome) {
+std::vector<Beside> sets_beside(const Outcome& outcome) {
   const auto key = [](const Copy& c) { return describe(c) + std::to_string(c.bytes); };
   std::map<std::string, double> alone;
   each<TransferCell>(outcome, [&](const TransferCell& cell, const Result& result) {
     if (cell.copies.size() > 1 || cell.method != records::TransferMethod::gated) return;
     alone[key(cell.copies.front())] = result.median;
   });
-  std::vector<Beside> found;
+  std::vector<Beside> sets;
   each<TransferCell>(outcome, [&](const TransferCell& cell, const Result& result) {
     const auto single = alone.find(key(cell.copies.front()));
     if (cell.copies.size() < 2 || single == alone.end()) return;
-    found.push_back({.copies = &cell.copies, .factor = result.median / single->second});
+    sets.push_back({.copies = &cell.copies, .factor = result.median / single->second});
   });
-  return found;
+  return sets;
 }
 
 void print_matrix(const std::vector<Beside>& all, std::ostream& out) {
@@ -121,7 +121,7 @@ void print_statement(const std::vector<Beside>& all, std::ostream& out) {
 }  // namespace
 
 void print_contention(const Outcome& outcome, std::ostream& out) {
-  const auto all = besides(outcome);
+  const auto all = sets_beside(outcome);
   print_matrix(all, out);
   print_sets(all, out);
   print_statement(all, out);

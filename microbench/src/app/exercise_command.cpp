@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "app/command.h"
-#include "app/device_list.h"
 #include "engine/engine.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/engine_options.h"
@@ -19,18 +18,22 @@ using devices::seconds_since;
 
 class Exercise : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command = line.command(
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command = line.add_subcommand(
         "exercise", "copy both ways until stopped, between a device and the host or two devices");
-    command.add("devices", devices_, "one, or two").required().expects(1, 2);
+    command->add_option("devices", devices_, "one, or two")
+        ->required()
+        ->expected(1, 2)
+        ->default_str("");
     engine_.declare(command);
-    command.add("--bytes", bytes_, "of a copy").show_default();
-    command.add_seconds("--seconds", seconds_, "to stop after (0: Ctrl-C)").show_default();
+    command->add_option("--bytes", bytes_, "of a copy");
+    command->add_option("--seconds", seconds_, "to stop after (0: Ctrl-C)")
+        ->transform(support::in_seconds());
     return command;
   }
 
   int run(Context& context) override {
-    if (!(seconds_ >= 0)) throw support::InputError("--seconds: must not be negative");
+    support::require_not_negative("--seconds", seconds_);
     constexpr std::int64_t most = std::int64_t{1} << 34;
     const auto bytes = support::parse_number("--bytes", bytes_, {.least = 1, .most = most});
     const auto engine = engine_.open(context, host_engine, cuda_engine);

@@ -6,7 +6,6 @@
 #include "app/command.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/interrupt.h"
-#include "gpucast/support/version.h"
 
 int main(int argc, char** argv) {
   using namespace gpucast;
@@ -19,8 +18,7 @@ int main(int argc, char** argv) {
                              .err = std::cerr};
     support::CommandLine line(
         context.program,
-        "What transfers and launches cost, on every path to this machine's devices.",
-        support::version);
+        "Times of transfers and launches, on every path to this machine's devices.");
     const auto commands = {microbench::measure_command, microbench::exercise_command,
                            microbench::skeleton_command, microbench::topology_command,
                            microbench::check_command};

@@ -1,20 +1,16 @@
 // gpucast-microbench measure: transfers, launches, overlap, contention, as records and tables.
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/device_list.h"
-#include "app/fresh_runs.h"
-#include "app/report.h"
 #include "app/run.h"
 #include "engine/engine.h"
 #include "gpucast/devices/engine_options.h"
-#include "gpucast/records/output_options.h"
 #include "gpucast/records/record_file.h"
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/parse_word.h"
 #include "gpucast/support/progress.h"
+#include "measure/run_to_run.h"
 #include "measure/suite.h"
 
 namespace gpucast::microbench {
@@ -24,46 +20,43 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
 class Measure : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command = line.command(
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command = line.add_subcommand(
         "measure",
         "transfers, launches, overlap, contention, steps without work, kinds of host memory");
-    command.add("--what", what_, "list of " + support::choices<Question>()).show_default();
+    command->add_option("--what", what_, "list of " + support::choices<Question>());
     engine_.declare(command);
-    command.add("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
-    command.add("--memory", memories_,
-                "host memory, list of pageable, pinned, portable, write-combined, mapped, "
-                "mapped-write-combined (default: all; CPU devices have pageable only)");
-    command.add("--largest", largest_,
-                "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
-    command.add("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
-        .show_default();
+    command->add_option("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
+    command->add_option("--memory", memories_,
+                        "host memory, list of pageable, pinned, portable, write-combined, mapped, "
+                        "mapped-write-combined (default: all; CPU devices have pageable only)");
+    command->add_option("--largest", largest_,
+                        "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
+    command->add_option("--loop-bytes", loop_bytes_, "of each array of the loops over host memory");
     command
-        .add_seconds("--budget", budget_,
+        ->add_option("--budget", budget_,
                      "seconds for all of it; what does not fit is skipped (0: without end)")
-        .show_default();
-    command
-        .add("--fresh", fresh_,
-             "runs of this program that first repeat a few cells each, to see what differs "
-             "from run to run (0: none)")
-        .show_default();
-    command.flag("--probes", probes_, "those few cells, and nothing else");
-    command
-        .add("--interval", options_.relative_half_width,
-             "samples until the 95 % interval of their median is so narrow (half its width "
-             "over the median)")
-        .show_default();
+        ->transform(support::in_seconds());
+    command->add_option(
+        "--fresh", fresh_,
+        "runs of this program that first repeat a few cells each, to see what differs "
+        "from run to run (0: none)");
+    command->add_flag("--probes", probes_, "those few cells, and nothing else");
+    command->add_option(
+        "--interval", options_.relative_half_width,
+        "samples until the 95 % interval of their median is this narrow (half its width "
+        "over the median)");
     output_.declare(command);
-    command.flag("--quiet", quiet_, "no progress on stderr");
+    command->add_flag("--quiet", quiet_, "no progress on stderr");
     return command;
   }
 
   int run(Context& context) override {
-    require(budget_ >= 0 && std::isfinite(budget_), "--budget: must not be negative");
-    require(options_.relative_half_width > 0, "--interval: must be greater than 0");
+    support::require_not_negative("--budget", budget_);
+    support::require_positive("--interval", options_.relative_half_width);
     constexpr int most_fresh = 100;
-    require(fresh_ == 0 || (fresh_ >= 2 && fresh_ <= most_fresh),
-            "--fresh: must be 0, or 2 to 100");
+    support::require(fresh_ == 0 || (fresh_ >= 2 && fresh_ <= most_fresh),
+                     "--fresh: must be 0, or 2 to 100");
     const auto questions = support::parse_words<Question>("--what", what_);
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context, host_engine, cuda_engine);
@@ -117,10 +110,6 @@ class Measure : public Command {
   }
 
  private:
-  static void require(bool holds, const char* otherwise) {
-    if (!holds) throw support::InputError(otherwise);
-  }
-
   Suite suite_of(const Engine& engine) const {
     using records::Memory;
     const bool gpus = engine.path() != schema::Path::host;

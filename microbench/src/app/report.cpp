@@ -1,4 +1,4 @@
-#include "app/report.h"
+#include "app/run.h"
 
 #include <algorithm>
 #include <map>
@@ -69,9 +69,9 @@ void print_latencies(const Outcome& outcome, std::ostream& out) {
   out << "\n"
       << padded("latency of 64 bytes: added between two kernels", 49)
       << "by slope   by one     each of many alone\n";
-  for (const LatencyResult& each : outcome.latencies) {
-    out << padded(describe(each.copy), 49) << padded(human_seconds(each.latency.slope), 11)
-        << padded(human_seconds(each.latency.single), 11) << human_seconds(each.latency.each)
+  for (const LatencyResult& result : outcome.latencies) {
+    out << padded(describe(result.copy), 49) << padded(human_seconds(result.latency.slope), 11)
+        << padded(human_seconds(result.latency.single), 11) << human_seconds(result.latency.each)
         << "\n";
   }
 }
@@ -133,8 +133,8 @@ void print_host_memory(const Outcome& outcome, std::ostream& out) {
   for (const std::string& row : rows) {
     out << padded(row, name_width);
     for (const std::string& column : columns) {
-      const auto found = table[row].find(column);
-      out << padded(found == table[row].end() ? "-" : human_seconds(found->second),
+      const auto cell = table[row].find(column);
+      out << padded(cell == table[row].end() ? "-" : human_seconds(cell->second),
                     std::max(width, column.size() + 1));
     }
     out << "\n";

@@ -205,14 +205,14 @@ class Measurement {
 
   // Two ways to the same latency, which should agree.
   void estimate(const Copy& copy, CopySet& copies) {
-    const Latency found = latency(copies);
-    outcome_.latencies.push_back({copy, found});
+    const Latency estimates = latency(copies);
+    outcome_.latencies.push_back({copy, estimates});
     note("latency of " + describe(copy) + " behind a gate, by two estimates",
          {{"copy", describe(copy)},
           {"bytes", copy.bytes},
-          {"slope_s", found.slope},
-          {"single_s", found.single},
-          {"each_of_many_s", found.each}});
+          {"slope_s", estimates.slope},
+          {"single_s", estimates.single},
+          {"each_of_many_s", estimates.each}});
   }
 
   // ---- what came of it ----

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -12,7 +13,6 @@
 #include "engine/engine.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/support/progress.h"
-#include "measure/budget.h"
 #include "measure/cell.h"
 #include "measure/run_to_run.h"
 #include "measure/sample.h"
@@ -61,5 +61,11 @@ void each(const Outcome& outcome, Body body) {
 
 Outcome measure(Engine& engine, const Run& run, support::Progress& progress,
                 const std::stop_token& interrupted);
+
+// What was measured, as tables for people.
+void print_report(const Outcome& outcome, std::ostream& out);
+
+// Its part on who disturbs whom, as tables and as a sentence.
+void print_contention(const Outcome& outcome, std::ostream& out);
 
 }  // namespace gpucast::microbench

@@ -1,5 +1,5 @@
 // gpucast-microbench skeleton: steps of a traced program, made again on this path.
-#include <cmath>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,7 +9,6 @@
 #include "app/command.h"
 #include "engine/engine.h"
 #include "gpucast/devices/engine_options.h"
-#include "gpucast/records/output_options.h"
 #include "gpucast/records/record_file.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
@@ -28,37 +27,38 @@ struct Named {
 
 class SkeletonOfTrace : public Command {
  public:
-  support::Options declare(support::CommandLine& line) override {
-    support::Options command = line.command(
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command = line.add_subcommand(
         "skeleton",
         "steps of a traced program without its work: the same calls, kernels that take as long");
     constexpr int most = 1000;
-    command.add("--trace", files_, "calls of some steps, files of gpucast.calls/1")
-        .required()
-        .expects(1, most);
+    command->add_option("--trace", files_, "calls of some steps, files of gpucast.calls/1")
+        ->required()
+        ->expected(1, most)
+        ->default_str("");
     engine_.declare(command);
-    command
-        .add("--interval", interval_,
-             "steps until the 95 % interval of their median is so narrow (half its width over the "
-             "median)")
-        .show_default();
-    command.add_seconds("--max-time", max_seconds_, "seconds of steps a file at most")
-        .show_default();
-    command.add_seconds("--warm-up", warm_up_, "seconds before the first file's").show_default();
+    command->add_option(
+        "--interval", interval_,
+        "steps until the 95 % interval of their median is this narrow (half its width over the "
+        "median)");
+    command->add_option("--max-time", max_seconds_, "seconds of steps a file at most")
+        ->transform(support::in_seconds());
+    command->add_option("--warm-up", warm_up_, "seconds before the first file's")
+        ->transform(support::in_seconds());
     output_.declare(command);
     return command;
   }
 
   int run(Context& context) override {
-    require(interval_ > 0, "--interval: must be greater than 0");
-    require(max_seconds_ > 0 && std::isfinite(max_seconds_), "--max-time: must be greater than 0");
-    require(warm_up_ >= 0 && std::isfinite(warm_up_), "--warm-up: must not be negative");
+    support::require_positive("--interval", interval_);
+    support::require_positive("--max-time", max_seconds_);
+    support::require_not_negative("--warm-up", warm_up_);
     const auto programs = read_all();
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context, host_engine, cuda_engine);
-    for (const Named& each : programs) {
-      if (each.program.devices > engine->count()) {
-        throw InputError(each.name + ": " + std::to_string(each.program.devices) +
+    for (const Named& named : programs) {
+      if (named.program.devices > engine->count()) {
+        throw InputError(named.name + ": " + std::to_string(named.program.devices) +
                          " devices wanted, " + std::to_string(engine->count()) + " present");
       }
     }
@@ -67,12 +67,12 @@ class SkeletonOfTrace : public Command {
     records::RecordFile file(output_.path(), if_exists);
     file.write(to_json(machine));
     engine->warm_up(warm_up_);
-    for (const Named& each : programs) {
-      const std::string label = std::filesystem::path(each.name).stem().string();
-      records::Step step = record_of(each.program, label);
+    for (const Named& named : programs) {
+      const std::string label = std::filesystem::path(named.name).stem().string();
+      records::Step step = record_of(named.program, label);
       step.machine = machine.id;
       step.path = path;
-      step.seconds = measured(*engine, each.program, context);
+      step.seconds = measured(*engine, named.program, context);
       if (step.seconds.empty()) break;
       file.write(to_json(step));
       context.err << label << ": " << support::human_seconds(support::median(step.seconds)) << ", "
@@ -83,29 +83,25 @@ class SkeletonOfTrace : public Command {
   }
 
  private:
-  static void require(bool holds, const char* otherwise) {
-    if (!holds) throw InputError(otherwise);
-  }
-
   std::vector<Named> read_all() const {
     std::vector<Named> programs;
-    for (const std::string& each : files_) {
-      std::ifstream file(each);
-      if (!file) throw InputError("--trace: " + each + ": cannot be read");
-      programs.push_back({.name = each, .program = read_calls(file, each)});
+    for (const std::string& name : files_) {
+      std::ifstream file(name);
+      if (!file) throw InputError("--trace: " + name + ": cannot be read");
+      programs.push_back({.name = name, .program = read_calls(file, name)});
     }
     return programs;
   }
 
   // A program of its own, `skeleton`, with the file as its case and calls a step as its size.
-  static records::Step record_of(const TracedProgram& of, const std::string& label) {
+  static records::Step record_of(const TracedProgram& program, const std::string& label) {
     records::Step step;
     step.program = "skeleton";
     step.case_name = label;
-    const auto steps = static_cast<std::size_t>(of.steps);
-    step.n = static_cast<std::int64_t>((of.calls.size() + steps - 1) / steps);
+    const auto steps = static_cast<std::size_t>(program.steps);
+    step.n = static_cast<std::int64_t>((program.calls.size() + steps - 1) / steps);
     step.unit = "calls";
-    step.gpus = std::max(1, of.devices);
+    step.gpus = std::max(1, program.devices);
     return step;
   }
 

@@ -52,8 +52,8 @@ class Line {
     throw InputError(where_ + ": " + (field.empty() ? "" : field + ": ") + why);
   }
   bool has(const std::string& field) const {
-    const auto found = value_.find(field);
-    return found != value_.end() && !found->is_null();
+    const auto place = value_.find(field);
+    return place != value_.end() && !place->is_null();
   }
   const Json& operator[](const std::string& field) const {
     if (!has(field)) refuse(field, "is missing");
@@ -76,10 +76,10 @@ class Line {
   double seconds(const std::string& field) const {
     if (!has(field)) return 0;
     const Json& value = (*this)[field];
-    const double found = value.is_number() ? value.get<double>() : -1;
+    const double seconds = value.is_number() ? value.get<double>() : -1;
     constexpr double longest = 3600;
-    if (found < 0 || found > longest) refuse(field, "is no time from 0 to 3600 s");
-    return found;
+    if (seconds < 0 || seconds > longest) refuse(field, "is no time from 0 to 3600 s");
+    return seconds;
   }
   bool flag(const std::string& field) const {
     if (!has(field)) return false;
@@ -109,20 +109,20 @@ TracedProgram head_of(const Line& line) {
   if (!line["schema"].is_string() || line["schema"].get<std::string>() != calls_schema) {
     line.refuse("schema", "is not " + std::string(calls_schema));
   }
-  TracedProgram found;
-  found.steps = static_cast<int>(line.count("steps", most_of_any));
-  if (found.steps < 2) line.refuse("steps", "two are needed, to tell a step from the first");
-  found.threads = line.has("threads") ? static_cast<int>(line.count("threads", most_of_any)) : 1;
-  found.devices = static_cast<int>(line.count("devices", most_of_any));
-  found.events = static_cast<int>(line.count("events", most_of_any));
+  TracedProgram program;
+  program.steps = static_cast<int>(line.count("steps", most_of_any));
+  if (program.steps < 2) line.refuse("steps", "two are needed, to tell a step from the first");
+  program.threads = line.has("threads") ? static_cast<int>(line.count("threads", most_of_any)) : 1;
+  program.devices = static_cast<int>(line.count("devices", most_of_any));
+  program.events = static_cast<int>(line.count("events", most_of_any));
   if (!line["streams"].is_array()) line.refuse("streams", "is no list");
-  for (const Json& each : line["streams"]) {
-    const Line stream(each.dump(), "streams");
+  for (const Json& stream_line : line["streams"]) {
+    const Line stream(stream_line.dump(), "streams");
     const auto kind = stream.count("flags", static_cast<int>(StreamKind::per_thread) + 1);
-    found.streams.push_back({.device = static_cast<int>(stream.count("device", found.devices)),
-                             .kind = static_cast<StreamKind>(kind)});
+    program.streams.push_back({.device = static_cast<int>(stream.count("device", program.devices)),
+                               .kind = static_cast<StreamKind>(kind)});
   }
-  return found;
+  return program;
 }
 
 bool needs_stream(const TracedCall& call) {
@@ -140,7 +140,7 @@ bool needs_stream(const TracedCall& call) {
   }
 }
 
-TracedCall call_of(const Line& line, const TracedProgram& of) {
+TracedCall call_of(const Line& line, const TracedProgram& program) {
   constexpr std::int64_t largest = std::int64_t{1} << 40;
   if (line["operation"] == "graph_launch") {
     line.refuse("operation",
@@ -150,11 +150,11 @@ TracedCall call_of(const Line& line, const TracedProgram& of) {
                   .direction = line.word("direction", directions),
                   .pinned = line.word("memory", memories),
                   .blocking = line.flag("blocking"),
-                  .thread = static_cast<int>(line.count("thread", of.threads)),
-                  .device = static_cast<int>(line.count("device", of.devices)),
-                  .stream = line.number("stream", static_cast<int>(of.streams.size())),
-                  .event = line.number("event", of.events),
-                  .step = static_cast<int>(line.count("step", of.steps)),
+                  .thread = static_cast<int>(line.count("thread", program.threads)),
+                  .device = static_cast<int>(line.count("device", program.devices)),
+                  .stream = line.number("stream", static_cast<int>(program.streams.size())),
+                  .event = line.number("event", program.events),
+                  .step = static_cast<int>(line.count("step", program.steps)),
                   .bytes = line.has("bytes") ? line.count("bytes", largest) : 0,
                   .gap = line.seconds("gap"),
                   .cost = line.seconds("cost"),
@@ -164,7 +164,7 @@ TracedCall call_of(const Line& line, const TracedProgram& of) {
   }
   if (needs_stream(call)) {
     if (call.stream == TracedCall::none) line.refuse("stream", "is missing");
-    const int device = of.streams[static_cast<std::size_t>(call.stream)].device;
+    const int device = program.streams[static_cast<std::size_t>(call.stream)].device;
     if (device != call.device) line.refuse("device", "is not that of its stream");
   }
   if (call.operation == Operation::record && call.event == TracedCall::none) {
@@ -180,19 +180,19 @@ TracedProgram read_calls(std::istream& file, const std::string& name) {
   std::size_t number = 1;
   const auto where = [&] { return name + ": line " + std::to_string(number); };
   if (!std::getline(file, text)) throw InputError(name + ": is empty, or cannot be read");
-  TracedProgram found = head_of(Line(text, where()));
+  TracedProgram program = head_of(Line(text, where()));
   while (std::getline(file, text)) {
     ++number;
     if (text.empty()) continue;
     const Line line(text, where());
-    found.calls.push_back(call_of(line, found));
-    const auto& calls = found.calls;
+    program.calls.push_back(call_of(line, program));
+    const auto& calls = program.calls;
     if (calls.size() > 1 && calls.back().step < calls[calls.size() - 2].step) {
       line.refuse("step", "comes before that of the line above");
     }
   }
-  if (found.calls.empty()) throw InputError(name + ": holds no calls");
-  return found;
+  if (program.calls.empty()) throw InputError(name + ": holds no calls");
+  return program;
 }
 
 }  // namespace gpucast::microbench

@@ -27,7 +27,7 @@ enum class Operation : std::uint8_t {
   other
 };
 
-// Of a copy: up, down, within a device, to the next device, within the host.
+// The direction of a copy: up, down, within a device, to the next device, within the host.
 enum class Direction : std::uint8_t { none, h2d, d2h, local, peer, within_host };
 
 // How a stream was made, as trace files say it.

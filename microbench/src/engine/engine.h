@@ -15,13 +15,13 @@
 #include "engine/skeleton.h"
 #include "engine/traced_steps.h"
 #include "gpucast/devices/backend.h"
-#include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
+#include "gpucast/support/errors.h"
 #include "gpucast/support/interface.h"
 
 namespace gpucast::microbench {
 
-using devices::DeviceError;
+using support::DeviceError;
 
 // Copies that are under way together, with buffers of their own. What is sent is known, and
 // destinations hold something else before.
@@ -32,9 +32,9 @@ class CopySet : public support::Interface {
   // Seconds that the caller of the first copy waits for it, blocking; the others rest.
   virtual double call() = 0;
   // Seconds, by the device's clock, of `count` of the first copy, one behind the other, all queued
-  // before the first begins, with the others under way all the while. Of copies that are alike (one
-  // route, one size) until all have made `count` each: those that take turns on one engine end one
-  // after the other. 0: of nothing at all.
+  // before the first begins, with the others under way all the while. Copies of one
+  // kind (route and size) are timed until all have made `count` each: those that take turns on one
+  // engine end one after the other. 0: of nothing at all.
   virtual double gated(int count) = 0;
   // The same of an empty kernel and the first copy alone, `count` times with another kernel behind
   // it, which waits for it and for which the next waits; or of the kernels alone. The difference is
@@ -42,9 +42,9 @@ class CopySet : public support::Interface {
   // timed: what begins to wait while the gate is closed waits less than what follows other work.
   enum class Payload { copies, nothing };
   virtual double between_kernels(int count, Payload payload, int before) = 0;
-  // What one gated sample holds: copies that take so many seconds, so that the clock's resolution
+  // What one gated sample holds: copies that take `seconds`, so that the clock's resolution
   // is small beside them and it does not matter that those under way together begin one after the
-  // other; but not more than so many, as queues are finite.
+  // other; but `most` at most, as queues are finite.
   struct Batch {
     double seconds = 100e-6;
     int most = 32;

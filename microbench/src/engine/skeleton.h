@@ -69,7 +69,7 @@ class Skeleton : public support::Interface {
   std::vector<double> velocity_, position_;
 };
 
-// Floats that hold so many bytes.
+// How many floats hold `bytes`.
 constexpr std::size_t floats_of(std::int64_t bytes) {
   return (static_cast<std::size_t>(bytes) + sizeof(float) - 1) / sizeof(float);
 }

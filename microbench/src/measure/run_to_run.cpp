@@ -1,10 +1,15 @@
 #include "measure/run_to_run.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
+#include "gpucast/support/errors.h"
 #include "gpucast/support/median.h"
 
 namespace gpucast::microbench {
@@ -44,11 +49,11 @@ void RunToRun::add(const Json& record) {
 }
 
 std::optional<RunToRun::Spread> RunToRun::spread(const std::string& kind, std::int64_t size) const {
-  const auto found = medians_.find(kind);
-  if (found == medians_.end()) return std::nullopt;
+  const auto of_kind = medians_.find(kind);
+  if (of_kind == medians_.end()) return std::nullopt;
   std::map<std::int64_t, double> known;
   std::size_t runs = 0;
-  for (const auto& [at, values] : found->second) {
+  for (const auto& [at, values] : of_kind->second) {
     if (values.size() < 2) continue;
     known[at] = relative_sd(values);
     runs = std::max(runs, values.size());
@@ -67,8 +72,50 @@ std::optional<RunToRun::Spread> RunToRun::spread(const std::string& kind, std::i
 void RunToRun::annotate(Json& record) const {
   const auto kind = kind_of(record);
   if (!kind) return;
-  const auto found = spread(*kind, size_of(record));
-  if (found) record["run_to_run"] = {{"sd", found->sd}, {"runs", found->runs}};
+  const auto known = spread(*kind, size_of(record));
+  if (known) record["run_to_run"] = {{"sd", known->sd}, {"runs", known->runs}};
+}
+
+namespace {
+
+// A word as the shell takes it.
+std::string quoted(const std::string& word) {
+  std::string text;
+  for (const char character : word)
+    text += character == '\'' ? std::string("'\\''") : std::string(1, character);
+  return "'" + text + "'";
+}
+
+}  // namespace
+
+std::string output_of(const std::string& command) {
+  // NOLINTNEXTLINE(bugprone-command-processor): its words are ours, or quoted
+  std::FILE* pipe = popen((command + " 2>/dev/null").c_str(), "re");
+  if (pipe == nullptr) throw support::DeviceError("no fresh run can be started");
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    text.append(buffer.data(), count);
+  if (pclose(pipe) != 0) throw support::DeviceError("a fresh run of this program failed");
+  return text;
+}
+
+RunToRun fresh_runs(int count, const std::vector<std::string>& engine_arguments,
+                    const std::stop_token& interrupted) {
+  // Two GPUs are enough for all routes, and sooner ready than all. Rough medians will do: runs
+  // differ by more.
+  std::string command = "CUDA_VISIBLE_DEVICES=\"${CUDA_VISIBLE_DEVICES-0,1}\" exec " +
+                        quoted(std::filesystem::read_symlink("/proc/self/exe")) +
+                        " measure --probes --budget 1 --interval 0.02 --quiet --output -";
+  for (const std::string& argument : engine_arguments)
+    command += " " + quoted(argument);
+  RunToRun result;
+  for (int k = 0; k < count && !interrupted.stop_requested(); ++k) {
+    std::istringstream lines(output_of(command));
+    for (std::string line; std::getline(lines, line);)
+      result.add(Json::parse(line));
+  }
+  return result;
 }
 
 }  // namespace gpucast::microbench

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,14 @@ class RunToRun {
 
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> medians_;
 };
+
+// What `count` fresh processes measured of the probes (measure --probes) with these options.
+// Throws DeviceError where one fails.
+RunToRun fresh_runs(int count, const std::vector<std::string>& engine_arguments,
+                    const std::stop_token& interrupted);
+
+// What a command of the shell writes to stdout; its stderr is lost. Throws DeviceError where it
+// does not end with 0.
+std::string output_of(const std::string& command);
 
 }  // namespace gpucast::microbench

@@ -20,7 +20,7 @@ constexpr double shortest = 1e-9;  // s: differences may come out as nothing, re
 
 double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
 
-// Median of so many times of nothing behind a gate.
+// Median time of nothing behind a gate, of `times` samples.
 template <class Queued>
 double nothing_behind_gate(Queued& queued, std::size_t times) {
   std::vector<double> samples(times);
@@ -47,7 +47,7 @@ std::vector<double> take_samples(const std::function<double()>& next, const Samp
   support::StopByInterval rule(
       {.relative_half_width = options.relative_half_width, .min_samples = options.fewest});
   next();
-  // What a sample costs is more than what it measures, gates and all.
+  // A sample takes longer than what it measures, gates and all.
   const auto begin = devices::Clock::now();
   const auto time_is_up = [&] { return devices::seconds_since(begin) >= options.max_seconds; };
   while (!interrupted.stop_requested()) {
@@ -153,7 +153,7 @@ Latency latency(CopySet& copies) {
   constexpr int singles = 4;  // a round
   std::vector<double> slopes;
   std::vector<double> single;
-  std::vector<double> each;
+  std::vector<double> each_of_many;
   for (int round = 0; round < rounds; ++round) {
     copies.next_queue();
     slopes.push_back(
@@ -162,12 +162,12 @@ Latency latency(CopySet& copies) {
     // The second: the first follows an event, which changes what it waits for by a microsecond.
     for (int k = 0; k < singles; ++k)
       single.push_back(with(2) - with(1) - without(2) + without(1));
-    each.push_back((copies.gated(long_batch) - copies.gated(short_batch)) /
-                   (long_batch - short_batch));
+    each_of_many.push_back((copies.gated(long_batch) - copies.gated(short_batch)) /
+                           (long_batch - short_batch));
   }
   return {.slope = middle_mean(std::move(slopes)),
           .single = middle_mean(std::move(single)),
-          .each = middle_mean(std::move(each))};
+          .each = middle_mean(std::move(each_of_many))};
 }
 
 }  // namespace gpucast::microbench

@@ -1,6 +1,7 @@
 // Samples of one cell.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -21,7 +22,7 @@ struct SampleOptions {
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted);
 
-// Copies behind a gate are timed in batches: so many for copies that take about `seconds` each.
+// Copies behind a gate are timed in batches: how many copies that take about `seconds` each.
 int batch_of(double seconds, const CopySet::Batch& wanted);
 
 std::vector<double> sample(CopySet& copies, records::TransferMethod method,
@@ -33,12 +34,35 @@ std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
 
 // What a small copy takes behind a gate. Two estimates that know nothing of one another of what it
 // adds to work that depends on it: empty kernels, one before and one behind. And what one more
-// costs where nothing comes between copies.
+// takes where nothing comes between copies.
 struct Latency {
   double slope = 0;   // of the time of many against their number
   double single = 0;  // of one behind another
   double each = 0;    // of many with nothing between them: the slope
 };
 Latency latency(CopySet& copies);
+
+// Time shared out over what is left to measure.
+class Budget {
+ public:
+  // `seconds` for `cells` measurements; endless for a `seconds` of 0.
+  Budget(double seconds, std::size_t cells) : seconds_(seconds), cells_(cells) {}
+
+  // The most seconds of samples for the next cell, `spent` seconds after the start. Most
+  // cells need less than their share, which the others then get.
+  double next(double spent) const {
+    constexpr double usual = 0.5;
+    if (seconds_ <= 0) return usual;
+    const double left = seconds_ - spent;
+    if (left <= 0 || cells_ == 0) return 0;
+    constexpr double generous = 1.5;
+    return generous * left / static_cast<double>(cells_);
+  }
+  void done() { cells_ -= cells_ > 0 ? 1 : 0; }
+
+ private:
+  double seconds_;
+  std::size_t cells_;
+};
 
 }  // namespace gpucast::microbench

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "copies/sizes.h"
+#include "copies/copy.h"
 #include "gpucast/model/workload.h"
 
 namespace gpucast::microbench {
@@ -76,7 +76,7 @@ class Builder {
     for (const int arguments : {0, 1, 4, 16})
       single_launches(first, arguments);
     rows_of_launches({1, 16, 256});
-    // What one of many costs, and what an answer takes that waits for nothing.
+    // What one of many takes, and what an answer takes that waits for nothing.
     for (const int count : {16, 256}) {
       for (const auto method : {LaunchMethod::row, LaunchMethod::drain})
         cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
@@ -142,7 +142,8 @@ class Builder {
     if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
   }
 
-  // What document 3 asked: what each kind of memory costs to get, to copy and to loop over.
+  // What document 3 asked: how long it takes to get each kind of memory, to copy it and to loop
+  // over it.
   void host_memory() {
     for (const records::Memory memory : suite_.memories) {
       HostMemoryCell cell{.device = suite_.devices.front(), .memory = memory, .bytes = suite_.loop};

@@ -45,61 +45,50 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   int spin = static_cast<int>(settings.session.spin.count());
   int silence = static_cast<int>(settings.session.most_silence.count());
   gpucast::support::CommandLine line(
-      program, "Lends one GPU of this machine to CUDA programs of other machines.",
-      GPUCAST_VERSION);
-  auto options = line.options();
-  options.add("--gpu", settings.session.gpu, "Which GPU, as the driver counts")
-      .within(0, 1023)
-      .show_default();
-  options.add("--listen", listen, "host:port (port 0: any) or unix:/path, several with commas")
-      .show_default();
-  options
-      .add("--secret-file", secret_file,
-           "Shared with the clients; needed where other machines can connect. Default: the user's "
-           "own, "
-           "which clients of the same user on this machine find by themselves")
-      .environment("GPUCAST_REMOTE_SECRET_FILE");
-  options.flag("--plain", plain,
-               "Without TLS, for clients that ask for that, too: what follows the greeting is "
-               "neither encrypted nor signed");
-  options.add("--max-clients", settings.listener.most_clients, "At the same time")
-      .within(1, 10000)
-      .show_default();
-  options.flag(
+      program, "Lends one GPU of this machine to CUDA programs of other machines.");
+  line.add_option("--gpu", settings.session.gpu, "Which GPU, as the driver counts")
+      ->check(CLI::Range(0, 1023));
+  line.add_option("--listen", listen, "host:port (port 0: any) or unix:/path, several with commas");
+  line.add_option(
+          "--secret-file", secret_file,
+          "Shared with the clients; needed where other machines can connect. Default: the user's "
+          "own, "
+          "which clients of the same user on this machine find by themselves")
+      ->envname("GPUCAST_REMOTE_SECRET_FILE");
+  line.add_flag("--plain", plain,
+                "Without TLS, for clients that ask for that, too: what follows the greeting is "
+                "neither encrypted nor signed");
+  line.add_option("--max-clients", settings.listener.most_clients, "At the same time")
+      ->check(CLI::Range(1, 10000));
+  line.add_flag(
       "--log-clients", settings.listener.log_clients,
       "A line on stderr for each client that is let in and that leaves, and for the signal "
       "that ends the server");
-  options
-      .add_bytes("--max-memory", settings.session.most_memory,
-                 "Bytes of GPU memory for a client (10GB, 512MB, in units of 1024; 0: all)")
-      .show_default();
-  options
-      .add_bytes("--max-pinned", settings.session.most_segments,
-                 "Bytes of a client's pinned memory that the server shares with it on one host "
-                 "(10GB, 512MB, in units of 1024; 0: half of this host's memory)")
-      .show_default();
-  options.add("--libcuda", settings.session.libcuda, "The driver's library")
-      .environment("GPUCAST_LIBCUDA")
-      .show_default();
-  options
-      .add("--spin-us", spin,
-           "Microseconds of looking for a client's next message, on a core, before sleeping")
-      .within(0, 1000000)
-      .show_default();
-  options
-      .add("--max-silence", silence,
-           "Seconds without a sign of life of a client, after which it is given up (0: never): "
-           "its program is stopped, or a tunnel between")
-      .within(0, 1000000)
-      .show_default();
-  options
-      .add_bytes("--image-cache", settings.image_cache,
-                 "Bytes of programs' GPU code that is kept for clients that run the same (0: none)")
-      .show_default();
-  options
-      .add("--with-parent", settings.parent,
-           "Ends when this process ends, which has to be its parent")
-      .within(1, std::numeric_limits<int>::max());
+  line.add_option("--max-memory", settings.session.most_memory,
+                  "Bytes of GPU memory for a client (10GB, 512MB, in units of 1024; 0: all)")
+      ->transform(gpucast::support::in_bytes());
+  line.add_option("--max-pinned", settings.session.most_segments,
+                  "Bytes of a client's pinned memory that the server shares with it on one host "
+                  "(10GB, 512MB, in units of 1024; 0: half of this host's memory)")
+      ->transform(gpucast::support::in_bytes());
+  line.add_option("--libcuda", settings.session.libcuda, "The driver's library")
+      ->envname("GPUCAST_LIBCUDA");
+  line.add_option("--spin-us", spin,
+                  "Microseconds of looking for a client's next message, on a core, before sleeping")
+      ->check(CLI::Range(0, 1000000));
+  line.add_option(
+          "--max-silence", silence,
+          "Seconds without a sign of life of a client, after which it is given up (0: never): "
+          "its program is stopped, or a tunnel between")
+      ->check(CLI::Range(0, 1000000));
+  line.add_option(
+          "--image-cache", settings.image_cache,
+          "Bytes of programs' GPU code that is kept for clients that run the same (0: none)")
+      ->transform(gpucast::support::in_bytes());
+  line.add_option("--with-parent", settings.parent,
+                  "Ends when this process ends, which has to be its parent")
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()))
+      ->default_str("");
   if (!line.parse(words, std::cout)) return std::nullopt;
   try {
     settings.listener.listen = parse_endpoints(listen);

@@ -9,16 +9,15 @@
 
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/gpus.h"
-#include "gpucast/records/output_options.h"
 #include "gpucast/records/record_file.h"
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/command_line.h"
+#include "gpucast/support/context.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/median.h"
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/stopping.h"
-#include "gpucast/support/version.h"
 
 namespace gpucast::trace {
 namespace {
@@ -37,28 +36,28 @@ struct Options {
   double warm_up = 0.2;
   records::OutputOptions output;
 
-  void declare(support::Options command, const About& about) {
-    command.add("-n,--n", n, "list of sizes, in " + about.unit).show_default();
-    if (about.most_gpus > 1) command.add("--gpus", gpus, "list of numbers of GPUs").show_default();
+  void declare(CLI::App* command, const About& about) {
+    command->add_option("-n,--n", n, "list of sizes, in " + about.unit);
+    if (about.most_gpus > 1) command->add_option("--gpus", gpus, "list of numbers of GPUs");
     if (!about.settings.empty()) {
-      command.add("--case", settings, "list of settings").show_default();
+      command->add_option("--case", settings, "list of settings");
     }
-    const auto exactly = command.add("--steps", steps, "timed steps a cell, exactly");
+    const auto exactly = command->add_option("--steps", steps, "timed steps a cell, exactly");
     command
-        .add("--interval", interval,
-             "steps until the 95 % interval of their median is so narrow (half its width over the "
-             "median)")
-        .show_default()
-        .excludes(exactly);
-    command.add_seconds("--max-time", max_seconds, "seconds of timed steps a cell at most")
-        .show_default()
-        .excludes(exactly);
+        ->add_option(
+            "--interval", interval,
+            "steps until the 95 % interval of their median is this narrow (half its width over the "
+            "median)")
+        ->excludes(exactly);
+    command->add_option("--max-time", max_seconds, "seconds of timed steps a cell at most")
+        ->transform(support::in_seconds())
+        ->excludes(exactly);
     command
-        .add_seconds(
+        ->add_option(
             "--warm-up", warm_up,
             "seconds of steps before those that count, and up to five times as long until a GPU's "
             "clock has settled")
-        .show_default();
+        ->transform(support::in_seconds());
     output.declare(command);
   }
 };
@@ -160,10 +159,6 @@ std::string describe(const Cell& cell, const About& about) {
          (cell.gpus == 1 ? " GPU" : " GPUs");
 }
 
-void require(bool holds, const char* otherwise) {
-  if (!holds) throw InputError(otherwise);
-}
-
 int gpus_here(const std::vector<Cell>& cells) {
   std::string why_none;
   const int count = devices::cuda::gpu_count(why_none);
@@ -180,11 +175,9 @@ int gpus_here(const std::vector<Cell>& cells) {
 // Returns the exit status.
 int measure_all(const About& about, Make make, const Options& options,
                 const std::vector<std::string>& command_line) {
-  require(options.interval > 0, "--interval: must be greater than 0");
-  require(options.max_seconds > 0 && std::isfinite(options.max_seconds),
-          "--max-time: must be greater than 0");
-  require(options.warm_up >= 0 && std::isfinite(options.warm_up),
-          "--warm-up: must not be negative");
+  support::require_positive("--interval", options.interval);
+  support::require_positive("--max-time", options.max_seconds);
+  support::require_not_negative("--warm-up", options.warm_up);
   const auto cells = cells_of(options, about);
   const auto if_exists = options.output.if_exists();
   auto machine = records::this_machine({.name = about.name, .version = support::version},
@@ -229,13 +222,13 @@ int side_of(std::int64_t n, int least) {
 
 int run(const About& about, Make make, const std::vector<std::string>& command_line) {
   try {
-    support::CommandLine line(about.name, about.what, support::version);
+    support::CommandLine line(about.name, about.what);
     Options options;
     options.n = about.sizes;
     options.gpus = "1";
     for (const std::string& setting : about.settings)
       options.settings += (options.settings.empty() ? "" : ",") + setting;
-    options.declare(line.options(), about);
+    options.declare(&line, about);
     if (!line.parse(command_line, std::cout)) return 0;
     return measure_all(about, make, options, command_line);
   } catch (const std::exception& error) {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "gpucast/support/interface.h"
 

@@ -12,10 +12,10 @@ namespace gpucast::devices {
 
 class EngineOptions {
  public:
-  void declare(support::Options command);
+  void declare(CLI::App* command);
 
   // auto: CUDA where there is a GPU, otherwise the host, with a line on `context.err` that says
-  // why. `host` makes an engine of so many CPU threads (0: one for each core); `cuda` one of the
+  // why. `host` makes an engine of that many CPU threads (0: one for each core); `cuda` one of the
   // GPUs, or nothing and the reason. Throws InputError for what is wrong or not there, also where
   // GPUCAST_REMOTE asks for GPUs that are not there: it does once it is set, even to nothing.
   template <class Engine>
@@ -42,7 +42,7 @@ class EngineOptions {
 
   std::string engine_ = "auto";
   int host_devices_ = 0;
-  std::vector<support::Option> declared_;
+  std::vector<CLI::Option*> declared_;
 };
 
 }  // namespace gpucast::devices

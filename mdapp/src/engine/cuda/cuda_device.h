@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "kernels/cuda/launch.h"
 

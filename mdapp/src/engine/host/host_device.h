@@ -9,8 +9,8 @@
 
 #include "engine/engine.h"
 #include "gpucast/devices/host/worker.h"
-#include "physics/exact_sum.h"
-#include "physics/slice_motion.h"
+#include "physics/integrator.h"
+#include "physics/motion.h"
 
 namespace gpucast::mdapp::host {
 
@@ -70,7 +70,5 @@ class HostDevice : public Device {
   Traffic traffic_;
   Worker worker_;  // last: what it still does at the end uses the rest
 };
-
-std::unique_ptr<Exchange> host_exchange(std::vector<HostDevice*> devices);
 
 }  // namespace gpucast::mdapp::host

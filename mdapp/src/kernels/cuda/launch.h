@@ -7,8 +7,7 @@
 #include <cstdint>
 
 #include "engine/device.h"
-#include "kernels/force_arguments.h"
-#include "physics/exact_sum.h"
+#include "kernels/pair_sum.h"
 #include "physics/motion.h"
 #include "physics/particle.h"
 

@@ -3,22 +3,49 @@
 // Particles are sorted by type, and a block sums for particles of one type only: within a run of j
 // of one type all threads need the same constants, which come from uniform registers and leave the
 // ports of the register file to the rest. Each thread sums for several particles i, so that one
-// read of j from shared memory serves them all. A pair then costs about 20 instructions, two of
+// read of j from shared memory serves them all. A pair then takes about 20 instructions, two of
 // them on the special-function unit. Where there are too few particles i to fill the GPU, or where
 // the last wave of blocks would leave much of it idle, the sum over j is split over blocks; the
 // block that arrives last adds up the parts, always in the same order.
 #include <algorithm>
 #include <cmath>
 
-#include "gpucast/devices/cuda/check.h"
-#include "kernels/cuda/fast_math.cuh"
+#include "gpucast/devices/cuda/resources.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/pair_sum.h"
+#include "physics/math.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {
 
 using devices::cuda::check;
+
+// The GPU's own approximations: one instruction each, relative error about 2^-22 (CUDA C++
+// Programming Guide, intrinsic functions).
+struct FastMath {
+  __device__ static float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+  __device__ static float rsqrt(float x) {
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+  }
+  __device__ static float exp2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+  }
+  __device__ static float erfc(float x, float exp_minus_x2) {
+    float t;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(__fmaf_rn(0.3275911F, x, 1.0F)));
+    return approximate_erfc<FastMath>(t, exp_minus_x2);
+  }
+  // The integer nearest to x * factor, exact below 2^22: adding 1.5 * 2^23 leaves no bits for a
+  // fraction. Two instructions; the one that rounds runs at a quarter of their rate.
+  __device__ static float nearest_integer(float x, float factor) {
+    constexpr float no_fraction = 12582912.0F;
+    return __fadd_rn(__fmaf_rn(x, factor, no_fraction), -no_fraction);
+  }
+};
 
 // Particles of a slice from which on four a thread fill a large GPU (measured on an H200).
 constexpr int enough_for_four = 16384;
@@ -218,7 +245,7 @@ int multiprocessors() {
 // Time of a division, in units of what one block needs for one j with its multiprocessor full. The
 // busiest multiprocessor works through w blocks of part j each: w at a time as long as it is full,
 // no less than `latency` while it is not (a fourth power joins the two), and `tail` more for blocks
-// that end one by one. A block costs `start` j besides its own. The numbers are those that choose
+// that end one by one. A block takes `start` j beyond its own. The numbers are those that choose
 // best among 28 splits of each of eleven sizes on an H200 (within 2.1 % of the fastest; a single
 // wave of blocks in step is up to 15 % slower than many short ones).
 double cost(int sms, int n, int slice, int per_block, int splits) {

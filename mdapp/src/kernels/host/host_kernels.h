@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/force_arguments.h"
+#include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::host {
 

@@ -5,8 +5,8 @@
 #include "engine/cuda/open.h"
 #include "engine/numa.h"
 #include "gpucast/devices/clock.h"
-#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/gpus.h"
+#include "gpucast/devices/cuda/resources.h"
 #include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
@@ -170,14 +170,14 @@ class CudaEngine : public Engine {
   }
 
   std::vector<Json> placements() const override {
-    std::vector<Json> found;
+    std::vector<Json> placements;
     for (const Placement& placement : pool_.placements()) {
-      found.push_back({{"gpu", place(placement.device)},
-                       {"memory", support::name(placement.memory)},
-                       {"wanted", node_json(placement.wanted)},
-                       {"obtained", node_json(placement.obtained)}});
+      placements.push_back({{"gpu", place(placement.device)},
+                            {"memory", support::name(placement.memory)},
+                            {"wanted", node_json(placement.wanted)},
+                            {"obtained", node_json(placement.obtained)}});
     }
-    return found;
+    return placements;
   }
 
  private:

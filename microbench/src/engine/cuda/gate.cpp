@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "engine/cuda/kernels.h"
-#include "gpucast/devices/cuda/check.h"
-#include "gpucast/devices/error.h"
+#include "gpucast/devices/cuda/resources.h"
+#include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
 
 namespace gpucast::microbench::cuda {
@@ -50,7 +50,7 @@ void GatedTimer::wait_for_end() const {
 double GatedTimer::seconds() const {
   wait_for_end();
   if (std::atomic_ref<int>(flags_[1]).load() != 0) {
-    throw devices::DeviceError("the gate in front of queued work did not open within " +
+    throw support::DeviceError("the gate in front of queued work did not open within " +
                                support::figure("%g s", timeout_));
   }
   return devices::cuda::seconds_between(begin_, end_);

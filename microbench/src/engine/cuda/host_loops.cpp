@@ -4,9 +4,8 @@
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
 #include "engine/loop.h"
-#include "engine/untouched_memory.h"
+#include "engine/numa.h"
 #include "gpucast/devices/clock.h"
-#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
@@ -108,8 +107,8 @@ class CudaHostLoops : public HostLoops {
   float* out_of_gpu() const { return mapped_ ? as_seen_by_gpu(out_) : out_on_gpu_.data(); }
 
   const List& list_of(LoopPattern pattern) {
-    const auto [found, is_new] = lists_.try_emplace(pattern);
-    List& list = found->second;
+    const auto [entry, is_new] = lists_.try_emplace(pattern);
+    List& list = entry->second;
     if (is_new && pattern != LoopPattern::sequential) {
       list.on_cpu = loop_list(pattern, count_);
       list.on_gpu = DeviceArray<Index>(count_);

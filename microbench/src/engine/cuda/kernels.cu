@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "engine/pattern.h"
-#include "gpucast/devices/cuda/check.h"
+#include "engine/loop.h"
+#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {

@@ -13,7 +13,7 @@ namespace gpucast::microbench::cuda {
 // set to 1 after `timeout` seconds.
 void queue_gate(const int* flag, int* timed_out, double timeout, cudaStream_t stream);
 
-// Keeps a little of the GPU busy for so many seconds.
+// Keeps a little of the GPU busy for `seconds`.
 void queue_spin(double seconds, cudaStream_t stream);
 
 // As the copy engine would, by reads and writes of all multiprocessors.
@@ -28,7 +28,7 @@ void queue_compare(const void* data, std::int64_t bytes, std::uint32_t seed,
 void queue_loop(float* out, const float* in, const Index* list, std::size_t count,
                 cudaStream_t stream);
 
-// An empty kernel of so many arguments, up to most_arguments; its address, for graphs.
+// An empty kernel with that number of arguments, up to most_arguments; its address, for graphs.
 inline constexpr int most_arguments = 16;
 void queue_empty(int arguments, cudaStream_t stream);
 const void* empty_kernel(int arguments);

@@ -7,7 +7,6 @@
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
 #include "gpucast/devices/clock.h"
-#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {

@@ -5,8 +5,7 @@
 
 #include "engine/cuda/kernels.h"
 #include "engine/numa.h"
-#include "engine/untouched_memory.h"
-#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {

@@ -1,8 +1,7 @@
 #include "engine/cuda/gate.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
-#include "engine/pattern.h"
-#include "gpucast/devices/cuda/check.h"
+#include "engine/loop.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {

@@ -3,7 +3,6 @@
 
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
-#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "gpucast/support/median.h"
 
@@ -46,12 +45,12 @@ class CudaSkeleton : public Skeleton {
     const Event end(cudaEventDefault);
     constexpr std::size_t several = 15;
     std::vector<double> seconds(several);
-    for (double& each : seconds) {
+    for (double& sample : seconds) {
       check(cudaEventRecord(begin.get(), stream(0)), "cudaEventRecord");
       queue_spin(shape().busy, stream(0));
       check(cudaEventRecord(end.get(), stream(0)), "cudaEventRecord");
       check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
-      each = devices::cuda::seconds_between(begin, end);
+      sample = devices::cuda::seconds_between(begin, end);
     }
     return support::median(seconds);
   }

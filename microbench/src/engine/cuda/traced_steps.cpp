@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tuple>
 #include <vector>
@@ -11,7 +12,6 @@
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/memory.h"
 #include "engine/cuda/open.h"
-#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
@@ -72,8 +72,8 @@ class CudaTracedSteps : public TracedSteps {
         device[static_cast<std::size_t>(call.event)] = call.device;
       }
     }
-    for (const int each : device) {
-      use(each);
+    for (const int number : device) {
+      use(number);
       events_.emplace_back(cudaEventDisableTiming);
     }
   }
@@ -130,8 +130,8 @@ class CudaTracedSteps : public TracedSteps {
   void make_call(const TracedCall& call, std::size_t number) override {
     // Threads begin with the first device.
     thread_local int current = 0;
-    thread_local const CudaTracedSteps* of = nullptr;
-    if (std::exchange(of, this) != this || current != call.device) use(current = call.device);
+    thread_local const CudaTracedSteps* last = nullptr;
+    if (std::exchange(last, this) != this || current != call.device) use(current = call.device);
     switch (call.operation) {
       case Operation::launch:
         queue_spin(std::max(0.0, call.busy - empty_kernel_seconds), stream(call));
@@ -203,7 +203,9 @@ class CudaTracedSteps : public TracedSteps {
     }
   }
   void allocate(const TracedCall& call) {
-    DeviceMemory memory(std::max<std::size_t>(size_of(call), 1));
+    void* data = nullptr;
+    check(cudaMalloc(&data, std::max<std::size_t>(size_of(call), 1)), "cudaMalloc");
+    DeviceMemory memory(data);
     const std::scoped_lock lock(mutex_);
     allocated_.push_back(std::move(memory));
   }
@@ -230,18 +232,7 @@ class CudaTracedSteps : public TracedSteps {
   }
 
   // Memory as the program asks for it: without setting it.
-  class DeviceMemory {
-   public:
-    DeviceMemory() = default;
-    explicit DeviceMemory(std::size_t bytes) {
-      void* data = nullptr;
-      check(cudaMalloc(&data, bytes), "cudaMalloc");
-      data_.reset(data);
-    }
-
-   private:
-    std::unique_ptr<void, devices::cuda::Destroy<cudaFree>> data_;
-  };
+  using DeviceMemory = std::unique_ptr<void, devices::cuda::Destroy<cudaFree>>;
 
   std::vector<Stream> streams_;
   std::vector<Event> past_, events_;

@@ -5,7 +5,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
+#include "gpucast/support/command_line.h"
 #include "gpucast/support/descriptor.h"
 #include "gpucast/support/errors.h"
 
@@ -64,6 +66,24 @@ class RecordFile {
   std::string written_;          // all that this run wrote
   std::string lost_;             // why nothing can be written any more; empty: it can
   bool needs_line_end_ = false;  // the last of them is whole but for that
+};
+
+// Where records go and what they are labelled with: options of commands that write some.
+class OutputOptions {
+ public:
+  void declare(CLI::App* command);
+  const std::string& path() const { return path_; }
+  // All throw InputError. The empty name of a machine stands for a new one for every run.
+  IfExists if_exists() const;
+  std::string machine() const;
+  std::string label_or(std::string_view usual) const;
+
+ private:
+  std::string path_ = "-";
+  std::string label_;
+  std::string machine_;
+  bool append_ = false;
+  bool force_ = false;
 };
 
 }  // namespace gpucast::records

@@ -58,7 +58,7 @@ struct Machine {
 };
 
 // What differs from run to run of a program, beyond the scatter of one run's samples: the relative
-// standard deviation of the medians of so many runs.
+// standard deviation of the medians of `runs` runs.
 struct RunToRun {
   double sd = 0;
   std::int64_t runs = 2;
@@ -97,7 +97,7 @@ struct Transfer : Measurement {
   bool valid = true;  // false: the copied bytes were wrong
 };
 
-// What starting kernels costs; a sample times `count` launches together.
+// Times of starting kernels; a sample times `count` launches together.
 struct Launch : Measurement {
   std::string path;
   LaunchMethod method = LaunchMethod::submit;

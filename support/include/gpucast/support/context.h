@@ -1,4 +1,4 @@
-// What every command of a program works with besides its own options.
+// What every command of a program works with beyond its own options.
 #pragma once
 
 #include <ostream>
@@ -7,6 +7,9 @@
 #include <vector>
 
 namespace gpucast::support {
+
+// The version of gpucast that all its programs belong to.
+inline constexpr const char* version = GPUCAST_VERSION;
 
 struct Context {
   const char* program;                    // as its messages begin

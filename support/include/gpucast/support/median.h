@@ -1,6 +1,6 @@
 // Median of samples and its confidence interval, with no assumption on how times scatter.
 //
-// Times of computers have long tails, so no normal theory. Of n independent samples, the number B
+// Times of computers have long tails, so no normal theory. The number B of n independent samples
 // that fall below the true median is binomial(n, 1/2), whatever the distribution. With the samples
 // in order, x_(1) <= ... <= x_(n), the median lies between x_(d) and x_(n+1-d) if d <= B <= n - d:
 //
@@ -46,7 +46,7 @@ std::optional<MedianInterval> median_interval(std::vector<double> samples,
                                               double confidence = 0.95);
 
 // The interval's half-width over the median, for the median of all runs of a program where `sd` is
-// the relative standard deviation from run to run, known from so many of them: the two are
+// the relative standard deviation from run to run, known from `runs` of them: the two are
 // independent, and Student's factor covers that sd is an estimate.
 double with_run_to_run(double relative_half_width, double sd, std::size_t runs);
 

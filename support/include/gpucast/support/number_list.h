@@ -13,8 +13,8 @@ struct Bounds {
 };
 
 // The numbers in the order given, each once. A range FIRST-LAST or FIRST-LAST:STEP includes its
-// last number where the step reaches it; FIRST..LAST:COUNT has so many, evenly spaced in the
-// logarithm (13 where none is said). Throws InputError, which names the option and the item:
+// last number where the step reaches it; FIRST..LAST:COUNT has COUNT, evenly spaced in the
+// logarithm (13 by default). Throws InputError, which names the option and the item:
 // `--gpus: "0" is less than 1`.
 std::vector<std::int64_t> parse_number_list(std::string_view option, std::string_view text,
                                             Bounds bounds);

@@ -51,12 +51,12 @@ Word parse_word(std::string_view option, std::string_view text,
 template <class Word>
 std::vector<Word> parse_words(std::string_view option, std::string_view text,
                               std::span<const Word> among = schema::all<Word>()) {
-  std::vector<Word> found;
+  std::vector<Word> words;
   while (true) {
     const auto comma = text.find(',');
     const auto word = parse_word<Word>(option, text.substr(0, comma), among);
-    if (std::ranges::find(found, word) == found.end()) found.push_back(word);
-    if (comma == std::string_view::npos) return found;
+    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+    if (comma == std::string_view::npos) return words;
     text.remove_prefix(comma + 1);
   }
 }

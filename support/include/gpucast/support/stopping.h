@@ -10,7 +10,7 @@ namespace gpucast::support {
 // Samples until the 95 % interval of their median (median.h) is narrow, or their time is up.
 //
 // The interval is looked at each time the samples have grown by a twentieth, not after each: the
-// looks then cost little beside the samples, and a narrow interval is less often luck.
+// looks then take little time beside the samples, and a narrow interval is less often luck.
 class StopByInterval {
  public:
   struct Options {

@@ -6,10 +6,19 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
-#include "gpucast/devices/cuda/check.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::devices::cuda {
+
+// Every CUDA call is checked.
+inline void check(cudaError_t status, const char* call) {
+  if (status != cudaSuccess) {
+    cudaGetLastError();  // or the next launch would be blamed for it
+    throw support::DeviceError(std::string(call) + ": " + cudaGetErrorString(status));
+  }
+}
 
 // Deletes what std::unique_ptr owns by a call of the runtime.
 template <auto destroy>

@@ -1,4 +1,4 @@
-#include "physics/start.h"
+#include "physics/system.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "physics/observables.h"
-#include "physics/units.h"
+#include "physics/salt.h"
 
 namespace gpucast::mdapp {
 namespace {
