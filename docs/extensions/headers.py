@@ -52,8 +52,8 @@ def _comment(text: str) -> str:
 
 
 def _headers(part: str) -> list[Path]:
-    # Breathe finds a header by its name alone. Those of scaling terms have names of other terms,
-    # and a page of their own (reference/scaling-terms.md).
+    # Breathe finds a header by its name alone. The catalogue of scaling terms has that of the other
+    # catalogue, and a page of its own (reference/scaling-terms.md).
     named_twice = ROOT / "model" / "include" / "gpucast" / "model" / "scaling"
     headers = (ROOT / part / "include").rglob("*.h")
     return sorted(each for each in headers if named_twice not in each.parents)

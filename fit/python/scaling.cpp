@@ -94,7 +94,7 @@ ComponentValues values_of(const Component& component) {
   std::vector<std::string> terms;
   terms.reserve(component.form.terms.size());
   for (const std::size_t term : component.form.terms) {
-    terms.emplace_back(scaling::terms[term].info.name);
+    terms.emplace_back(scaling::terms[term].name);
   }
   const VectorXd values = component.parameters.array().exp();
   return {terms,
@@ -251,9 +251,8 @@ void bind_scaling(nb::module_& m) {
   nb::dict terms;
   for (const auto& term : scaling::terms) {
     constexpr const char* parts[] = {"gpu", "cpu", "com"};
-    terms[nb::str(term.info.name.data(), term.info.name.size())] =
-        std::pair(std::string(term.info.summary),
-                  std::string(parts[static_cast<std::size_t>(term.info.part)]));
+    terms[nb::str(term.name.data(), term.name.size())] = std::pair(
+        std::string(term.summary), std::string(parts[static_cast<std::size_t>(term.part)]));
   }
   m.attr("SCALING_TERMS") = terms;
 }

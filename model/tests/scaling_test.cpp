@@ -36,15 +36,15 @@ TEST(ScalingTerms, HaveTheirShapes) {
       {"network", 2},    {"jitter", 8 * (std::pow(8.0, .25) - 1)},
       {"stages", 12},    {"gather", 56}};
   for (const Term& term : terms) {
-    ASSERT_TRUE(expected.contains(term.info.name)) << term.info.name << " has no value here";
-    EXPECT_NEAR(term.shape(step), expected.at(term.info.name), 1e-12) << term.info.name;
+    ASSERT_TRUE(expected.contains(term.name)) << term.name << " has no value here";
+    EXPECT_NEAR(term.shape(step), expected.at(term.name), 1e-12) << term.name;
   }
 }
 
 TEST(ScalingTerms, OfExchangeCostOneGpuNothing) {
   for (const Term& term : terms) {
-    if (term.info.part == Part::com) {
-      EXPECT_EQ(term.shape({.n = 1000, .gpus = 1}), 0) << term.info.name;
+    if (term.part == Part::com) {
+      EXPECT_EQ(term.shape({.n = 1000, .gpus = 1}), 0) << term.name;
     }
   }
 }
@@ -73,7 +73,7 @@ TEST(ScalingTerms, StayFiniteForAnySizeAndCount) {
       for (const Growth& growth : growths) {
         for (const Term& term : terms) {
           const double shape = term.shape({.n = n, .gpus = gpus, .growth = &growth});
-          EXPECT_TRUE(std::isfinite(shape) && shape >= 0) << term.info.name;
+          EXPECT_TRUE(std::isfinite(shape) && shape >= 0) << term.name;
         }
       }
     }
@@ -83,8 +83,8 @@ TEST(ScalingTerms, StayFiniteForAnySizeAndCount) {
 TEST(ScalingTerms, AreEachOfOneName) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    EXPECT_TRUE(names.insert(terms[i].info.name).second);
-    EXPECT_EQ(term_named(terms[i].info.name), i);
+    EXPECT_TRUE(names.insert(terms[i].name).second);
+    EXPECT_EQ(term_named(terms[i].name), i);
   }
   EXPECT_FALSE(term_named("no such term"));
 }
@@ -96,9 +96,7 @@ Form form_of(const std::vector<std::string_view>& names, std::size_t overlap) {
   return form;
 }
 
-std::size_t overlap(std::string_view name) {
-  return overlap_named(name).value_or(overlaps.size());
-}
+std::size_t overlap(std::string_view name) { return overlap_named(name).value_or(overlaps.size()); }
 
 TEST(Forms, AddWhereNothingOverlaps) {
   std::vector<double> part{3, 4, 5};

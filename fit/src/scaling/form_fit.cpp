@@ -69,7 +69,7 @@ Eigen::VectorXd begin(const model::scaling::Form& form, Eigen::VectorXd median,
                       const Priors& priors) {
   for (std::size_t k = 0; k < form.terms.size(); ++k) {
     const std::size_t term = form.terms[k];
-    if (model::scaling::terms[term].info.place != model::scaling::Place::filling) continue;
+    if (model::scaling::terms[term].place != model::scaling::Place::filling) continue;
     median[static_cast<Eigen::Index>(k)] += std::log(.5) - priors.share_of(term).log_median;
   }
   return median;
@@ -94,7 +94,7 @@ Shapes shapes(const model::scaling::Form& form, const Cells& cells, double refer
     for (Eigen::Index k = 0; k < count; ++k) {
       const auto& term = model::scaling::terms[form.terms[static_cast<std::size_t>(k)]];
       result.value(i, k) = term.shape(scale);
-      if (!form.is_free() || !term.info.grows || result.value(i, k) == 0) continue;
+      if (!form.is_free() || !term.grows || result.value(i, k) == 0) continue;
       // By what a power more of the work multiplies the term: n, or of a share by itself n / N.
       model::scaling::Growth steeper = *scale.growth;
       steeper.power += 1;

@@ -213,7 +213,7 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForeca
       mean += weight * one.mean[j];
       square += weight * (variance + one.mean[j] * one.mean[j]);
       for (std::size_t k = 0; k < one.component->form.terms.size(); ++k) {
-        const auto part = model::scaling::terms[one.component->form.terms[k]].info.part;
+        const auto part = model::scaling::terms[one.component->form.terms[k]].part;
         shares[static_cast<Eigen::Index>(part)] +=
             weight * one.shares(j, static_cast<Eigen::Index>(k));
       }

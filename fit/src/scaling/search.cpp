@@ -48,7 +48,7 @@ bool is_possible(const Form& form, const Cells& cells) {
 constexpr std::size_t sharply = model::scaling::overlap_named("filled sharply").value();
 
 bool is_filling(std::size_t term) {
-  return model::scaling::terms[term].info.place == model::scaling::Place::filling;
+  return model::scaling::terms[term].place == model::scaling::Place::filling;
 }
 
 // The plausible ones of some forms, or where they are more than `most` some that stand for all:
@@ -144,8 +144,8 @@ class Search {
         Form varied = form;
         varied.terms.insert(std::ranges::upper_bound(varied.terms, term), term);
         // What overlaps is asked anew where the term is part of it.
-        const bool asks = model::scaling::terms[term].info.place != model::scaling::Place::after &&
-                          model::scaling::terms[term].info.place != model::scaling::Place::work;
+        const bool asks = model::scaling::terms[term].place != model::scaling::Place::after &&
+                          model::scaling::terms[term].place != model::scaling::Place::work;
         if (asks) {
           with_every_overlap(std::move(varied));
         } else {
@@ -167,7 +167,7 @@ class Search {
       return std::ranges::find(form.terms, each) != form.terms.end();
     };
     if (is_filling(term) && form.fills()) return false;
-    const bool of_shares = model::scaling::terms[term].info.place == model::scaling::Place::work;
+    const bool of_shares = model::scaling::terms[term].place == model::scaling::Place::work;
     return !Priors::leads(term) && !has(term) && !(of_shares && has(Priors::whole_term));
   }
 
@@ -229,7 +229,7 @@ double Priors::odds(const model::scaling::Form& form,
     sum += growth.odds_beyond - growth.odds;
   }
   for (const std::size_t term : form.terms) {
-    sum += model::scaling::terms[term].info.odds;
+    sum += model::scaling::terms[term].odds;
     if (term == ring_term && measured.largest_gpus <= few_gpus) sum += ring_odds_few_gpus;
     if (term == host_term) {
       sum += host_odds_by_gpus * std::max(0.0, std::log(measured.largest_gpus / 8));

@@ -1,8 +1,8 @@
 // What is held plausible of a program before any of its steps was timed.
 //
 // The values were chosen by the log density of forecasts of what was left out of published tables
-// of some thirty programs (lab/studies/programs), in five folds of programs; log-normal ones are given
-// as the logarithm of the median and its standard deviation.
+// of some thirty programs (lab/studies/programs), in five folds of programs; log-normal ones are
+// given as the logarithm of the median and its standard deviation.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ struct Priors {
     using namespace model::scaling;
     if (leads(term)) return work_share;
     if (term == host_term || term == shared_term) return host_share;
-    return terms[term].info.place == Place::work ? imbalance_share : share;
+    return terms[term].place == Place::work ? imbalance_share : share;
   }
 
   // Whether a term is the program's work: a form has one of these.

@@ -1,82 +1,202 @@
-// The catalogue of scaling terms, a line a term. The order is that of tables; a form names its
-// terms by their place in it.
+// The catalogue of scaling terms: what the steps of a program are made of that is known by its step
+// times alone. The order is that of tables; a form names its terms by their place here.
+//
+// A step takes the sum of its terms, each a coefficient (never negative) times a shape; work and
+// what goes on beside it may overlap (form.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 
-#include "gpucast/model/scaling/terms/crossing.h"
-#include "gpucast/model/scaling/terms/dedicated.h"
-#include "gpucast/model/scaling/terms/edges.h"
-#include "gpucast/model/scaling/terms/filling.h"
-#include "gpucast/model/scaling/terms/gather.h"
-#include "gpucast/model/scaling/terms/halo.h"
-#include "gpucast/model/scaling/terms/host.h"
-#include "gpucast/model/scaling/terms/imbalance.h"
-#include "gpucast/model/scaling/terms/jitter.h"
-#include "gpucast/model/scaling/terms/local.h"
-#include "gpucast/model/scaling/terms/neighbours.h"
-#include "gpucast/model/scaling/terms/network.h"
-#include "gpucast/model/scaling/terms/reduction.h"
-#include "gpucast/model/scaling/terms/ring.h"
-#include "gpucast/model/scaling/terms/several.h"
-#include "gpucast/model/scaling/terms/shared.h"
-#include "gpucast/model/scaling/terms/shell.h"
-#include "gpucast/model/scaling/terms/stages.h"
-#include "gpucast/model/scaling/terms/start.h"
-#include "gpucast/model/scaling/terms/thread.h"
-#include "gpucast/model/scaling/terms/transpose.h"
-#include "gpucast/model/scaling/terms/uneven.h"
-#include "gpucast/model/scaling/terms/whole.h"
-#include "gpucast/model/scaling/terms/work.h"
+#include "gpucast/model/scaling/scale.h"
 
 namespace gpucast::model::scaling {
 
-// A term of the catalogue as values, for code that is given its terms by data.
-struct Term {
-  TermInfo info;
-  double (*shape)(const Scale&) = nullptr;
-  bool (*offered)(const Extent&) = nullptr;
+// Which part of T = T_gpu + T_cpu + T_com a term is.
+enum class Part { gpu, cpu, com };
+
+// Where a term stands in a step that overlaps.
+enum class Place {
+  work,     // what the GPUs compute
+  filling,  // the least time of GPUs that are not full
+  beside,   // what may go on while they compute: exchange, the host's work
+  after     // never hidden: latencies, synchronisation
 };
 
-template <class... Terms>
-constexpr std::array<Term, sizeof...(Terms)> catalogue_of() {
-  return {Term{Terms::info, &Terms::shape, &Terms::offered}...};
-}
+struct Term {
+  std::string_view name;     // the word of tables and files
+  std::string_view summary;  // one line
+  Part part = Part::gpu;
+  Place place = Place::work;
+  double odds = 0;                          // log odds before anything was measured
+  double (*shape)(const Scale&) = nullptr;  // seconds / coefficient, 0 or more
+  bool (*offered)(const Extent&) = [](const Extent&) { return true; };  // if data can speak of it
+  bool grows = false;                                                   // with the work
+  bool faster = false;  // told from another term only where work grows faster than n
+};
+
+inline constexpr bool (*with_one_or_two_gpus)(const Extent&) = [](const Extent& measured) {
+  return measured.least_gpus <= 2;
+};
+inline constexpr bool (*with_differing_shares)(const Extent&) = [](const Extent& measured) {
+  return measured.counts > 1 && measured.shares_differ;
+};
+inline constexpr bool (*with_several_nodes)(const Extent&) = [](const Extent& measured) {
+  return measured.several_nodes;
+};
 
 // clang-format off
-inline constexpr auto terms = catalogue_of<
-    Work,
-    Dedicated,
-    Whole,
-    Local,
-    Start,
-    Filling,
-    Thread,
-    Shared,
-    Imbalance,
-    Uneven,
-    Jitter,
-    Halo,
-    Shell,
-    Edges,
-    Stages,
-    Neighbours,
-    Several,
-    Reduction,
-    Ring,
-    Transpose,
-    Crossing,
-    Network,
-    Host,
-    Gather>();
+inline constexpr std::array terms{
+    // f(n) / N: what a step computes, shared out evenly. f is n for interactions of short range,
+    // stencils and training by batches; n log n with Fourier transforms, n^(4/3) where a sum is cut
+    // off by accuracy, n^(3/2) for Ewald sums, n^2 for all pairs, n^3 for dense linear algebra.
+    Term{.name = "work", .summary = "the program's work, shared out among the GPUs",
+         .part = Part::gpu, .place = Place::work, .odds = 0,
+         .shape = [](const Scale& s) { return s.work() / s.gpus; },
+         .grows = true},
+    // f(n) / max(1, N - 1): one of several GPUs does something else, as GROMACS has one for the
+    // long-range part (manual, "Separate PME ranks"). The gain from 2 to 3 GPUs shows it first.
+    Term{.name = "dedicated", .summary = "the program's work, shared out among all GPUs but one",
+         .part = Part::gpu, .place = Place::work, .odds = -3,
+         .shape = [](const Scale& s) { return s.work() / std::max(1.0, s.gpus - 1); },
+         .offered = [](const Extent& m) { return m.counts > 2 && m.largest_gpus > 2; },
+         .grows = true},
+    // f(n): every GPU does all of it, or one does and the others wait. None of some thirty programs
+    // with published tables is of this kind: 1 to 31 by Laplace's rule of succession.
+    Term{.name = "whole", .summary = "the program's work, not shared out at all",
+         .part = Part::gpu, .place = Place::work, .odds = -3.4,
+         .shape = [](const Scale& s) { return s.work(); },
+         .offered = with_differing_shares,
+         .grows = true},
+    // f(n / N): domains are solved by themselves, or elements pair up within them. Where work grows
+    // as n, this is `work`. As rare as `whole`.
+    Term{.name = "local", .summary = "the program's work on each GPU's share by itself",
+         .part = Part::gpu, .place = Place::work, .odds = -3.4,
+         .shape = [](const Scale& s) { return Scale{s.share(), s.gpus, s.nodes, s.growth}.work(); },
+         .offered = [](const Extent& m) { return m.sizes > 1 && with_differing_shares(m); },
+         .grows = true, .faster = true},
+    // 1: launches, synchronisation, and whatever else a step does once, however large it is.
+    Term{.name = "start", .summary = "a time that every step pays",
+         .part = Part::cpu, .place = Place::after, .odds = 0.6,
+         .shape = [](const Scale&) { return 1.0; }},
+    // 1: below a half-performance size (Hockney's n_1/2) not all multiprocessors are busy, and a
+    // step takes as long as one element. Neighbour lists with 10^4 atoms a GPU show it.
+    Term{.name = "filling", .summary = "the least time of GPUs that are not full",
+         .part = Part::gpu, .place = Place::filling, .odds = -1.0,
+         .shape = [](const Scale&) { return 1.0; }},
+    // f(n) / n: with all pairs, f = n^2, one thread goes through all n partners whatever the others
+    // do; steps grow as n until the GPU is full. Where work grows as n, this is `filling`.
+    Term{.name = "thread", .summary = "one element's work, where GPUs are not full",
+         .part = Part::gpu, .place = Place::filling, .odds = -1.0,
+         .shape = [](const Scale& s) { return s.work() / s.n; },
+         .offered = [](const Extent& m) { return m.sizes > 1; },
+         .grows = true, .faster = true},
+    // 1 / N: R processes drive N devices, each process pays for its launches, and those of one
+    // device wait for one another: R / N times the launches of one.
+    Term{.name = "shared", .summary = "fixed work that the GPUs share out",
+         .part = Part::gpu, .place = Place::work, .odds = -2,
+         .shape = [](const Scale& s) { return 1 / s.gpus; },
+         .offered = [](const Extent& m) { return m.sizes > 1 && m.counts > 1; }},
+    // f(n) / N log2 N: all wait for the GPU that has most to do, and the expected largest of N like
+    // deviations grows about as log N.
+    Term{.name = "imbalance", .summary = "the slowest of many GPUs, which all others wait for",
+         .part = Part::gpu, .place = Place::work, .odds = -1.2,
+         .shape = [](const Scale& s) { return s.work() / s.gpus * std::log2(s.gpus); },
+         .grows = true},
+    // f(n) / N (1 - N^(-1/3)): packing, lists and passes over ghost elements that are sized by the
+    // share, wherever a face is cut; unequal domains.
+    Term{.name = "uneven", .summary = "work at the domains' cut faces, in proportion to the share",
+         .part = Part::gpu, .place = Place::work, .odds = -1.2,
+         .shape = [](const Scale& s) { return s.work() / s.gpus * s.cut(); },
+         .grows = true},
+    // f(n) / N (N^(1/4) - 1): as imbalance, where deviations have a heavy tail (noise of the
+    // system, contention): their largest grows as a power of N rather than as its logarithm.
+    Term{.name = "jitter", .summary = "waiting for the slowest of very many GPUs",
+         .part = Part::gpu, .place = Place::work, .odds = -2,
+         .shape = [](const Scale& s) {
+           return s.work() / s.gpus * (std::sqrt(std::sqrt(s.gpus)) - 1);
+         },
+         .grows = true},
+    // (n / N)^(2/3) (1 - N^(-1/3)): each GPU gets the elements about its domain from neighbours, as
+    // many as the domain has surface (Plimpton 1995), through the faces that are cut.
+    Term{.name = "halo", .summary = "surfaces of domains, exchanged between neighbours",
+         .part = Part::com, .place = Place::beside, .odds = -2.0,
+         .shape = [](const Scale& s) { return s.surface() * s.cut(); }},
+    // [N > 1] (n / N)^(2/3): as halo, but with every face exchanged as soon as there are several
+    // GPUs, as programs do that treat periodic images like neighbours.
+    Term{.name = "shell", .summary = "surfaces of domains, all faces cut as soon as there are two",
+         .part = Part::com, .place = Place::beside, .odds = 0.3,
+         .shape = [](const Scale& s) { return s.gpus > 1 ? s.surface() : 0; },
+         .offered = with_one_or_two_gpus},
+    // (n / N)^(1/3) (1 - N^(-1/3)): halos that are thick against their domain (the shell of ghosts
+    // of a small domain), surfaces of two-dimensional domains.
+    Term{.name = "edges", .summary = "edges of domains, or surfaces in two dimensions",
+         .part = Part::com, .place = Place::beside, .odds = -1.2,
+         .shape = [](const Scale& s) { return s.edge() * s.cut(); }},
+    // (n / N)^(2/3) log2 N: surfaces that go through a network whose stages grow as log2 N, or
+    // along a tree (multigrid: a halo a level, and as many levels as the log of the domains).
+    Term{.name = "stages", .summary = "surfaces of domains, exchanged in stages",
+         .part = Part::com, .place = Place::beside, .odds = -1.2,
+         .shape = [](const Scale& s) { return s.surface() * std::log2(s.gpus); }},
+    // 1 - N^(-1/3): the latency of a message through each cut face; with few GPUs a domain has few
+    // neighbours.
+    Term{.name = "neighbours", .summary = "messages to neighbours, few while the GPUs are few",
+         .part = Part::com, .place = Place::after, .odds = -0.7,
+         .shape = [](const Scale& s) { return s.cut(); }},
+    // [N > 1]: another way through the program as soon as there is anything to exchange.
+    Term{.name = "several", .summary = "what a step pays as soon as there are several GPUs",
+         .part = Part::com, .place = Place::after, .odds = 0.1,
+         .shape = [](const Scale& s) { return s.gpus > 1 ? 1.0 : 0.0; },
+         .offered = with_one_or_two_gpus},
+    // log2 N: all-reduce of a few numbers (energies, dot products, the time step) along a tree.
+    Term{.name = "reduction", .summary = "sums over all GPUs along a tree",
+         .part = Part::com, .place = Place::after, .odds = 0.1,
+         .shape = [](const Scale& s) { return std::log2(s.gpus); }},
+    // N - 1: the steps of a ring of N GPUs, the messages of an all-to-all (NCCL's PERFORMANCE.md).
+    Term{.name = "ring", .summary = "messages that grow with the GPUs in number",
+         .part = Part::com, .place = Place::after, .odds = -2.5,
+         .shape = [](const Scale& s) { return s.gpus - 1; }},
+    // sqrt(N) - 1: in a three-dimensional Fourier transform over pencils each GPU sends to about
+    // sqrt(N) others (LAMMPS, Developer_par_long).
+    Term{.name = "transpose", .summary = "transposes of a Fourier transform, latency",
+         .part = Part::com, .place = Place::beside, .odds = -2,
+         .shape = [](const Scale& s) { return std::sqrt(s.gpus) - 1; }},
+    // [nodes > 1]: messages between nodes take longer than those within one (two pairs of latency
+    // and bandwidth: NCCL's PERFORMANCE.md), and every step waits for them.
+    Term{.name = "crossing", .summary = "what a step pays as soon as there are several nodes",
+         .part = Part::com, .place = Place::after, .odds = -1.5,
+         .shape = [](const Scale& s) { return s.nodes > 1 ? 1.0 : 0.0; },
+         .offered = with_several_nodes},
+    // (n / nodes)^(2/3) (1 - nodes^(-1/3)): the domains of a node's GPUs lie side by side; only the
+    // elements about all of them go through the network, on the share of the faces that is cut.
+    Term{.name = "network", .summary = "surfaces of nodes' domains, through the network",
+         .part = Part::com, .place = Place::beside, .odds = -1.5,
+         .shape = [](const Scale& s) {
+           return s.nodes > 1 ? std::pow(s.n / s.nodes, 2.0 / 3) * (1 - 1 / std::cbrt(s.nodes)) : 0;
+         },
+         .offered = with_several_nodes},
+    // n: what one process does for all elements (staging, packing, output). With few sizes it is
+    // hard to tell from others and ruins extrapolation, so it needs evidence (fit/scaling/priors.h).
+    Term{.name = "host", .summary = "the host's work on all elements, not shared out",
+         .part = Part::cpu, .place = Place::beside, .odds = -1.5,
+         .shape = [](const Scale& s) { return s.n; },
+         .offered = with_differing_shares},
+    // n (N - 1) / N: replicated data (Plimpton 1995), and programs that copy positions through one
+    // device: every GPU gets what the others have (all-gather in NCCL's PERFORMANCE.md).
+    Term{.name = "gather", .summary = "all elements sent to every GPU",
+         .part = Part::com, .place = Place::beside, .odds = -2.0,
+         .shape = [](const Scale& s) { return s.n * (s.gpus - 1) / s.gpus; },
+         .offered = with_differing_shares},
+};
 // clang-format on
 
 constexpr std::optional<std::size_t> term_named(std::string_view name) {
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    if (terms[i].info.name == name) return i;
+    if (terms[i].name == name) return i;
   }
   return std::nullopt;
 }

@@ -70,14 +70,14 @@ struct Form {
 
   // Whether a term is in B of this form.
   bool beside(std::size_t term) const {
-    const Place place = scaling::terms[term].info.place;
+    const Place place = scaling::terms[term].place;
     return place == Place::filling || (place == Place::beside && overlaps[overlap].exchange);
   }
 
   // Whether GPUs that are not full are part of the form.
   bool fills() const {
     for (const std::size_t term : terms) {
-      if (scaling::terms[term].info.place == Place::filling) return true;
+      if (scaling::terms[term].place == Place::filling) return true;
     }
     return false;
   }
@@ -86,10 +86,10 @@ struct Form {
   // GPU that is not full is no term of a sum (there it is `start`).
   bool is_meaningful() const {
     for (const std::size_t term : terms) {
-      if (growth == 0 && scaling::terms[term].info.faster) return false;
+      if (growth == 0 && scaling::terms[term].faster) return false;
     }
     for (const std::size_t term : terms) {
-      if (adds() && scaling::terms[term].info.place == Place::filling) return false;
+      if (adds() && scaling::terms[term].place == Place::filling) return false;
       if (!adds() && beside(term)) return true;
     }
     return adds();
@@ -99,7 +99,7 @@ struct Form {
   std::string name() const {
     std::string result;
     for (const std::size_t term : terms) {
-      result.append(result.empty() ? "" : " + ").append(scaling::terms[term].info.name);
+      result.append(result.empty() ? "" : " + ").append(scaling::terms[term].name);
     }
     if (growth > 0) result.append(", work ~ ").append(growths[growth].name);
     if (!adds()) result.append(", ").append(overlaps[overlap].name);
@@ -124,7 +124,7 @@ inline double combine(const Form& form, std::span<double> part) {
   double after = 0;
   for (std::size_t k = 0; k < part.size(); ++k) {
     const std::size_t term = form.terms[k];
-    const bool is_work = terms[term].info.place == Place::work;
+    const bool is_work = terms[term].place == Place::work;
     (form.beside(term) ? beside : is_work ? work : after) += part[k];
   }
   if (form.adds()) return work + beside + after;
@@ -144,7 +144,7 @@ inline double combine(const Form& form, std::span<double> part) {
     const std::size_t term = form.terms[k];
     if (form.beside(term)) {
       part[k] *= visible_beside;
-    } else if (terms[term].info.place == Place::work) {
+    } else if (terms[term].place == Place::work) {
       part[k] *= visible_work;
     }
   }
