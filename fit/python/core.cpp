@@ -137,12 +137,9 @@ nb::dict catalogue(const Terms& terms) {
   nb::dict result;
   for (const auto& term : terms) {
     CatalogueEntry entry{&model::info(term), {}, {}, {}};
-    std::vector<model::Parameter> parameters;
+    const std::vector<model::Parameter> parameters = model::parameters(term);
     if constexpr (requires { model::routes(term); }) {
-      parameters = model::parameters(term);
       entry.routes = words(model::routes(term));
-    } else {
-      parameters = model::parameters(term, {});
     }
     entry.parameters = described(parameters);
     entry.priors = plausible(parameters);
@@ -155,7 +152,6 @@ void bind_terms(nb::module_& m) {
   const auto field = [](auto model::TermInfo::* which) {
     return [which](const CatalogueEntry& self) { return self.info->*which; };
   };
-  constexpr const char* bends[] = {"nowhere", "everywhere", "evenly", "searched"};
   constexpr const char* tried[] = {"always", "decomposed", "by_name"};
   nb::class_<CatalogueEntry>(m, "Term", "A term of the catalogue (model/include/gpucast/model).")
       .def_prop_ro("name", field(&model::TermInfo::name))
@@ -176,19 +172,13 @@ void bind_terms(nb::module_& m) {
       .def_prop_ro("linear", field(&model::TermInfo::linear))
       .def_prop_ro("sees_ticks", field(&model::TermInfo::sees_ticks))
       .def_prop_ro(
-          "bends",
-          [=](const CatalogueEntry& self) {
-            return bends[static_cast<std::size_t>(self.info->bends)];
-          },
-          "Where straight pieces may bend: nowhere, everywhere, evenly, searched.")
-      .def_prop_ro(
           "tried",
           [=](const CatalogueEntry& self) {
             return tried[static_cast<std::size_t>(self.info->tried)];
           },
           "When an automatic fit tries the term: always, decomposed, by_name.")
       .def_ro("parameters", &CatalogueEntry::parameters,
-              "(name, unit, meaning) of the term's own parameters, with one straight piece.")
+              "(name, unit, meaning) of the term's own parameters.")
       .def_ro("priors", &CatalogueEntry::priors,
               "(median, standard deviation of the logarithm) of what is held plausible of each of "
               "`parameters`, in its unit; median 0: its scale comes from the data.")
@@ -266,7 +256,6 @@ void bind_model(nb::module_& m) {
              const std::optional<std::string>& cpu, const std::optional<std::string>& com,
              double cores, double sms, double block, int integer,
              const std::map<std::string, std::vector<double>>& curves,
-             const std::vector<double>& gpu_breakpoints, const std::vector<double>& cpu_breakpoints,
              const model::Workload& workload) {
             const model::Machine machine{cores, sms, block};
             std::optional<model::StepTerms> terms;
@@ -288,13 +277,11 @@ void bind_model(nb::module_& m) {
               by_route[static_cast<std::size_t>(required(model::all_routes, route, "route"))] =
                   model::TransferCurve{breakpoints};
             }
-            new (self) model::StepModel(terms, machine, integer, by_route,
-                                        {gpu_breakpoints, cpu_breakpoints}, workload);
+            new (self) model::StepModel(terms, machine, integer, by_route, workload);
           },
           "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
           "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,
           "curves"_a = std::map<std::string, std::vector<double>>{},
-          "gpu_breakpoints"_a = std::vector<double>{}, "cpu_breakpoints"_a = std::vector<double>{},
           "workload"_a = model::all_pairs)
       .def_prop_ro(
           "terms",
@@ -335,12 +322,6 @@ void bind_model(nb::module_& m) {
             return result;
           },
           "Breakpoints in bytes of each route that has a transfer curve.")
-      .def_prop_ro(
-          "gpu_breakpoints", [](const model::StepModel& self) { return self.chains().gpu; },
-          "Breakpoints of a chained GPU term, in blocks (residency) or pairs.")
-      .def_prop_ro(
-          "cpu_breakpoints", [](const model::StepModel& self) { return self.chains().cpu; },
-          "Breakpoints of the CPU term 'cached', in particles.")
       .def("with_integer", &model::StepModel::with_integer, "integer"_a)
       .def(
           "transfer_seconds",
@@ -524,24 +505,6 @@ void bind_fit(nb::module_& m) {
           "count"_a, "seed"_a, "threads"_a = 0U,
           "(values, structural integers) of `count` refits of resampled data.");
 
-  m.def(
-      "gpu_coordinate",
-      [](const std::string& gpu, const Doubles& n, const Doubles& gpus, double sms, double block,
-         const model::Workload& workload) {
-        const auto term = required(model::all_gpu_terms, gpu, "GPU term");
-        if (model::info(term).bends == model::Bends::nowhere || n.size() != gpus.size()) {
-          throw std::invalid_argument("no straight pieces, or n and gpus differ in length");
-        }
-        std::vector<double> x(n.size());
-        for (std::size_t i = 0; i < n.size(); ++i) {
-          x[i] =
-              *model::coordinate(term, {n.data()[i], gpus.data()[i], &workload}, {0, sms, block});
-        }
-        return array(std::move(x));
-      },
-      "gpu"_a, "n"_a, "gpus"_a, "sms"_a = 0.0, "block"_a = 0.0, "workload"_a = model::all_pairs,
-      "What the straight pieces of a GPU term are over: blocks on the busiest multiprocessor, or "
-      "pairs.");
   m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
   m.def(
       "fit",

@@ -28,42 +28,6 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
   return order;
 }
 
-// Those of the ascending `breakpoints` that leave some cell in every piece; cells lie at `x`.
-std::vector<double> with_cells(const std::vector<double>& breakpoints, std::vector<double> x) {
-  std::ranges::sort(x);
-  std::vector<double> kept;
-  auto cell = x.begin();
-  for (const double breakpoint : breakpoints) {
-    const auto beyond = std::upper_bound(cell, x.end(), breakpoint);
-    if (beyond != cell && beyond != x.end()) {
-      kept.push_back(breakpoint);
-      cell = beyond;
-    }
-  }
-  return kept;
-}
-
-// The model as it would have been set up had the cells left out never been measured: a chained GPU
-// term bends where there are cells. A piece without any could be of any slope.
-model::StepModel known(const model::StepModel& model, const std::vector<Cell>& cells) {
-  const auto& terms = model.terms();
-  if (!terms || model::info(terms->gpu).bends == model::Bends::nowhere) {
-    return model;
-  }
-  std::vector<double> x;
-  for (const Cell& cell : cells) {
-    if (cell.kind == Kind::step || cell.kind == Kind::kernel) {
-      const auto at =
-          model::coordinate(terms->gpu, {cell.n, cell.gpus, &model.workload()}, model.machine());
-      if (at) x.push_back(*at);
-    }
-  }
-  model::Chains chains = model.chains();
-  chains.gpu = with_cells(chains.gpu, std::move(x));
-  return {terms,          model.machine(),   model.integer(),
-          model.curves(), std::move(chains), model.workload()};
-}
-
 }  // namespace
 
 std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& candidates,
@@ -93,10 +57,10 @@ std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& ca
     if (!std::any_of(training.cells().begin(), training.cells().end(), is_step)) {
       return;
     }
-    const model::StepModel model = known(candidate.model, training.cells());
-    const Profile found = profile(model, training, candidate.integers, good_enough, Times::matrix);
+    const Profile found =
+        profile(candidate.model, training, candidate.integers, good_enough, Times::matrix);
     const IntegerClass& best = found.classes[found.best];
-    const model::StepModel fitted = model.with_integer(best.representative());
+    const model::StepModel fitted = candidate.model.with_integer(best.representative());
     const Eigen::VectorXd values = values_from_log(fitted, best.estimate.z);
     for (std::size_t s = fold; s < order.size(); s += folds) {
       const std::size_t cell = steps[order[s]];

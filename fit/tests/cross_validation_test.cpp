@@ -80,32 +80,6 @@ TEST(CrossValidate, LeavesTheWholeCellOutThatItForecasts) {
   }
 }
 
-TEST(CrossValidate, BendsAChainedTermOnlyWhereCellsAreLeft) {
-  // One cell a number of resident blocks, each a breakpoint. Exact times in proportion to it: with
-  // one left out, a piece through its neighbours forecasts it, and a piece without a cell none.
-  constexpr double sms = 10;
-  constexpr double block = 64;
-  synthetic::Samples samples;
-  synthetic::Noisy exact(1, 0.0);
-  synthetic::add_microbenchmarks(samples, native, exact);
-  std::vector<double> breakpoints;
-  for (int blocks = 1; blocks <= 8; ++blocks) {
-    const double n = blocks * sms * block;
-    const double rest = native.seconds(n, 1) - native.gpu(n, 1);
-    samples.add(synthetic::step(n, 1), 5e-6 + n * blocks * 2e-8 + rest);
-    breakpoints.push_back(blocks);
-  }
-  breakpoints.pop_back();
-  const model::StepModel residency(
-      model::StepTerms{model::Residency{}, model::Linear{}, model::StarSerial{}},
-      model::Machine{.sms = sms, .block = block}, 1, {}, {.gpu = breakpoints, .cpu = {}});
-  const auto errors = cross_validate({{residency, {1}}}, samples.observations(), 8, 1, 2);
-  // Without the smallest, nothing tells t_0 from host time a particle.
-  for (std::size_t s = 1; s < errors[0].size(); ++s) {
-    EXPECT_LT(errors[0][s], 0.02) << s + 1 << " blocks";
-  }
-}
-
 TEST(CrossValidate, HasNoFoldsToSpareForASingleCell) {
   synthetic::Samples samples;
   samples.add(synthetic::step(1000, 1), 1e-3);

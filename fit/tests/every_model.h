@@ -12,19 +12,6 @@
 
 namespace gpucast::fit {
 
-inline model::Chains chains_for(const model::GpuTerm& gpu, const model::CpuTerm& cpu) {
-  model::Chains chains;
-  if (name(gpu) == "residency") {
-    chains.gpu = {1, 2, 4};
-  } else if (name(gpu) == "pairs") {
-    chains.gpu = {1e6, 1e8};
-  }
-  if (name(cpu) == "cached") {
-    chains.cpu = {5000};
-  }
-  return chains;
-}
-
 inline std::vector<model::StepModel> every_combination_of_terms() {
   std::vector<model::StepModel> models;
   for (const auto gpu : model::all_gpu_terms) {
@@ -37,7 +24,7 @@ inline std::vector<model::StepModel> every_combination_of_terms() {
         for (const int integer : {1, 4}) {
           models.emplace_back(model::StepTerms{gpu, cpu, com},
                               model::Machine{.cores = 2304, .sms = 12, .block = 256}, integer,
-                              curves, chains_for(gpu, cpu));
+                              curves);
         }
       }
     }

@@ -115,8 +115,8 @@ TEST(NullSpace, CentreIsTheMiddleOfThePolytope) {
 }
 
 TEST(NullSpace, LeavesParametersThatNoCellDependsOnAlone) {
-  const model::StepModel model(
-      model::StepTerms{model::Pairs{}, model::Linear{}, model::Allgather{}}, {}, 1, {});
+  const model::StepModel model(model::StepTerms{model::Work{}, model::Linear{}, model::Allgather{}},
+                               {}, 1, {});
   synthetic::Noisy exact(1, 0);
   synthetic::Samples samples;
   synthetic::add_steps(
@@ -125,12 +125,12 @@ TEST(NullSpace, LeavesParametersThatNoCellDependsOnAlone) {
   const Observations observations = samples.observations();
   const Estimate fit = estimate(model, observations, start_values(model, observations));
   const NullSpace null_space(model, observations, fit);
-  EXPECT_EQ(null_space.dimension(), 1);  // t_0 + t_kernel
+  EXPECT_EQ(null_space.dimension(), 2);  // t_0 + t_kernel, t_root + t_cpu
   Random random(5);
   const Eigen::VectorXd z = null_space.wander(fit.z, 20, random);
-  EXPECT_EQ(z[4], fit.z[4]);
   EXPECT_EQ(z[5], fit.z[5]);
-  EXPECT_NEAR(std::exp(z[0]) + std::exp(z[3]), 2.8e-5, 1e-10);
+  EXPECT_EQ(z[6], fit.z[6]);
+  EXPECT_NEAR(std::exp(z[0]) + std::exp(z[4]), 2.8e-5, 1e-10);
   EXPECT_NE(z[0], fit.z[0]);
 }
 

@@ -2,65 +2,44 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 namespace gpucast::model {
 namespace {
 
-double seconds(const CpuTerm& term, const double* parameter, double n,
-               const std::vector<double>& knots) {
-  return term_time(term, parameter, {n, 0}, {.knots = &knots});
+double seconds(const CpuTerm& term, const double* parameter, double n) {
+  return term_time(term, parameter, {n, 0}, {});
 }
 
 TEST(CpuTerm, LinearIsThePapersEquationTwo) {
   const double parameter[] = {4e-8};
-  EXPECT_DOUBLE_EQ(seconds(Linear{}, parameter, 64000, {}), 2.56e-3);
+  EXPECT_DOUBLE_EQ(seconds(Linear{}, parameter, 64000), 2.56e-3);
 }
 
 TEST(CpuTerm, AffineAddsAFixedCostAStep) {
   const double parameter[] = {4e-8, 1e-4};
-  EXPECT_DOUBLE_EQ(seconds(Affine{}, parameter, 64000, {}), 2.66e-3);
-}
-
-TEST(CpuTerm, CachedCostsMoreAParticleBeyondALevelOfCache) {
-  // 3 ns each up to 20000 particles, 5 ns up to 100000, 8 ns beyond.
-  const double parameter[] = {3e-9, 5e-9, 8e-9};
-  const std::vector<double> full{20000, 100000};
-  EXPECT_DOUBLE_EQ(seconds(Cached{}, parameter, 10000, full), 30e-6);
-  EXPECT_DOUBLE_EQ(seconds(Cached{}, parameter, 60000, full), 60e-6 + 200e-6);
-  EXPECT_DOUBLE_EQ(seconds(Cached{}, parameter, 200000, full), 460e-6 + 800e-6);
-}
-
-TEST(CpuTerm, CachedWithoutBreakpointsIsLinear) {
-  const double parameter[] = {4e-8};
-  for (const double n : {1.0, 64000.0, 1e9}) {
-    EXPECT_DOUBLE_EQ(seconds(Cached{}, parameter, n, {}), seconds(Linear{}, parameter, n, {}));
-  }
-  EXPECT_EQ(Cached::parameters({}), Linear::parameters({}));
+  EXPECT_DOUBLE_EQ(seconds(Affine{}, parameter, 64000), 2.66e-3);
 }
 
 TEST(CpuTerm, BentCostsMoreAParticleBeyondACache) {
   // 5 us a step; 4 ns each, half as much again from beyond a cache of 1e5 particles.
   const double parameter[] = {5e-6, 4e-9, 0.5, 1e5};
   // At n = n_c half of them come from beyond: 1e5 * 4 ns * 1.25.
-  EXPECT_DOUBLE_EQ(seconds(Bent{}, parameter, 1e5, {}), 5e-6 + 500e-6);
-  EXPECT_NEAR(seconds(Bent{}, parameter, 10, {}), 5e-6 + 40e-9, 1e-11);
-  EXPECT_NEAR(seconds(Bent{}, parameter, 1e11, {}) / (1e11 * 6e-9), 1, 1e-6);
+  EXPECT_DOUBLE_EQ(seconds(Bent{}, parameter, 1e5), 5e-6 + 500e-6);
+  EXPECT_NEAR(seconds(Bent{}, parameter, 10), 5e-6 + 40e-9, 1e-11);
+  EXPECT_NEAR(seconds(Bent{}, parameter, 1e11) / (1e11 * 6e-9), 1, 1e-6);
 }
 
 TEST(CpuTerm, BentThatGrowsByNothingIsAffine) {
   const double bent[] = {1e-4, 4e-8, 0, 1e5};
   const double affine[] = {4e-8, 1e-4};
   for (const double n : {1.0, 64000.0, 1e9}) {
-    EXPECT_DOUBLE_EQ(seconds(Bent{}, bent, n, {}), seconds(Affine{}, affine, n, {}));
+    EXPECT_DOUBLE_EQ(seconds(Bent{}, bent, n), seconds(Affine{}, affine, n));
   }
 }
 
 TEST(CpuTerm, ListsAsManyParametersAsItReads) {
-  EXPECT_EQ(Linear::parameters({}).size(), 1U);
-  EXPECT_EQ(Affine::parameters({}).size(), 2U);
-  EXPECT_EQ(Bent::parameters({}).size(), 4U);
-  EXPECT_EQ(Cached::parameters({20000, 100000}).size(), 3U);
+  EXPECT_EQ(Linear::parameters().size(), 1U);
+  EXPECT_EQ(Affine::parameters().size(), 2U);
+  EXPECT_EQ(Bent::parameters().size(), 4U);
 }
 
 }  // namespace

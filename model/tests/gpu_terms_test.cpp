@@ -170,72 +170,6 @@ TEST(Work, HasARateThatGrowsToItsLimit) {
   EXPECT_GT(before, 0.99e12);
 }
 
-double chained(GpuTerm term, const double* parameter, double n, double gpus,
-               const std::vector<double>& breakpoints) {
-  return term_time(term, parameter, {n, gpus}, {ten_multiprocessors, 1, &breakpoints});
-}
-
-// t_0, then seconds of a visited particle: 20 ns for the first block, 5 ns for the next three,
-// 8 ns for each beyond.
-const std::vector<double> resident{1, 4};
-constexpr double by_residency[] = {1e-5, 20e-9, 5e-9, 8e-9};
-
-TEST(Residency, IsTheTimeOfAParticleAtSoManyBlocksTimesAllParticles) {
-  // 10 multiprocessors of 256 threads: 2560 particles a block on each.
-  EXPECT_NEAR(chained(Residency{}, by_residency, 2560, 1, resident), 1e-5 + 2560 * 20e-9, 1e-18);
-  EXPECT_NEAR(chained(Residency{}, by_residency, 2561, 1, resident), 1e-5 + 2561 * 25e-9, 1e-18);
-  EXPECT_NEAR(chained(Residency{}, by_residency, 4 * 2560, 1, resident), 1e-5 + 4 * 2560 * 35e-9,
-              1e-18);
-  EXPECT_NEAR(chained(Residency{}, by_residency, 6 * 2560, 1, resident), 1e-5 + 6 * 2560 * 51e-9,
-              1e-18);
-}
-
-TEST(Residency, OfAnyGpuCountDependsOnTheBlocksThatAGpuGets) {
-  // 5120 particles on 2 GPUs: one block on each multiprocessor, of all 5120 particles.
-  EXPECT_NEAR(chained(Residency{}, by_residency, 5120, 2, resident), 1e-5 + 5120 * 20e-9, 1e-18);
-}
-
-TEST(Residency, WithoutBreakpointsIsOccupancyWithoutALatencyFloor) {
-  const double parameter[] = {1e-5, 3e-9};
-  for (const double n : {1.0, 256.0, 2561.0, 5121.0, 1e6}) {
-    for (const double gpus : {1.0, 2.0, 3.0}) {
-      EXPECT_DOUBLE_EQ(chained(Residency{}, parameter, n, gpus, {}),
-                       occupancy(1e-5, 0, 3e-9, n, gpus, 1));
-    }
-  }
-}
-
-TEST(Pairs, AddsThePiecesThatTheLargestShareSpans) {
-  // 2 ns a pair up to 1000, 1 ns up to 5000, 0.5 ns beyond: a fuller GPU is a faster one.
-  const double parameter[] = {1e-6, 2e-9, 1e-9, 0.5e-9};
-  const std::vector<double> breakpoints{1000, 5000};
-  // 20 particles on 2 GPUs: 10 * 20 = 200 pairs. 100 on 3: 34 * 100. 200 on 1: 40000.
-  EXPECT_NEAR(chained(Pairs{}, parameter, 20, 2, breakpoints), 1e-6 + 0.4e-6, 1e-18);
-  EXPECT_NEAR(chained(Pairs{}, parameter, 100, 3, breakpoints), 1e-6 + 2e-6 + 2.4e-6, 1e-18);
-  EXPECT_NEAR(chained(Pairs{}, parameter, 200, 1, breakpoints), 1e-6 + 2e-6 + 4e-6 + 17.5e-6,
-              1e-18);
-}
-
-TEST(Pairs, WithoutBreakpointsIsWorkWithoutItsRoot) {
-  const double parameter[] = {5e-6, 1e-9};
-  for (const double n : {1.0, 10.0, 12345.0}) {
-    for (const double gpus : {1.0, 3.0, 8.0}) {
-      EXPECT_DOUBLE_EQ(chained(Pairs{}, parameter, n, gpus, {}), work_time(5e-6, 1e-9, n, gpus));
-    }
-  }
-}
-
-TEST(GpuTerm, ListsASlopeForEachPieceOfAChain) {
-  EXPECT_EQ(Residency::parameters(resident).size(), 4U);
-  EXPECT_EQ(Pairs::parameters({1000, 5000}).size(), 4U);
-  // The others have no chain: breakpoints change nothing.
-  for (const GpuTerm& term : std::vector<GpuTerm>{Wave{}, Occupancy{}, Work{}}) {
-    EXPECT_EQ(info(term).bends, Bends::nowhere);
-    EXPECT_FALSE(coordinate(term, {1000, 2}, ten_multiprocessors).has_value());
-    EXPECT_EQ(parameters(term, resident), parameters(term, {}));
-  }
-}
-
 TEST(GpuTerm, ReadsItsParametersInTheOrderItListsThem) {
   const double wave[] = {1e-10};
   const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9, 2};
@@ -259,12 +193,12 @@ TEST(GpuTerm, WithStructuralIntegerListsThoseToTry) {
 TEST(GpuTerm, IsLinearInItsParametersWhereItSaysSo) {
   // The time of a sum of parameters is the sum of times.
   for (const GpuTerm& term : all_gpu_terms) {
-    const Structure of{ten_multiprocessors, 1, &resident};
+    const Structure of{ten_multiprocessors, 1};
     const Step step{30000, 2};
     std::vector<double> one;
     std::vector<double> other;
     std::vector<double> both;
-    for (std::size_t i = 0; i < parameters(term, resident).size(); ++i) {
+    for (std::size_t i = 0; i < parameters(term).size(); ++i) {
       const auto at = static_cast<double>(i);
       one.push_back(1 + at);
       other.push_back(4 - at / 2);
@@ -287,10 +221,10 @@ TEST(Parameters, ThatAreNumbersHaveAMedianToBeginWith) {
     }
   };
   for (const GpuTerm& term : all_gpu_terms) {
-    check(parameters(term, resident), name(term));
+    check(parameters(term), name(term));
   }
   for (const CpuTerm& term : all_cpu_terms) {
-    check(parameters(term, resident), name(term));
+    check(parameters(term), name(term));
   }
   for (const ComTerm& term : all_com_terms) {
     check(parameters(term), name(term));
@@ -305,10 +239,10 @@ TEST(Parameters, OfTheSameNameAreHeldEquallyPlausibleInEveryTerm) {
     }
   };
   for (const GpuTerm& term : all_gpu_terms) {
-    check(parameters(term, {}));
+    check(parameters(term));
   }
   for (const CpuTerm& term : all_cpu_terms) {
-    check(parameters(term, {}));
+    check(parameters(term));
   }
   for (const ComTerm& term : all_com_terms) {
     check(parameters(term));
@@ -320,12 +254,9 @@ TEST(GpuTerm, SaysWhichFactOfTheMachineIsMissing) {
   EXPECT_NE(missing_fact(GpuTerm{Wave{}}, {.sms = 12, .block = 256}).find("cores"),
             std::string::npos);
   EXPECT_TRUE(missing_fact(GpuTerm{Occupancy{}}, {.sms = 12, .block = 256}).empty());
-  EXPECT_FALSE(missing_fact(GpuTerm{Occupancy{}}, {.cores = 2304, .sms = 12}).empty());
   EXPECT_FALSE(missing_fact(GpuTerm{Occupancy{}}, {.cores = 2304, .block = 256}).empty());
   EXPECT_TRUE(missing_fact(GpuTerm{Work{}}, {}).empty());
-  EXPECT_TRUE(missing_fact(GpuTerm{Pairs{}}, {}).empty());
-  EXPECT_TRUE(missing_fact(GpuTerm{Residency{}}, {.sms = 12, .block = 256}).empty());
-  EXPECT_NE(missing_fact(GpuTerm{Residency{}}, {.cores = 2304, .sms = 12}).find("'residency'"),
+  EXPECT_NE(missing_fact(GpuTerm{Occupancy{}}, {.cores = 2304, .sms = 12}).find("'occupancy'"),
             std::string::npos);
 }
 

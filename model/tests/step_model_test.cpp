@@ -102,31 +102,6 @@ TEST(StepModel, WithAnotherIntegerChangesNothingElse) {
                    paper(4).step_seconds(value, 64000, 4).com);
 }
 
-TEST(StepModel, NamesThePiecesOfItsChains) {
-  const StepModel model(StepTerms{Residency{}, Cached{}, StarSerialPoll{}},
-                        {.sms = 10, .block = 256}, 1, {}, {.gpu = {1, 4}, .cpu = {20000}});
-  EXPECT_EQ(names_of(model), (Names{"t_0", "t_blk_1", "t_blk_2", "t_blk", "t_cpu_1", "t_cpu",
-                                    "t_kernel", "s_next", "L_h2d", "B_h2d", "L_d2h", "B_d2h"}));
-  EXPECT_EQ(units_of(model)[7], "");
-  EXPECT_EQ(model.first_communication_parameter(), 6U);
-}
-
-TEST(StepModel, TimesEachPartOfAStepOfChains) {
-  const StepModel model(StepTerms{Pairs{}, Cached{}, AllgatherQueue{}}, {}, 1, {},
-                        {.gpu = {1e6}, .cpu = {2000}});
-  EXPECT_EQ(names_of(model), (Names{"t_0", "t_pair_1", "t_pair", "t_cpu_1", "t_cpu", "t_kernel",
-                                    "t_queue", "L_peer", "B_peer"}));
-  const double value[] = {1e-5, 2e-11, 1e-11, 1e-9, 3e-9, 3e-6, 1e-6, 4e-6, 1e9};
-  // 4000 particles on 2 GPUs: 8e6 pairs, 20 us for the first million, 70 us for the others.
-  EXPECT_NEAR(model.gpu_seconds(value, 4000, 2), 100e-6, 1e-17);
-  EXPECT_NEAR(model.cpu_seconds(value, 4000), 8e-6, 1e-18);
-  const auto time = model.step_seconds(value, 4000, 2);
-  EXPECT_DOUBLE_EQ(time.gpu, model.gpu_seconds(value, 4000, 2));
-  EXPECT_DOUBLE_EQ(time.cpu, model.cpu_seconds(value, 4000));
-  // 4 us and 32000 bytes at 1 GB/s; the queue of 8 us is hidden.
-  EXPECT_NEAR(time.com, 36e-6, 1e-12);
-}
-
 TEST(StepModel, MadeLinearKeepsItsParametersAndAddsUp) {
   const StepModel model(StepTerms{Occupancy{}, Linear{}, StarSerialPoll{}},
                         {.sms = 10, .block = 256}, 4, {});

@@ -41,7 +41,7 @@ constexpr Workload neighbours{
     .visits = {40, 0, 0}, .to_gpu = {24, 1, -1}, .from_gpu = {}, .operations = 25};
 
 TEST(StepModel, ComputesAndMovesWhatItsWorkloadSays) {
-  const StepModel model(StepTerms{Work{}, Linear{}, StarSerial{}}, {}, 1, {}, {}, neighbours);
+  const StepModel model(StepTerms{Work{}, Linear{}, StarSerial{}}, {}, 1, {}, neighbours);
   // t_0, t_pair, t_root, t_cpu, t_kernel, L_h2d, B_h2d, L_d2h, B_d2h
   const double value[] = {1e-5, 1e-9, 0, 0, 3e-6, 1e-5, 1e9, 2e-5, 1e9};
   // 1000 elements on 4 GPUs: 250 x 40 units of work, 6000 bytes to each GPU.

@@ -22,10 +22,7 @@ PAGE = ROOT / "docs" / "reference" / "model-terms.md"
 ALL = formulas(PAGE)
 FORMULAS = {term: displayed[-1] for term, displayed in ALL.items()}
 
-PIECES = {name: term for name, term in _core.GPU_TERMS.items() if term.bends != "nowhere"}
-
 CORES, SMS, BLOCK, INTEGER = 2304.0, 12.0, 256.0, 4
-CHAIN = (3.0, 40.0)
 PARAMETERS = {
     "t_gpu": 7.1e-12, "t_0": 9.3e-6, "t_lat": 1.1e-7, "t_blk": 2.7e-8, "p": 2.7,
     "t_pair": 8.3e-13, "t_root": 3.1e-10, "t_step": 6.3e-7, "r": 0.8, "n_c": 4.7e4,
@@ -64,65 +61,26 @@ def symbols(n: float, gpus: float, **more: float | Callable[[float], float]) -> 
     return {**PARAMETERS, **given, "w": w, "W": seen, "t_lead": 2.5e-6, **routes, **more}
 
 
-def core_times(
-    gpu: str, cpu: str, com: str, chain: dict[str, list[float]] | None = None
-) -> NDArray[np.float64]:
+def core_times(gpu: str, cpu: str, com: str) -> NDArray[np.float64]:
     """(T_gpu, T_cpu, T_com) of the code, a row a cell."""
-    model = _core.Model(
-        gpu, cpu, com, cores=CORES, sms=SMS, block=BLOCK, integer=INTEGER, **(chain or {})
-    )
-    values = np.array([value_of(name) for name, _, _ in model.parameters])
+    model = _core.Model(gpu, cpu, com, cores=CORES, sms=SMS, block=BLOCK, integer=INTEGER)
+    known = PARAMETERS | {"t_cpu_0": PARAMETERS["t_cpu0"]}
+    values = np.array([known[name] for name, _, _ in model.parameters])
     n, gpus = (np.array(each) for each in zip(*CELLS, strict=True))
     none = np.empty((0, len(values)))
     return np.array(_core.forecast(model, values, none, [], n, gpus)[:3]).T
 
 
-def value_of(name: str) -> float:
-    known = PARAMETERS | {"t_cpu_0": PARAMETERS["t_cpu0"]}
-    if name in known:
-        return known[name]
-    # Pieces of a chain: a slope of their own each.
-    whole, _, piece = name.rpartition("_")
-    return known[whole] * (1 + 0.5 * int(piece))
-
-
-def chained(last: str, scale: float) -> Callable[[float], float]:
-    """f with the breakpoints CHAIN times ``scale``, integrated piece by piece."""
-    edges = [0.0, *(scale * each for each in CHAIN), math.inf]
-    slopes = [value_of(f"{last}_1"), value_of(f"{last}_2"), value_of(last)]
-    return lambda x: sum(
-        slope * (min(x, end) - begin)
-        for slope, begin, end in zip(slopes, edges, edges[1:], strict=False)
-        if x > begin
-    )
-
-
-@pytest.mark.parametrize("term", [name for name in _core.GPU_TERMS if name not in PIECES])
+@pytest.mark.parametrize("term", list(_core.GPU_TERMS))
 def test_gpu_terms_are_as_printed(term: str) -> None:
     expected = [evaluate(FORMULAS[term], symbols(n, N)) for n, N in CELLS]
     assert core_times(term, "linear", "star-serial")[:, 0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("term", list(PIECES))
-def test_gpu_terms_of_straight_pieces_are_as_printed(term: str) -> None:
-    scale = 1 if PIECES[term].bends == "everywhere" else 1e5
-    f = chained(PIECES[term].parameters[-1][0], scale)
-    expected = [evaluate(FORMULAS[term], symbols(n, N, f=f)) for n, N in CELLS]
-    times = core_times(
-        term, "linear", "star-serial", {"gpu_breakpoints": [scale * each for each in CHAIN]}
-    )
-    assert times[:, 0] == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("term", list(_core.CPU_TERMS))
 def test_cpu_terms_are_as_printed(term: str) -> None:
-    bends = _core.CPU_TERMS[term].bends != "nowhere"
-    chain = {"cpu_breakpoints": [1e3 * each for each in CHAIN]} if bends else {}
-    f = chained("t_cpu", 1e3)
-    expected = [evaluate(FORMULAS[term], symbols(n, N, f=f)) for n, N in CELLS]
-    assert core_times("wave", term, "star-serial", chain)[:, 1] == pytest.approx(
-        expected, rel=1e-12
-    )
+    expected = [evaluate(FORMULAS[term], symbols(n, N)) for n, N in CELLS]
+    assert core_times("wave", term, "star-serial")[:, 1] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("term", [name for name, term in _core.COM_TERMS.items() if term.linear])

@@ -167,7 +167,7 @@ def test_each_schedule_has_its_forms(schedule: str, coms: set[str], cpus: set[st
 def test_terms_that_the_catalogue_has_by_name_only_are_in_no_form() -> None:
     everything = [*_core.GPU_TERMS.values(), *_core.CPU_TERMS.values(), *_core.COM_TERMS.values()]
     by_name = {term.name for term in everything if term.tried == "by_name"} - {"none"}
-    assert {"residency", "pairs", "affine", "cached", "star-async"} <= by_name
+    assert {"wave", "affine", "star-async"} <= by_name
     for schedule in ("star-serial", "star-async", "allgather", "mpi"):
         cells = [step(n, 2, [1e-3], schedule=schedule, block=BLOCK) for n in (1000, 2000)]
         tried = forms(posed(*cells), None)

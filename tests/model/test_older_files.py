@@ -146,6 +146,22 @@ def test_a_damaged_old_file_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("part", "term", "same"),
+    [("gpu", "residency", "occupancy"), ("gpu", "pairs", "work"), ("cpu", "cached", "bent")],
+)
+def test_a_term_that_is_gone_is_refused_with_one_that_describes_the_same(
+    work: dict[str, Any], part: str, term: str, same: str, tmp_path: Path
+) -> None:
+    old = {**work, "model": {**work["model"], part: term}, "chains": {"gpu": [1e6], "cpu": []}}
+    with pytest.raises(gc.InputError) as caught:
+        read(old, tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path / 'old.json'}: model.{part}: the term '{term}' is gone ('{same}' describes "
+        "the same); fit the data again"
+    )
+
+
+@pytest.mark.parametrize(
     ("path", "sleeps"), [("remote", True), ("remote-sync", True), ("native", False), ("lab", False)]
 )
 def test_of_a_what_ifs_path_the_name_alone_was_known(path: str, sleeps: bool) -> None:

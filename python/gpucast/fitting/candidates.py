@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from gpucast import _core
 from gpucast.data import workload
 from gpucast.errors import InputError
-from gpucast.fitting.piecewise import cpu_breakpoints, gpu_breakpoints
 from gpucast.fitting.problem import Problem
 
 Curves = tuple[tuple[str, tuple[float, ...]], ...]
@@ -19,12 +18,10 @@ PAPER = ("wave", "linear", "star-serial")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model to try: three terms, and where their curves and pieces bend (none: straight).
+    """One model to try: three terms, and where its transfer curves bend (none: straight).
 
     Attributes:
         breakpoints: breakpoints of the transfer curves in bytes, by route.
-        gpu_breakpoints, cpu_breakpoints: those of terms made of straight pieces
-            (gpucast.fitting.piecewise).
         integer: the structural integer, where it is known.
     """
 
@@ -32,8 +29,6 @@ class Candidate:
     cpu: str
     com: str
     breakpoints: Curves = ()
-    gpu_breakpoints: tuple[float, ...] = ()
-    cpu_breakpoints: tuple[float, ...] = ()
     integer: int | None = None
 
     @property
@@ -62,8 +57,6 @@ class Candidate:
             block=problem.block,
             integer=self.integer or 1,
             curves={route: list(points) for route, points in self.breakpoints},
-            gpu_breakpoints=self.gpu_breakpoints,
-            cpu_breakpoints=self.cpu_breakpoints,
             workload=workload.of(problem.workload),
         )
 
@@ -134,9 +127,7 @@ def _named(problem: Problem, model: str, breakpoints: Curves) -> Candidate:
         if part not in allowed:
             raise InputError(f"{part!r} is none of {', '.join(allowed)}", field="model")
     gpu, cpu, com = parts
-    chain = gpu_breakpoints(problem, gpu)
-    bends = cpu_breakpoints(problem) if _core.CPU_TERMS[cpu].bends == "searched" else ()
-    return _required(Candidate(gpu, cpu, com, breakpoints, chain, bends), problem)
+    return _required(Candidate(gpu, cpu, com, breakpoints), problem)
 
 
 def terms_of(schedule: str) -> list[str]:

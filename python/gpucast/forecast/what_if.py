@@ -86,8 +86,8 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     if model.kernel_start is not None:
         # As the model's T_gpu counts it: events on another path see messages on their way, too.
         problem.kernel_start = model.kernel_start
-    terms, pieces, gpu = model.terms, model.chains, model.machine
-    own = Candidate(terms.gpu, terms.cpu, terms.com, (), tuple(pieces.gpu), tuple(pieces.cpu))
+    terms, gpu = model.terms, model.machine
+    own = Candidate(terms.gpu, terms.cpu, terms.com)
     problem.cores, problem.sms, problem.block = int(gpu.cores), int(gpu.sms), int(gpu.block)
     chosen, found = communication(problem, own, seed)
     target = model.core_with(

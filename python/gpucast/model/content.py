@@ -49,14 +49,6 @@ class Terms:
         return f"{self.gpu}+{self.cpu}+{self.com}"
 
 
-@dataclass(kw_only=True, eq=False, match_args=False)
-class Pieces:
-    """Breakpoints of terms made of straight pieces; empty for terms with a formula."""
-
-    gpu: list[Positive]
-    cpu: list[Positive]
-
-
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Parameter:
     """A parameter of the model.
@@ -525,7 +517,6 @@ class Fitted:
     k_profile: list[IntegerCost] = field(default_factory=list)
     k_plausible: list[int] = field(default_factory=list)
     breakpoints: dict[str, list[Positive]]
-    chains: Pieces = field(default_factory=lambda: Pieces(gpu=[], cpu=[]))
     parameters: dict[str, Parameter]
     combinations: list[Combination]
     rank: int | None = None

@@ -64,6 +64,8 @@ def load_model(path: str | os.PathLike[str]) -> Forecaster:
         )
     try:
         model = _scaling(content) if "scaling" in content else _own(content)
+    except InputError as error:
+        raise InputError(error.message, file=name, field=error.field) from error
     except WrongValueError as error:
         raise InputError(
             f"{error.message}; the model file is damaged", file=name, field=error.field

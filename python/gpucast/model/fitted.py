@@ -82,8 +82,6 @@ class Model(Fitted, Forecaster):
             block=self.machine.block,
             integer=self.k or 1,
             curves=curves,
-            gpu_breakpoints=self.chains.gpu,
-            cpu_breakpoints=self.chains.cpu,
             workload=self.workload,
         )
 

@@ -1,9 +1,10 @@
 """Model files of before, brought up to date.
 
 The exponent p of ``occupancy`` was a structural integer, of the model and of each replicate; it is
-a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing. Of
-warnings there were texts alone, and of a what-if's path the name, which told whether threads sleep
-there; skeletons were alike however long GPUs were busy.
+a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing.
+Warnings were texts alone. A what-if's path was known by its name, which told whether threads sleep
+there; its skeletons took the same time however long GPUs were busy. Terms of straight pieces are
+gone.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpucast.data.path_names import usual
+from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, remarks_of
 from gpucast.util.typed_json import from_json, to_json
 
 _NOTHING = 1e-30
 """s; parameters are above 0, and this shows in no time."""
+
+_GONE = {"residency": "occupancy", "pairs": "work", "cached": "bent"}
+"""Terms that no longer exist, and which describe the same."""
 
 _P = {"unit": "", "meaning": "how sharply one regime takes over from the other"}
 _ROOT = {"unit": "s", "meaning": "time that grows with the root of the interactions"}
@@ -41,7 +46,18 @@ def renewed(content: dict[str, Any]) -> dict[str, Any]:
     """The content of a model file with what it would hold today.
 
     Content that is damaged, or needs nothing, is returned as it is.
+
+    Raises:
+        InputError: a term of the model no longer exists.
     """
+    terms = content.get("model")
+    for part, term in terms.items() if isinstance(terms, dict) else ():
+        if isinstance(term, str) and term in _GONE:
+            raise InputError(
+                f"the term {term!r} is gone ({_GONE[term]!r} describes the same); fit the data "
+                "again",
+                field=f"model.{part}",
+            )
     return _with_parameters(_with_waits(_with_sleep(content)))
 
 

@@ -18,7 +18,7 @@ struct Candidate {
 // errors[c][s]: |log(forecast / median measured)| of candidate c at step cell s (in the order of
 // observations.cells(), step cells only) when the cell's fold was left out. Folds hold whole cells,
 // at random by `seed`; observations other than steps are always kept. Infinity where a fold left
-// too little. A chained GPU term bends only where a fold leaves cells.
+// too little.
 std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& candidates,
                                                 const Observations& observations, std::size_t folds,
                                                 std::uint64_t seed, unsigned threads);

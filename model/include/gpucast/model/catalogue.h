@@ -9,15 +9,12 @@
 #include "gpucast/model/terms/allgather_once.h"
 #include "gpucast/model/terms/allgather_queue.h"
 #include "gpucast/model/terms/bent.h"
-#include "gpucast/model/terms/cached.h"
 #include "gpucast/model/terms/halo.h"
 #include "gpucast/model/terms/linear.h"
 #include "gpucast/model/terms/mpi.h"
 #include "gpucast/model/terms/neighbours.h"
 #include "gpucast/model/terms/none.h"
 #include "gpucast/model/terms/occupancy.h"
-#include "gpucast/model/terms/pairs.h"
-#include "gpucast/model/terms/residency.h"
 #include "gpucast/model/terms/star_async.h"
 #include "gpucast/model/terms/star_async_poll.h"
 #include "gpucast/model/terms/star_async_queue.h"
@@ -35,14 +32,11 @@ using GpuTerm = std::variant<
     Wave,
     Occupancy,
     Work,
-    Residency,
-    Pairs,
     Neighbours>;
 
 using CpuTerm = std::variant<
     Linear,
     Affine,
-    Cached,
     Bent,
     None>;
 

@@ -30,12 +30,6 @@ struct StepTerms {
   ComTerm com = StarSerial{};
 };
 
-// Breakpoints of the terms that are chains of straight pieces; the others have none.
-struct Chains {
-  std::vector<double> gpu;  // blocks (residency) or pairs
-  std::vector<double> cpu;  // particles (cached)
-};
-
 using TransferCurves = std::array<std::optional<TransferCurve>, route_count>;
 
 // Everything about a model but its parameter values. The parameter vector is
@@ -46,17 +40,16 @@ class StepModel {
   // Routes that the communication term needs get a straight line unless `curves` has them.
   // `integer`: the GPU term's structural integer k, at least 1.
   StepModel(std::optional<StepTerms> terms, Machine machine, int integer, TransferCurves curves,
-            Chains chains = {}, const Workload& workload = all_pairs)
+            const Workload& workload = all_pairs)
       : terms_(terms),
         machine_(machine),
         integer_(integer),
         curves_(std::move(curves)),
-        chains_(std::move(chains)),
         workload_(workload) {
     if (terms_) {
-      append(parameters_, parameters(terms_->gpu, chains_.gpu));
+      append(parameters_, parameters(terms_->gpu));
       cpu_at_ = parameters_.size();
-      append(parameters_, parameters(terms_->cpu, chains_.cpu));
+      append(parameters_, parameters(terms_->cpu));
       com_at_ = parameters_.size();
       append(parameters_, parameters(terms_->com));
       for (const Route route : routes(terms_->com)) {
@@ -78,7 +71,6 @@ class StepModel {
   const Machine& machine() const { return machine_; }
   int integer() const { return integer_; }
   const TransferCurves& curves() const { return curves_; }
-  const Chains& chains() const { return chains_; }
   const Workload& workload() const { return workload_; }
   const std::vector<Parameter>& parameter_list() const { return parameters_; }
   std::size_t parameter_count() const { return parameters_.size(); }
@@ -137,13 +129,13 @@ class StepModel {
   // T_gpu alone.
   template <class T>
   T gpu_seconds(const T* parameter, double n, double gpus) const {
-    return term_time(required(terms_).gpu, parameter, step(n, gpus), structure(chains_.gpu));
+    return term_time(required(terms_).gpu, parameter, step(n, gpus), structure());
   }
 
   // T_cpu alone.
   template <class T>
   T cpu_seconds(const T* parameter, double n) const {
-    return term_time(required(terms_).cpu, parameter + cpu_at_, step(n, 0), structure(chains_.cpu));
+    return term_time(required(terms_).cpu, parameter + cpu_at_, step(n, 0), structure());
   }
 
   // Seconds that the host needs to launch `count` kernels one after another.
@@ -164,9 +156,7 @@ class StepModel {
 
   Step step(double n, double gpus) const { return {n, gpus, &workload_}; }
 
-  Structure structure(const std::vector<double>& knots) const {
-    return {machine_, integer_, &knots, linear_};
-  }
+  Structure structure() const { return {machine_, integer_, linear_}; }
 
   // What the caller has to make sure is there; not checked, as fits evaluate it millions of times.
   template <class T>
@@ -184,7 +174,6 @@ class StepModel {
   Machine machine_;
   int integer_ = 1;
   TransferCurves curves_;
-  Chains chains_;
   Workload workload_;
   bool linear_ = false;
   std::vector<Parameter> parameters_;

@@ -4,7 +4,7 @@
 // has
 //
 //     static constexpr TermInfo info;
-//     static std::vector<Parameter> parameters(...);
+//     static std::vector<Parameter> parameters();
 //     template <class T> static T seconds(const T* parameter, ...);
 //
 // with the signatures of its kind (terms.h). Names, dispatch, the candidates of a fit, Python's
@@ -27,14 +27,6 @@
 
 namespace gpucast::model {
 
-// Where a term that is made of straight pieces (piecewise.h) may bend.
-enum class Bends {
-  nowhere,     // the term has a formula
-  everywhere,  // at each value of its coordinate that was measured
-  evenly,      // where its coordinate has grown by equal factors
-  searched     // where the data show it
-};
-
 // When `--model auto` tries a term (a communication term: of the steps' schedule).
 enum class Tried {
   always,
@@ -49,7 +41,6 @@ struct TermInfo {
   std::string_view integer{};     // letter of the structural integer that a fit enumerates
   bool constant = false;          // the first parameter is a time that every step pays
   bool linear = true;             // the time is a sum of linear coordinates (parameter.h)
-  Bends bends = Bends::nowhere;   // GPU and CPU terms
   Tried tried = Tried::always;
   std::string_view schedule{};  // communication terms: the schedule whose cost they describe
   bool sees_ticks = false;      // communication terms: the time is wavy in T_gpu (poll.h)
@@ -58,8 +49,7 @@ struct TermInfo {
 // Structural constants of a term in a model, and how it is to be evaluated.
 struct Structure {
   Machine machine{};
-  int integer = 1;  // at least 1; terms without a structural integer ignore it
-  const std::vector<double>* knots = nullptr;  // breakpoints of straight pieces, ascending
+  int integer = 1;      // at least 1; terms without a structural integer ignore it
   bool linear = false;  // leave out what makes a time other than linear in its parameters
 };
 

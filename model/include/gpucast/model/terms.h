@@ -3,7 +3,6 @@
 // kernel launches beyond both.
 #pragma once
 
-#include <optional>
 #include <variant>
 #include <vector>
 
@@ -14,12 +13,12 @@ namespace gpucast::model {
 
 // A GPU or CPU term has
 //
-//     static std::vector<Parameter> parameters(const std::vector<double>& knots);
+//     static std::vector<Parameter> parameters();
 //     template <class T>
 //     static T seconds(const T* parameter, const Step& step, const Structure& of);
 //
-// A CPU term asks a step for its n only. A GPU term has, where they apply: `integers(largest_k)`,
-// the structural integers to try; `coordinate(step, machine)`, what its straight pieces are over.
+// A CPU term asks a step for its n only. A GPU term may have `integers(largest_k)`, the structural
+// integers to try.
 inline constexpr auto all_gpu_terms = all_terms<GpuTerm>;
 inline constexpr auto all_cpu_terms = all_terms<CpuTerm>;
 
@@ -35,13 +34,8 @@ inline constexpr auto all_cpu_terms = all_terms<CpuTerm>;
 // empty for programs that have none.
 inline constexpr auto all_com_terms = all_terms<ComTerm>;
 
-// Of a GPU or CPU term.
-template <class Term>
-std::vector<Parameter> parameters(const Term& term, const std::vector<double>& knots) {
-  return std::visit([&](auto which) { return which.parameters(knots); }, term);
-}
-
-inline std::vector<Parameter> parameters(const ComTerm& term) {
+template <class... Terms>
+std::vector<Parameter> parameters(const std::variant<Terms...>& term) {
   return std::visit([](auto which) { return which.parameters(); }, term);
 }
 
@@ -72,20 +66,6 @@ inline std::vector<int> integers(const GpuTerm& term, int largest_k) {
   std::visit(
       [&](auto which) {
         if constexpr (requires { which.integers(largest_k); }) result = which.integers(largest_k);
-      },
-      term);
-  return result;
-}
-
-// What a term's straight pieces are over; nothing for a term that has none.
-inline std::optional<double> coordinate(const GpuTerm& term, const Step& step,
-                                        const Machine& machine) {
-  std::optional<double> result;
-  std::visit(
-      [&](auto which) {
-        if constexpr (requires { which.coordinate(step, machine); }) {
-          result = which.coordinate(step, machine);
-        }
       },
       term);
   return result;

@@ -10,7 +10,7 @@ struct Affine {
   static constexpr TermInfo info{
       .name = "affine", .summary = "a fixed cost a step and n", .tried = Tried::by_name};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+  static std::vector<Parameter> parameters() {
     return {{"t_cpu", "s", "host time a particle", plausible_host_particle},
             {"t_cpu_0", "s", "host time a step, any n", plausible_host_step}};
   }

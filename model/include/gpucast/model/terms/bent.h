@@ -4,8 +4,7 @@
 //
 // As long as all particles stay in cache from one step to the next, each takes t_cpu; of n
 // particles in a cache of about n_c, a share n / (n + n_c) has to come from beyond it and takes r
-// t_cpu more, so that far beyond n_c a particle takes (1 + r) t_cpu. `cached` finds such bends
-// where data show them; this has room for one where nothing was measured yet.
+// t_cpu more, so that far beyond n_c a particle takes (1 + r) t_cpu.
 #pragma once
 
 #include "gpucast/model/parameter_priors.h"
@@ -18,7 +17,7 @@ struct Bent {
                                  .summary = "a fixed cost a step and n, dearer beyond a cache",
                                  .linear = false};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+  static std::vector<Parameter> parameters() {
     return {{"t_step", "s", "host time a step, any n", plausible_host_step},
             {"t_cpu", "s", "host time a particle that a cache holds", plausible_host_particle},
             {"r", "", "how much more a particle takes from beyond the cache", plausible_growth},

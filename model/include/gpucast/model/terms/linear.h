@@ -9,7 +9,7 @@ namespace gpucast::model {
 struct Linear {
   static constexpr TermInfo info{.name = "linear", .summary = "in proportion to n"};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+  static std::vector<Parameter> parameters() {
     return {{"t_cpu", "s", "host time a particle", plausible_host_particle}};
   }
 

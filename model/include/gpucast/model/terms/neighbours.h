@@ -18,7 +18,7 @@ struct Neighbours {
                                  .constant = true,
                                  .tried = Tried::decomposed};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+  static std::vector<Parameter> parameters() {
     return {{"t_0", "s", "start-up of the kernels of a step", plausible_start_up},
             {"t_own", "s", "time of one owned element on one GPU"}};
   }

@@ -10,7 +10,7 @@ struct None {
   static constexpr TermInfo info{
       .name = "none", .summary = "no host work in a step", .tried = Tried::by_name};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) { return {}; }
+  static std::vector<Parameter> parameters() { return {}; }
 
   template <class T>
   static T seconds(const T* /*parameter*/, const Step& /*step*/, const Structure& /*of*/) {

@@ -28,7 +28,7 @@ struct Occupancy {
                                  .constant = true,
                                  .linear = false};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+  static std::vector<Parameter> parameters() {
     return {{"t_0", "s", "start-up of the kernel", plausible_start_up},
             {"t_lat", "s", "time of one visited particle when latency-bound"},
             {"t_blk", "s", "time of one visited particle for each resident block"},

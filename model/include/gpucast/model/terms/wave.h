@@ -26,7 +26,7 @@ struct Wave {
                                  .integer = "k",
                                  .tried = Tried::by_name};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+  static std::vector<Parameter> parameters() {
     return {{"t_gpu", "s", "time of one interaction at a GPU's full rate"}};
   }
 

@@ -22,7 +22,7 @@ struct Work {
   static constexpr TermInfo info{
       .name = "work", .summary = "the work of the largest share, and its root", .constant = true};
 
-  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+  static std::vector<Parameter> parameters() {
     return {{"t_0", "s", "start-up of the kernel", plausible_start_up},
             {"t_pair", "s", "time of one interaction on one GPU"},
             {"t_root", "s", "time that grows with the root of the interactions", plausible_root}};
