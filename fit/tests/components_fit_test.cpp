@@ -305,7 +305,7 @@ TEST_P(Fitted, DrawsHaveTheForecastsMeanAndCovariance) {
   const auto found = fit_.predict(sites(form_.model, steps_at({4e3, 30e3, 3e5}, {1, 2, 4})), true);
   const MatrixXd off = draws.rowwise() - found.mean.transpose();
   const MatrixXd seen = off.transpose() * off / static_cast<double>(count);
-  // Of t with 8 degrees, whose scale is .95 of a standard deviation (component_mixture.cpp).
+  // The covariance of t with 8 degrees, whose scale is .95 of an sd (component_mixture.cpp).
   const MatrixXd expected = .95 * .95 * 8.0 / 6 * found.covariance;
   for (Index i = 0; i < 3; ++i) {
     EXPECT_NEAR(off.col(i).mean(), 0, 5 * std::sqrt(expected(i, i) / count));

@@ -44,7 +44,7 @@ TEST(Sharing, HasValuesBetweenThem) {
 }
 
 TEST(Sharing, PaysForTurns) {
-  // Of the slices of two instances half follow the other's: 2 (1 + 0.2/2).
+  // Half of the slices of two instances follow the other's: 2 (1 + 0.2/2).
   EXPECT_NEAR((Sharing{1, 0.2, 1}.slowdown(2)), 2.2, 1e-12);
   EXPECT_NEAR((Sharing{1, 0.2, 1}.slowdown(4)), 4.6, 1e-12);
 }

@@ -43,7 +43,7 @@ def check(model: Forecaster) -> None:
                 assert np.isfinite(part).all()
                 assert (part >= 0).all()
             assert np.isfinite(found.t_com).all()
-            # Of a mixture launches may hide all of the GPUs' work.
+            # In a mixture launches may hide all of the GPUs' work.
             hidden = found.t_gpu if mixed else 0
             assert (found.t_com >= -hidden + (-HIDDEN - RIPPLE if ticks else 0)).all()
             assert (found.seconds > 0).all()

@@ -51,7 +51,7 @@ def test_a_record_is_a_visit_of_its_cell() -> None:
     cell, seconds, variance, cpu, cpu_variance = seen.visits.T
     assert cell.tolist() == [0, 1, 0]
     assert seconds == pytest.approx([1.1e-3, 5e-3, 2e-3])
-    # Of three samples: 1.4826 times the median absolute deviation of the logarithms, ln(1.1), and
+    # Three samples: 1.4826 times the median absolute deviation of the logarithms, ln(1.1), and
     # pi / (2 * 3 + pi - 2) of its square. One sample: a clock's, and a third of its rounding's.
     of_three = (1.4826 * np.log(1.1)) ** 2 * np.pi / (4 + np.pi)
     assert variance == pytest.approx([of_three, 1e-6, 1e-6 + 0.05**2 / 3])

@@ -207,5 +207,5 @@ def test_instances_that_hardly_meet_leave_open_whether_they_fill_the_gpu(tmp_pat
     found = shared_forecasts(gc.fit(gc.read(table)), [1000, 2000, 1000], [4, 4, 2])
     assert (found.high[:2] > [0.082, 0.164]).all()
     assert (found.speedup_low[:2] < 2).all()
-    # Of those measured nothing more is open.
+    # Nothing more is open where it was measured.
     assert found.high[2] < 0.05

@@ -147,7 +147,7 @@ def test_curves_are_drawn_from_few_points(powers: list[float], size: int) -> Non
 def test_the_best_count_of_a_measured_size_is_the_one_measured_fastest(
     factors: list[float],
 ) -> None:
-    """Of any table of times, however unlike a program's."""
+    """This holds for any table of times, however unlike a program's."""
     table = dict(zip(((n, gpus) for n in SIZES for gpus in COUNTS), factors, strict=True))
     data = records(lambda n, gpus: cutoff(n, gpus) * np.exp(table[n, gpus]))
     model = fitted(data)

@@ -62,7 +62,7 @@ def one() -> MixtureForm:
 
 @cache
 def one_form() -> Mixed:
-    """Of the heaviest form alone, whose intervals can be worked by hand."""
+    """The mixture of the heaviest form alone, whose intervals can be worked by hand."""
     heaviest = one()
     return Mixed(replace(mixture(), forms=[heaviest]), model().machine, model().workload)
 
@@ -131,7 +131,7 @@ def test_a_model_that_has_forecast_goes_to_another_process_as_it_is() -> None:
 
 
 def test_an_end_for_measurements_is_never_within_that_of_the_mean() -> None:
-    """Of four GPUs alone forms differ so much that noise between them moved an end inwards."""
+    """Known on four GPUs alone, forms differ so much that noise between them moved an end in."""
     timed = {1000: 4e-4, 8000: 2.4e-3, 64000: 0.033}
     cells = [step(n, 4, [seconds] * 5) for n, seconds in timed.items()]
     found = gc.fit(dataset([machine(), *cells]), replicates=0).forecasts(

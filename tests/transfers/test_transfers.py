@@ -152,7 +152,7 @@ def pair(L_peer: float, B_peer: float, L_staged: float, B_staged: float, **how: 
 def test_a_crossover_is_where_the_lines_meet() -> None:
     """30 us + b / 4 GB/s against 10 us + b / 3 GB/s: equal at 20 us / (1/3 - 1/4) ns/B = 240 kB.
 
-    Of thirty 95 % intervals, fewer than 23 hold the truth once in 10,000 times.
+    Fewer than 23 of thirty 95 % intervals hold the truth once in 10,000 times.
     """
     held = 0
     for seed in range(30):

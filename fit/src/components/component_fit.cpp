@@ -54,8 +54,8 @@ Columns whiten(const Eigen::MatrixXd& factor, const Columns& columns) {
   return factor.triangularView<Eigen::Lower>().solve(columns);
 }
 
-// Of the covariance that a factor is of. Some columns at a time, without those of the factor's
-// inverse that are zero: a third of the work of doing without knowing them.
+// The inverse of the covariance that has this factor, some columns at a time. Leaving out entries
+// of the factor's inverse that are zero saves two thirds of the work.
 Eigen::MatrixXd inverse(const Eigen::MatrixXd& factor) {
   const Eigen::Index count = factor.rows();
   Eigen::MatrixXd half = Eigen::MatrixXd::Zero(count, count);

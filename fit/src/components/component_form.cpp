@@ -28,7 +28,7 @@ double gpu_coordinate(const model::StepModel& model, double n, double gpus) {
   return blocks ? model::blocks_on_busiest(step, model.machine()) : step.work();
 }
 
-// Of a parameter that all others are nothing beside: far below any time (s), and a number yet.
+// ln of a value (s) far below any time: a parameter that has no effect, and is still a number.
 constexpr double log_nothing = -200;
 
 // Cells that show what a parameter does: those of its part, of several GPUs for communication,

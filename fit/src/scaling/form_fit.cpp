@@ -23,9 +23,9 @@ struct Prior {
   double log_sd = 0;  // sum over the parameters
 };
 
-// Of a term that no measured cell has, as exchange where all ran on one GPU: the data say nothing
-// of it, and its share is taken to be what the prior says on four times the GPUs, where steps that
-// scale half as well as they might take half as long.
+// The largest share of a term that no measured cell has, as exchange where all ran on one GPU. The
+// data say nothing about it; its share is taken to be what the prior says on four times the GPUs,
+// where steps that scale half as well as they might take half as long.
 double largest_share_of_unseen(std::size_t term, const model::scaling::Form& form,
                                const Cells& cells) {
   double largest = std::numeric_limits<double>::min();

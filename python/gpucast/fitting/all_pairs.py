@@ -24,7 +24,7 @@ from gpucast.model.scaling import ScalingModel
 # Share of the forecast that forms of such work need.
 _LIKELY = 0.5
 
-# Of more sizes than so many, the largest that are left out.
+# Where there are more sizes than the first, the second's share of them, the largest, is left out.
 _FEWEST_SIZES = 3
 _LARGEST_SIZES = 0.3
 
@@ -38,8 +38,11 @@ _SCHEDULE = "star-serial"
 def nearer(
     problem: Problem, scaling: ScalingModel, fit_terms: Callable[[Problem, bool], Model]
 ) -> Forecaster:
-    """Of the scaling model and the terms of our own programs what forecasts better the largest GPU
-    count and the largest sizes measured; ``fit_terms``: fits these, in full or for one answer."""
+    """The scaling model or the terms of our own programs, whichever forecasts the largest GPU
+    count and the largest sizes measured better.
+
+    ``fit_terms`` fits the terms, in full or for one answer.
+    """
     if not _is_of_all_pairs(scaling):
         return scaling
     paper = replace(problem, selection=replace(problem.selection, schedule=_SCHEDULE))

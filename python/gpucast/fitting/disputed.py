@@ -1,8 +1,8 @@
 """Cells whose repetitions disagree so far that their median says nothing.
 
-Of two runs of which one is a mistake, the median is their mean, which is neither. What such a cell
-weighs is what its own repetitions leave of it: next to nothing, so that its forecast is that of the
-other cells. Of its times, the one nearest to that forecast counts as measured.
+Where one of two runs is a mistake, their median is their mean, which is neither. Such a cell has
+the weight that its own repetitions leave it, next to nothing, so that its forecast is that of the
+other cells. The time nearest to that forecast counts as measured.
 """
 
 from __future__ import annotations

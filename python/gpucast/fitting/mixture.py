@@ -319,7 +319,7 @@ def content(found: _core.Components, of: Visits, steps_alone: bool = False) -> P
 
 
 def _variances(steps: Sequence[Step]) -> Array:
-    """Of the logarithms of records' medians, by their samples' scatter and their rounding."""
+    """Variances of the logarithms of records' medians, by their samples' scatter and rounding."""
     of_samples = sample_variances([step.seconds for step in steps], _LEAST_VARIANCE)
     of_medians = of_samples * [_core.median_variance(len(step.seconds)) for step in steps]
     rounding = np.array([(step.uncertainty or 0.0) ** 2 / 3 for step in steps])
@@ -331,7 +331,7 @@ def _positive(samples: Sequence[float] | None) -> list[float]:
 
 
 def _log_odds(com: str, left: Sequence[str], waits: bool | None) -> float:
-    """Of a communication term, where a path's launches leave these."""
+    """Log odds of a communication term; ``left``: those that a path's launches leave possible."""
     if com not in left:
         return _AGAINST_TURNS if com == _TURNS else _AGAINST_HIDING
     return _RARE_TURNS if com == _TURNS and waits is None else 0.0

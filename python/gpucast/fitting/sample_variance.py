@@ -40,7 +40,7 @@ _FEWEST = 4
 # disturbed: of 10^6 normally distributed ones none does.
 _FAR = 6.0
 
-# Of two samples none can be said to be the disturbed one.
+# Two samples do not tell which of them is disturbed.
 _FEWEST_TO_TELL = 3
 
 

@@ -73,7 +73,7 @@ def pose(
     )
     beside = chosen.select(machine=found.machine, path=found.path)
     stated = workload_of(steps, dataset.name) if steps else unless_stated
-    # Of other programs' steps nobody has said what they are to move.
+    # Nobody has said what steps of other programs are to move.
     known = found.schedule is not None or stated is not None
     remarks = byte_contradictions(steps, workload.of(stated)) if known else []
     transfers = _usable(

@@ -66,8 +66,8 @@ _SERVICE = _Prior((0.003, 1.5), (0.05, 1.5), (0.5, 0.3))
 
 _LEAST_FILLED = 0.3
 _FILLED = 0.6
-"""Of the time in which kernels run, the share that counts where kernels of several run together as
-if each were alone, and where nobody knows."""
+"""The share of the kernels' time that counts where several instances' kernels run together as if
+each were alone, and where nobody knows."""
 
 _TOLD_APART = 0.03
 """Readings that differ by less tell nothing."""
@@ -76,14 +76,14 @@ _CORES = _Prior((0.003, 1.5), (0.01, 1.5), (0.4, 0.25))
 """Processor cores: they change programs in microseconds."""
 
 ODDS_SD = 1.8
-"""Of the log odds of b before anything is known: nearly even from 0 to 1."""
+"""Sd of the log odds of b before anything is known: b is nearly even from 0 to 1."""
 
 # A program that was timed in parts is known for what it does in the middle of its run.
 _PARTS = 5
 _WHOLE = 0.75
 _PRIOR_FREEDOM = 2.0
 _VISIT_SD = 0.03
-"""Of ln of a visit's ratio, where there is one visit only."""
+"""Sd of the logarithm of a visit's ratio, where there is one visit only."""
 
 _NUMBERS = 6
 _POINTS = 2**13
@@ -173,7 +173,7 @@ def _cells(
 ) -> tuple[_Cells, float]:
     """Medians over visits, and the sd of a visit's ln of the ratio.
 
-    Of a visit the ratio is to the same visit of one alone, which was measured next to it.
+    A visit's ratio is to the same visit of one instance alone, which was measured next to it.
     """
     one: dict[float, dict[int, float]] = defaultdict(dict)
     busy: dict[float, list[float]] = defaultdict(list)
@@ -199,7 +199,7 @@ def _cells(
     for (n, k), each in several.items():
         at_once, logs, base = np.array(each).T
         ratio_of[n, k] = float(np.exp(np.median(logs)))
-        # Of a time of one alone that is forecast nobody knows more than the model.
+        # Where the time of one instance alone is forecast, its error is the model's.
         of_base = 0.0 if one[n] else model.noise.between_cells**2 + _VISIT_SD**2
         spread = of_base + variance / logs.size + MISFIT**2
         alone_seconds = float(np.exp(np.median(base)))
@@ -304,7 +304,7 @@ def _natural(cells: _Cells, deviates: Array) -> tuple[Array, Array, Array, Array
 
 
 def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
-    """Of each draw; up to a constant. Student's t: now and then a cell is disturbed."""
+    """Log likelihood of each draw, up to a constant. Student's t: some cells are disturbed."""
     odds, slope, *others = _natural(cells, deviates)
     found = ratios(cells.n, cells.instances, cells.alone, cells.reference, odds, slope, *others)
     off = (np.log(found) - cells.log_ratio) ** 2 / cells.variance
@@ -321,8 +321,8 @@ def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
 
 
 def _log_density(off: Array, common: float, each: float) -> Array:
-    """Of deviations of sizes, (draws, sizes), normal with a part that all have in common; up to a
-    constant."""
+    """Log density, up to a constant, of deviations of sizes, (draws, sizes): normal, with a part
+    that all sizes have in common."""
     count = off.shape[1]
     mean = off.mean(axis=1)
     of_mean = common**2 + each**2 / count

@@ -208,8 +208,8 @@ def _flat(cells: TimedCells) -> bool:
 
 
 def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
-    """Of sizes that were measured on more GPUs alone, that which gives a GPU most; of larger ones
-    it is said that they lie beyond."""
+    """The size that gives a GPU most, among those that were measured on more GPUs only; another
+    remark says that larger sizes lie beyond the data."""
     most = model.most_per_gpu
     at = np.flatnonzero(model.overfills(n, gpus) & (n <= model.domain.n[1]))
     if most is None or not at.size:

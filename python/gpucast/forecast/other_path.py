@@ -34,7 +34,7 @@ _VISIT, _WORTH = 0.08, 4.0
 # Standard deviation over median absolute deviation of a normal distribution.
 _MAD = 1.4826
 
-# Of the time that a skeleton keeps a GPU busy, so much is not known of what it really took.
+# Sd of ln of the time that a skeleton really kept a GPU busy about the time that it stated.
 _BUSY_SD = 0.003
 
 # Deviations below this share of the form are no measurement of it.
@@ -106,7 +106,7 @@ def _visit(
     freedom = sum(each.size - 1 for each in apart)
     if not freedom:
         return _VISIT
-    # Of the middle half: what disturbed single skeletons is no noise of visits.
+    # The median ignores what disturbed single skeletons, which is no noise of visits.
     sd = _MAD * float(np.median(np.abs(np.concatenate(apart))))
     return float(np.sqrt((_WORTH * _VISIT**2 + freedom * sd**2) / (_WORTH + freedom)))
 

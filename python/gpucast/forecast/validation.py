@@ -34,7 +34,7 @@ class Cell(TypedDict):
 
 
 class Summary(TypedDict):
-    """Of many cells; None where nothing is known."""
+    """Errors of the forecasts of many cells; None where nothing is known."""
 
     median_relative_error: float
     p95_relative_error: float

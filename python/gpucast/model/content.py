@@ -22,7 +22,7 @@ from gpucast.util.units import interval, quantity
 LARGEST_INTEGER = 100_000
 """The largest k that a file may hold; the largest tried is 128."""
 
-# Of a covariance's eigenvalues, which are 0 where factors go together.
+# A covariance's eigenvalues are 0 where factors go together, and this far below by rounding.
 _ROUNDING = 1e-9
 
 Positive = Annotated[float, Bounds(above=0)]

@@ -263,7 +263,7 @@ class Model(Fitted, Forecaster):
     def _mixed_times(
         self, mixed: Mixed, n: Array, gpus: Array, common: Array | None = None
     ) -> Times:
-        """Of visits like those that were fitted: with as many samples."""
+        """Times measured in visits like those that were fitted, with as many samples."""
         own = np.full(n.size, self._sampling_variance(self._samples_of_visit))
         return mixed.times(n, gpus, common, variance=own)
 
@@ -297,7 +297,7 @@ class Model(Fitted, Forecaster):
 
     @property
     def elsewhere(self) -> Elsewhere | None:
-        """Of a what-if: what is known of its path."""
+        """What is known of a what-if's path; None for other models."""
         known = self.other_path
         if known is None:
             return None

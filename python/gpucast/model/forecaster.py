@@ -322,7 +322,7 @@ class Forecaster(ABC):
         """Draws of the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
         # They are normal, whatever the intervals are.
         covariance = self.common_factors.covariance(interval, self.machine_factors, Z90)
-        # Of each model its own: two models are of two paths, mostly of two hosts.
+        # Each model has draws of its own: two models are of two paths, mostly of two hosts.
         seed = zlib.crc32(str(self.data).encode())
         return drawn(self.log_factors, covariance, count, seed)
 

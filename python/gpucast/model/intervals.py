@@ -135,8 +135,8 @@ OF_PARTS = CommonFactors(
     # 6 % are left beside their mean and the noise of visits.
     cell=_independent(0.0, 0.08, 0.0),
 )
-"""Of programs whose parts are known. From h200-x2, h200-x4 and h200-x4-mixed alone; h200-x2-other,
-for which they are tried (lab/studies/another_machine.py), turned out +23 %, +10 % and 0.1 %."""
+"""Factors of programs whose parts are known, from h200-x2, h200-x4 and h200-x4-mixed alone;
+h200-x2-other, for which they are tried (lab/studies/another_machine.py), turned out +23 %, +10 % and 0.1 %."""
 
 OF_TOTAL = CommonFactors(
     # Means over all cells of a visit of openmm-h200 and ddp-h200, three visits each: 1.9, 1.7, 1.8
@@ -151,7 +151,7 @@ OF_TOTAL = CommonFactors(
     # to noise.
     cell=np.full((3, 3), 0.02**2),
 )
-"""Of programs that are known by their step times alone: one factor on the whole of a step."""
+"""Programs known by their step times alone have one factor, on the whole of a step."""
 
 
 def interval_named(name: str) -> Interval:

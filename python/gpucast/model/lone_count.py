@@ -30,12 +30,12 @@ NOT_KNOWN = "steps of one GPU count only: how time changes with N is not known"
 
 
 def factor(gpus: Array, lone: int) -> Array:
-    """On the time with the traced count."""
+    """The factor on the time with the traced count."""
     return np.where(gpus == lone, 1.0, 1.0 + _HARDLY)
 
 
 def variance(gpus: Array, lone: int) -> Array:
-    """Of ln T beyond that of the traced count."""
+    """Variance of ln T beyond that of the traced count."""
     away = np.log(gpus / lone)
     return np.where(gpus == lone, 0.0, SEVERAL**2 + np.square(PER_LN * away))
 

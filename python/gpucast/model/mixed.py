@@ -74,7 +74,7 @@ class Mixed:
         visits: Array | None = None,
         variance: Array | None = None,
     ) -> Times:
-        """Of pairs of n and gpus.
+        """Times of pairs of n and gpus.
 
         Args:
             common: variance of ln T that another time or machine adds.

@@ -81,12 +81,12 @@ class Parts(NamedTuple):
 
     @property
     def wait(self) -> Array:
-        """For which each GPU is busy."""
+        """Seconds for which each GPU is busy."""
         return self.gpu - self.hidden
 
     @property
     def seconds(self) -> Array:
-        """Of the step."""
+        """Seconds of the step."""
         return self.gpu + self.cpu + self.moved + self.woken
 
 
@@ -109,7 +109,7 @@ class Elsewhere:
 
     @property
     def process(self) -> ResidualProcess:
-        """Of the deviation of ln S from its form."""
+        """The process of the deviation of ln S from its form."""
         known = self.known
         columns = (known.n, known.gpus, known.wait, known.deviation, known.variance)
         n, gpus, wait, deviation, variance = (np.array(each, dtype=np.float64) for each in columns)
@@ -142,7 +142,7 @@ class Elsewhere:
         return Parts(busy, t_cpu, moved * np.exp(deviation), self._woken(busy, n, gpus), hidden)
 
     def variance(self, parts: Parts, n: Array, gpus: Array, fitted: Array) -> Array:
-        """Of ln of a step's expected time.
+        """Variance of the logarithm of a step's expected time.
 
         Args:
             fitted: what the fit of the parameters leaves open; not asked of a native mixture, which
@@ -165,7 +165,7 @@ class Elsewhere:
         )
 
     def visit_variance(self, t_gpu: Array, t_cpu: Array, t_com: Array) -> Array:
-        """Of ln of one visit's time around the expected one."""
+        """Variance of the logarithm of one visit's time around the expected one."""
         total = t_gpu + t_cpu + t_com
         noise = ((_VISIT_GPU, t_gpu), (_VISIT_CPU, t_cpu), (self.known.visit, t_com))
         return np.asarray(sum((sd * part / total) ** 2 for sd, part in noise))

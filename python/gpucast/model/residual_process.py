@@ -27,7 +27,7 @@ USUAL = 0.09
 """Median of the prior of both amplitudes."""
 
 _LOG_SD = 0.6
-# Of amplitudes tried: so many log-sds to either side of the prior's median.
+# Amplitudes are tried up to this many log-sds to either side of the prior's median.
 _REACH = 3.0
 _STEPS = 13
 
@@ -108,7 +108,7 @@ def learnt_amplitudes(
 
 
 def _covariance(cells: Array, others: Array, amplitudes: tuple[float, float]) -> Array:
-    """Of cells with others; both are rows of ln n, ln N and ln w."""
+    """Covariance of cells with others; both are rows of ln n, ln N and ln w."""
     n, gpus, wait = np.abs(cells[:, :, np.newaxis] - others[:, np.newaxis])
     alike = np.exp(-n / LENGTH_N - wait / LENGTH_WAIT)
     apart = np.exp(-gpus / LENGTH_GPUS)

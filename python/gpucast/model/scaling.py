@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 _MOST_COUNTS_DRAWN = 128
 _COUNTS_TOGETHER = 4096
 
-# Of one size on more counts, times are interpolated where they hardly bend; not those of the first
-# few, between which forms jump.
+# Times of one size on more counts than this are interpolated where they hardly bend; not those of
+# the first few counts, between which forms jump.
 _MOST_ASKED = 512
 _FEW_COUNTS = 64
 
@@ -154,11 +154,11 @@ class ScalingModel(FittedScaling, Forecaster):
         return np.column_stack([shares[:, :2], shares[:, 2] * sd / self.simulated.com])
 
     def _factor(self, n: Array, gpus: Array) -> Array:
-        """On times of cells, of the machine that is forecast."""
+        """The factor on times of cells that the machine that is forecast has."""
         return np.asarray(self._shares(n, gpus) @ np.exp(self.log_factors), dtype=np.float64)
 
     def _visit_variance(self, n: Array, gpus: Array) -> Array:
-        """Of ln of a single measurement about the expected time."""
+        """Variance of the logarithm of a single measurement about the expected time."""
         simulated = self.simulated
         if simulated is None:
             return np.full(n.size, (self.noise.pure_error or 0.0) ** 2)
@@ -266,7 +266,7 @@ class ScalingModel(FittedScaling, Forecaster):
         seconds, low, high, mean_low, mean_high = (factor * each for each in times)
         parts = np.exp(self.log_factors) * self._measured_parts(n, gpus, parts)
         if common.any():
-            # Of the expected time the core knows no other variance than its own.
+            # The core's interval of the expected time holds no variance but its own.
             mean_low, mean_high = (
                 seconds * np.exp(sign * np.hypot(np.log(end / seconds), Z90 * np.sqrt(common)))
                 for sign, end in ((-1, mean_low), (1, mean_high))
@@ -540,6 +540,6 @@ def _apart(n: Array, gpus: Array, known_n: Array, known_gpus: Array) -> Array:
 
 
 def _shares(parts: Array) -> Array:
-    """Of each row's sum, none quite 0."""
+    """Shares of each row's sum, none quite 0."""
     shares = np.maximum(parts / parts.sum(axis=1, keepdims=True), _LEAST_SHARE)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)

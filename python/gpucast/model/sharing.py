@@ -23,7 +23,7 @@ UNFELT = 1.1
 
 @dataclass(frozen=True)
 class SharedForecasts:
-    """Of pairs of n and instances, as arrays of one length.
+    """Forecasts of pairs of n and instances, as arrays of one length.
 
     ``seconds``: of a step of each instance, ``low`` and ``high``: its 90 % interval;
     ``speedup``: steps of all of them a second over those of one alone, with its interval.
@@ -42,7 +42,7 @@ class SharedForecasts:
 
     @property
     def steps_per_second(self) -> Array:
-        """Of all instances together."""
+        """Steps that all instances together make in a second."""
         return np.asarray(self.instances / self.seconds, dtype=np.float64)
 
 

@@ -14,7 +14,7 @@ from gpucast.util.units import duration, number, percent
 Array = NDArray[np.float64]
 
 MOST_ROWS = 20
-"""Of forecasts in a notebook; the rest is counted."""
+"""Rows of forecasts that a notebook shows; the rest is counted."""
 
 _HEADERS = ("n", "GPUs", "step time", "90 % interval", "")
 

@@ -7,7 +7,7 @@
 
 namespace gpucast::fit {
 
-// Of log time: far below any clock, so that cells that repeat exactly leave a factor.
+// A variance of log time far below any clock's: cells that repeat exactly leave a factor.
 inline constexpr double least_variance = 1e-10;
 
 // The values that occur, and where among them each entry is.

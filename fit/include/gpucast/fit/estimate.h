@@ -35,8 +35,8 @@ struct NumberPrior {
   double off(const double* z) const { return (z[at] - centre) / sd; }
 };
 
-// Of all pure numbers of a model. `plausible`: centres, one a parameter (others are not looked at);
-// empty: the catalogue's medians.
+// The priors of all pure numbers of a model. `plausible`: a centre for each parameter, of which
+// those of pure numbers matter; empty: the catalogue's medians.
 std::vector<NumberPrior> number_priors(const model::StepModel& model,
                                        const Eigen::VectorXd& plausible = {});
 

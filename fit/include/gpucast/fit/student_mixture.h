@@ -9,7 +9,7 @@
 
 namespace gpucast::fit {
 
-// Of one quantity; weights sum to 1. Without members there is nothing to ask for.
+// A mixture of Student's t distributions of one quantity; weights sum to 1. It has to have members.
 class StudentMixture {
  public:
   struct At {

@@ -39,7 +39,8 @@ class FormFit {
 
   const Point& point() const { return point_; }
 
-  // Of the measured times, parameters integrated over (Laplace), with the amplitudes' prior.
+  // Log evidence of the measured times, parameters integrated over (Laplace), with the amplitudes'
+  // prior.
   double log_evidence() const { return log_evidence_; }
 
   // Standard deviations of z.

@@ -23,7 +23,7 @@ struct Growth {
   double freedom = 0;  // standard deviation of the power, where it is the data's to say
 };
 
-// Of some thirty programs with published tables (fit/scaling/priors.h) none has work that grows as
+// None of some thirty programs with published tables (fit/scaling/priors.h) has work that grows as
 // the cube of what its table calls the size: beyond a knee that is as rare as `whole`.
 inline constexpr std::array growths{
     Growth{"n", 1, 0, 0},           Growth{"n^(4/3)", 4.0 / 3, -5, -2},
