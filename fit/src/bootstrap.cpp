@@ -1,4 +1,4 @@
-#include "gpucast/fit/bootstrap.h"
+#include "gpucast/fit/fit.h"
 
 #include <cmath>
 

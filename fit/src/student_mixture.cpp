@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "gpucast/fit/random.h"
-#include "gpucast/fit/student.h"
 
 namespace gpucast::fit {
 

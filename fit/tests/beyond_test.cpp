@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "gpucast/fit/student.h"
 #include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit {

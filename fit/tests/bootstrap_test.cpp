@@ -1,4 +1,3 @@
-#include "gpucast/fit/bootstrap.h"
 
 #include <gtest/gtest.h>
 

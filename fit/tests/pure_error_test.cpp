@@ -1,4 +1,4 @@
-#include "gpucast/fit/pure_error.h"
+#include "gpucast/fit/noise.h"
 
 #include <gtest/gtest.h>
 

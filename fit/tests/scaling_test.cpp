@@ -17,7 +17,7 @@
 #include "gpucast/fit/scaling/minimize.h"
 #include "gpucast/fit/scaling/mixture.h"
 #include "gpucast/fit/scaling/process.h"
-#include "gpucast/fit/student.h"
+#include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit::scaling {
 namespace {

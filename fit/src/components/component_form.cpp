@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gpucast/fit/evaluate.h"
-#include "gpucast/model/blocks.h"
+#include "gpucast/model/terms/occupancy.h"
 
 namespace gpucast::fit::components {
 

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "gpucast/fit/parallel.h"
-#include "gpucast/fit/scaling/log_sum_exp.h"
 #include "gpucast/fit/scaling/minimize.h"
 #include "gpucast/fit/scaling/mixture.h"
 #include "gpucast/fit/scaling/search.h"

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "gpucast/fit/parallel.h"
-#include "gpucast/fit/scaling/log_sum_exp.h"
-#include "gpucast/fit/student.h"
 #include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit::scaling {

@@ -1,14 +1,34 @@
-// The whole of a fit: structure, parameters, what is identified, and the noise that is left.
+// The whole of a fit: structure, parameters, what is identified, the noise that is left, and the
+// uncertainty of it all by refitting data that might as well have been measured.
 #pragma once
 
+#include <Eigen/Core>
+#include <cstdint>
 #include <vector>
 
-#include "gpucast/fit/bootstrap.h"
 #include "gpucast/fit/identify.h"
 #include "gpucast/fit/noise.h"
 #include "gpucast/fit/structure.h"
 
 namespace gpucast::fit {
+
+// Residual bootstrap on log times (Davison & Hinkley 1997, section 6.3), group by group: a
+// replicate is the fitted time of each sample times noise drawn from the data's own residuals,
+// disturbed samples included. With repetitions, noise has two levels, as found in the data: a draw
+// for each cell, scaled to the between-cell spread (0 where the form fits), and a draw for each
+// sample from the deviations within cells, so that a wrong form widens the intervals instead of
+// hiding. Each replicate is fitted with every plausible structural integer and keeps the best, so
+// that what is not known about k is part of the answer; among integers that the data cannot tell
+// apart it takes one at random.
+struct Replicates {
+  Eigen::MatrixXd values;     // parameter values, one row a replicate
+  std::vector<int> integers;  // structural integer of each
+};
+
+// The same seed gives the same replicates for any number of threads.
+Replicates bootstrap(const model::StepModel& model, const Observations& observations,
+                     const Profile& profile, const std::vector<Noise>& noise_of_group,
+                     std::size_t count, std::uint64_t seed, unsigned threads);
 
 struct Fit {
   model::StepModel model;  // with the best structural integer

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "gpucast/fit/bootstrap.h"
+#include "gpucast/fit/fit.h"
 #include "gpucast/model/step_model.h"
 
 namespace gpucast::fit {

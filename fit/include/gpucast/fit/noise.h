@@ -1,8 +1,10 @@
 // Noise of the step times taken apart: between repetitions, and between cells (lack of fit).
 //
-// Repetitions of a cell scatter by pure error sigma_pe, whatever the model. If cell means scatter
-// around the fit by more than sigma_pe / sqrt(repetitions), the model's form is wrong: the
-// pure-error lack-of-fit test (Draper & Smith, Applied Regression Analysis, 3rd ed., section 2.1)
+// Repetitions of a cell scatter by pure error sigma_pe, whatever the model. Disturbed samples are
+// weighted down by their distance from their own cell's centre, never from a fit, which is what
+// pure error is held against. If cell means scatter around the fit by more than sigma_pe /
+// sqrt(repetitions), the model's form is wrong: the pure-error lack-of-fit test (Draper & Smith,
+// Applied Regression Analysis, 3rd ed., section 2.1)
 //
 //     F = [SS_lof / (J - p)] / [SS_pe / (N - J)]
 //
@@ -26,9 +28,27 @@
 #include <vector>
 
 #include "gpucast/fit/estimate.h"
-#include "gpucast/fit/pure_error.h"
+#include "gpucast/fit/observations.h"
 
 namespace gpucast::fit {
+
+// Robust mean of a cell's log times.
+struct CellCenter {
+  std::size_t cell = 0;
+  double value = 0;
+  double weight = 0;  // effective number of samples, greater than 1
+};
+
+struct PureError {
+  double sigma = 0;                 // relative; NaN without repetitions
+  double freedom = 0;               // samples minus cells, by weight
+  std::vector<CellCenter> centers;  // of the group's cells with repetitions
+
+  bool known() const { return freedom > 0; }
+};
+
+// Pure error of the cells of one group (group(cell)).
+PureError pure_error(const Observations& observations, std::size_t of_group);
 
 // An F statistic with its degrees of freedom; NaN where it cannot be had.
 struct FTest {

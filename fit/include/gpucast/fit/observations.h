@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpucast/model/routes.h"
+#include "gpucast/model/transfer_curve.h"
 
 namespace gpucast::fit {
 

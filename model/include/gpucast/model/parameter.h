@@ -39,4 +39,31 @@ inline double linear_coordinate(const Parameter& parameter, double value) {
   return parameter.reciprocal ? 1.0 / value : value;
 }
 
+// What is held plausible of parameters that several terms share, before anything was measured.
+//
+// Medians are of GPUs and hosts of the 2010s and 2020s, widths allow for the rest: a log_sd of 1 is
+// a factor of 5 up or down with 90 %, of 2 a factor of 27. They matter where the data say little,
+// and there they keep a forecast within what machines do. Derived in a study of accuracy on data of
+// H200 machines; times of pieces of work depend on the program, so that their scale is the data's.
+inline constexpr Prior scale_of_data{.median = 0, .log_sd = 2};
+
+// GPU
+inline constexpr Prior plausible_start_up{.median = 6e-6, .log_sd = 1};  // s, a kernel's
+inline constexpr Prior plausible_sharpness{.median = 3, .log_sd = 0.5};  // p of occupancy.h
+inline constexpr Prior plausible_root{.median = 0, .log_sd = 1.5};       // t_root of work.h
+
+// Host
+inline constexpr Prior plausible_host_particle{.median = 8e-9, .log_sd = 1.5};  // s
+inline constexpr Prior plausible_host_step{.median = 5e-7, .log_sd = 1.5};      // s
+inline constexpr Prior plausible_growth{.median = 1, .log_sd = 0.5};            // r of bent.h
+inline constexpr Prior plausible_cache{.median = 1e5, .log_sd = 0.7};           // n_c of bent.h
+
+// Communication: 1 us and 400 GB/s on a board, 80 us and 0.5 GB/s over the paper's network
+inline constexpr Prior plausible_launch{.median = 3e-6, .log_sd = 1};         // s
+inline constexpr Prior plausible_queueing{.median = 6e-6, .log_sd = 0.9};     // s, two launches
+inline constexpr Prior plausible_latency{.median = 1e-5, .log_sd = 1.5};      // s
+inline constexpr Prior plausible_throughput{.median = 1.5e10, .log_sd = 2};   // B/s
+inline constexpr Prior plausible_shared_host{.median = 3e10, .log_sd = 1.2};  // B/s
+inline constexpr Prior plausible_share{.median = 0.78, .log_sd = 0.3};        // s_next
+
 }  // namespace gpucast::model

@@ -21,7 +21,6 @@
 #include <variant>
 #include <vector>
 
-#include "gpucast/model/machine.h"
 #include "gpucast/model/parameter.h"
 #include "gpucast/model/step.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpucast/model/catalogue.h"
-#include "gpucast/model/routes.h"
+#include "gpucast/model/transfer_curve.h"
 
 namespace gpucast::model {
 

@@ -23,9 +23,17 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/model/parameter_priors.h"
+#include "gpucast/model/parameter.h"
+#include "gpucast/schema/vocabulary.h"
 
 namespace gpucast::model {
+
+// The ways data takes between host, GPUs and nodes; each may have a transfer curve.
+using schema::name;  // of a route: the word of command lines and files
+using schema::Route;
+
+inline constexpr auto all_routes = schema::all<Route>();
+inline constexpr std::size_t route_count = all_routes.size();
 
 struct TransferCurve {
   std::vector<double> breakpoints;  // bytes, ascending; twice: a jump; empty: one straight line

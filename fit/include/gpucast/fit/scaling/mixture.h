@@ -11,7 +11,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,6 +27,16 @@
 #include "gpucast/model/scaling/form.h"
 
 namespace gpucast::fit::scaling {
+
+// The logarithm of a sum of values that are given as logarithms, and may leave the range of
+// numbers.
+inline double log_sum_exp(const std::vector<double>& logarithms) {
+  const double largest = *std::ranges::max_element(logarithms);
+  double sum = 0;
+  for (const double each : logarithms)
+    sum += std::exp(each - largest);
+  return largest + std::log(sum);
+}
 
 struct Component {
   model::scaling::Form form;

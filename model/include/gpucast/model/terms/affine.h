@@ -1,7 +1,6 @@
 // affine: T_cpu = t_cpu_0 + t_cpu n, for hosts with a fixed cost a step.
 #pragma once
 
-#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

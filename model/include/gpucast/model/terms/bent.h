@@ -7,7 +7,6 @@
 // t_cpu more, so that far beyond n_c a particle takes (1 + r) t_cpu.
 #pragma once
 
-#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

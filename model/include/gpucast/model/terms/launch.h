@@ -1,9 +1,8 @@
 // What communication terms are written with: routes, and parameters that several share.
 #pragma once
 
-#include "gpucast/model/parameter_priors.h"
-#include "gpucast/model/routes.h"
 #include "gpucast/model/term.h"
+#include "gpucast/model/transfer_curve.h"
 
 namespace gpucast::model {
 

@@ -1,7 +1,6 @@
 // linear, the paper's equation (2): T_cpu = t_cpu n. The host integrates every particle once.
 #pragma once
 
-#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

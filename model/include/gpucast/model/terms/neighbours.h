@@ -7,7 +7,6 @@
 // elements a GPU is not full, and the time of a step is flat.
 #pragma once
 
-#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

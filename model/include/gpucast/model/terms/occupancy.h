@@ -1,6 +1,6 @@
 // occupancy: whole blocks on the busiest multiprocessor, with a latency floor.
 //
-//     T_gpu = t_0 + n (t_lat^p + (w t_blk)^p)^(1/p)        w: blocks.h
+//     T_gpu = t_0 + n (t_lat^p + (w t_blk)^p)^(1/p)        w: below
 //
 // For each of the n particles visited, the busiest multiprocessor needs w t_blk when its issue
 // slots limit it, and t_lat when too few warps are resident to hide the latency of one interaction.
@@ -16,10 +16,21 @@
 
 #include <cmath>
 
-#include "gpucast/model/blocks.h"
-#include "gpucast/model/parameter_priors.h"
+#include "gpucast/model/term.h"
 
 namespace gpucast::model {
+
+inline constexpr Fact facts_of_blocks[] = {sms, block};
+
+// Blocks on the busiest multiprocessor:
+//
+//     w = ceil(ceil(ceil(n / N) / b) / s)
+//
+// A GPU's ceil(n / N) particles fill blocks of b threads; the busiest of s multiprocessors gets w
+// of them and runs them together.
+inline double blocks_on_busiest(const Step& step, const Machine& machine) {
+  return std::ceil(std::ceil(step.share() / machine.block) / machine.sms);
+}
 
 struct Occupancy {
   static constexpr TermInfo info{.name = "occupancy",

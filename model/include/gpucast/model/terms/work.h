@@ -13,7 +13,6 @@
 
 #include <cmath>
 
-#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
