@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpucast import _core
-from gpucast.fitting.lone_form import name_with
+from gpucast.model.lone_count import name_with
 
 
 @pytest.mark.parametrize(

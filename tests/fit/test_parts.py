@@ -10,7 +10,7 @@ import pytest
 import gpucast as gc
 from gpucast.data import dataset, jsonl
 from gpucast.data.records import Phases, Record, Step
-from gpucast.fitting.parts import parts_of
+from gpucast.fitting.cells import parts_of
 from gpucast.model.scaling import ScalingModel
 
 

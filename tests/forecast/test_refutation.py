@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gpucast.forecast.refutation import IMPROBABLE, refuted
-from gpucast.forecast.validation import Cell
+from gpucast.forecast.validation import IMPROBABLE, Cell, refuted
 
 
 def test_cells_refute_a_forecast_where_chance_does_not_explain_how_few_are_covered() -> None:

@@ -18,10 +18,10 @@ from gpucast.data.bundled import reconstructed_files
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit_own
 from gpucast.model import rates
-from gpucast.model.between import TOLERANCE, Array, between
 from gpucast.model.content import TimedCells
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import outer
+from gpucast.model.forecaster import Array, outer
+from gpucast.model.joint import TOLERANCE, between
 from gpucast.model.scaling import ScalingModel
 from made_data import whole
 from other_programs import COUNTS, SIZES, cutoff, fitted, md, records

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
 from gpucast.data.selection import in_part
-from gpucast.fitting.parts import parts_of as fitted_parts
+from gpucast.fitting.cells import parts_of as fitted_parts
 from gpucast.model.scaling import ScalingModel
 from gpucast.traces.parts import StepParts
 from gpucast.traces.records import TRACES, Observed, observed

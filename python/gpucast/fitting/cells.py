@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.data.records import Step
+from gpucast.data.records import Phases, Step
 from gpucast.data.repetitions import disagreeing, own_deviation
 from gpucast.fitting.sample_variance import undisturbed
-from gpucast.model.scaling_content import DISPUTED
+from gpucast.model.scaling_content import DISPUTED, MeasuredParts
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import number
 
@@ -157,3 +157,38 @@ def _within(samples: Mapping[Key, list[float]]) -> float | None:
         return float(np.sqrt(squares.sum() / freedom.sum()))
     # A sum of squares is the variance times chi^2, of which half lie below its median.
     return float(np.sqrt(np.median(squares / chdtri(freedom, 0.5))))
+
+
+def parts_of(steps: Sequence[Step]) -> MeasuredParts | None:
+    """Where the time of each cell's steps went, as programs print it; None where too little is.
+
+    Communication is copies, exchange, and calls where they were told apart. A program that does not
+    time its kernels has spent on the GPUs what is left of the step.
+    """
+    parts_by_cell: dict[tuple[float, int], list[tuple[float, float, float]]] = defaultdict(list)
+    for step in steps:
+        if step.phases is not None:
+            parts = _parts(step.phases, float(np.median(step.seconds)))
+            if parts is not None:
+                parts_by_cell[step.n, step.gpus].append(parts)
+    if not parts_by_cell:
+        return None
+    cells = sorted(parts_by_cell)
+    medians = np.array([np.median(parts_by_cell[cell], axis=0) for cell in cells])
+    return MeasuredParts(
+        n=[float(n) for n, _ in cells],
+        gpus=[gpus for _, gpus in cells],
+        t_gpu=medians[:, 0].tolist(),
+        t_cpu=medians[:, 1].tolist(),
+        t_com=medians[:, 2].tolist(),
+    )
+
+
+def _parts(phases: Phases, seconds: float) -> tuple[float, float, float] | None:
+    copies = [times for times in (phases.h2d, phases.d2h, phases.exchange, phases.calls) if times]
+    if not phases.cpu or not copies:
+        return None
+    cpu = float(np.median(phases.cpu))
+    com = sum(float(np.median(times)) for times in copies)
+    gpu = float(np.median(phases.kernel)) if phases.kernel else max(0.0, seconds - cpu - com)
+    return (gpu, cpu, com) if gpu + cpu + com > 0 else None

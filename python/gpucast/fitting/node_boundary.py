@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpucast.fitting.cells import Cells
-from gpucast.model import between_nodes
 from gpucast.util.remarks import Kind, Remark, remark
+from gpucast.util.units import number
 
 MOST_GPUS = 16
 """The most GPUs that a node is supposed to have."""
@@ -45,7 +45,12 @@ class Suspect:
 
     def question(self) -> Remark:
         """What to ask the user."""
-        text = between_nodes.question(self.gpus, self.slower, self.n)
+        text = (
+            f"n = {number(self.n)} takes longer on {self.slower} GPUs than on {self.gpus}, and is "
+            "shorter from each other count to the next: another node? Forecasts hold both a node "
+            f"of {self.gpus} GPUs and exchange that grows with N; a column nodes (or GPUs per "
+            "node) settles it"
+        )
         return remark(Kind.NODE_BOUNDARY, text, n=self.n, gpus=self.slower)
 
 

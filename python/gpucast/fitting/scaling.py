@@ -17,10 +17,8 @@ from gpucast.data.records import Step
 from gpucast.data.selection import distinct
 from gpucast.errors import InputError
 from gpucast.fitting import node_boundary
-from gpucast.fitting.cells import Array, Cells, cells_of, samples_of
+from gpucast.fitting.cells import Array, Cells, cells_of, parts_of, samples_of
 from gpucast.fitting.disputed import settled
-from gpucast.fitting.lone_form import name_with
-from gpucast.fitting.parts import parts_of
 from gpucast.fitting.problem import Problem
 from gpucast.model import lone_count
 from gpucast.model.content import (
@@ -105,7 +103,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     counts = set(cells.gpus.tolist())
     alone = traced or unshared is not None
     lone = int(counts.pop()) if alone and len(counts) == 1 else None
-    names = [name_with(each, lone) for each in found.forms]
+    names = [lone_count.name_with(each, lone) for each in found.forms]
     weights = _weights(found, names)
     chosen = max(weights, key=lambda name: weights[name])
     about = problem.selection

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpucast.model import between_nodes, lone_count
+from gpucast.model import lone_count
 from gpucast.model.content import TimedCells
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
@@ -117,7 +117,11 @@ def _of_boundary(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]
     """That a node may end where steps get longer."""
     per_node = model.scaling.per_node
     if per_node is not None and gpus.size and gpus.max() > per_node:
-        yield _NOT_KNOWN, between_nodes.doubt(per_node)
+        yield (
+            _NOT_KNOWN,
+            f"beyond {per_node} GPUs steps took longer: forecasts hold both another node from "
+            "there and exchange that grows; state the nodes",
+        )
 
 
 def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:

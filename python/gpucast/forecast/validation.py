@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NotRequired, TypedDict, Unpack
 
@@ -17,6 +17,10 @@ from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import Interval, interval_named
+from gpucast.util.units import percent
+
+IMPROBABLE = 0.01
+"""A forecast is refuted where chance leaves so few cells within their 90 % interval less often."""
 
 
 class Cell(TypedDict):
@@ -163,3 +167,26 @@ def _regrets(cells: list[Cell]) -> list[float]:
             best = min(cell["measured"] for cell in group)
             regrets.append(chosen["measured"] / best - 1)
     return regrets
+
+
+def refuted(cells: Sequence[Cell], measured: str) -> str | None:
+    """How far measured cells are from a forecast where too few lie within their 90 % interval.
+
+    Args:
+        cells: measured and forecast.
+        measured: the name of the data.
+
+    Returns:
+        One line; None where as many lie within as chance explains, or there are no cells.
+    """
+    from scipy.special import bdtr
+
+    covered = sum(cell["covered"] for cell in cells)
+    if not cells or bdtr(covered, len(cells), 0.9) >= IMPROBABLE:
+        return None
+    errors = summarize(list(cells))
+    return (
+        f"{covered} of {len(cells)} cells measured in {measured} lie within their 90 % interval; "
+        f"they are missed by {percent(errors['median_relative_error'])} in the median, by "
+        f"{percent(errors['max_relative_error'])} at most"
+    )

@@ -1,10 +1,11 @@
-"""Draws of the times of many cells together."""
+"""Times of many cells together, of which few are worked out and the rest interpolated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.model.forecaster import Array, outer
 
@@ -15,6 +16,16 @@ DRAWS = 400
 _MOST_DRAWN = 600
 _SIZES_DRAWN = 25
 COUNTS_DRAWN = 24
+
+TOLERANCE = 1e-3
+"""What is interpolated is off by no more (in the values' own unit)."""
+
+# How far a point in the middle may lie from the line between its neighbours. What is interpolated
+# on either side of it is off by a quarter of that where the curve bends evenly, and by twice that
+# at most where it bends one way.
+_BENT = TOLERANCE / 2
+
+_FIRST = 33
 
 
 def joint_draws(
@@ -40,8 +51,8 @@ def joint_draws(
     ratio = np.log(drawn(*at) / seconds(*at))
     grid = ratio.T.reshape(axes[0].size, axes[1].size, -1)
     wanted = np.column_stack([np.log(n), np.log(gpus)])
-    between = RegularGridInterpolator(axes, grid)(wanted)
-    return np.asarray(seconds(n, gpus) * np.exp(between.T), dtype=np.float64)
+    log_ratio = RegularGridInterpolator(axes, grid)(wanted)
+    return np.asarray(seconds(n, gpus) * np.exp(log_ratio.T), dtype=np.float64)
 
 
 def shuffled(draws: Array, seed: int) -> Array:
@@ -56,3 +67,36 @@ def nodes_of(values: Array, most: int) -> Array:
     if logs.size == 1:
         return np.array([logs[0], logs[0] + 1.0])
     return logs if logs.size <= most else np.linspace(logs[0], logs[-1], most)
+
+
+def between(of: Callable[[Array], Array], points: Array, exact: NDArray[np.bool_]) -> Array:
+    """Values at all points, asked for only where the curve bends.
+
+    Args:
+        of: values at some of the points.
+        points: in rising order.
+        exact: those to be asked for in any case: next to them the curve may jump.
+    """
+    known = exact.copy()
+    known[np.linspace(0, points.size - 1, _FIRST).round().astype(np.intp)] = True
+    values = np.full(points.size, np.nan)
+    values[known] = of(points[known])
+    at = np.flatnonzero(known)
+    low, high = at[:-1], at[1:]
+    while True:
+        wide = high - low > 1
+        low, high = low[wide], high[wide]
+        if not low.size:
+            break
+        # In the middle of the points' own unit: far from it, a curve that bends near one end alone
+        # would look straight.
+        centre = np.searchsorted(points, (points[low] + points[high]) / 2)
+        middle = np.clip(centre, low + 1, high - 1)
+        share = (points[middle] - points[low]) / (points[high] - points[low])
+        line = values[low] + share * (values[high] - values[low])
+        values[middle] = of(points[middle])
+        bent = np.abs(values[middle] - line) > _BENT
+        low, middle, high = low[bent], middle[bent], high[bent]
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    there = ~np.isnan(values)
+    return np.asarray(np.interp(points, points[there], values[there]), dtype=np.float64)

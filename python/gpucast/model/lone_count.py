@@ -9,12 +9,20 @@ the N_0 that were traced, and
     ln T(N) - ln T(N_0) = s(N) z,    s(N)^2 = SEVERAL^2 + (PER_LN ln(N/N_0))^2,    z ~ N(0, 1)
 
 with one z for all N, but no shorter than T(N_0) N_0/N: no more than divided.
+
+Terms of several GPUs are in the fit all the same, with what priors say of them: on one GPU they are
+nothing, and on several those that do not depend on n cannot be told from ``start``. So the name of
+a form leaves them out.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
+
+from gpucast import _core
 
 Array = NDArray[np.float64]
 
@@ -27,6 +35,10 @@ _HARDLY = 1e-9
 """Relative; by which other counts take longer, so that the traced one is the best of equal ones."""
 
 NOT_KNOWN = "steps of one GPU count only: how time changes with N is not known"
+
+_SIZES: Final = (1e3, 8e3)
+_OF_EXCHANGE: Final = ("hidden in part", "hidden")
+"""Overlaps of exchange with work (model/scaling/form.h)."""
 
 
 def factor(gpus: Array, lone: int) -> Array:
@@ -61,8 +73,29 @@ def drawn(gpus: Array, lone: int, count: int, seed: int) -> Array:
 
     z = ndtri((np.arange(count) + 0.5) / count)
     z = z[np.random.default_rng(seed).permutation(count)]
-    found = np.exp(np.outer(z, np.sqrt(variance(gpus, lone))))
+    factors = np.exp(np.outer(z, np.sqrt(variance(gpus, lone))))
     divided = lone / gpus
-    found = np.where(gpus > lone, np.maximum(found, divided), found)
-    found = np.where(gpus < lone, np.minimum(found, divided), found)
-    return np.asarray(found * factor(gpus, lone), dtype=np.float64)
+    factors = np.where(gpus > lone, np.maximum(factors, divided), factors)
+    factors = np.where(gpus < lone, np.minimum(factors, divided), factors)
+    return np.asarray(factors * factor(gpus, lone), dtype=np.float64)
+
+
+def tells(term: str, gpus: int) -> bool:
+    """Whether steps of so many GPUs alone tell anything of a term."""
+    at = [_core.scaling_shape(term, n, float(gpus)) for n in _SIZES]
+    alone = [_core.scaling_shape(term, n, 1.0) for n in _SIZES]
+    return any(at) and (any(alone) or at[0] != at[1])
+
+
+def name_with(form: str, gpus: int | None) -> str:
+    """A form without terms of which the only GPU count tells nothing; None: there are several.
+
+    Forms are named as ``Form::name`` does: terms, how work grows, what overlaps.
+    """
+    if gpus is None:
+        return form
+    terms, *rest = form.split(", ")
+    kept = [term for term in terms.split(" + ") if tells(term, gpus)]
+    if not any(_core.SCALING_TERMS[term][1] == "com" for term in kept):
+        rest = [overlap for overlap in rest if overlap not in _OF_EXCHANGE]
+    return ", ".join([" + ".join(kept), *rest]) if kept else form

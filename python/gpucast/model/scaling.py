@@ -16,7 +16,6 @@ from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.errors import InputError
 from gpucast.model import lone_count
-from gpucast.model.between import between
 from gpucast.model.content import TimedCells
 from gpucast.model.forecaster import (
     SCHEMA,
@@ -38,7 +37,7 @@ from gpucast.model.intervals import (
     interval_named,
     shares_of,
 )
-from gpucast.model.joint import COUNTS_DRAWN, DRAWS, joint_draws, nodes_of, shuffled
+from gpucast.model.joint import COUNTS_DRAWN, DRAWS, between, joint_draws, nodes_of, shuffled
 from gpucast.model.scaling_content import FittedScaling
 
 if TYPE_CHECKING:

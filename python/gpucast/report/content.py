@@ -16,8 +16,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.forecast.caveats import caveats
 from gpucast.forecast.comparison import compare
-from gpucast.forecast.refutation import refuted
-from gpucast.forecast.validation import Cell, validate
+from gpucast.forecast.validation import Cell, refuted, validate
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import MORE_PER_GPU, Forecaster, outer, sizes_to_show, spaced
 from gpucast.model.intervals import SURE, Interval, at_most, interval_named
