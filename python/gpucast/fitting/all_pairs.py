@@ -58,14 +58,16 @@ def nearer(
         by_scaling += _errors(without, left_out)
     if not by_terms or np.mean(by_terms) >= np.mean(by_scaling):
         return scaling
-    found = fit_terms(paper, True)
+    by_terms_in_full = fit_terms(paper, True)
     # The schedule was ours to assume: steps of the program state none.
-    found.data = replace(found.data, schedule=problem.schedule)
-    return found
+    by_terms_in_full.data = replace(by_terms_in_full.data, schedule=problem.schedule)
+    return by_terms_in_full
 
 
 def _is_of_all_pairs(scaling: ScalingModel) -> bool:
-    weights = (each.weight for each in scaling.scaling.components if each.growth == "n^2")
+    weights = (
+        component.weight for component in scaling.scaling.components if component.growth == "n^2"
+    )
     return sum(weights) >= _LIKELY
 
 

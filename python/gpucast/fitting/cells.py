@@ -83,8 +83,8 @@ class Samples:
         cells = [key for key in sorted(self.all) if len(self.kept[key]) < len(self.all[key])]
         if not cells:
             return []
-        every = sum(len(each) for each in self.all.values())
-        left_out = every - sum(len(each) for each in self.kept.values())
+        every = sum(len(times) for times in self.all.values())
+        left_out = every - sum(len(times) for times in self.kept.values())
         where = (
             ""
             if len(cells) > _NAMED
@@ -123,7 +123,7 @@ def cells_of(steps: list[Step]) -> Cells:
         nodes[key] = max(nodes.get(key, 0), step.nodes or 0)
     keys = sorted(samples)
     odd = disagreeing(samples)
-    within = _within({key: each for key, each in samples.items() if key not in odd})
+    within = _within({key: times for key, times in samples.items() if key not in odd})
     repetitions = np.array([len(samples[key]) for key in keys])
     of_median = np.array([_core.median_variance(int(count)) for count in repetitions])
     # Noise that every cell has is learnt; here is only what some are known better by, or worse.
@@ -148,11 +148,11 @@ def _within(samples: Mapping[Key, list[float]]) -> float | None:
     variances, so that a few disturbed samples have no say."""
     from scipy.special import chdtri
 
-    logs = [np.log(each) for each in samples.values() if len(each) > 1]
+    logs = [np.log(times) for times in samples.values() if len(times) > 1]
     if not logs:
         return None
-    freedom = np.array([each.size - 1 for each in logs])
-    squares = np.array([float(np.sum((each - each.mean()) ** 2)) for each in logs])
+    freedom = np.array([cell_logs.size - 1 for cell_logs in logs])
+    squares = np.array([float(np.sum((cell_logs - cell_logs.mean()) ** 2)) for cell_logs in logs])
     if len(logs) < FEWEST_FOR_MEDIAN:
         return float(np.sqrt(squares.sum() / freedom.sum()))
     # A sum of squares is the variance times chi^2, of which half lie below its median.

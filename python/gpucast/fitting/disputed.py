@@ -40,7 +40,7 @@ def settled(
     disputed = np.array(
         [key in odd and own_deviation(samples[key]) >= DISPUTED for key in keys], dtype=np.bool_
     )
-    said = []
+    remarks = []
     expected = _by_others(cells, disputed)
     seconds = cells.seconds.copy()
     for at, (n, gpus) in enumerate(keys):
@@ -64,13 +64,13 @@ def settled(
             others = f"these say {duration(expected[at])}"
             verdict = f"{which} counts" if clear else f"neither is near; {which} counts as nearer"
             text += f"; {others}: {verdict}, the forecast is theirs; check it"
-        said.append(remark(Kind.DISPUTED, text, n=n, gpus=gpus))
-    return replace(cells, seconds=seconds), said
+        remarks.append(remark(Kind.DISPUTED, text, n=n, gpus=gpus))
+    return replace(cells, seconds=seconds), remarks
 
 
 def _by_others(cells: Cells, disputed: np.ndarray) -> np.ndarray | None:
     """Times (s) of all cells as those that are not disputed say; None where these are too few."""
     if not disputed.any() or (~disputed).sum() < FEWEST_OTHERS:
         return None
-    found = cells.where(~disputed).fit()
-    return np.asarray(found.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0])
+    others = cells.where(~disputed).fit()
+    return np.asarray(others.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0])

@@ -116,9 +116,9 @@ def fit(
     problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
-    found = _fitted(data, problem, model, replicates, seed)
-    found.sharing = fit_sharing(found, problem)
-    return found
+    forecaster = _fitted(data, problem, model, replicates, seed)
+    forecaster.sharing = fit_sharing(forecaster, problem)
+    return forecaster
 
 
 def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Forecaster:
@@ -147,8 +147,8 @@ def fit_own(
     Raises:
         InputError: as ``fit``, and where the steps do not state how they move data.
     """
-    found = fit(data, selection, model=model, replicates=replicates, seed=seed)
-    return own(found, "only of steps with a schedule are the terms known")
+    fitted = fit(data, selection, model=model, replicates=replicates, seed=seed)
+    return own(fitted, "only of steps with a schedule are the terms known")
 
 
 def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
@@ -169,24 +169,24 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         choice = _as_named(problem, model, breakpoints, seed)
     winner = choice.form
     core = winner.model(problem)
-    found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
-    enough = observations.sample_count > found.rank
+    fitted = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
+    enough = observations.sample_count > fitted.rank
     if not enough:
-        _say_what_is_missing(problem, observations, found, choice)
+        _say_what_is_missing(problem, observations, fitted, choice)
     values, integers = (
-        found.bootstrap(replicates, seed)
+        fitted.bootstrap(replicates, seed)
         if enough and replicates > 0
         else (np.empty((0, len(core.parameters))), [])
     )
     return Model(
         name=problem.path,
         terms=Terms(gpu=winner.gpu, cpu=winner.cpu, com=winner.com),
-        **_structure(found, problem),
-        breakpoints=found.model.curves,
-        parameters=_parameters(found, values, problem, enough),
-        combinations=combinations(found, values),
-        rank=found.rank,
-        quality=_quality(found, observations, problem, choice),
+        **_structure(fitted, problem),
+        breakpoints=fitted.model.curves,
+        parameters=_parameters(fitted, values, problem, enough),
+        combinations=combinations(fitted, values),
+        rank=fitted.rank,
+        quality=_quality(fitted, observations, problem, choice),
         candidates=choice.tried,
         chosen=choice.name,
         mixture=choice.mixture,
@@ -196,7 +196,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
             step_samples=sum(len(step.seconds) for step in problem.steps),
             step_cells=len(observations.step_cells),
         ),
-        noise=_noise(found, observations),
+        noise=_noise(fitted, observations),
         kernel_start=problem.kernel_start,
         domain=_domain(problem),
         cells=_timed(observations),
@@ -234,13 +234,13 @@ def check_sampling(replicates: int, seed: int) -> None:
 
 def find_breakpoints(problem: Problem) -> Curves:
     """Breakpoints (bytes) of each measured route's transfer curve, found from its timings."""
-    found = {
+    points_by_route = {
         route: _core.find_breakpoints(
             transfer_observations(route, problem.transfer_cells(route)), LARGEST_BREAKPOINTS
         )
         for route in problem.transfers
     }
-    return tuple((route, tuple(points)) for route, points in found.items())
+    return tuple((route, tuple(points)) for route, points in points_by_route.items())
 
 
 def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> None:
@@ -266,7 +266,7 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
 
 
 def _say_what_is_missing(
-    problem: Problem, observations: _core.Observations, found: _core.Fit, choice: Choice
+    problem: Problem, observations: _core.Observations, fitted: _core.Fit, choice: Choice
 ) -> None:
     """Where there are as many quantities as observations, nothing tells the noise. Forms that have
     priors forecast all the same, widely.
@@ -274,19 +274,19 @@ def _say_what_is_missing(
     Raises:
         InputError: the form was named, and knows nothing but the data.
     """
-    said = (
-        f"{observations.sample_count} observations cannot determine {found.rank} quantities "
+    lack = (
+        f"{observations.sample_count} observations cannot determine {fitted.rank} quantities "
         "and their noise"
     )
     if choice.mixture is None:
         raise InputError(
-            f"{said}; measure more cells or repetitions, or take --model auto, which has priors",
+            f"{lack}; measure more cells or repetitions, or take --model auto, which has priors",
             file=problem.dataset.name,
         )
     problem.remarks.append(
         remark(
             Kind.UNDERDETERMINED,
-            f"{said}: forecasts rest on what such programs are like; measure more cells or "
+            f"{lack}: forecasts rest on what such programs are like; measure more cells or "
             "repetitions",
         )
     )
@@ -298,13 +298,13 @@ def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> C
     tried = candidates(problem, model, breakpoints)
     compared = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
     errors = _cross_validate(problem, compared, tried, seed)
-    found = [
+    tried_models = [
         Tried(model=candidate.name, cv_error=_finite(np.mean(error)))
         for candidate, error in zip(tried, errors, strict=True)
     ]
     if not np.isfinite(errors[0]).all():
         problem.remarks.append(remark(Kind.NOT_TESTED, "too few cells for cross-validation"))
-    return Choice(form=tried[0], name=tried[0].name, tried=found)
+    return Choice(form=tried[0], name=tried[0].name, tried=tried_models)
 
 
 def _cross_validate(
@@ -319,9 +319,9 @@ def _cross_validate(
     return [np.array(error) for error in errors]
 
 
-def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
-    name = found.model.integer_name
-    plausible = sorted(found.plausible)
+def _structure(fitted: _core.Fit, problem: Problem) -> dict[str, Any]:
+    name = fitted.model.integer_name
+    plausible = sorted(fitted.plausible)
     if name == "k" and len(plausible) > 1:
         # Between these sizes a GPU needs one wave with the largest k and more with the least.
         least, largest = (k * problem.cores for k in (plausible[0], plausible[-1]))
@@ -333,8 +333,8 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
             )
         )
     return {
-        "k": found.model.integer if name == "k" else None,
-        "k_profile": [IntegerCost(k=k, cost=cost) for k, cost in sorted(found.profile)]
+        "k": fitted.model.integer if name == "k" else None,
+        "k_profile": [IntegerCost(k=k, cost=cost) for k, cost in sorted(fitted.profile)]
         if name == "k"
         else [],
         "k_plausible": plausible if name == "k" else [],
@@ -342,20 +342,20 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
 
 
 def _parameters(
-    found: _core.Fit, replicates: Array, problem: Problem, enough: bool
+    fitted: _core.Fit, replicates: Array, problem: Problem, enough: bool
 ) -> dict[str, Parameter]:
     """``enough``: whether there are observations beyond those that quantities take."""
-    shares = found.largest_shares
+    shares = fitted.largest_shares
     result = {}
-    for i, (name, _, _) in enumerate(found.model.parameters):
-        if found.identified[i] and shares[i] < NEGLIGIBLE_SHARE:
+    for i, (name, _, _) in enumerate(fitted.model.parameters):
+        if fitted.identified[i] and shares[i] < NEGLIGIBLE_SHARE:
             problem.remarks.append(
                 remark(
                     Kind.TOO_SMALL,
                     f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time",
                 )
             )
-        told = parameter(found, i, replicates[:, i])
+        told = parameter(fitted, i, replicates[:, i])
         result[name] = told if enough else replace(told, identified=False, stderr=None, ci95=None)
     hidden = [name for name, entry in result.items() if not entry.identified]
     if hidden:
@@ -369,28 +369,28 @@ def _parameters(
     return result
 
 
-def parameter(found: _core.Fit, at: int, draws: Array) -> Parameter:
+def parameter(fitted: _core.Fit, at: int, draws: Array) -> Parameter:
     """What a fit and its replicates (``draws``) say of the parameter ``at``."""
-    _, unit, meaning = found.model.parameters[at]
-    value = float(found.values[at])
-    identified = bool(found.identified[at])
-    known = identified and np.isfinite(found.relative_error[at])
+    _, unit, meaning = fitted.model.parameters[at]
+    value = float(fitted.values[at])
+    identified = bool(fitted.identified[at])
+    known = identified and np.isfinite(fitted.relative_error[at])
     return Parameter(
         value=value,
         unit=unit,
         identified=identified,
-        observed=bool(found.observed[at]),
-        stderr=float(found.relative_error[at]) * value if known else None,
+        observed=bool(fitted.observed[at]),
+        stderr=float(fitted.relative_error[at]) * value if known else None,
         ci95=_interval(draws) if identified else None,
         meaning=meaning,
     )
 
 
-def combinations(found: _core.Fit, replicates: Array) -> list[Combination]:
+def combinations(fitted: _core.Fit, replicates: Array) -> list[Combination]:
     """What is known where its parameters are not."""
-    parameters = found.model.parameters
+    parameters = fitted.model.parameters
     result = []
-    for expression, terms, value, error in found.combinations:
+    for expression, terms, value, error in fitted.combinations:
         draws = np.zeros(replicates.shape[0])
         for index, coefficient in terms:
             reciprocal = parameters[index][1] == "B/s"
@@ -417,15 +417,15 @@ def _interval(draws: Array) -> tuple[float, float] | None:
 
 
 def _quality(
-    found: _core.Fit, observations: _core.Observations, problem: Problem, choice: Choice
+    fitted: _core.Fit, observations: _core.Observations, problem: Problem, choice: Choice
 ) -> Quality:
     cells = observations.step_cells
     n, gpus, measured, _ = (
         np.array(column, dtype=np.float64) for column in zip(*cells, strict=True)
     )
     if choice.fitted is None:
-        none = np.empty((0, len(found.values)))
-        t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
+        none = np.empty((0, len(fitted.values)))
+        t_gpu, t_cpu, t_com, _ = _core.forecast(fitted.model, fitted.values, none, [], n, gpus)
         forecast = t_gpu + t_cpu + t_com
     else:
         zero = np.zeros(n.size)
@@ -435,19 +435,19 @@ def _quality(
         median_relative_error=float(np.median(error)),
         p95_relative_error=float(np.percentile(error, 95)),
         max_relative_error=float(error.max()),
-        disturbed_samples=int(np.sum(np.asarray(found.weights) == 0)),
-        converged=bool(found.converged),
+        disturbed_samples=int(np.sum(np.asarray(fitted.weights) == 0)),
+        converged=bool(fitted.converged),
         held_out_gpus_error=choice.gpus_error,
         held_out_n_error=choice.n_error,
-        **_lack_of_fit(found, problem, mixed=choice.mixture is not None),
+        **_lack_of_fit(fitted, problem, mixed=choice.mixture is not None),
     )
-    if not found.converged:
+    if not fitted.converged:
         what = "the fit" if choice.mixture is None else "the fit of the parameters"
         problem.remarks.append(remark(Kind.NOT_CONVERGED, f"{what} did not converge"))
     return result
 
 
-def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str, Any]:
+def _lack_of_fit(fitted: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str, Any]:
     """Whether the form of the model is wrong: over all cells, and along named directions.
 
     Two tests are made, so the smaller p is doubled (Bonferroni). ``mixed``: forecasts are not made
@@ -455,7 +455,7 @@ def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str
     """
     from scipy.special import fdtrc
 
-    noise = found.noise["step"]
+    noise = fitted.noise["step"]
     f, freedom, pure_freedom = noise.lack_of_fit
     if not np.isfinite(f):
         if np.isfinite(noise.pure_error):
@@ -469,7 +469,7 @@ def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str
     everywhere = float(fdtrc(freedom, pure_freedom, f))
     misfits = {
         name: float(fdtrc(along, pure, value))
-        for name, (value, along, pure) in found.misfits.items()
+        for name, (value, along, pure) in fitted.misfits.items()
     }
     together = misfits.pop("any", None)
     p = everywhere if together is None else min(1.0, 2 * min(everywhere, together))
@@ -495,13 +495,13 @@ def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str
     }
 
 
-def _noise(found: _core.Fit, observations: _core.Observations) -> Noise:
+def _noise(fitted: _core.Fit, observations: _core.Observations) -> Noise:
     """Noise of step times, for prediction intervals."""
     from scipy.special import stdtrit
 
-    noise = found.noise["step"]
+    noise = fitted.noise["step"]
     repeated = bool(np.isfinite(noise.pure_error))
-    freedom = max(1.0, observations.sample_count - found.rank)
+    freedom = max(1.0, observations.sample_count - fitted.rank)
     between = noise.between_cells
     if repeated and not np.isfinite(noise.lack_of_fit[0]):
         # Too few cells to test the form of the model: what is not noise is laid to the form.

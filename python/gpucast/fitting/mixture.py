@@ -92,26 +92,26 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
     """
     paper = _paper(problem)
     tried = forms(problem, paper)
-    found, steps_alone = fit_plausible(problem, tried)
+    fitted, steps_alone = fit_plausible(problem, tried)
     if steps_alone:
         problem.remarks.append(remark(Kind.DATA, STEPS_ALONE))
         problem, breakpoints = problem.steps_alone(), ()
     weighed = [
-        Tried(model=Candidate(*core.terms).name, cv_error=_left_out(found, i), weight=weight)
-        for i, (core, weight, *_) in enumerate(found.components)
+        Tried(model=Candidate(*core.terms).name, cv_error=_left_out(fitted, i), weight=weight)
+        for i, (core, weight, *_) in enumerate(fitted.components)
     ]
-    if paper is not None and all(each.model != paper.name for each in weighed):
+    if paper is not None and all(tried_model.model != paper.name for tried_model in weighed):
         alone = fit_mixture(problem, [paper])
         weighed.append(Tried(model=paper.name, cv_error=_left_out(alone, 0), weight=0.0))
-    plain = _plainest(found)
+    plain = _plainest(fitted)
     form = Candidate(*plain.terms)
     if not form.is_paper:
         form = Candidate(*plain.terms, breakpoints)
     return Choice(
         form=form,
         name=Candidate(*plain.terms).name,
-        fitted=found,
-        mixture=content(found, visits_of(problem), steps_alone),
+        fitted=fitted,
+        mixture=content(fitted, visits_of(problem), steps_alone),
         tried=weighed,
         gpus_error=_held_out(problem, tried, "gpus"),
         n_error=_held_out(problem, tried, "n"),
@@ -128,21 +128,25 @@ def _paper(problem: Problem) -> Candidate | None:
         return None
     core = paper.model(problem)
     observations = problem.steps_alone().observations(most_samples=_SAMPLES_FOR_K)
-    found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
-    return replace(paper, integer=found.model.integer)
+    fitted = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
+    return replace(paper, integer=fitted.model.integer)
 
 
-def _plainest(found: _core.Components) -> _core.Model:
+def _plainest(fitted: _core.Components) -> _core.Model:
     """The form with the fewest parameters of those about as plausible as the most plausible: of
     what data do not tell apart, the parameters of the richer forms are not determined."""
-    largest = found.components[0][1]
-    alike = [each[0] for each in found.components if each[1] >= _ABOUT_AS_PLAUSIBLE * largest]
+    largest = fitted.components[0][1]
+    alike = [
+        component[0]
+        for component in fitted.components
+        if component[1] >= _ABOUT_AS_PLAUSIBLE * largest
+    ]
     return min(alike, key=lambda core: len(core.parameters))
 
 
-def _left_out(found: _core.Components, at: int) -> float:
+def _left_out(fitted: _core.Components, at: int) -> float:
     """Mean relative error of cells, each forecast by all others."""
-    return float(np.mean(np.abs(np.expm1(-found.left_out(at)))))
+    return float(np.mean(np.abs(np.expm1(-fitted.left_out(at)))))
 
 
 def _held_out(problem: Problem, tried: Sequence[Candidate], field: str) -> float | None:
@@ -153,11 +157,11 @@ def _held_out(problem: Problem, tried: Sequence[Candidate], field: str) -> float
     cells = {(step.n, step.gpus) for step in rest}
     if len(values) < 3 or len(cells) < _FEWEST_CELLS:
         return None
-    found = fit_mixture(replace(problem, steps=rest), tried)
+    fitted = fit_mixture(replace(problem, steps=rest), tried)
     left_out = medians_of(step for step in problem.steps if getattr(step, field) == values[-1])
-    n, gpus = (np.array(each, dtype=np.float64) for each in zip(*left_out, strict=True))
+    n, gpus = (np.array(column, dtype=np.float64) for column in zip(*left_out, strict=True))
     zero = np.zeros(n.size)
-    forecast = found.forecast(n, gpus, np.ones(n.size), zero, zero)[0]
+    forecast = fitted.forecast(n, gpus, np.ones(n.size), zero, zero)[0]
     return float(np.median(np.abs(forecast / np.array(list(left_out.values())) - 1)))
 
 
@@ -172,12 +176,12 @@ def fit_plausible(problem: Problem, tried: Sequence[Candidate]) -> tuple[_core.C
     Raises:
         InputError: none can be fitted.
     """
-    found = fit_mixture(problem, tried)
+    fitted = fit_mixture(problem, tried)
     if not problem.transfers and not problem.launches:
-        return found, False
+        return fitted, False
     alone = fit_mixture(problem.steps_alone(), tried)
-    steps_alone = alone.log_evidence(0) - found.log_evidence(0) > _REFUTED
-    return (alone if steps_alone else found), steps_alone
+    steps_alone = alone.log_evidence(0) - fitted.log_evidence(0) > _REFUTED
+    return (alone if steps_alone else fitted), steps_alone
 
 
 def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Components:
@@ -190,11 +194,11 @@ def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Component
     priors = timed_alone.known(problem)
     left = terms_left(problem.schedule or PAPER[2], problem.waits)
     candidates = []
-    for each in tried:
-        core = each.model(problem)
+    for candidate in tried:
+        core = candidate.model(problem)
         names = {name for name, _, _ in core.parameters}
         known = {name: prior for name, prior in priors.items() if name in names}
-        candidates.append((core, _log_odds(each.com, left, problem.waits), known))
+        candidates.append((core, _log_odds(candidate.com, left, problem.waits), known))
     try:
         return _core.fit_components(*rows.columns(), candidates)
     except ValueError as error:
@@ -219,15 +223,15 @@ def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
     if schedule in _NO_HOST_WORK:
         cpus = ["none"]
     integers = {} if paper is None else {paper.gpu: paper.integer}
-    found = [
+    all_candidates = [
         Candidate(gpu, cpu, com, integer=integers.get(gpu))
         for gpu in gpus
         for com in coms
         for cpu in cpus
     ]
-    why_not = {each: each.usable(problem) for each in found}
+    why_not = {candidate: candidate.usable(problem) for candidate in all_candidates}
     problem.notes += [f"not tried: {why}" for why in dict.fromkeys(why_not.values()) if why]
-    return [each for each, why in why_not.items() if why is None]
+    return [candidate for candidate, why in why_not.items() if why is None]
 
 
 @dataclass(frozen=True)
@@ -284,7 +288,7 @@ def visits_of(problem: Problem) -> Visits:
     )
 
 
-def content(found: _core.Components, of: Visits, steps_alone: bool = False) -> PartsMixture:
+def content(fitted: _core.Components, visits: Visits, steps_alone: bool = False) -> PartsMixture:
     """What a model file holds of a mixture; ``steps_alone``: as ``Choice`` has it."""
     forms = [
         MixtureForm(
@@ -299,19 +303,21 @@ def content(found: _core.Components, of: Visits, steps_alone: bool = False) -> P
             cpu=cpu.tolist(),
             kernel=kernel.tolist(),
         )
-        for core, weight, z, median, sd, amplitudes, step, cpu, kernel in found.components
+        for core, weight, z, median, sd, amplitudes, step, cpu, kernel in fitted.components
     ]
     return PartsMixture(
-        n=of.n.tolist(),
-        gpus=of.gpus.astype(int).tolist(),
-        kernel=[None if np.isnan(each) else each for each in of.kernel.tolist()],
-        kernel_variance=of.kernel_variance.tolist(),
+        n=visits.n.tolist(),
+        gpus=visits.gpus.astype(int).tolist(),
+        kernel=[None if np.isnan(seconds) else seconds for seconds in visits.kernel.tolist()],
+        kernel_variance=visits.kernel_variance.tolist(),
         visits=TimedVisits(
-            cell=of.visits[:, 0].astype(int).tolist(),
-            seconds=of.visits[:, 1].tolist(),
-            variance=of.visits[:, 2].tolist(),
-            cpu=[None if np.isnan(each) else each for each in of.visits[:, 3].tolist()],
-            cpu_variance=of.visits[:, 4].tolist(),
+            cell=visits.visits[:, 0].astype(int).tolist(),
+            seconds=visits.visits[:, 1].tolist(),
+            variance=visits.visits[:, 2].tolist(),
+            cpu=[
+                None if np.isnan(seconds) else seconds for seconds in visits.visits[:, 3].tolist()
+            ],
+            cpu_variance=visits.visits[:, 4].tolist(),
         ),
         forms=forms,
         steps_alone=steps_alone,

@@ -111,8 +111,8 @@ class Problem:
     def transfer_cells(self, route: str, most_samples: int = MOST_SAMPLES) -> list[TransferCell]:
         """The transfers of a route."""
         return [
-            (each.bytes, _evenly(each.seconds, most_samples), each.uncertainty)
-            for each in self.transfers[route]
+            (transfer.bytes, _evenly(transfer.seconds, most_samples), transfer.uncertainty)
+            for transfer in self.transfers[route]
         ]
 
     def skeleton_observations(

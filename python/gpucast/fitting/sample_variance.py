@@ -51,12 +51,12 @@ def sample_variances(samples: Sequence[Sequence[float]], least: float) -> Array:
         samples: of each record; s.
         least: no variance is smaller; of records of one sample it is all that is known.
     """
-    found = np.array([max(least, _robust(np.log(each))) for each in samples])
-    counts = np.array([len(each) for each in samples])
+    variances = np.array([max(least, _robust(np.log(record))) for record in samples])
+    counts = np.array([len(record) for record in samples])
     several = counts > 1
     if several.sum() >= _FEWEST:
-        found[several] = moderated(found[several], _freedom(counts[several]))
-    return found
+        variances[several] = moderated(variances[several], _freedom(counts[several]))
+    return variances
 
 
 def undisturbed(samples: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -71,12 +71,12 @@ def undisturbed(samples: Sequence[Sequence[float]]) -> list[list[float]]:
     """
     from scipy.special import chdtri
 
-    logs = [np.log(each) for each in samples]
-    told = [each for each in logs if each.size >= _FEWEST_TO_TELL]
+    logs = [np.log(record) for record in samples]
+    told = [log for log in logs if log.size >= _FEWEST_TO_TELL]
     if not told:
-        return [list(each) for each in samples]
-    freedom = _freedom(np.array([each.size for each in told]))
-    variances = np.array([_robust(each) for each in told])
+        return [list(record) for record in samples]
+    freedom = _freedom(np.array([log.size for log in told]))
+    variances = np.array([_robust(log) for log in told])
     # Half of the variances lie below the median of chi^2, and half of the cells are undisturbed.
     typical = np.median(variances * freedom / chdtri(freedom, 0.5))
     result = []

@@ -76,18 +76,18 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     suspect = node_boundary.suspected(cells)
     if suspect is not None:
         cells = suspect.stated(cells)
-    found, ahead = _fitted(cells, look_ahead=look_ahead)
+    fitted, ahead = _fitted(cells, look_ahead=look_ahead)
     traced = any(step.phases is not None and step.phases.calls for step in problem.steps)
     remarks = [
         *problem.remarks,
         *disputes,
         *samples.remarks(),
         *_thin(cells, traced=traced, unshared=unshared),
-        *_unlike(found, cells),
+        *_unlike(fitted, cells),
         *([suspect.question()] if suspect is not None else []),
         *ahead.remarks(),
     ]
-    quality = _quality(found, cells)
+    quality = _quality(fitted, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
     components = [
         ScalingComponent(
@@ -98,19 +98,19 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             coefficients=coefficients,
             weight=weight,
         )
-        for terms, growth, overlap, deviates, coefficients, weight in found.components
+        for terms, growth, overlap, deviates, coefficients, weight in fitted.components
     ]
     counts = set(cells.gpus.tolist())
     alone = traced or unshared is not None
     lone = int(counts.pop()) if alone and len(counts) == 1 else None
-    names = [lone_count.name_with(each, lone) for each in found.forms]
-    weights = _weights(found, names)
+    names = [lone_count.name_with(form, lone) for form in fitted.forms]
+    weights = _weights(fitted, names)
     chosen = max(weights, key=lambda name: weights[name])
     about = problem.selection
     steps = problem.steps
     return ScalingModel(
         name=about.program or problem.path,
-        parameters=_parameters(found, names, chosen),
+        parameters=_parameters(fitted, names, chosen),
         quality=quality,
         candidates=[
             Tried(model=name, cv_error=None, weight=weight)
@@ -125,9 +125,9 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             step_cells=cells.n.size,
         ),
         noise=Noise(
-            sample=float(np.hypot(found.noise, cells.within or 0.0)),
+            sample=float(np.hypot(fitted.noise, cells.within or 0.0)),
             pure_error=cells.within,
-            between_cells=found.noise,
+            between_cells=fitted.noise,
             t90=_T90,
         ),
         domain=Domain(
@@ -160,7 +160,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
                 nodes=cells.nodes.tolist(),
                 seconds=cells.seconds.tolist(),
                 variance=cells.variance.tolist(),
-                local=np.asarray(found.local).tolist(),
+                local=np.asarray(fitted.local).tolist(),
             ),
             # A fit without the counts beyond a boundary does not know of it; this one does.
             slope_error=ahead.slope_error if suspect is None else 0.0,
@@ -195,7 +195,7 @@ def _unshared(problem: Problem) -> str | None:
 
 def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
     """What so few cells cannot tell."""
-    found = []
+    remarks = []
     if np.unique(cells.gpus).size == 1:
         text = (
             f"{unshared} is no work that GPUs share out: other GPU counts are not forecast"
@@ -204,27 +204,27 @@ def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
             if traced
             else "steps of one GPU count only: how time changes with N is taken from other programs"
         )
-        found.append(remark(Kind.ONE_VALUE, text))
+        remarks.append(remark(Kind.ONE_VALUE, text))
     if np.unique(cells.n).size == 1:
         text = "steps of one n only: how time grows with n is taken from other programs"
-        found.append(remark(Kind.ONE_VALUE, text))
+        remarks.append(remark(Kind.ONE_VALUE, text))
     if cells.n.size < FEW_CELLS:
         text = (
             f"{cells.n.size} measured cell(s), which many forms go through: forecasts are those of "
             "programs in general"
         )
-        found.append(remark(Kind.FEW_CELLS, text))
-    return found
+        remarks.append(remark(Kind.FEW_CELLS, text))
+    return remarks
 
 
-def _unlike(found: _core.Scaling, cells: Cells) -> list[Remark]:
+def _unlike(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
     """The cells that no form and no neighbour explains, the farthest first."""
-    apart = np.flatnonzero(np.asarray(found.local) > 0)
+    apart = np.flatnonzero(np.asarray(fitted.local) > 0)
     if not apart.size:
         return []
     n, gpus, zero = cells.n[apart], cells.gpus[apart], np.zeros(apart.size)
     # What is a cell's alone is no part of a size next to it.
-    others = found.forecast(n * (1 + 1e-9), gpus, cells.nodes[apart], zero)[0]
+    others = fitted.forecast(n * (1 + 1e-9), gpus, cells.nodes[apart], zero)[0]
     factor = cells.seconds[apart] / others
     farthest = np.argsort(-np.abs(np.log(factor)))
     return [
@@ -247,22 +247,22 @@ def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
     return kept
 
 
-def _weights(found: _core.Scaling, names: Sequence[str]) -> dict[str, float]:
+def _weights(fitted: _core.Scaling, names: Sequence[str]) -> dict[str, float]:
     """The share that each form has in forecasts, largest first; ``names``: of each component."""
     weights: dict[str, float] = defaultdict(float)
-    for name, component in zip(names, found.components, strict=True):
+    for name, component in zip(names, fitted.components, strict=True):
         weights[name] += component[-1]
     rounded = {name: min(1.0, weight) for name, weight in weights.items()}
     return dict(sorted(rounded.items(), key=lambda item: -item[1]))
 
 
-def _parameters(found: _core.Scaling, names: Sequence[str], form: str) -> dict[str, Parameter]:
+def _parameters(fitted: _core.Scaling, names: Sequence[str], form: str) -> dict[str, Parameter]:
     """The coefficients of the most plausible form, by its heaviest component."""
     candidates = [i for i, name in enumerate(names) if name == form]
-    at = max(candidates, key=lambda i: float(found.components[i][-1]))
-    terms, _, _, _, coefficients, _ = found.components[at]
+    at = max(candidates, key=lambda i: float(fitted.components[i][-1]))
+    terms, _, _, _, coefficients, _ = fitted.components[at]
     result = {}
-    errors = found.log_errors(at)
+    errors = fitted.log_errors(at)
     # Beyond the terms' coefficients may stand the power of the work.
     for name, value, error in zip(terms, coefficients, errors, strict=False):
         if name not in form.partition(", ")[0].split(" + "):
@@ -281,9 +281,9 @@ def _parameters(found: _core.Scaling, names: Sequence[str], form: str) -> dict[s
     return result
 
 
-def _quality(found: _core.Scaling, cells: Cells) -> Quality:
+def _quality(mixture: _core.Scaling, cells: Cells) -> Quality:
     """Errors at the fitted cells."""
-    fitted = found.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0]
+    fitted = mixture.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0]
     error = np.abs(fitted / cells.seconds - 1)
     return Quality(
         median_relative_error=float(np.median(error)),
@@ -347,19 +347,19 @@ class _HeldOut:
     slope_error: float
 
 
-def _held_out(cells: Cells, of: Array) -> _HeldOut | None:
-    rest = of < of.max()
-    if np.unique(of[rest]).size < 2 or rest.sum() < FEWEST_CELLS:
+def _held_out(cells: Cells, values: Array) -> _HeldOut | None:
+    rest = values < values.max()
+    if np.unique(values[rest]).size < 2 or rest.sum() < FEWEST_CELLS:
         return None
     left_out = cells.where(~rest)
-    found = cells.where(rest).fit()
+    fitted = cells.where(rest).fit()
     zero = np.zeros(left_out.n.size)
-    forecast, low = found.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[:2]
+    forecast, low = fitted.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[:2]
     off = float(np.median(np.log(left_out.seconds / forecast)))
     # What may come beyond the data is in the other end alone.
     sd = float(np.median(np.log(forecast / low))) / Z90
     # An error at less than twice the value before tells no more than one at twice.
-    reach = max(np.log(of.max() / of[rest].max()), np.log(2))
+    reach = max(np.log(values.max() / values[rest].max()), np.log(2))
     return _HeldOut(
         error=float(np.median(np.abs(forecast / left_out.seconds - 1))),
         slope_error=float(np.sqrt(max(0.0, off**2 - sd**2)) / reach),

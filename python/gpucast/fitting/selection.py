@@ -62,7 +62,7 @@ def pose(
     timed: Sequence[Step | Transfer | Launch] = steps or chosen.transfers or chosen.launches
     if not timed:
         raise InputError("there are no steps and no transfers to fit", file=dataset.name)
-    found = (
+    chosen_steps = (
         StepSelection.of(timed, dataset.name)
         if steps
         else StepSelection(
@@ -71,30 +71,30 @@ def pose(
             schedule=selection.schedule,
         )
     )
-    beside = chosen.select(machine=found.machine, path=found.path)
+    beside = chosen.select(machine=chosen_steps.machine, path=chosen_steps.path)
     stated = workload_of(steps, dataset.name) if steps else unless_stated
     # Nobody has said what steps of other programs are to move.
-    known = found.schedule is not None or stated is not None
+    known = chosen_steps.schedule is not None or stated is not None
     remarks = byte_contradictions(steps, workload.of(stated)) if known else []
     transfers = _usable(
         beside.transfers,
         memory,
-        found.memory,
-        _methods(method, found.schedule),
+        chosen_steps.memory,
+        _methods(method, chosen_steps.schedule),
         remarks,
         dataset.name,
     )
     launches = _launches(beside.launches)
     skeletons = _skeletons(
         beside.skeletons,
-        found.schedule,
-        found.memory or memory,
+        chosen_steps.schedule,
+        chosen_steps.memory or memory,
         workload.of(stated),
         remarks,
     )
     problem = Problem(
         dataset=dataset,
-        selection=found,
+        selection=chosen_steps,
         steps=steps,
         transfers=transfers,
         launches=launches,
@@ -102,9 +102,9 @@ def pose(
         kernel_start=_kernel_start(skeletons),
         waits=waits_for_calls(beside.launches),
         workload=stated,
-        block=found.block or 0,
+        block=chosen_steps.block or 0,
         remarks=[
-            *_on_fake_gpus(dataset, found),
+            *_on_fake_gpus(dataset, chosen_steps),
             *remarks_of(Kind.DATA, dataset.warnings),
             *remarks,
             *_fitted_as_one(steps),
@@ -119,8 +119,8 @@ def pose(
     return problem
 
 
-def _on_fake_gpus(dataset: Dataset, found: StepSelection) -> list[Remark]:
-    rehearsed = rehearsal.warning(dataset.machines[str(found.machine)])
+def _on_fake_gpus(dataset: Dataset, chosen_steps: StepSelection) -> list[Remark]:
+    rehearsed = rehearsal.warning(dataset.machines[str(chosen_steps.machine)])
     return [] if rehearsed is None else [rehearsed]
 
 
@@ -296,7 +296,9 @@ def _unusable(transfer: Transfer) -> str | None:
 
 def _launches(launches: list[Launch]) -> list[Launch]:
     warm = [launch for launch in launches if not launch.cold]
-    by_method = ([each for each in warm if each.method == method] for method in _LAUNCH_METHODS)
+    by_method = (
+        [launch for launch in warm if launch.method == method] for method in _LAUNCH_METHODS
+    )
     return next(filter(None, by_method), [])
 
 

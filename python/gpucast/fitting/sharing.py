@@ -134,13 +134,13 @@ def fit_sharing(model: Forecaster, problem: Problem) -> list[Sharing] | None:
             )
         )
     alone = [step for step in problem.steps if step.gpus == 1]
-    found = []
+    modes = []
     for mps in (False, True):
         shared = [step for step in kept if bool(step.mps) == mps]
         if shared:
             cells, scatter = _cells(model, alone, shared, mps=mps)
-            found.append(_fitted(cells, scatter, mps=mps))
-    return found or None
+            modes.append(_fitted(cells, scatter, mps=mps))
+    return modes or None
 
 
 def seconds_of(step: Step) -> float:
@@ -152,8 +152,8 @@ def seconds_of(step: Step) -> float:
     count, rest = divmod(len(step.seconds), instances)
     if rest:
         return float(np.mean(step.seconds))
-    each = np.mean(np.reshape(step.seconds, (instances, count)), axis=1)
-    return float(instances / np.sum(1 / each))
+    seconds_of_instances = np.mean(np.reshape(step.seconds, (instances, count)), axis=1)
+    return float(instances / np.sum(1 / seconds_of_instances))
 
 
 def _effective(step: Step) -> float | None:
@@ -189,15 +189,17 @@ def _cells(
         several[step.n, step.instances or 1].append(
             (effective, np.log(seconds_of(step)) - base, base)
         )
-    visits = [np.array([log for _, log, _ in each]) for each in several.values()]
-    square = sum(float(np.sum((each - np.mean(each)) ** 2)) for each in visits)
-    freedom = sum(each.size - 1 for each in visits)
+    visits = [
+        np.array([log for _, log, _ in visits_of_cell]) for visits_of_cell in several.values()
+    ]
+    square = sum(float(np.sum((logs - np.mean(logs)) ** 2)) for logs in visits)
+    freedom = sum(logs.size - 1 for logs in visits)
     prior = _PRIOR_FREEDOM * _VISIT_SD**2
     variance = (square + prior) / (freedom + _PRIOR_FREEDOM)
     rows = []
     ratio_of = {}
-    for (n, k), each in several.items():
-        at_once, logs, base = np.array(each).T
+    for (n, k), visits_of_cell in several.items():
+        at_once, logs, base = np.array(visits_of_cell).T
         ratio_of[n, k] = float(np.exp(np.median(logs)))
         # Where the time of one instance alone is forecast, its error is the model's.
         of_base = 0.0 if one[n] else model.noise.between_cells**2 + _VISIT_SD**2
@@ -206,13 +208,13 @@ def _cells(
         rows.append((n, float(np.mean(at_once)), alone_seconds, float(np.median(logs)), spread))
     n, instances, seconds, ratio, spread = np.array(rows).T
     on_cores = all(step.path == "host" for step in shared)
-    known = {size: float(np.median(each)) for size, each in busy.items()}
+    known = {size: float(np.median(shares)) for size, shares in busy.items()}
     if mps:
         read: dict[float, list[tuple[int, float, float]]] = defaultdict(list)
         for (size, k), value in _read_together(shared).items():
             read[size].append((k, ratio_of[size, k], value))
         known = {size: share * _filled(share, read[size]) for size, share in known.items()}
-    known = {size: float(np.clip(each, 0.005, 0.995)) for size, each in known.items()}
+    known = {size: float(np.clip(share, 0.005, 0.995)) for size, share in known.items()}
     return (
         _Cells(
             n=n,
@@ -235,7 +237,7 @@ def _read_together(shared: list[Step]) -> dict[tuple[float, int], float]:
     for step in shared:
         if step.busy is not None:
             read[step.n, step.instances or 1].append(step.busy)
-    return {cell: float(np.median(each)) for cell, each in read.items()}
+    return {cell: float(np.median(shares)) for cell, shares in read.items()}
 
 
 def _filled(alone: float, together: list[tuple[int, float, float]]) -> float:
@@ -306,8 +308,8 @@ def _natural(cells: _Cells, deviates: Array) -> tuple[Array, Array, Array, Array
 def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
     """Log likelihood of each draw, up to a constant. Student's t: some cells are disturbed."""
     odds, slope, *others = _natural(cells, deviates)
-    found = ratios(cells.n, cells.instances, cells.alone, cells.reference, odds, slope, *others)
-    off = (np.log(found) - cells.log_ratio) ** 2 / cells.variance
+    expected = ratios(cells.n, cells.instances, cells.alone, cells.reference, odds, slope, *others)
+    off = (np.log(expected) - cells.log_ratio) ** 2 / cells.variance
     log = -(_FREEDOM + 1) / 2 * np.log1p(off / _FREEDOM).sum(axis=1)
     if cells.busy_n.size:
         along = np.log(cells.busy_n / cells.reference)
@@ -320,14 +322,14 @@ def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
     return np.asarray(log, dtype=np.float64)
 
 
-def _log_density(off: Array, common: float, each: float) -> Array:
+def _log_density(off: Array, common: float, own: float) -> Array:
     """Log density, up to a constant, of deviations of sizes, (draws, sizes): normal, with a part
     that all sizes have in common."""
     count = off.shape[1]
     mean = off.mean(axis=1)
-    of_mean = common**2 + each**2 / count
-    within = np.sum((off - mean[:, np.newaxis]) ** 2, axis=1) / each**2
-    log_scale = 0.5 * np.log(of_mean) + (count - 1) * np.log(each)
+    of_mean = common**2 + own**2 / count
+    within = np.sum((off - mean[:, np.newaxis]) ** 2, axis=1) / own**2
+    log_scale = 0.5 * np.log(of_mean) + (count - 1) * np.log(own)
     return np.asarray(-0.5 * (mean**2 / of_mean + within) - log_scale, dtype=np.float64)
 
 

@@ -45,17 +45,17 @@ class Belief:
 
 def known(problem: Problem) -> dict[str, tuple[float, float]]:
     """Medians of parameters of steps, and standard deviations of their logarithms."""
-    found: dict[str, tuple[float, float]] = {}
+    priors: dict[str, tuple[float, float]] = {}
     if problem.launches:
-        launches = [np.median(each.seconds) / each.count for each in problem.launches]
+        launches = [np.median(record.seconds) / record.count for record in problem.launches]
         launch = float(np.median(launches))
-        found["t_kernel"] = (launch, _LAUNCH_SD)
-        found["t_queue"] = (_LAUNCHES_TO_QUEUE * launch, _QUEUE_SD)
+        priors["t_kernel"] = (launch, _LAUNCH_SD)
+        priors["t_queue"] = (_LAUNCHES_TO_QUEUE * launch, _QUEUE_SD)
     for route, transfers in problem.transfers.items():
         latency, throughput = line(transfers, *_range_of_bytes(problem, route))
-        found[f"L_{route}"] = latency.of_steps(_LATENCY_SD)
-        found[f"B_{route}"] = throughput.of_steps(_THROUGHPUT_SD)
-    return found
+        priors[f"L_{route}"] = latency.of_steps(_LATENCY_SD)
+        priors[f"B_{route}"] = throughput.of_steps(_THROUGHPUT_SD)
+    return priors
 
 
 def line(transfers: Sequence[Transfer], least: float, most: float) -> tuple[Belief, Belief]:
@@ -66,8 +66,8 @@ def line(transfers: Sequence[Transfer], least: float, most: float) -> tuple[Beli
     next to nothing of a latency, and those of a few bytes nothing of a throughput.
     """
     of_size: dict[float, list[float]] = defaultdict(list)
-    for each in transfers:
-        of_size[each.bytes].append(float(np.median(each.seconds)))
+    for transfer in transfers:
+        of_size[transfer.bytes].append(float(np.median(transfer.seconds)))
     sizes = np.array(sorted(of_size))
     times = np.array([np.median(of_size[size]) for size in sizes])
     # At least a factor of 4 apart, so that a slope is there to be seen; within what was timed.

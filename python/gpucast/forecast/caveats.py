@@ -59,7 +59,7 @@ def caveats(
         per_host: how many GPUs a host has, where that is known.
     """
     ranked = [*_ranked(model, n, gpus, found), *_across_hosts(model, gpus, per_host)]
-    return [text for _, text in sorted(ranked, key=lambda each: -each[0])]
+    return [text for _, text in sorted(ranked, key=lambda remark: -remark[0])]
 
 
 def in_line(name: str, texts: Sequence[str]) -> str:
@@ -99,7 +99,7 @@ def _ranked(
     off = model.between_cells
     if off >= MISFIT and model.knows_parts:
         yield off, f"the form is off by {percent(off, 0)} beyond noise"
-    errors = {each.model: each.cv_error for each in model.candidates}
+    errors = {candidate.model: candidate.cv_error for candidate in model.candidates}
     left_out = errors.get(model.chosen or "") or 0.0
     if left_out >= LEFT_OUT:
         yield left_out, f"cells left out of the fit were missed by {percent(left_out, 0)}"
@@ -130,7 +130,7 @@ def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[tupl
     rows = zip(cells.n, cells.gpus, cells.variance, strict=True)
     # Where all times scatter as much, no cell is doubted more than another.
     least = max(DISPUTED**2, 4 * float(np.median(cells.variance)))
-    open_ = {(float(size), int(count)) for size, count, each in rows if each >= least}
+    open_ = {(float(size), int(count)) for size, count, variance in rows if variance >= least}
     asked = dict.fromkeys(zip(n.tolist(), map(int, gpus.tolist()), strict=True))
     for size, count in (cell for cell in asked if cell in open_):
         cell = f"n = {number(size)} on {_gpus(count)}"
@@ -201,7 +201,7 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
 def _flat(cells: TimedCells) -> bool:
     """Whether no GPU count's times grow from its smallest to its largest n, of at least twice the
     size: a GPU that so little work does not fill says nothing of one that is full."""
-    n, gpus, seconds = (np.array(each) for each in (cells.n, cells.gpus, cells.seconds))
+    n, gpus, seconds = (np.array(column) for column in (cells.n, cells.gpus, cells.seconds))
     grown = []
     for count in np.unique(gpus):
         at = np.flatnonzero(gpus == count)

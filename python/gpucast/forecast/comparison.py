@@ -70,8 +70,8 @@ def compare(
         ratio of the two best times.
     """
     sizes, counts = outer(n, gpus)
-    of = interval_named(interval)
-    a, b = first.forecasts(sizes, counts, of), second.forecasts(sizes, counts, of)
+    width = interval_named(interval)
+    a, b = first.forecasts(sizes, counts, width), second.forecasts(sizes, counts, width)
     # The two fits share no measurement: their errors add as independent ones.
     spread = np.hypot(
         np.hypot(a.spread, first.between_cells),
@@ -97,7 +97,7 @@ def compare(
     return {
         "first": first.name,
         "second": second.name,
-        "interval": str(of),
+        "interval": str(width),
         "ratio": rows,
         "best": [
             {
@@ -107,8 +107,8 @@ def compare(
                 "ratio": other["seconds"] / one["seconds"],
             }
             for one, other in zip(
-                first.best_counts(as_list(n), as_list(gpus), of),
-                second.best_counts(as_list(n), as_list(gpus), of),
+                first.best_counts(as_list(n), as_list(gpus), width),
+                second.best_counts(as_list(n), as_list(gpus), width),
                 strict=True,
             )
         ],

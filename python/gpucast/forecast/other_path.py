@@ -62,14 +62,14 @@ class Deviations:
     most: int
 
 
-def deviations(found: _core.Fit, problem: Problem) -> Deviations:
+def deviations(fit: _core.Fit, problem: Problem) -> Deviations:
     """Deviations of a problem's skeletons from a fit to them."""
     cells = list(map(problem.skeleton_cell, problem.skeletons))
-    n, gpus, busy = (np.array(each, dtype=np.float64) for each in zip(*cells, strict=True))
-    measured = np.array([np.median(each.seconds) for each in problem.skeletons])
-    values = np.asarray(found.values)
-    fitted = found.model.skeleton_seconds(values, n, gpus, busy)
-    moved = moved_alone(found.model, values, n, gpus)
+    n, gpus, busy = (np.array(column, dtype=np.float64) for column in zip(*cells, strict=True))
+    measured = np.array([np.median(skeleton.seconds) for skeleton in problem.skeletons])
+    values = np.asarray(fit.values)
+    fitted = fit.model.skeleton_seconds(values, n, gpus, busy)
+    moved = moved_alone(fit.model, values, n, gpus)
     ratio = 1 + (measured - fitted) / moved
     usable = ratio > _LEAST
     log_ratio = np.log(np.where(usable, ratio, 1.0))
@@ -102,8 +102,12 @@ def _visit(
         # Where the GPUs' time is most of it, the skeleton says little of communication.
         if usable[at] and of_busy[at] < _VISIT**2:
             repeated[cell].append(log_ratio[at])
-    apart = [np.array(each) - np.median(each) for each in repeated.values() if len(each) > 1]
-    freedom = sum(each.size - 1 for each in apart)
+    apart = [
+        np.array(log_ratios) - np.median(log_ratios)
+        for log_ratios in repeated.values()
+        if len(log_ratios) > 1
+    ]
+    freedom = sum(log_ratios.size - 1 for log_ratios in apart)
     if not freedom:
         return _VISIT
     # The median ignores what disturbed single skeletons, which is no noise of visits.
@@ -119,7 +123,7 @@ def known_by_skeletons(measured: Deviations, noise: Noise, facts: PathFacts) -> 
         facts: of the path.
     """
     columns = (measured.n, measured.gpus, measured.wait, measured.deviation, measured.variance)
-    arrays = (np.array(each, dtype=np.float64) for each in columns)
+    arrays = (np.array(column, dtype=np.float64) for column in columns)
     along_n, along_gpus = learnt_amplitudes(*arrays) if measured.n else (USUAL, USUAL)
     return OtherPath(
         n=measured.n,

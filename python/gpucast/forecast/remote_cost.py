@@ -69,12 +69,12 @@ def beside(
     """The cells that both have. ``model``: of the first path; ``forecast``: of the second."""
     cells = sorted(first.keys() & second.keys())
     n, gpus = [float(n) for n, _ in cells], [float(gpus) for _, gpus in cells]
-    found = forecast.forecasts(n, gpus)
+    forecasts = forecast.forecasts(n, gpus)
     return Beside(
         cells,
         np.array([first[cell] for cell in cells]),
         np.array([second[cell] for cell in cells]),
-        np.array([found.seconds, found.low, found.high]),
+        np.array([forecasts.seconds, forecasts.low, forecasts.high]),
         model.forecasts(n, gpus).seconds,
     )
 

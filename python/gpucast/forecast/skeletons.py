@@ -50,19 +50,19 @@ def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candid
     chosen = _choose(problem, tried, errors)
     model = chosen.model(problem)
     observations = problem.skeleton_observations(problem.skeletons, MOST_SAMPLES)
-    found = _core.fit(model, observations, [model.integer])
-    return chosen, found
+    fitted = _core.fit(model, observations, [model.integer])
+    return chosen, fitted
 
 
 def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
     bends = _within_skeletons(find_breakpoints(problem), problem.skeletons)
-    found = []
+    candidates = []
     for com in terms_left(problem.schedule or terms.com, problem.waits):
         needed = _core.COM_TERMS[com].routes
         for curves in (tuple((route, ()) for route in needed), bends):
             kept = tuple((route, points) for route, points in curves if route in needed)
-            found.append(terms.with_communication(com, kept))
-    return list(dict.fromkeys(found))
+            candidates.append(terms.with_communication(com, kept))
+    return list(dict.fromkeys(candidates))
 
 
 def _choose(problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array]) -> Candidate:
@@ -118,18 +118,18 @@ def _held_out(problem: Problem, candidate: Candidate, seed: int) -> Array:
     for held in range(min(_FOLDS, len(skeletons))):
         training = [s for s, f in zip(skeletons, fold, strict=True) if f != held]
         observations = problem.skeleton_observations(training, SAMPLES_TO_CHOOSE)
-        found = _core.fit(model, observations, [model.integer])
+        fitted = _core.fit(model, observations, [model.integer])
         out = np.flatnonzero(fold == held)
-        errors[out] = relative_errors(found, problem, [skeletons[i] for i in out])
+        errors[out] = relative_errors(fitted, problem, [skeletons[i] for i in out])
     return errors
 
 
-def relative_errors(found: _core.Fit, problem: Problem, skeletons: Sequence[Skeleton]) -> Array:
+def relative_errors(fit: _core.Fit, problem: Problem, skeletons: Sequence[Skeleton]) -> Array:
     """How far fitted times of skeletons are from their medians, relative."""
     n, gpus, busy = (
         np.array(column, dtype=np.float64)
         for column in zip(*map(problem.skeleton_cell, skeletons), strict=True)
     )
-    fitted = found.model.skeleton_seconds(np.asarray(found.values), n, gpus, busy)
+    fitted = fit.model.skeleton_seconds(np.asarray(fit.values), n, gpus, busy)
     measured = np.array([np.median(skeleton.seconds) for skeleton in skeletons])
     return np.asarray(np.abs(fitted / measured - 1), dtype=np.float64)

@@ -94,24 +94,24 @@ def validate(
         named = ", ".join(f"{name} {about[name]!r}" for name in kind if name in about)
         raise InputError(f"there are no steps of {named}", file=data.name)
     n, gpus = zip(*samples, strict=True)
-    found = model.forecasts(n, gpus, interval)
-    counts = [len(each.seconds) for each in samples.values()]
-    rounding = np.array([each.rounding for each in samples.values()])
-    visits = [each.visits for each in samples.values()]
-    low, high = model.cell_intervals(found, counts, rounding, visits)
+    forecasts = model.forecasts(n, gpus, interval)
+    counts = [len(cell_samples.seconds) for cell_samples in samples.values()]
+    rounding = np.array([cell_samples.rounding for cell_samples in samples.values()])
+    visits = [cell_samples.visits for cell_samples in samples.values()]
+    low, high = model.cell_intervals(forecasts, counts, rounding, visits)
     cells: list[Cell] = []
-    for i, (key, each) in enumerate(samples.items()):
-        measured = float(np.median(each.seconds))
+    for i, (key, cell_samples) in enumerate(samples.items()):
+        measured = float(np.median(cell_samples.seconds))
         cells.append(
             {
                 "n": key[0],
                 "gpus": key[1],
                 "measured": measured,
-                "predicted": float(found.seconds[i]),
-                "relative_error": float(found.seconds[i] / measured - 1),
+                "predicted": float(forecasts.seconds[i]),
+                "relative_error": float(forecasts.seconds[i] / measured - 1),
                 "covered": bool(low[i] <= measured <= high[i]),
-                "repetitions": len(each.seconds),
-                "extrapolated": bool(found.extrapolated[i]),
+                "repetitions": len(cell_samples.seconds),
+                "extrapolated": bool(forecasts.extrapolated[i]),
             }
         )
     return {

@@ -89,14 +89,14 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     terms, gpu = model.terms, model.machine
     own = Candidate(terms.gpu, terms.cpu, terms.com)
     problem.cores, problem.sms, problem.block = int(gpu.cores), int(gpu.sms), int(gpu.block)
-    chosen, found = communication(problem, own, seed)
+    chosen, fitted = communication(problem, own, seed)
     target = model.core_with(
         {route: list(points) for route, points in chosen.breakpoints}, chosen.com
     )
     source = _source(problem, "skeletons")
-    measured = deviations(found, problem)
+    measured = deviations(fitted, problem)
     _say_what_is_unknown(model, problem, measured.most)
-    result = _merge(model, problem, target, found, _measured(model, found), source, seed)
+    result = _merge(model, problem, target, fitted, _measured(model, fitted), source, seed)
     result.terms = replace(terms, com=chosen.com)
     return _as_other_path(model, result, known_by_skeletons(measured, model.noise, _facts(problem)))
 
@@ -105,12 +105,12 @@ def _facts(problem: Problem) -> PathFacts:
     return facts_of(problem.dataset, problem.path, problem.machine)
 
 
-def _measured(model: Model, found: _core.Fit) -> set[str]:
+def _measured(model: Model, fitted: _core.Fit) -> set[str]:
     """Parameters of the communication that skeletons depend on, or that the model has not: of one
     GPU alone they say nothing of what several share."""
-    names = [name for name, _, _ in found.model.parameters]
-    observed = {name for name, seen in zip(names, found.observed, strict=True) if seen}
-    communication = set(found.model.communication)
+    names = [name for name, _, _ in fitted.model.parameters]
+    observed = {name for name, seen in zip(names, fitted.observed, strict=True) if seen}
+    communication = set(fitted.model.communication)
     return {name for name in communication if name in observed or name not in model.parameters}
 
 
@@ -160,13 +160,13 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
         problem.launches = []
     breakpoints = find_breakpoints(problem)
     target = model.core_with({route: list(points) for route, points in breakpoints}, com)
-    found = _core.fit(target, problem.observations(), [target.integer])
+    fitted = _core.fit(target, problem.observations(), [target.integer])
     replaced = {name for name, _, _ in _core.Model(curves=target.curves).parameters}
     if launch == "measured":
         replaced.add("t_kernel")
-    scale = _latency_ratio(model, target, found) if launch == "scale" else None
+    scale = _latency_ratio(model, target, fitted) if launch == "scale" else None
     _say_what_is_unknown(model, problem, 1)
-    result = _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
+    result = _merge(model, problem, target, fitted, replaced, _source(problem, launch, scale), seed)
     result.terms = replace(model.terms, com=com)
     return _as_other_path(model, result, known_by_transfers(launch, model.noise, _facts(problem)))
 
@@ -309,14 +309,22 @@ def _merge(
             problem.remarks.append(
                 remark(Kind.ASSUMED, f"{name} is kept from the model: no transfer measures it")
             )
-    found = [each for each in combinations(fit, drawn) if replaced.issuperset(each.parameters)]
+    fitted_combinations = [
+        combination
+        for combination in combinations(fit, drawn)
+        if replaced.issuperset(combination.parameters)
+    ]
     communication = set(model.core.communication)
-    kept = [each for each in model.combinations if communication.isdisjoint(each.parameters)]
+    kept = [
+        combination
+        for combination in model.combinations
+        if communication.isdisjoint(combination.parameters)
+    ]
     return replace(
         model,
         name=f"{model.name} as {problem.path}",
         parameters=parameters,
-        combinations=[*found, *kept],
+        combinations=[*fitted_combinations, *kept],
         breakpoints=target.curves,
         data=replace(model.data, what_if=source),
         remarks=[*model.remarks, *problem.remarks],
@@ -325,9 +333,9 @@ def _merge(
     )
 
 
-def _latency_ratio(model: Model, target: _core.Model, found: _core.Fit) -> float:
+def _latency_ratio(model: Model, target: _core.Model, fitted: _core.Fit) -> float:
     """Latency of the new path over that of the old, all routes of a step together."""
     names = [name for name, _, _ in target.parameters]
     latencies = [name for name in names if name.startswith("L_")]
-    new = sum(float(found.values[names.index(name)]) for name in latencies)
+    new = sum(float(fitted.values[names.index(name)]) for name in latencies)
     return new / sum(model.parameter(name) for name in latencies)

@@ -412,7 +412,7 @@ class Sharing:
         self.turning = self.turning or [0.0] * len(self.busy)
         self.crowding = self.crowding or [0.0] * len(self.busy)
         drawn = (self.busy, self.slope, self.switching, self.waiting, self.turning, self.crowding)
-        draws = {len(each) for each in drawn}
+        draws = {len(column) for column in drawn}
         if len(draws) != 1 or draws == {0}:
             raise ValueError("draws of what sharing costs have as many values of each")
 

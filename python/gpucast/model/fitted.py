@@ -223,9 +223,9 @@ class Model(Fitted, Forecaster):
         common = self.common_variance(now.parts, interval)
         # What is common to all steps widens what is said of a time and does not move it: the median
         # of a wider mixture of forms that disagree may, and its interval then reaches back to it.
-        found = self._mixed_times(mixed, n, gpus, common) if common.any() else now
-        mean_low = np.minimum(found.mean_low, now.seconds)
-        mean_high = np.maximum(found.mean_high, now.seconds)
+        wider = self._mixed_times(mixed, n, gpus, common) if common.any() else now
+        mean_low = np.minimum(wider.mean_low, now.seconds)
+        mean_high = np.maximum(wider.mean_high, now.seconds)
         # Beside one another, all parts of a step are as long as it is.
         parts = now.parts * np.exp(self.log_factors)
         factor = parts.sum(axis=1) / now.parts.sum(axis=1)
@@ -233,15 +233,15 @@ class Model(Fitted, Forecaster):
             n=n,
             gpus=gpus,
             seconds=now.seconds * factor,
-            low=np.minimum(found.low, mean_low) * factor,
-            high=np.maximum(found.high, mean_high) * factor,
+            low=np.minimum(wider.low, mean_low) * factor,
+            high=np.maximum(wider.high, mean_high) * factor,
             mean_low=mean_low * factor,
             mean_high=mean_high * factor,
             t_gpu=parts[:, 0],
             t_cpu=parts[:, 1],
             t_com=parts[:, 2],
             extrapolated=self.extrapolates(n, gpus),
-            spread=self._with_breaks(found.spread, gpus),
+            spread=self._with_breaks(wider.spread, gpus),
             common=common,
             interval=interval,
         ).checked(self.name)
@@ -290,10 +290,10 @@ class Model(Fitted, Forecaster):
         relative = _core.median_variance(samples) / _core.median_variance(self._samples_of_visit)
         return of_visit * relative
 
-    def _factors(self, found: Times) -> Array:
+    def _factors(self, times: Times) -> Array:
         """By how much the machine that is forecast makes each cell longer."""
-        total = found.parts.sum(axis=1)
-        return np.asarray(found.parts @ np.exp(self.log_factors) / total, dtype=np.float64)
+        total = times.parts.sum(axis=1)
+        return np.asarray(times.parts @ np.exp(self.log_factors) / total, dtype=np.float64)
 
     @property
     def elsewhere(self) -> Elsewhere | None:
@@ -316,8 +316,8 @@ class Model(Fitted, Forecaster):
 
     def seconds(self, n: Array, gpus: Array) -> Array:
         if self.mixed is not None:
-            found = self._mixed_times(self.mixed, n, gpus)
-            return found.seconds * self._factors(found)
+            times = self._mixed_times(self.mixed, n, gpus)
+            return times.seconds * self._factors(times)
         if self.elsewhere is not None:
             return self.elsewhere.parts(self.core, self.values, n, gpus).seconds
         return self.evaluated(self.core, self.values, n, gpus, np.exp(self.log_factors))
@@ -363,30 +363,30 @@ class Model(Fitted, Forecaster):
 
     def cell_intervals(
         self,
-        found: Forecasts,
+        forecasts: Forecasts,
         repetitions: Sequence[int],
         rounding: Array,
         visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
         noise = self.noise
         if self.mixed is not None:
-            of_cell = np.ones(found.n.size) if visits is None else np.array(visits, np.float64)
+            of_cell = np.ones(forecasts.n.size) if visits is None else np.array(visits, np.float64)
             own = rounding + np.array([self._sampling_variance(count) for count in repetitions])
-            times = self.mixed.times(found.n, found.gpus, found.common, of_cell, own)
+            times = self.mixed.times(forecasts.n, forecasts.gpus, forecasts.common, of_cell, own)
             factor = self._factors(times)
             return times.low * factor, times.high * factor
         if self.elsewhere is not None:
             # Repetitions of one visit share its noise.
-            of_cell = np.ones(found.n.size) if visits is None else np.array(visits)
-            _, _, visit = self._there(self.elsewhere, found.n, found.gpus, found.spread)
-            width = noise.t90 * np.sqrt(found.spread**2 + visit**2 / of_cell + rounding)
-            return found.seconds * np.exp(-width), found.seconds * np.exp(width)
+            of_cell = np.ones(forecasts.n.size) if visits is None else np.array(visits)
+            _, _, visit = self._there(self.elsewhere, forecasts.n, forecasts.gpus, forecasts.spread)
+            width = noise.t90 * np.sqrt(forecasts.spread**2 + visit**2 / of_cell + rounding)
+            return forecasts.seconds * np.exp(-width), forecasts.seconds * np.exp(width)
         within = noise.sample if noise.pure_error is None else noise.pure_error
         of_median = np.array([_core.median_variance(count) for count in repetitions])
         width = noise.t90 * np.sqrt(
-            found.spread**2 + noise.between_cells**2 + rounding + within**2 * of_median
+            forecasts.spread**2 + noise.between_cells**2 + rounding + within**2 * of_median
         )
-        return found.seconds * np.exp(-width), found.seconds * np.exp(width)
+        return forecasts.seconds * np.exp(-width), forecasts.seconds * np.exp(width)
 
     def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
         if not self.draw_count:
@@ -429,7 +429,8 @@ class Model(Fitted, Forecaster):
         other[[name in unseen for name, _, _ in core.parameters]] *= 2
         none = np.empty((0, values.size))
         before, after = (
-            _core.forecast(core, each, none, [], n, gpus)[:3] for each in (values, other)
+            _core.forecast(core, parameter_values, none, [], n, gpus)[:3]
+            for parameter_values in (values, other)
         )
         if np.array_equal(before, after):
             return

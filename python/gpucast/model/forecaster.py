@@ -113,11 +113,11 @@ class Forecasts:
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables show: all up to the spread; whole numbers as such, n where all of it is."""
-        shown = {each.name: getattr(self, each.name) for each in fields(self)[:_SHOWN]}
+        shown = {column.name: getattr(self, column.name) for column in fields(self)[:_SHOWN]}
         return {**shown, "n": whole_numbers(self.n), "gpus": self.gpus.astype(np.int64)}
 
 
-_SHOWN = [each.name for each in fields(Forecasts)].index("spread")
+_SHOWN = [column.name for column in fields(Forecasts)].index("spread")
 
 
 class Best(TypedDict):
@@ -354,7 +354,7 @@ class Forecaster(ABC):
     @abstractmethod
     def cell_intervals(
         self,
-        found: Forecasts,
+        forecasts: Forecasts,
         repetitions: Sequence[int],
         rounding: Array,
         visits: Sequence[int] | None = None,
@@ -400,11 +400,11 @@ class Forecaster(ABC):
         sizes, counts, seconds = (
             np.array(column, dtype=np.float64) for column in (cells.n, cells.gpus, cells.seconds)
         )
-        found = self.forecasts(sizes, counts)
-        square = np.square(np.log(seconds / found.seconds))
+        forecasts = self.forecasts(sizes, counts)
+        square = np.square(np.log(seconds / forecasts.seconds))
         return {
             size: float(np.sqrt(np.mean(square[sizes == size])))
-            for size in np.unique(sizes[missed(found, seconds)]).tolist()
+            for size in np.unique(sizes[missed(forecasts, seconds)]).tolist()
         }
 
     def trusted(self, n: Array, gpus: Array) -> Array:
@@ -413,10 +413,10 @@ class Forecaster(ABC):
         known = self.measured(n, gpus)
         return np.where((self.refuted(n) > 0) & ~np.isnan(known), known, self.seconds(n, gpus))
 
-    def believed(self, found: Forecasts, known: Array) -> Array:
+    def believed(self, forecasts: Forecasts, known: Array) -> Array:
         """``trusted`` of forecasts that are there already, beside the times measured."""
-        of_cells = (self.refuted(found.n) > 0) & ~np.isnan(known)
-        return np.where(of_cells, known, found.seconds)
+        of_cells = (self.refuted(forecasts.n) > 0) & ~np.isnan(known)
+        return np.where(of_cells, known, forecasts.seconds)
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
         """Whether a cell lies outside the n or the GPU counts that were fitted, or gives a GPU more
@@ -445,8 +445,8 @@ class Forecaster(ABC):
         """
         import pandas
 
-        found = self.forecasts(*outer(n, gpus), interval_named(interval))
-        frame = pandas.DataFrame(found.columns())
+        forecasts = self.forecasts(*outer(n, gpus), interval_named(interval))
+        frame = pandas.DataFrame(forecasts.columns())
         frame.insert(0, "model", self.name)
         return frame
 
@@ -532,14 +532,14 @@ class Forecaster(ABC):
         for size, forecast, seconds, of_size in zip(*columns, strict=True):
             other = running_argmin(seconds) != running_argmin(forecast)
             believed = other | (of_size > 0)
-            found = np.empty((gpus.size, gpus.size))
+            shares = np.empty((gpus.size, gpus.size))
             if not believed.all():
                 plain = self._fastest(size, gpus, np.ones(gpus.size), None, interval)
-                found[~believed] = _shares(plain)[~believed]
+                shares[~believed] = _shares(plain)[~believed]
             if believed.any():
                 about = self._about(size, gpus, seconds / forecast, of_size)
-                found[believed] = _shares(self._fastest(size, gpus, *about, interval))[believed]
-            yield found
+                shares[believed] = _shares(self._fastest(size, gpus, *about, interval))[believed]
+            yield shares
 
     def _about(
         self, n: float, gpus: Array, factors: Array, off: float
@@ -555,10 +555,10 @@ class Forecaster(ABC):
 
         GPU counts rise.
         """
-        found = self.forecasts(*outer(n, gpus))
-        believed = self.believed(found, self.measured(found.n, found.gpus))
+        forecasts = self.forecasts(*outer(n, gpus))
+        believed = self.believed(forecasts, self.measured(forecasts.n, forecasts.gpus))
         shape = (n.size, gpus.size)
-        return found.seconds.reshape(shape), believed.reshape(shape)
+        return forecasts.seconds.reshape(shape), believed.reshape(shape)
 
     def shares_about(
         self,
@@ -608,14 +608,14 @@ class Forecaster(ABC):
         data = dataset_of(data)
         steps = steps_of_kind(self.selection, data, dataclasses.replace(selection, **choice))
         cells = samples_of(steps)
-        found = self.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
-        repetitions = [len(each.seconds) for each in cells.values()]
-        rounding = np.array([each.rounding for each in cells.values()])
-        visits = [each.visits for each in cells.values()]
-        low, high = self.cell_intervals(found, repetitions, rounding, visits)
-        parts = np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
+        forecasts = self.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
+        repetitions = [len(cell.seconds) for cell in cells.values()]
+        rounding = np.array([cell.rounding for cell in cells.values()])
+        visits = [cell.visits for cell in cells.values()]
+        low, high = self.cell_intervals(forecasts, repetitions, rounding, visits)
+        parts = np.column_stack([forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com])
         # Parts of averaged forms sum up to their mean, the forecast is their median.
-        parts *= (found.seconds / parts.sum(axis=1))[:, np.newaxis]
+        parts *= (forecasts.seconds / parts.sum(axis=1))[:, np.newaxis]
         factors, other_kind = machine_factors(
             data,
             steps,
@@ -634,9 +634,9 @@ class Forecaster(ABC):
         files.write_text(path, self.to_json(), force=force)
 
 
-def missed(found: Forecasts, known: Array) -> NDArray[np.bool_]:
+def missed(forecasts: Forecasts, known: Array) -> NDArray[np.bool_]:
     """Whether measured times are outside the 90 % interval of their forecasts; not where NaN."""
-    return np.asarray((known < found.low) | (known > found.high), dtype=np.bool_)
+    return np.asarray((known < forecasts.low) | (known > forecasts.high), dtype=np.bool_)
 
 
 def running_argmin(values: Array) -> NDArray[np.intp]:

@@ -98,12 +98,12 @@ def _values(model: _core.Model, parameters: Mapping[str, float]) -> Array:
     if set(parameters) != set(names):
         missing = [name for name in names if name not in parameters]
         unknown = [name for name in parameters if name not in names]
-        said = [
+        faults = [
             f"{what}: {', '.join(which)}"
             for what, which in (("missing", missing), ("unknown", unknown))
             if which
         ]
-        raise InputError(f"{'; '.join(said)} (known: {', '.join(names)})", field="parameters")
+        raise InputError(f"{'; '.join(faults)} (known: {', '.join(names)})", field="parameters")
     values = np.array([parameters[name] for name in names], dtype=np.float64)
     if not np.isfinite(values).all():
         raise InputError("a value is not finite", field="parameters")

@@ -208,7 +208,7 @@ def learnt(prior: Array, parts: Array, seconds: Array, variance: Array) -> tuple
 
 
 def linear_update(
-    prior: Array, design: Array, found: Array, variance: Array
+    prior: Array, design: Array, deviations: Array, variance: Array
 ) -> tuple[Array, Array]:
     """Mean and covariance of x ~ N(0, prior) after design x + noise was found.
 
@@ -219,7 +219,7 @@ def linear_update(
     across = design @ prior
     gain = np.linalg.solve(across @ design.T + np.diag(variance), across).T
     covariance = prior - gain @ across
-    return gain @ found, (covariance + covariance.T) / 2
+    return gain @ deviations, (covariance + covariance.T) / 2
 
 
 def drawn(mean: Array, covariance: Array, count: int, seed: int) -> Array:

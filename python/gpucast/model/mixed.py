@@ -63,7 +63,7 @@ class Mixed:
                     np.array(visits.cpu_variance),
                 ]
             ),
-            components=[_component(each, machine, work) for each in mixture.forms],
+            components=[_component(form, machine, work) for form in mixture.forms],
         )
 
     def times(
@@ -82,7 +82,7 @@ class Mixed:
             variance: of its logarithm beyond.
         """
         zero = np.zeros(n.size)
-        found = Times(
+        times = Times(
             *self._core.forecast(
                 n,
                 gpus,
@@ -93,9 +93,9 @@ class Mixed:
         )
         # Noise smooths what lies between forms that are far apart, which can draw an end inwards.
         return replace(
-            found,
-            low=np.minimum(found.low, found.mean_low),
-            high=np.maximum(found.high, found.mean_high),
+            times,
+            low=np.minimum(times.low, times.mean_low),
+            high=np.maximum(times.high, times.mean_high),
         )
 
     def computing(self, n: Array, gpus: Array) -> tuple[Array, Array]:
@@ -142,4 +142,4 @@ def _component(
 
 
 def _or_nan(values: Sequence[float | None]) -> Array:
-    return np.array([np.nan if each is None else each for each in values], dtype=np.float64)
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -112,7 +112,9 @@ class Elsewhere:
         """The process of the deviation of ln S from its form."""
         known = self.known
         columns = (known.n, known.gpus, known.wait, known.deviation, known.variance)
-        n, gpus, wait, deviation, variance = (np.array(each, dtype=np.float64) for each in columns)
+        n, gpus, wait, deviation, variance = (
+            np.array(column, dtype=np.float64) for column in columns
+        )
         amplitudes = (known.along_n, known.along_gpus)
         return ResidualProcess(n, gpus, wait, deviation, variance, amplitudes)
 
@@ -237,7 +239,7 @@ class Elsewhere:
         size = np.array([self.workload.to_gpu(*cell) for cell in zip(n, gpus, strict=True)])
         threads = np.where(size > self.known.most_inline, np.minimum(size / _ALL_THREADS, 1.0), 0.0)
         measured = np.minimum(wait, max(self.known.wait, default=0.0))
-        late, known = (np.power(each / 1e-3, _BULK_GROWTH) for each in (wait, measured))
+        late, known = (np.power(seconds / 1e-3, _BULK_GROWTH) for seconds in (wait, measured))
         return np.asarray(BULK * threads * (late - known))
 
 

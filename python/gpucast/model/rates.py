@@ -23,29 +23,29 @@ def reference_count(model: Forecaster, gpus: Array) -> float:
     return least if gpus.max() > least else min(least, float(model.domain.gpus[0]))
 
 
-def efficiency(model: Forecaster, found: Forecasts) -> Array:
+def efficiency(model: Forecaster, forecasts: Forecasts) -> Array:
     """N_ref T(n, N_ref) / (N T(n, N)) of each forecast; N_ref: see ``reference_count``."""
-    if not found.n.size:
+    if not forecasts.n.size:
         return np.empty(0)
-    reference = reference_count(model, found.gpus)
-    n, row = np.unique(found.n, return_inverse=True)
-    at = np.flatnonzero(found.gpus == reference)
+    reference = reference_count(model, forecasts.gpus)
+    n, row = np.unique(forecasts.n, return_inverse=True)
+    at = np.flatnonzero(forecasts.gpus == reference)
     of_reference = np.full(n.size, np.nan)
-    of_reference[row[at]] = found.seconds[at]
+    of_reference[row[at]] = forecasts.seconds[at]
     if np.isnan(of_reference).any():
         of_reference = model.forecasts(n, np.full(n.size, reference)).seconds
     few = of_reference[row]
-    return np.asarray(reference * few / (found.gpus * found.seconds), dtype=np.float64)
+    return np.asarray(reference * few / (forecasts.gpus * forecasts.seconds), dtype=np.float64)
 
 
-def columns(model: Forecaster, found: Forecasts) -> dict[str, Array]:
+def columns(model: Forecaster, forecasts: Forecasts) -> dict[str, Array]:
     """What tables say beside times: steps_per_second, ns_per_day (NaN: a step's simulated time is
     not known), efficiency, reference_gpus (its N_ref), measured (s; NaN: not measured)."""
-    reference = reference_count(model, found.gpus) if found.n.size else np.nan
+    reference = reference_count(model, forecasts.gpus) if forecasts.n.size else np.nan
     return {
-        "steps_per_second": 1 / found.seconds,
-        "ns_per_day": ns_per_day(model.timestep, found.seconds),
-        "efficiency": efficiency(model, found),
-        "reference_gpus": np.full(found.n.size, reference),
-        "measured": model.measured(found.n, found.gpus),
+        "steps_per_second": 1 / forecasts.seconds,
+        "ns_per_day": ns_per_day(model.timestep, forecasts.seconds),
+        "efficiency": efficiency(model, forecasts),
+        "reference_gpus": np.full(forecasts.n.size, reference),
+        "measured": model.measured(forecasts.n, forecasts.gpus),
     }

@@ -93,8 +93,10 @@ def learnt_amplitudes(
     """
     cells = np.log([n, gpus, wait])
     noise = np.diag(variance)
-    alike, apart = (_covariance(cells, cells, each) for each in ((1.0, 0.0), (0.0, 1.0)))
-    best, found = -np.inf, (USUAL, USUAL)
+    alike, apart = (
+        _covariance(cells, cells, amplitudes) for amplitudes in ((1.0, 0.0), (0.0, 1.0))
+    )
+    best, likeliest = -np.inf, (USUAL, USUAL)
     steps = np.linspace(-_REACH, _REACH, _STEPS)
     for u in steps:
         for v in steps:
@@ -103,8 +105,8 @@ def learnt_amplitudes(
             misfit = deviation @ cho_solve(factor, deviation)
             plausible = -0.5 * (misfit + u**2 + v**2) - np.log(np.diag(factor[0])).sum()
             if plausible > best:
-                best, found = plausible, (a, b)
-    return found
+                best, likeliest = plausible, (a, b)
+    return likeliest
 
 
 def _covariance(cells: Array, others: Array, amplitudes: tuple[float, float]) -> Array:

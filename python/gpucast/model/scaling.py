@@ -81,7 +81,10 @@ class ScalingModel(FittedScaling, Forecaster):
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.form}"]
-        lines += [f"  {100 * (each.weight or 0):3.0f} %  {each.model}" for each in self.candidates]
+        lines += [
+            f"  {100 * (candidate.weight or 0):3.0f} %  {candidate.model}"
+            for candidate in self.candidates
+        ]
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 
@@ -144,7 +147,7 @@ class ScalingModel(FittedScaling, Forecaster):
         known = None if self.simulated is None else self.simulated.cells
         if not known or self.simulated is None or self.machine_factors is not None:
             return shares
-        own = np.array([[each.n, each.gpus, each.sd] for each in known])
+        own = np.array([[cell.n, cell.gpus, cell.sd] for cell in known])
         weight = np.exp(-_apart(n, gpus, own[:, 0], own[:, 1]) / _SIMULATED_LENGTH)
         weight = np.maximum(weight, _LEAST_WEIGHT)
         # Interpolated is by how much T_com moves, which is a property of the calls.
@@ -196,14 +199,14 @@ class ScalingModel(FittedScaling, Forecaster):
         cells = self.scaling.cells
         components = [
             (
-                each.terms,
-                each.growth,
-                each.overlap,
-                each.deviates,
-                each.coefficients,
-                each.weight,
+                component.terms,
+                component.growth,
+                component.overlap,
+                component.deviates,
+                component.coefficients,
+                component.weight,
             )
-            for each in self.scaling.components
+            for component in self.scaling.components
         ]
         return _core.Scaling(
             n=np.array(cells.n, dtype=np.float64),
@@ -262,7 +265,7 @@ class ScalingModel(FittedScaling, Forecaster):
             apart = self._as_known * (within + common)
             _, *times[1:3] = self.core.forecast(n, gpus, nodes, apart)[:3]
         factor = self._factor(n, gpus)
-        seconds, low, high, mean_low, mean_high = (factor * each for each in times)
+        seconds, low, high, mean_low, mean_high = (factor * end for end in times)
         parts = np.exp(self.log_factors) * self._measured_parts(n, gpus, parts)
         if common.any():
             # The core's interval of the expected time holds no variance but its own.
@@ -335,10 +338,10 @@ class ScalingModel(FittedScaling, Forecaster):
         known = self._known(n, gpus)
         return np.where(np.isnan(known), self.seconds(n, gpus), known)
 
-    def believed(self, found: Forecasts, known: Array) -> Array:
+    def believed(self, forecasts: Forecasts, known: Array) -> Array:
         if self.lone_gpus is not None:
-            known = self._known(found.n, found.gpus)
-        return np.where(np.isnan(known), found.seconds, known)
+            known = self._known(forecasts.n, forecasts.gpus)
+        return np.where(np.isnan(known), forecasts.seconds, known)
 
     def _known(self, n: Array, gpus: Array) -> Array:
         """Measured times (s) of cells; where one count alone is known, of other counts those of
@@ -395,14 +398,14 @@ class ScalingModel(FittedScaling, Forecaster):
 
         from gpucast.model.rates import columns
 
-        found = self.forecasts(*outer(n, gpus), interval_named(interval))
-        frame = pandas.DataFrame({**found.columns(), **columns(self, found)})
+        forecasts = self.forecasts(*outer(n, gpus), interval_named(interval))
+        frame = pandas.DataFrame({**forecasts.columns(), **columns(self, forecasts)})
         frame.insert(0, "model", self.name)
         return frame if self.timed_parts else frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
 
     def cell_intervals(
         self,
-        found: Forecasts,
+        forecasts: Forecasts,
         repetitions: Sequence[int],
         rounding: Array,
         visits: Sequence[int] | None = None,
@@ -411,11 +414,11 @@ class ScalingModel(FittedScaling, Forecaster):
         if self.simulated is not None:
             # What a visit differs by, its repetitions share.
             of_median = 1 / np.array(visits or [1] * len(repetitions))
-        visit = self._visit_variance(found.n, self._traced_on(found.gpus))
-        variance = self._as_known * (visit * of_median + rounding + found.common)
-        gpus = self._traced_on(found.gpus)
-        ends = self.core.forecast(found.n, gpus, self.nodes_of(gpus), variance)
-        factor = self._factor(found.n, gpus)
+        visit = self._visit_variance(forecasts.n, self._traced_on(forecasts.gpus))
+        variance = self._as_known * (visit * of_median + rounding + forecasts.common)
+        gpus = self._traced_on(forecasts.gpus)
+        ends = self.core.forecast(forecasts.n, gpus, self.nodes_of(gpus), variance)
+        factor = self._factor(forecasts.n, gpus)
         return factor * ends[1], factor * ends[2]
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:

@@ -71,7 +71,7 @@ def ratios(
     def flat(values: Array) -> Array:
         return np.ascontiguousarray(np.broadcast_to(values, shape)).ravel()
 
-    found = _core.sharing_slowdowns(
+    slowdowns = _core.sharing_slowdowns(
         flat(instances),
         flat(busy),
         flat(switching[:, np.newaxis]),
@@ -79,7 +79,7 @@ def ratios(
         flat(turning[:, np.newaxis] / alone),
         flat(crowding[:, np.newaxis] / alone),
     )
-    return np.asarray(found, dtype=np.float64).reshape(shape)
+    return np.asarray(slowdowns, dtype=np.float64).reshape(shape)
 
 
 def ratio_draws(sharing: Sharing, n: Array, instances: Array, alone: Array) -> Array:
@@ -88,7 +88,7 @@ def ratio_draws(sharing: Sharing, n: Array, instances: Array, alone: Array) -> A
         sharing.busy, sharing.slope, sharing.switching, sharing.waiting, sharing.turning,
         sharing.crowding,
     )  # fmt: skip
-    return ratios(n, instances, alone, sharing.reference, *(np.array(each) for each in values))
+    return ratios(n, instances, alone, sharing.reference, *(np.array(column) for column in values))
 
 
 def sharing_of(model: Forecaster, *, mps: bool = False) -> Sharing:
@@ -97,9 +97,9 @@ def sharing_of(model: Forecaster, *, mps: bool = False) -> Sharing:
     Raises:
         InputError: nothing.
     """
-    for each in model.sharing or ():
-        if each.mps == mps:
-            return each
+    for sharing_of_mode in model.sharing or ():
+        if sharing_of_mode.mps == mps:
+            return sharing_of_mode
     under = " under the Multi-Process Service" if mps else ""
     raise InputError(
         f"knows nothing of several instances on one GPU{under}: measure some "

@@ -58,27 +58,27 @@ def model_text(model: Fitted) -> str:
 
 def model_html(model: Fitted) -> str:
     """The same as HTML, with the warnings and, of identified parameters, their values."""
-    said = html_listing(f"{type(model).__name__} {model.name}: {model.form}", _facts(model, True))
+    facts = html_listing(f"{type(model).__name__} {model.name}: {model.form}", _facts(model, True))
     parameters: dict[str, Parameter] = getattr(model, "parameters", {})
-    known = {name: each for name, each in parameters.items() if each.identified}
-    rows = [(name, str(each), each.meaning) for name, each in known.items()]
-    return said + (html_table("Parameters", ("", "value", "meaning"), rows) if rows else "")
+    known = {name: parameter for name, parameter in parameters.items() if parameter.identified}
+    rows = [(name, str(parameter), parameter.meaning) for name, parameter in known.items()]
+    return facts + (html_table("Parameters", ("", "value", "meaning"), rows) if rows else "")
 
 
-def forecasts_text(found: Cells) -> str:
+def forecasts_text(cells: Cells) -> str:
     """How many forecasts, of what, and from when to when."""
-    if not found.n.size:
+    if not cells.n.size:
         return "Forecasts of 0 cells"
-    sizes, gpus = _ends(found.n.tolist()), _ends(found.gpus.tolist())
-    least, most = duration(float(found.seconds.min())), duration(float(found.seconds.max()))
+    sizes, gpus = _ends(cells.n.tolist()), _ends(cells.gpus.tolist())
+    least, most = duration(float(cells.seconds.min())), duration(float(cells.seconds.max()))
     times = least if least == most else f"{least} to {most}"
-    count = found.n.size
+    count = cells.n.size
     return f"Forecasts of {count} cell{'s' * (count != 1)}: n {sizes}; {gpus} GPUs; {times}"
 
 
-def forecasts_html(found: Cells) -> str:
+def forecasts_html(cells: Cells) -> str:
     """The forecasts as a table, a row a cell, as far as one wants to read it."""
-    columns = (found.n, found.gpus, found.seconds, found.low, found.high, found.extrapolated)
+    columns = (cells.n, cells.gpus, cells.seconds, cells.low, cells.high, cells.extrapolated)
     rows = [
         (
             *(number(n), number(gpus), duration(seconds)),
@@ -88,9 +88,9 @@ def forecasts_html(found: Cells) -> str:
             *(column[:MOST_ROWS].tolist() for column in columns), strict=True
         )
     ]
-    if found.n.size > MOST_ROWS:
-        rows.append((f"and {found.n.size - MOST_ROWS} more", "", "", "", ""))
-    return html_table(forecasts_text(found), _HEADERS, rows)
+    if cells.n.size > MOST_ROWS:
+        rows.append((f"and {cells.n.size - MOST_ROWS} more", "", "", "", ""))
+    return html_table(forecasts_text(cells), _HEADERS, rows)
 
 
 def _facts(model: Fitted, warnings: bool = False) -> list[str]:
@@ -102,7 +102,7 @@ def _facts(model: Fitted, warnings: bool = False) -> list[str]:
     if quality is not None:
         facts.append(f"error of fitted cells: median {percent(quality.median_relative_error)}")
     if warnings:
-        return [*facts, *(f"warning: {each}" for each in model.warnings)]
+        return [*facts, *(f"warning: {warning}" for warning in model.warnings)]
     if model.warnings:
         count = len(model.warnings)
         facts.append(f"{count} warning{'s' * (count > 1)}: see .warnings")
@@ -110,4 +110,4 @@ def _facts(model: Fitted, warnings: bool = False) -> list[str]:
 
 
 def _ends(values: tuple[float, float] | list[float]) -> str:
-    return " to ".join(dict.fromkeys(number(each) for each in (min(values), max(values))))
+    return " to ".join(dict.fromkeys(number(value) for value in (min(values), max(values))))

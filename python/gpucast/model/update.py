@@ -63,9 +63,9 @@ def machine_factors(
     """
     machine = only(steps, "machine", data.name)
     cells = samples_of(steps)
-    seconds = np.array([np.median(each.seconds) for each in cells.values()])
+    seconds = np.array([np.median(cell.seconds) for cell in cells.values()])
     _refuse_far(list(cells), parts.sum(axis=1), seconds, data.name)
-    visits = np.array([each.visits for each in cells.values()])
+    visits = np.array([cell.visits for cell in cells.values()])
     own = common_variance(parts, common.visit) / visits + common_variance(parts, common.cell)
     same_machine = machine == fitted.id != UNNAMED
     prior = common.prior(same_machine=same_machine)

@@ -161,7 +161,7 @@ class Contention:
     @property
     def shared(self) -> list[Measured]:
         """Pairs and sets in which the timed copy is disturbed."""
-        return [each for each in (*self.pairs, *self.sets) if each.disturbed]
+        return [timing for timing in (*self.pairs, *self.sets) if timing.disturbed]
 
     @property
     def copies(self) -> list[Copy]:
@@ -203,15 +203,17 @@ def contention(data: Dataset) -> list[Contention]:
         if not record.concurrent:
             single = (_setting(record), _copy(record), record.bytes, record.memory)
             alone.setdefault(single, []).extend(record.seconds)
-    found = [_contention(setting, sets, alone, beside_sizes) for setting, sets in together.items()]
-    found = [each for each in found if each.pairs or each.sets]
-    if not found:
+    contentions = [
+        _contention(setting, sets, alone, beside_sizes) for setting, sets in together.items()
+    ]
+    contentions = [contention for contention in contentions if contention.pairs or contention.sets]
+    if not contentions:
         raise InputError(
             "no transfer that was timed beside others was also timed alone, with the same size",
             file=data.name,
             field="concurrent",
         )
-    return found
+    return contentions
 
 
 # The timed copy, those beside it, its bytes and memory.
@@ -238,21 +240,21 @@ def _contention(
     for (copy, beside, size, memory), samples in together.items():
         single = alone.get((setting, copy, size, memory))
         if single is not None:
-            each = Measured(setting, copy, beside, size, median_of(samples), median_of(single))
-            measured.append(each)
-            rates.setdefault(copy, size / each.alone.value)
+            timing = Measured(setting, copy, beside, size, median_of(samples), median_of(single))
+            measured.append(timing)
+            rates.setdefault(copy, size / timing.alone.value)
     for copy, size in beside_sizes:
         # Under way, but never timed beside others: alone, with the nearest size there is.
         sizes = [of_size for of, other, of_size, _ in alone if (of, other) == (setting, copy)]
         if copy not in rates and sizes:
-            nearest = min(sizes, key=lambda each: abs(np.log(each / size)))
+            nearest = min(sizes, key=lambda other_size: abs(np.log(other_size / size)))
             rates[copy] = max(
                 nearest / median_of(samples).value
                 for (of, other, of_size, _), samples in alone.items()
                 if (of, other, of_size) == (setting, copy, nearest)
             )
-    pairs = [each for each in measured if len(each.beside) == 1]
-    sets = [each for each in measured if len(each.beside) > 1]
+    pairs = [timing for timing in measured if len(timing.beside) == 1]
+    sets = [timing for timing in measured if len(timing.beside) > 1]
     return Contention(setting, rates, pairs, sets, _forecasts(rates, pairs, sets))
 
 
@@ -264,14 +266,14 @@ def _forecasts(
     rates: Mapping[Copy, float], pairs: Sequence[Measured], sets: Sequence[Measured]
 ) -> list[Forecast]:
     links = _links(rates, pairs)
-    known = [each for each in (*pairs, *sets) if all(copy in rates for copy in each.copies)]
+    known = [timing for timing in (*pairs, *sets) if all(copy in rates for copy in timing.copies)]
     result = []
-    for each in known:
-        if len(each.copies) > 2:
-            others = [other for other in known if set(other.copies) != set(each.copies)]
-            fitted, _ = _forecast(each, links, _host_memory(links, known))
-            left_out, limit = _forecast(each, links, _host_memory(links, others))
-            result.append(Forecast(each, fitted, left_out, limit))
+    for timing in known:
+        if len(timing.copies) > 2:
+            others = [other for other in known if set(other.copies) != set(timing.copies)]
+            fitted, _ = _forecast(timing, links, _host_memory(links, known))
+            left_out, limit = _forecast(timing, links, _host_memory(links, others))
+            result.append(Forecast(timing, fitted, left_out, limit))
     return result
 
 
@@ -283,17 +285,17 @@ def _forecast(measured: Measured, links: Resources, memory: HostMemory) -> tuple
 
 def _links(rates: Mapping[Copy, float], pairs: Sequence[Measured]) -> Resources:
     """Links by name: those of single copies, and what pairs show to be shared."""
-    found: Resources = {}
+    resources: Resources = {}
     for start, end in rates:
         if HOST in (start, end):
-            found[f"link {start}>{end}"] = _only({(start, end): 1 / rates[start, end]})
+            resources[f"link {start}>{end}"] = _only({(start, end): 1 / rates[start, end]})
         elif start != end:
-            found[f"egress of {start}"] = _ends(rates, 0, start)
-            found[f"ingress of {end}"] = _ends(rates, 1, end)
+            resources[f"egress of {start}"] = _ends(rates, 0, start)
+            resources[f"ingress of {end}"] = _ends(rates, 1, end)
     for members, total in _pairwise(pairs):
         names = " and ".join(f"{start}>{end}" for start, end in members)
-        found[f"shared by {names}"] = _only(dict.fromkeys(members, 1 / total))
-    return found
+        resources[f"shared by {names}"] = _only(dict.fromkeys(members, 1 / total))
+    return resources
 
 
 def _only(weights: Mapping[Copy, float]) -> Callable[[Copy], float]:
@@ -313,13 +315,13 @@ def _ends(rates: Mapping[Copy, float], side: int, device: str) -> Callable[[Copy
 
 def _pairwise(pairs: Sequence[Measured]) -> list[tuple[tuple[Copy, ...], float]]:
     """Largest sets of copies that disturb each other pairwise, and the rate two reach together."""
-    speed = {(each.copy, each.beside[0]): each.rate for each in pairs}
+    speed = {(timing.copy, timing.beside[0]): timing.rate for timing in pairs}
     totals: dict[frozenset[Copy], float] = {}
-    for each in pairs:
-        if each.disturbed:
-            one, other = each.copies
+    for timing in pairs:
+        if timing.disturbed:
+            one, other = timing.copies
             # Where only one of the two was timed, the other is taken to be as fast.
-            totals[frozenset(each.copies)] = each.rate + speed.get((other, one), each.rate)
+            totals[frozenset(timing.copies)] = timing.rate + speed.get((other, one), timing.rate)
     near: dict[Copy, set[Copy]] = {}
     for pair in totals:
         for copy in pair:
@@ -333,11 +335,11 @@ def _pairwise(pairs: Sequence[Measured]) -> list[tuple[tuple[Copy, ...], float]]
 
 def _cliques(near: Mapping[Copy, set[Copy]]) -> list[frozenset[Copy]]:
     """Maximal cliques (Bron & Kerbosch 1973)."""
-    found: list[frozenset[Copy]] = []
+    sets: list[frozenset[Copy]] = []
 
     def grow(chosen: set[Copy], open_: set[Copy], done: set[Copy]) -> None:
         if not open_ and not done:
-            found.append(frozenset(chosen))
+            sets.append(frozenset(chosen))
         for copy in sorted(open_):
             grow(chosen | {copy}, open_ & near[copy], done & near[copy])
             open_ = open_ - {copy}
@@ -345,7 +347,7 @@ def _cliques(near: Mapping[Copy, set[Copy]]) -> list[frozenset[Copy]]:
 
     if near:
         grow(set(), set(near), set())
-    return found
+    return sets
 
 
 # Byte/s that host memory carries in a direction (0: up, it is read; 1: down, it is written), while
@@ -357,14 +359,14 @@ def _host_memory(links: Resources, measured: Sequence[Measured]) -> HostMemory:
     """Capacities as far as sets show them."""
     full: dict[tuple[int, bool], list[float]] = {}
     carried: HostMemory = {}
-    for each in measured:
-        if HOST not in each.copy:
+    for timing in measured:
+        if HOST not in timing.copy:
             continue
-        side = each.copy.index(HOST)
-        kind = (side, _both_ways(each.copies))
-        total = each.rate * sum(copy[side] == HOST for copy in each.copies)
-        free, _ = fair_rates(each.copies, links)[each.copy]
-        if each.disturbed and each.rate * DISTURBED < free:
+        side = timing.copy.index(HOST)
+        kind = (side, _both_ways(timing.copies))
+        total = timing.rate * sum(copy[side] == HOST for copy in timing.copies)
+        free, _ = fair_rates(timing.copies, links)[timing.copy]
+        if timing.disturbed and timing.rate * DISTURBED < free:
             full.setdefault(kind, []).append(total)
         else:
             carried[kind] = max(total, carried.get(kind, 0.0))
@@ -380,12 +382,12 @@ def _both_ways(copies: Sequence[Copy]) -> bool:
 
 def _memory_shared_by(copies: Sequence[Copy], memory: HostMemory) -> Resources:
     both = _both_ways(copies)
-    found: Resources = {}
+    resources: Resources = {}
     for side, name in ((0, "host memory, reads"), (1, "host memory, writes")):
         if (side, both) in memory:
             weight = 1 / memory[side, both]
-            found[name] = _only({copy: weight for copy in copies if copy[side] == HOST})
-    return found
+            resources[name] = _only({copy: weight for copy in copies if copy[side] == HOST})
+    return resources
 
 
 def fair_rates(copies: Iterable[Copy], shared: Resources) -> dict[Copy, tuple[float, str]]:
@@ -395,20 +397,20 @@ def fair_rates(copies: Iterable[Copy], shared: Resources) -> dict[Copy, tuple[fl
         ValueError: a copy that no resource limits.
     """
     growing = list(dict.fromkeys(copies))
-    found: dict[Copy, tuple[float, str]] = {}
+    rates: dict[Copy, tuple[float, str]] = {}
     while growing:
         best, limit = np.inf, ""
         for name, weight in shared.items():
-            busy = sum(rate * weight(copy) for copy, (rate, _) in found.items())
+            busy = sum(rate * weight(copy) for copy, (rate, _) in rates.items())
             pace = sum(weight(copy) for copy in growing)
             if pace > 0 and max(0.0, 1 - busy) / pace < best:
                 best, limit = max(0.0, 1 - busy) / pace, name
         if not limit:
             raise ValueError(f"nothing limits {growing}")
         stopped = [copy for copy in growing if shared[limit](copy) > 0]
-        found.update(dict.fromkeys(stopped, (float(best), limit)))
+        rates.update(dict.fromkeys(stopped, (float(best), limit)))
         growing = [copy for copy in growing if copy not in stopped]
-    return found
+    return rates
 
 
 def describe(copies: Sequence[Copy]) -> str:
@@ -431,34 +433,34 @@ def to_dict(found: Contention) -> dict[str, object]:
     def name(copy: Copy) -> str:
         return f"{copy[0]}>{copy[1]}"
 
-    def measured(each: Measured) -> dict[str, object]:
+    def measured(timing: Measured) -> dict[str, object]:
         return {
-            "copy": name(each.copy),
-            "beside": [name(copy) for copy in each.beside],
-            "bytes": each.bytes,
-            "seconds": each.seconds.value,
-            "alone_seconds": each.alone.value,
-            "factor": each.factor,
-            "interval": None if each.interval is None else list(each.interval),
-            "shared": each.disturbed,
+            "copy": name(timing.copy),
+            "beside": [name(copy) for copy in timing.beside],
+            "bytes": timing.bytes,
+            "seconds": timing.seconds.value,
+            "alone_seconds": timing.alone.value,
+            "factor": timing.factor,
+            "interval": None if timing.interval is None else list(timing.interval),
+            "shared": timing.disturbed,
         }
 
     return {
         **vars(found.setting),
-        "pairs": [measured(each) for each in found.pairs],
-        "sets": [measured(each) for each in found.sets],
+        "pairs": [measured(timing) for timing in found.pairs],
+        "sets": [measured(timing) for timing in found.sets],
         "forecasts": [
             {
-                "set": each.measured.label,
-                "copy": name(each.measured.copy),
-                "copies": len(each.measured.copies),
-                "measured": each.measured.seconds.value,
-                "forecast": each.left_out,
-                "relative_error": each.error,
-                "limit": each.limit,
-                "fitted": each.seconds,
-                "fitted_relative_error": each.fitted_error,
+                "set": forecast.measured.label,
+                "copy": name(forecast.measured.copy),
+                "copies": len(forecast.measured.copies),
+                "measured": forecast.measured.seconds.value,
+                "forecast": forecast.left_out,
+                "relative_error": forecast.error,
+                "limit": forecast.limit,
+                "fitted": forecast.seconds,
+                "fitted_relative_error": forecast.fitted_error,
             }
-            for each in found.forecasts
+            for forecast in found.forecasts
         ],
     }

@@ -84,10 +84,10 @@ class TransferFit:
     def parameters(self) -> dict[str, CurveParameter]:
         """Values and 95 % intervals by name."""
         ends = np.percentile(self.replicates, [2.5, 97.5], axis=0).T.tolist()
-        found = zip(self.core.parameters, self.values.tolist(), ends, strict=True)
+        rows = zip(self.core.parameters, self.values.tolist(), ends, strict=True)
         return {
             name: {"value": value, "unit": unit, "ci95": interval}
-            for (name, unit, _), value, interval in found
+            for (name, unit, _), value, interval in rows
         }
 
     def to_dict(self) -> dict[str, object]:
@@ -135,7 +135,9 @@ def fit_transfers(
         problem = pose(only, StepSelection(of_machine, of_path, memory=memory), method=method)
         for route, transfers in problem.transfers.items():
             require_sizes(problem, route)
-            cells = [(each.bytes, each.seconds, each.uncertainty) for each in transfers]
+            cells = [
+                (transfer.bytes, transfer.seconds, transfer.uncertainty) for transfer in transfers
+            ]
             # Percentiles of fewer than forty draws do not reach 2.5 %.
             draws = max(40, replicates)
             result.append(
@@ -177,9 +179,9 @@ def fit_curve(
         raise too_few_sizes(f"{machine}, {path}, {route}", len(sizes), machine)
     observations = transfer_observations(route, cells)
     points = _core.find_breakpoints(observations, LARGEST_BREAKPOINTS) if piecewise else []
-    found = _core.fit(_core.Model(curves={route: points}), observations, [1])
-    values = np.asarray(found.values)
-    draws = found.bootstrap(replicates, seed)[0] if replicates else np.empty((0, values.size))
+    fitted = _core.fit(_core.Model(curves={route: points}), observations, [1])
+    values = np.asarray(fitted.values)
+    draws = fitted.bootstrap(replicates, seed)[0] if replicates else np.empty((0, values.size))
     return TransferFit(
         machine=machine,
         path=path,
@@ -187,7 +189,7 @@ def fit_curve(
         breakpoints=list(points),
         values=values,
         replicates=np.asarray(draws),
-        noise=float(found.noise[route].total),
+        noise=float(fitted.noise[route].total),
         bytes=(min(sizes), max(sizes)),
         sizes=len(sizes),
         remarks=remarks,

@@ -53,6 +53,6 @@ def overlap_efficiencies(data: Dataset) -> list[OverlapEfficiency]:
         parts = key[-1]
         alone = [samples.get((*key[:-1], (part,))) for part in parts]
         if len(parts) > 1 and all(alone):
-            medians = tuple(statistics.median(each) for each in alone if each)
+            medians = tuple(statistics.median(times) for times in alone if times)
             result.append(OverlapEfficiency(*key, statistics.median(seconds), medians))
     return result

@@ -69,14 +69,14 @@ def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
     own = data.select(path=path) if machine is None else data.select(path=path, machine=machine)
     launches = own.launches
     timed: list[Launch | Transfer] = [*launches, *own.transfers]
-    measured = dict.fromkeys(each.machine for each in (*timed, *own.skeletons, *own.steps))
-    machines = [data.machines[each] for each in measured]
-    transport = next((each.transport for each in machines if each.transport is not None), None)
+    measured = dict.fromkeys(record.machine for record in (*timed, *own.skeletons, *own.steps))
+    machines = [data.machines[name] for name in measured]
+    transport = next((known.transport for known in machines if known.transport is not None), None)
     usually = usual(path)
     forwarded = _forwarded(machines, timed)
     if forwarded is None:
         forwarded = usually.forwarded
-    answered = next((each.answered for each in machines if each.answered is not None), None)
+    answered = next((known.answered for known in machines if known.answered is not None), None)
     if answered is None:
         answered = waits_for_calls(launches)
     woken = _wake(launches)
@@ -92,10 +92,10 @@ def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
 def direct_path(data: Dataset) -> str | None:
     """The path on which programs reach the same GPUs without messages; None: not measured."""
     timed: list[Launch | Transfer] = [*data.transfers, *data.launches]
-    for each in timed:
+    for record in timed:
         # Where CPU threads act as devices there is no GPU to describe.
-        if each.method == _GATED and data.machines[each.machine].gpus:
-            return each.path
+        if record.method == _GATED and data.machines[record.machine].gpus:
+            return record.path
     return NATIVE if NATIVE in data.paths() else None
 
 
@@ -116,21 +116,21 @@ def same_layer(data: Dataset, path: str, *, answered: bool) -> str | None:
 def _forwarded(machines: list[Machine], timed: list[Launch | Transfer]) -> bool | None:
     stated = any(
         fact is not None
-        for each in machines
-        for fact in (each.transport, each.answered, each.inline_bytes)
+        for known in machines
+        for fact in (known.transport, known.answered, known.inline_bytes)
     )
     if stated:
         return True
-    if any(each.method == _GATED for each in timed):
+    if any(record.method == _GATED for record in timed):
         return False
-    by_microbench = any(each.tool is not None and each.tool.name == _TOOL for each in machines)
+    by_microbench = any(known.tool is not None and known.tool.name == _TOOL for known in machines)
     return True if timed and by_microbench else None
 
 
 def _wake(launches: Iterable[Launch]) -> float | None:
     """s by which a wait takes longer after a pause; None: that was not measured."""
     rest, idle = (
-        [value for each in launches if each.method == method for value in each.seconds]
+        [value for launch in launches if launch.method == method for value in launch.seconds]
         for method in ("rest", "idle")
     )
     return statistics.median(rest) - statistics.median(idle) if rest and idle else None
@@ -138,9 +138,11 @@ def _wake(launches: Iterable[Launch]) -> float | None:
 
 def _layer(machines: list[Machine]) -> Layer:
     """As stated, or as today's does it on a host of so many cores."""
-    cores = max((each.cpu_cores or 0 for each in machines), default=0)
+    cores = max((known.cpu_cores or 0 for known in machines), default=0)
     inline, nap = _core.remote_layer(cores)
-    stated = next((each.inline_bytes for each in machines if each.inline_bytes is not None), inline)
+    stated = next(
+        (known.inline_bytes for known in machines if known.inline_bytes is not None), inline
+    )
     if stated != inline:
         # Older layers' threads slept as soon as today's do where cores are few.
         nap = _core.remote_layer(0)[1]

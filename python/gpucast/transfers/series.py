@@ -93,15 +93,15 @@ class Series:
     @cached_property
     def medians(self) -> Array:
         """Median seconds of each size."""
-        return np.array([statistics.median(each) for each in self.samples.values()])
+        return np.array([statistics.median(times) for times in self.samples.values()])
 
     def only(self, sizes: Iterable[int]) -> Series:
         """The same way, these sizes only."""
         wanted = set(sizes)
         return Series(
             self.way,
-            {size: each for size, each in self.samples.items() if size in wanted},
-            {size: each for size, each in self.uncertainty.items() if size in wanted},
+            {size: times for size, times in self.samples.items() if size in wanted},
+            {size: uncertainty for size, uncertainty in self.uncertainty.items() if size in wanted},
         )
 
 
@@ -138,18 +138,18 @@ def aligned(sizes: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
 
 def series_of(data: Dataset) -> list[Series]:
     """The series of a dataset, in the order they first occur."""
-    found: dict[Way, dict[int, list[float]]] = {}
+    samples_by_way: dict[Way, dict[int, list[float]]] = {}
     rounding: dict[Way, dict[int, float]] = {}
     for record in data.transfers:
         if record.concurrent or record.cold or not record.valid:
             continue
         way = way_of(record)
-        found.setdefault(way, {}).setdefault(record.bytes, []).extend(record.seconds)
+        samples_by_way.setdefault(way, {}).setdefault(record.bytes, []).extend(record.seconds)
         if record.uncertainty:
             rounding.setdefault(way, {})[record.bytes] = record.uncertainty
     return [
         Series(way, dict(sorted(samples.items())), rounding.get(way, {}))
-        for way, samples in found.items()
+        for way, samples in samples_by_way.items()
     ]
 
 
@@ -188,7 +188,7 @@ def _curve(series: Series, replicates: int, seed: int) -> TransferFit:
         way.machine,
         way.path,
         way.route,
-        [(size, each, series.uncertainty.get(size)) for size, each in series.samples.items()],
+        [(size, times, series.uncertainty.get(size)) for size, times in series.samples.items()],
         replicates=replicates,
         seed=seed,
     )
@@ -198,5 +198,5 @@ def _criterion(series: Series, curves: Sequence[TransferFit]) -> float:
     seconds = SeriesFit(series, *curves).seconds(series.sizes)
     error = max(SMALLEST_ERROR, float(np.mean(np.abs(np.log(series.medians / seconds)))))
     count = len(series.samples)
-    parameters = sum(each.values.size + len(each.breakpoints) for each in curves)
+    parameters = sum(curve.values.size + len(curve.breakpoints) for curve in curves)
     return 2 * count * float(np.log(error)) + parameters * float(np.log(count))
