@@ -28,7 +28,7 @@ _LIKELY = 0.5
 _FEWEST_SIZES = 3
 _LARGEST_SIZES = 0.3
 
-# Relative; held-out errors below it are alike.
+# Relative; held-out errors below it count as equal.
 _SAME = 0.003
 
 # The schedule of a program that does not state one: the paper's.

@@ -20,16 +20,16 @@ from gpucast.util.units import duration, number
 
 FEWEST_OTHERS = 3
 
-# One time is clearly the right one where the farther ones are so many times as far from what the
-# other cells say, in the logarithm.
+# One time is clearly the right one where the others are this many times as far from the forecast by
+# the other cells, in the logarithm.
 CLEARLY = 3.0
 
 
 def settled(
     cells: Cells, samples: Mapping[tuple[float, int], Sequence[float]]
 ) -> tuple[Cells, list[Remark]]:
-    """The cells, of disputed ones the time nearest to what the others say, and a remark on each
-    whose repetitions disagree.
+    """The cells, disputed ones with the time nearest to the forecast by the others, and a remark on
+    each cell whose repetitions disagree.
 
     Args:
         cells: as measured.

@@ -45,7 +45,7 @@ _NO_HOST_WORK = ("allgather",)
 # a thousand times less plausible.
 _REFUTED = 6.9
 
-# k is looked for with so many samples of a record.
+# Samples of a record with which k is looked for.
 _SAMPLES_FOR_K = 9
 
 # Forms of at least this share of the largest weight are about as plausible.

@@ -22,7 +22,7 @@ _RISE = 0.02
 """Relative; noise of single measurements makes smaller ones."""
 
 _SDS = 3.0
-"""A rise is larger than so many standard deviations, where repetitions tell these."""
+"""Standard deviations that a rise exceeds, where repetitions tell them."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ estimates themselves (G. K. Smyth, Statistical Applications in Genetics and Mole
     and variance psi'(d/2) + psi'(d0/2);
     sigma^2 given s^2 is about (d0 s0^2 + d s^2) / (d0 + d)
 
-Records that scatter alike have all the same variance then, and where some scatter far more than
+Records that scatter equally have all the same variance then, and where some scatter far more than
 others, as where small sizes are the noisier, or samples are disturbed, each keeps its own.
 """
 
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 # A standard deviation from the median absolute deviation, for normally distributed samples.
 _OF_MAD = 1.4826
 
-# ln of its square is distributed as that of a sample variance with so many degrees of freedom a
+# ln of its square is distributed as that of a sample variance with this many degrees of freedom a
 # sample beyond the first (its asymptotic efficiency), from five samples on to 0.03 in the mean;
 # of two to four samples with one degree of freedom (simulated).
 _EFFICIENCY = 0.37
@@ -36,8 +36,8 @@ _LEAST_FREEDOM = 1.0
 # Fewer records say nothing of how variances scatter.
 _FEWEST = 4
 
-# Samples that lie farther than so many standard deviations from their record's median are
-# disturbed: of 10^6 normally distributed ones none does.
+# Samples that lie farther than this many standard deviations from their record's median are
+# disturbed: none of 10^6 normally distributed ones does.
 _FAR = 6.0
 
 # Two samples do not tell which of them is disturbed.
@@ -89,7 +89,7 @@ def undisturbed(samples: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def _freedom(counts: NDArray[np.int64]) -> Array:
-    """Degrees of freedom that a robust variance of so many samples has."""
+    """Degrees of freedom of a robust variance of ``counts`` samples."""
     return np.asarray(np.maximum(_LEAST_FREEDOM, _EFFICIENCY * (counts - 1.0)))
 
 

@@ -1,7 +1,7 @@
-"""What instances of a program on one GPU cost one another, from cells with one and with several.
+"""How much instances of a program on one GPU slow one another down, from cells of one and several.
 
 The form is that of ``model/sharing.h``: b, the share of a step alone in which the GPU works, s,
-what turns cost in proportion to it, 1/q, how far instances wait for one another, and c and h,
+the time of turns in proportion to it, 1/q, how far instances wait for one another, and c and h,
 seconds a step whatever its work. The log odds of b are a line in ln n: a larger system fills the
 GPU better. Cells that were measured, how busy the GPU was, and what is known of such numbers
 beforehand together give draws of all six by importance sampling; what two instances leave open
@@ -28,7 +28,7 @@ from gpucast.util.remarks import Kind, remark
 DRAWS = 400
 
 MISFIT = 0.05
-"""The form is off by so much (relative, sd), whatever the numbers."""
+"""Relative standard deviation of the form's own error, whatever the numbers."""
 
 
 OTHER_THING = (0.15, 4.0, 1.0)
@@ -36,7 +36,7 @@ OTHER_THING = (0.15, 4.0, 1.0)
 locks, files), and both standard deviations then: measured times decide."""
 
 SLOPE = (0.3, 0.5)
-"""Mean and sd of what ln n adds to the log odds of b."""
+"""Mean and sd of the slope of the log odds of b in ln n."""
 
 SWITCHING = (0.05, 1.2)
 """Median of s, and sd of its logarithm."""

@@ -17,14 +17,14 @@ from gpucast.model.forecaster import Array
 # How far what steps pay is from what was timed alone: standard deviations of logarithms.
 _LAUNCH_SD, _QUEUE_SD, _LATENCY_SD, _THROUGHPUT_SD = 0.4, 0.7, 0.5, 0.7
 
-# Queueing a GPU's copies costs the host as much as so many launches.
+# Queueing a GPU's copies takes the host as long as this many launches.
 _LAUNCHES_TO_QUEUE = 2.0
 
 # How far the time of a copy is from a straight line, relative.
 _OFF_LINE = 0.05
 
-# Logarithms of latencies and throughputs are looked at in such steps, to so many standard
-# deviations of what is plausible of them, and by so much beyond what copies show.
+# The grid of logarithms of latencies and throughputs: its step, how many standard deviations of the
+# prior it spans, and how far it reaches beyond the values that copies show.
 _STEP, _REACH, _BEYOND = 0.04, 4.0, 1.0
 
 _PLAUSIBLE_LATENCY, _PLAUSIBLE_THROUGHPUT = _core.TRANSFER_PRIORS
@@ -32,14 +32,13 @@ _PLAUSIBLE_LATENCY, _PLAUSIBLE_THROUGHPUT = _core.TRANSFER_PRIORS
 
 @dataclass(frozen=True)
 class Belief:
-    """What is held of a positive quantity: its median, and the standard deviation of its
-    logarithm."""
+    """The median of a positive quantity, and the standard deviation of its logarithm."""
 
     median: float
     sd: float
 
     def of_steps(self, apart: float) -> tuple[float, float]:
-        """The same of what steps pay, which is ``apart`` from what was timed alone."""
+        """The belief about steps, whose times are ``apart`` (sd) from those timed alone."""
         return self.median, float(np.hypot(self.sd, apart))
 
 

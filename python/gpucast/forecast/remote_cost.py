@@ -1,4 +1,4 @@
-"""What another path costs beside a first one: remote GPUs beside native ones, cell by cell."""
+"""How much longer steps take on another path, cell by cell: remote GPUs beside native ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Beside:
 
     @property
     def extra(self) -> NDArray[np.float64]:
-        """What the second path costs more, as a share of the first: measured."""
+        """How much longer the second path takes, as a share of the first: measured."""
         return self.second / self.first - 1
 
     @property
@@ -55,7 +55,7 @@ class Beside:
         return self.expected / self.second - 1
 
     def of_gpus(self, gpus: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """The sizes measured on so many GPUs, and where they stand in the arrays."""
+        """The sizes measured on ``gpus`` GPUs, and where they stand in the arrays."""
         at = np.array([i for i, cell in enumerate(self.cells) if cell[1] == gpus], dtype=np.intp)
         return np.array([float(self.cells[i][0]) for i in at]), at
 

@@ -24,11 +24,12 @@ Array = NDArray[np.float64]
 
 _FOLDS = 5
 
-# Relative; held-out errors below it are alike, as measured times are known no better.
+# Relative; held-out errors below it count as equal, as measured times are known no better.
 _NOISE_FLOOR = 0.003
 
-# Held-out errors that differ by less than this factor (in the logarithm) are alike, however surely:
-# a term that nests another one forecasts a little differently in every cell.
+# Held-out errors that differ by less than this factor (in the logarithm) count as equal, however
+# sure the difference is: a term that nests another one forecasts a little differently in every
+# cell.
 _SAME_ERROR = 0.01
 
 # With fewer cells a standard error is uncertain itself, and is taken half as large again.

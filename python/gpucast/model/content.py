@@ -80,7 +80,7 @@ class Parameter:
         return f"{quantity(self.value, self.unit)}{error}{ends}"
 
     def scaled(self, factor: float) -> Parameter:
-        """The same of a value so many times as large."""
+        """The same parameter with its value and errors multiplied by ``factor``."""
         return Parameter(
             value=self.value * factor,
             unit=self.unit,

@@ -275,14 +275,14 @@ class Model(Fitted, Forecaster):
         return max(1, round(self.observations.step_samples / len(self.mixture.visits.variance)))
 
     def _sampling_variance(self, samples: int) -> float:
-        """Variance of the logarithm of a median of so many samples about what its visits are at, by
-        how samples scatter within the mixture's visits.
+        """Variance of the logarithm of a median of ``samples`` about the time of its visits, by how
+        samples scatter within the mixture's visits.
 
         With ln t = ln T + v + e for each sample, v its visit's deviation and e its own, the median
         of R samples from V visits is about ln T with Var v / V + M(R) Var e, where M(R) is the
-        variance of a median of R normal values. Var v is the mixture's noise of a visit. Of the
-        fitted visits, medians of r samples, the file holds M(r) Var e; of these the median is
-        taken, since a few visits may be disturbed.
+        variance of a median of R normal values. Var v is the mixture's noise of a visit. The
+        file holds M(r) Var e of the fitted visits, medians of r samples; their median is taken,
+        since a few visits may be disturbed.
         """
         if self.mixture is None:
             return 0.0
@@ -333,7 +333,7 @@ class Model(Fitted, Forecaster):
         if self.mixed is not None:
             times, factors = self.mixed.draws(n, gpus, count), self.drawn_factors(count, interval)
             if (factors == factors[:, :1]).all():
-                # Whatever its parts are, a step is so many times as long.
+                # All parts have the same factor, and so has the step.
                 return np.asarray(times * factors[:, :1], dtype=np.float64)
             shares = shares_of(self.mixed.times(n, gpus).parts)
             return np.asarray(times * (factors @ shares.T), dtype=np.float64)
@@ -354,7 +354,7 @@ class Model(Fitted, Forecaster):
     @staticmethod
     def evaluated(core: _core.Model, values: Array, n: Array, gpus: Array, factors: Array) -> Array:
         """Step times (s) of pairs of n and gpus by a core's model with some parameters, its three
-        parts so many times as long."""
+        parts multiplied by ``factors``."""
         none = np.empty((0, values.size))
         threads = 1 if n.size < _WORTH_THREADS else 0
         t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus, threads)

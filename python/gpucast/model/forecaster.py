@@ -60,7 +60,7 @@ USUAL_GPUS = 8
 """GPU counts up to this one are usual."""
 
 MORE_PER_GPU = 1.1
-"""What a GPU gets may be so many times the most that one had; beyond, nobody tried."""
+"""A GPU may get this many times the most that one had; nobody tried more."""
 
 # Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
 _WIDEST = 100.0
@@ -297,7 +297,7 @@ class Forecaster(ABC):
 
     @property
     def t90(self) -> float:
-        """Half-widths of 90 % intervals are so many times a spread."""
+        """The half-width of a 90 % interval, in spreads."""
         return self.noise.t90
 
     def log_width(self, spread: Array) -> Array:
@@ -359,7 +359,7 @@ class Forecaster(ABC):
         rounding: Array,
         visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
-        """90 % intervals (s) of medians of so many repetitions in the cells forecast;
+        """90 % intervals (s) of medians of ``repetitions`` in the cells forecast;
         ``rounding``: relative variance of each; ``visits``: in how many visits each cell's
         repetitions were measured, one if not said."""
 
@@ -568,8 +568,8 @@ class Forecaster(ABC):
         apart: Array | None = None,
         interval: Interval = Interval.now,
     ) -> Array:
-        """Probability that each count is the fastest where their times are so many times as long
-        as the model says.
+        """Probability that each count is the fastest where their times are the model's times a
+        factor.
 
         ``apart``: standard deviation of the logarithm of each beyond the model's, for each alone.
         """

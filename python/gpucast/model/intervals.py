@@ -233,7 +233,7 @@ def drawn(mean: Array, covariance: Array, count: int, seed: int) -> Array:
 
 def _widened(covariance: Array, degrees: int, t90: float) -> Array:
     """A covariance with which an interval of ``t90`` standard deviations is as wide as that of
-    Student's t with so many degrees of freedom; not less than it is."""
+    Student's t with ``degrees`` degrees of freedom, and never narrower than it is."""
     from scipy.special import stdtrit
 
     factor = max(1.0, float(stdtrit(degrees, 0.95)) / t90)

@@ -12,7 +12,7 @@ from gpucast.model.forecaster import Array, outer
 DRAWS = 400
 """Draws behind a probability: known to 2.5 % at worst."""
 
-# Draws of so many cells together need a matrix of so many rows; more are interpolated.
+# The most cells drawn together, which takes a matrix of as many rows; more are interpolated.
 _MOST_DRAWN = 600
 _SIZES_DRAWN = 25
 COUNTS_DRAWN = 24
@@ -62,7 +62,7 @@ def shuffled(draws: Array, seed: int) -> Array:
 
 
 def nodes_of(values: Array, most: int) -> Array:
-    """Logarithms of the values, or of so many evenly spaced between the least and the greatest."""
+    """Logarithms of the values, or ``most`` evenly spaced from the least to the greatest."""
     logs = np.unique(np.log(values))
     if logs.size == 1:
         return np.array([logs[0], logs[0] + 1.0])

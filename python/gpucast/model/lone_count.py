@@ -2,8 +2,8 @@
 
 A log of one count is of a program that people run on several: forms of such programs say how its
 time changes with N. A traced program may be any. Its n may be all of the work or each GPU's part,
-its GPUs may be asked at once or one after another. Of the programs traced for ``h200-traces``, with
-one n, two GPUs took 0.6 to 5.4 times as long as one. So a step on N GPUs is forecast as long as on
+its GPUs may be asked at once or one after another. Programs traced for ``h200-traces``, with one n,
+took 0.6 to 5.4 times as long on two GPUs as on one. So a step on N GPUs is forecast as long as on
 the N_0 that were traced, and
 
     ln T(N) - ln T(N_0) = s(N) z,    s(N)^2 = SEVERAL^2 + (PER_LN ln(N/N_0))^2,    z ~ N(0, 1)

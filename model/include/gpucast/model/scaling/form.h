@@ -3,7 +3,7 @@
 //
 //     f = after + (W^q + B^q)^(1/q)
 //
-// W is the sum of the terms of work, B of what goes on beside it (term.h). q = 1 adds them, q = 4
+// W is the sum of the terms of work, B of the terms beside it (catalogue.h). q = 1 adds them, q = 4
 // is nearly the larger of the two, and between them lies what is hidden in part. Where exchange is
 // not hidden, the least time of a GPU that is not full still may be (Overlap::filling).
 //
