@@ -21,7 +21,7 @@ constexpr double true_particle = 1e-8;
 constexpr double true_growth = 2;
 constexpr double true_cache = 5e4;
 
-// bent.h and parameter_priors.h, written out again.
+// bent.h and parameter.h, written out again.
 double host(double step, double particle, double growth, double cache, double n) {
   return step + n * particle * (1 + growth * n / (n + cache));
 }

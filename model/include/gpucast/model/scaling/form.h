@@ -111,7 +111,7 @@ struct Form {
 inline double raised(double x, double q) {
   if (q < 2) return std::pow(x, q);
   double result = x;
-  for (double reached = 1; reached < q; reached *= 2)
+  for (int reached = 1; reached < q; reached *= 2)
     result *= result;
   return result;
 }
