@@ -108,6 +108,7 @@ python_tests() {
 built_and_typed() {
   step "format: clang-format" scripts/format.sh --check cpp
   step "format and lint: ruff" scripts/format.sh --check python
+  step "prose: words that say little" python scripts/prose.py
   step "layers: import-linter" env PYTHONPATH=python lint-imports --no-cache --no-logo
   step "build (warnings are errors)" scripts/build.sh --werror
   # After the build, which makes the type stub of the compiled module.
