@@ -356,7 +356,7 @@ def same_bits(machine: Machine, gpus: int, paths: tuple[str, ...], kernels: list
 
 
 SIZES = [2**k for k in range(16, 23)]
-"""Of copies that are neither short nor long: 64 KiB to 4 MiB."""
+"""Bytes of copies that are neither short nor long: 64 KiB to 4 MiB."""
 
 INLINE = {"pieces": "0", "message": "1024", "usual": ""}
 """GPUCAST_REMOTE_INLINE_KIB: all in pieces, none up to 1 MiB, and what is chosen by itself."""
@@ -456,7 +456,7 @@ def cost_of_tls(machines: dict[str, Machine], megabytes: int, repeats: int) -> d
 
 
 def processor_seconds(machine: Machine) -> float:
-    """Of all programs and of the processes of all clients that have ended."""
+    """Processor time of all programs and of the processes of all clients that have ended, s."""
     ended = os.times()
     total = ended.children_user + ended.children_system
     for server in machine.servers:

@@ -2,8 +2,8 @@
 
     python lab/data/trim_traces.py build/traces/traces -o data/measured/h200-traces [--calls 2000]
 
-Of each trace some consecutive steps are kept, and as many of those whose calls alone were recorded:
-what a forecast needs. Times, ids and names stay as they are; of absolute paths the last part does.
+Each trace keeps some consecutive steps, and as many of those whose calls alone were recorded: what
+a forecast needs. Times, ids and names stay as they are; absolute paths keep their last part.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     .venv/bin/python lab/studies/trace_models.py DATA FOLDER [-o TABLE.md]
 
-DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). Of each
+DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). For each
 program and case with traces of at least four cells, a model of each path is made of all traces but
 those of one size, and its forecasts of that size are held against the steps measured there: of the
 largest size, and of each of the others. Beside them stands what the left-out trace itself gives on
@@ -72,7 +72,7 @@ class Forecast:
 
     @property
     def half_width(self) -> float:
-        """Of the interval, relative: half of its logarithm's."""
+        """Relative half width of the interval: half of its logarithm's width."""
         return float(np.log(self.high / self.low)) / 2
 
 

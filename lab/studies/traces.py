@@ -2,7 +2,7 @@
 
     .venv/bin/python lab/studies/traces.py DATA FOLDER -o docs/results/traces.md
 
-DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). Of each
+DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). For each
 program, case, size and number of GPUs that is in both, the step on every other path is forecast
 from the trace and from what transfers and launches cost on that path, and held against the steps
 measured there. Writes the page, its picture (images/ beside it) and a table of all cells (the
@@ -33,7 +33,7 @@ from tracing.page import page
 from tracing.picture import picture
 
 Answer = tuple[list[Outcome], str]
-"""Of a trace; and why there is none."""
+"""A trace's answer, and why there is none."""
 
 
 def answered(

@@ -50,7 +50,7 @@ DATA = [
     str(Path(__file__).parent / "hosts/h200-u.jsonl.gz"),
 ]
 ENOUGH = 0.2
-"""Of a step; less of communication tells little of it."""
+"""Share of a step; a smaller share of communication tells little about it."""
 TOLD = 20e-6
 """s; shorter host work is the clock's as much as the host's."""
 LEAST = 0.05

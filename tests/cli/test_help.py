@@ -36,7 +36,7 @@ def test_placeholders_are_words(command: tuple[str, ...], run: Run) -> None:
     status, out, _ = run(*command, "--help")
     assert status == 0
     placeholders = re.findall(r"<[a-z].*?>", CHOICE.sub("", out))
-    # Of regular expressions in the text.
+    # Placeholders of regular expressions in the text.
     assert [each for each in placeholders if each not in ("<n>", "<gpus>", "<time>")] == []
 
 

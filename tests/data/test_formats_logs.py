@@ -267,7 +267,7 @@ def test_gromacs_of_one_rank_and_one_gpu_is_one_gpu(before: str, threads: int) -
 
 @pytest.mark.parametrize("support", ["CUDA", "OpenCL", "disabled"])
 def test_gromacs_built_for_gpus_that_used_none_ran_on_cores(support: str) -> None:
-    """Of the GPU that it detected it says nothing further."""
+    """The log says nothing further about the GPU that it detected."""
     text = path_of("gromacs-hidden-gpus").read_text()
     text = re.sub("On host node7 1 GPU.*\\n|Mapping of GPU.*\\n|  PP:0.*\\n", "", text)
     text = text.replace("Using 8 MPI processes\n", "Using 1 MPI thread\nUsing 12 OpenMP threads \n")

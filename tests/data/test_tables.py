@@ -64,7 +64,7 @@ def test_a_header_may_begin_like_a_comment() -> None:
     assert csv_tables.detect_steps(text)
     (step,) = steps(text)
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
-    # Of a header and its like in a comment, the header counts.
+    # A header counts, and not its like in a comment.
     assert steps("# n,gpus,ms\nn,gpus,us\n24000,2,0.5\n")[0].seconds == [5e-7]
 
 

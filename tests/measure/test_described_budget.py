@@ -17,7 +17,7 @@ from gpucast.measure.visits import Budget, Visits
 from gpucast.measure.work import HOUR
 
 SECONDS = 10.0
-"""Of each visit."""
+"""Seconds of each visit."""
 
 
 def campaign(tmp_path: Path, **limits: float) -> Visits:

@@ -66,7 +66,7 @@ def test_without_a_budget_all_cells_come_the_cheapest_first() -> None:
 
 @given(st.integers(4, 80), st.integers(0, 5))
 def test_any_first_part_of_a_pass_is_spread_over_the_cells(part: int, visit: int) -> None:
-    """Of the sorted cells no gap is much longer than if they were spread evenly."""
+    """No gap between the sorted cells is much longer than if they were spread evenly."""
     visits = dict.fromkeys(CELLS, visit)
     ordered = sorted(CELLS)
     at = sorted(ordered.index(cell) for cell in in_turn(CELLS, visits)[:part])

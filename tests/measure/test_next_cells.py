@@ -63,7 +63,7 @@ class Known:
 
 
 def advised(model: Known, ask: Ask, cells: int, **more: Any) -> Advice:
-    """Of the first cells of a model, each of which takes a second if nothing else is said."""
+    """Next cells among the first of a model; each takes a second unless ``more`` says otherwise."""
     more.setdefault("costs", np.ones(cells))
     candidates = [(10.0 + i, 1) for i in range(cells)]
     found = next_cells(cast(Forecaster, model), ask, candidates, **more)

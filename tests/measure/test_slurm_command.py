@@ -45,7 +45,7 @@ def test_a_dry_run_cuts_jobs_at_their_time_limit_as_a_campaign_does(tmp_path: Pa
         PlannedVisit(1000.0, 1, 1, 1, ["true"], {}, seconds) for seconds in (100.0, 60.0, 60.0)
     ]
     jobs = jobs_of(Plan(visits, 0, False), request, parse("--time=5:00"))
-    # Of 300 s, 210 are for visits, and four fifths of these are counted on: 168.
+    # 210 of 300 s are for visits, and four fifths of these are counted on: 168.
     assert [[visit.seconds for visit in job.visits] for job in jobs] == [[100.0, 60.0], [60.0]]
 
 

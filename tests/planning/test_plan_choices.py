@@ -355,7 +355,7 @@ def test_jobs_that_run_later_or_elsewhere_are_less_certain() -> None:
         gpus = [column + 1.0] * len(n)
         for narrow, wider in (("now", "later"), ("now", "machine")):
             found = model.forecasts(n, gpus, Interval(wider))
-            # Of 30 draws, a spread is known to 13 %.
+            # From 30 draws, a spread is known to 13 %.
             grown = np.hypot(wide[narrow].width[:, column] / model.noise.t90, np.sqrt(found.common))
             assert wide[wider].width[:, column] == pytest.approx(model.noise.t90 * grown, rel=0.3)
     assert np.array_equal(wide["now"].step, wide["machine"].step)

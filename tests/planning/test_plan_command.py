@@ -211,7 +211,7 @@ def test_of_a_campaign_that_is_not_done_the_tables_say_whose_time_and_cost_they_
 def test_a_job_that_no_count_lets_be_in_time_is_named(
     run: Run, folder: Path, counts: list[int], helps: str
 ) -> None:
-    """Of 64,000 particles 4 GPUs are the fastest of 1, 2 and 4; the other job has time enough."""
+    """64,000 particles are fastest on 4 of 1, 2 and 4 GPUs; the other job has time enough."""
     found = loaded(folder)["native"].forecasts([64000] * len(counts), counts)
     least = 1e6 * float(found.seconds.min())
     box = {"name": "native", "gpus": "1-4", "gpu_counts": counts, "price_per_gpu_hour": 2.0}

@@ -489,7 +489,7 @@ def test_strangers_do_not_push_out_a_client_whose_process_begins(tmp_path: Path)
     slow = SlowStart(tmp_path / "pipe")
     try:
         with servers(1, "--plain", **slow.environment) as (server,):
-            # Of which handshakes take a quarter.
+            # Handshakes may take a quarter of these files.
             resource.prlimit(
                 server.process.pid,
                 resource.RLIMIT_NOFILE,

@@ -39,9 +39,9 @@ class Between:
     purpose: int
     up: bool
     place: int | None = None
-    """Of a byte that is changed from the connection's beginning on."""
+    """Place of a byte that is changed, counted from the connection's beginning."""
     change: Change | None = None
-    """Of records, once it is armed."""
+    """Change of records, once it is armed."""
     records: int = 1
     armed: threading.Event = field(default_factory=threading.Event)
     changed: threading.Event = field(default_factory=threading.Event)
@@ -248,7 +248,7 @@ def test_what_is_changed_on_its_way_to_the_client_ends_the_connection(
 @pytest.mark.parametrize("change", ANSWERS)
 @pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
 def test_what_is_changed_among_signs_of_life_ends_the_session(up: bool, change: str) -> None:
-    """Of which the server's say what has passed over the other connections."""
+    """The server's messages say what has passed over the other connections."""
     _, how = CHANGES[change]
     with (
         servers() as (server,),
@@ -283,6 +283,6 @@ def test_no_byte_of_a_greeting_can_be_changed(purpose: int, up: bool) -> None:
                 untouched += not middle.changed.is_set()
                 wait_until(lambda: not server.children())
         assert untouched < len(PLACES) / 2
-        # Of another connection, what was said on the lane was not changed.
+        # Another connection was changed, and not what was said on the lane.
         if purpose == LANE and up:
             assert server.stop()[1].count("killed by signal") <= untouched

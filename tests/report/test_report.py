@@ -218,7 +218,7 @@ def test_the_first_answer_is_of_what_was_asked_about() -> None:
 
 
 def test_a_time_of_the_page_is_the_forecast_whatever_chose_its_count() -> None:
-    """Of a measured cell tables had the measured time, and the answer the forecast."""
+    """Tables gave the measured time of a measured cell, and the answer the forecast."""
     model = fitted(records(lambda n, gpus: cutoff(n, gpus) * (1.05 if gpus == 2 else 1)))
     for row in content([model])["table"]:
         (choice,) = row["choices"]
@@ -309,7 +309,7 @@ def test_cells_for_a_question_are_neither_measured_nor_asked_for() -> None:
 
 
 def test_nothing_needs_measuring_for_a_best_count_that_is_certain() -> None:
-    """Of one count there is nothing to choose; of two that differ by far, nothing to get wrong."""
+    """One count leaves nothing to choose; two that differ by far leave nothing to get wrong."""
     model = md()
     for ask, said in (
         (Ask.best_count([96_000.0], [4]), "of N = 4 alone there is no best count"),

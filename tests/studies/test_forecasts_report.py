@@ -194,7 +194,7 @@ def test_the_prototypes_table_sums_to_its_published_figures() -> None:
 
 
 def test_the_floor_is_the_noise_of_the_mean_of_the_visits() -> None:
-    """Of V normal visits with standard deviation s: |mean| has the median 0.674 s / sqrt(V)."""
+    """For V normal visits with standard deviation s, |mean| has the median 0.674 s / sqrt(V)."""
     rng = np.random.default_rng(1)
     cells = [rng.normal(0.0, 0.05, 4) for _ in range(2000)]
     off = floor.deviations(cells)

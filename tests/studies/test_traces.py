@@ -111,7 +111,7 @@ def trimmed(trace: Trace) -> Trace:
 
 
 def in_two_phases(trace: Trace) -> Trace:
-    """Of the second half, calls alone were recorded."""
+    """Only the calls of the second half were recorded."""
     (process,) = trace.processes
     starts, ends = process.calls["start_ns"], process.calls["end_ns"]
     half = int(starts[len(starts) // 2])

@@ -19,7 +19,7 @@ REPLICATES = 30
 
 @cache
 def native() -> Model:
-    """Of one form, so that each draw is a replicate: what plain loops can follow."""
+    """A model of one form, whose draws are replicates: plain loops can follow it."""
     return _named(gc.fit(whole(NATIVE), model="paper", replicates=REPLICATES), "native")
 
 

@@ -82,8 +82,8 @@ def test_breakpoints_are_found_where_the_throughput_changes() -> None:
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
-    """Forty fits with two parameters each miss 95 % intervals about four times. Of 80 coins
-    that land 95 %, fewer than 66 do so once in 10,000 times; a bootstrap of ten sizes falls short
+    """Forty fits with two parameters each miss 95 % intervals about four times. If 80 coins
+    land 95 %, fewer than 66 do so once in 10,000 times; a bootstrap of ten sizes falls short
     of 95 % by a little."""
     held = 0
     for seed in range(40):

@@ -74,7 +74,7 @@ class StepTime(Records):
 
     @performance_function("pairs/s")
     def rate(self):
-        """Of all pairs, each in both directions."""
+        """Pairs computed a second, each counted in both directions."""
         return self.n**2 / median(self.found()[0]["seconds"])
 
 
@@ -109,10 +109,10 @@ class HostToDevice(Records):
 
     @performance_function("s")
     def latency(self):
-        """Of the shortest copy."""
+        """Time of the shortest copy."""
         return self.copies()[min(self.copies())]
 
     @performance_function("B/s")
     def bandwidth(self):
-        """Of the longest."""
+        """Bandwidth of the longest copy."""
         return self.largest / self.copies()[self.largest]

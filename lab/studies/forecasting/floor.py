@@ -50,7 +50,7 @@ def logarithms(data: Dataset) -> Mapping[str, list[NDArray[np.float64]]]:
 
 
 def deviations(cells: list[NDArray[np.float64]] | tuple[()]) -> NDArray[np.float64]:
-    """Of each visit from the mean of its cell's others, with the standard deviation of a visit.
+    """Deviations of visits from the mean of their cell's others, as wide as those of single visits.
 
     One of V differs from the mean of the others by (1 + 1/(V - 1)) of its variance.
     """

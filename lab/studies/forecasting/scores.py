@@ -18,7 +18,7 @@ OWN = FORECAST[0]
 
 @dataclass(frozen=True)
 class Score:
-    """Of the forecasts of a group, or over groups.
+    """How good the forecasts of a group, or of several groups, are.
 
     Attributes:
         cells: left out; of several groups all of them.
@@ -43,7 +43,7 @@ class Score:
 
 
 def of_group(rows: pd.DataFrame, forecaster: str) -> Score:
-    """Of one group's rows of one split (``answers``, ``rivals``)."""
+    """Score one group's rows of one split (``answers``, ``rivals``)."""
     judged = rows[~rows.trained]
     errors = (judged[forecaster] / judged.measured - 1).abs().fillna(np.inf)
     regrets = list(_regrets(rows, forecaster))
@@ -73,7 +73,7 @@ def _regrets(rows: pd.DataFrame, forecaster: str) -> Iterable[float | None]:
 
 
 def over_groups(scores: pd.DataFrame) -> Score:
-    """Of the typical group, coverage pooled over cells, and sums (rows as of ``Score``)."""
+    """The score of the typical group: coverage over all cells, and sums (rows: see ``Score``)."""
     if scores.empty:
         return Score()
 

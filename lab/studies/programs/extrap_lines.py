@@ -21,7 +21,7 @@ import extra_p
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
-"""Of cells in a question's arrays."""
+"""Selects cells in a question's arrays."""
 
 
 @dataclass

@@ -55,5 +55,5 @@ def _splits(n: NDArray[np.float64], gpus: NDArray[np.float64]) -> Iterator[Split
         yield Split(FOUR_TIMES, gpus > gpus.max() / 4)
     sizes = np.unique(n)
     if sizes.size >= FEWEST_SIZES:
-        # Of an odd number of sizes the middle one is trained on.
+        # Where the number of sizes is odd, the middle one is trained on.
         yield Split(LARGER_SIZES, n >= sizes[-(sizes.size // 2)])

@@ -133,7 +133,7 @@ def _outcome(series: Series, split: Split, ways: Mapping[str, Array], own: Own) 
 
 
 def _best(found: Mapping[str, Verdict | None]) -> tuple[Verdict | None, str | None]:
-    """Of all ways of use the one whose median error turned out least."""
+    """The way of use whose median error turned out least."""
     made = [(each.median, way, each) for way, each in found.items() if each is not None]
     if not made:
         return None, None

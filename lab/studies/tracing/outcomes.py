@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def skeleton_error(self) -> float:
-        """Of the calls made again, against the program itself."""
+        """Relative error of the calls made again, against the program itself."""
         return self.skeleton / self.measured - 1
 
     @property
@@ -93,7 +93,7 @@ class Outcome:
 
     @property
     def replay_error(self) -> float:
-        """Of the simulated native step, which is to be the one that was not recorded."""
+        """Relative error of the simulated native step; it should equal the unrecorded one."""
         return self.replayed / self.native - 1
 
     @property

@@ -116,7 +116,7 @@ _HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right", "v
 
 
 def _target(usual: float, floor: float) -> float:
-    """Of a median or 95th percentile whose floor is known, or is not a number."""
+    """The limit on a median or 95th percentile whose floor is known, or is not a number."""
     return ABOVE * floor if floor > usual else usual
 
 

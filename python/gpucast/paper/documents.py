@@ -132,7 +132,7 @@ class _Own:
 
     def alone(self, record: Transfer) -> tuple[float, str, str] | None:
         """Seconds of a copy, how they are known, and the machine's way that is most like its own;
-        None outside the sizes measured. Of ways that are as like, that with the most sizes."""
+        None outside the sizes measured. Among equally similar ways, the one with the most sizes."""
         memory = "pageable" if record.memory == "unknown" else record.memory
         alike = [
             series

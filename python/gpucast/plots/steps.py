@@ -124,7 +124,7 @@ def _range(series: Sequence[Series]) -> tuple[float, float]:
 def gpu_range(series: Sequence[Series]) -> Array:
     """1 ... the most GPUs measured or fitted; to 8 where only one number was.
 
-    Of many, those measured and as many others as a line needs.
+    If these are many: the measured ones, and as many others as a line needs.
     """
     most = max(each.domain[1][1] for each in series)
     if most <= EVERY_COUNT:

@@ -41,7 +41,7 @@ BAND_ALPHA = 0.2
 """How much of a band of uncertainty hides what is behind it."""
 
 _SHOWN_DPI = 210.0
-"""Of figures that a notebook shows: one column is 700 pixels wide. Files have their own."""
+"""Dots an inch of figures in notebooks: one column is 700 pixels wide. Files have their own."""
 
 STYLE: dict[Any, Any] = {
     "figure.dpi": _SHOWN_DPI,

@@ -24,7 +24,7 @@ from gpucast.util.units import duration
 
 MOST_THREADS = 4
 MOST_STREAMS = 6
-"""Of a GPU; the busiest are drawn."""
+"""Rows drawn for a GPU at most: the busiest."""
 ROW_HEIGHT = 0.24
 """Inches."""
 _BAR = 0.72

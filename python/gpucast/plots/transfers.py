@@ -223,7 +223,7 @@ def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
 
 
 def _ends(median: Median) -> tuple[float, float]:
-    """Of its interval; the median itself where too few samples give none."""
+    """Ends of the median's interval; the median itself where too few samples give none."""
     low, high = median.low, median.high
     return (median.value if low is None else low, median.value if high is None else high)
 

@@ -64,7 +64,7 @@ def curve(model: Forecaster, gpus: int, sizes: Array, interval: Interval = Inter
 def largest_error(model: Forecaster, drawn: Sequence[Curve]) -> float:
     """Largest relative error of interpolated times, at random n that ``refined`` did not try.
 
-    Of more curves than ``_CURVES`` each has a share of the n that these have.
+    If there are more curves than ``_CURVES``, they share the n of that many.
     """
     draws = math.ceil(_draws_of(model) * min(1.0, _CURVES / len(drawn)))
     errors = [

@@ -54,7 +54,7 @@ class Median:
 def median_of(samples: Sequence[float], confidence: float = 0.95) -> Median:
     """The median of independent samples with its order-statistics interval.
 
-    Of n samples the number below the true median is binomial with n trials and probability one
+    The number of n samples below the true median is binomial with n trials and probability one
     half, whatever their distribution. The interval from the (r+1)-th smallest sample to the
     (r+1)-th largest misses the median with probability 2 P(X <= r); the largest r that keeps this
     within 1 - confidence is taken (David & Nagaraja, Order Statistics, 3rd ed., section 7.1).

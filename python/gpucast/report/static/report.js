@@ -389,7 +389,7 @@
 
   function drawParts(q, row) {
     const rows = drawn.map((gpus, at) => ({ gpus, ...forecast(row.model, at, q.n) }));
-    // Of a program that is known by its step times alone nobody measured the parts.
+    // Nobody measured the parts of a program that is known by its step times alone.
     const terms = C.models[row.model].parts ? TERMS : ["step"];
     const parts = rows.flatMap((each) => terms.map((term, i) => ({
       ...each, term, part: terms.length > 1 ? each.parts[i] : each.seconds,
