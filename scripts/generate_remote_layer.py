@@ -33,8 +33,8 @@ def plain(name: str) -> str:
 
 
 def _defined(*patterns: str) -> set[str]:
-    files = sorted(each for pattern in patterns for each in CLIENT.glob(pattern))
-    return {plain(name) for each in files for name in _DEFINED.findall(each.read_text())}
+    files = sorted(file for pattern in patterns for file in CLIENT.glob(pattern))
+    return {plain(name) for file in files for name in _DEFINED.findall(file.read_text())}
 
 
 def refused() -> dict[str, str]:

@@ -48,15 +48,15 @@ def cpp() -> str:
     """The header: an enumeration of each type and its words."""
     comments = textwrap.TextWrapper(100, initial_indent="// ", subsequent_indent="// ")
     enumerations, words = "", ""
-    for each in types():
-        if each.part_of:
+    for type_ in types():
+        if type_.part_of:
             continue
-        members = f"{{ {', '.join(each.members())} }}"
+        members = f"{{ {', '.join(type_.members())} }}"
         if len(members) >= 80:
-            members = "{\n" + "".join(f"  {member},\n" for member in each.members()) + "}"
-        enumerations += f"{comments.fill(each.comment)}\nenum class {each.name} {members};\n\n"
-        spelled = ", ".join(f'"{word}"' for word in each.words) + ");"
-        head = f"inline constexpr auto words<{each.name}> = in_order<{each.name}>("
+            members = "{\n" + "".join(f"  {member},\n" for member in type_.members()) + "}"
+        enumerations += f"{comments.fill(type_.comment)}\nenum class {type_.name} {members};\n\n"
+        spelled = ", ".join(f'"{word}"' for word in type_.words) + ");"
+        head = f"inline constexpr auto words<{type_.name}> = in_order<{type_.name}>("
         if len(head + spelled) > 100:
             spelled = "\n" + textwrap.indent(textwrap.fill(spelled, 96), "    ")
         words += f"template <>\n{head}{spelled}\n"
@@ -76,17 +76,17 @@ def python() -> str:
         '"""\n\nfrom __future__ import annotations\n\n'
         "from enum import IntEnum\nfrom typing import Literal\n\n"
     )
-    for each in types():
-        if each.name in NUMBERED:
-            text += f"\n\nclass {each.name}(IntEnum):\n" + _docstring(each.comment, "    ") + "\n"
-            text += "".join(f"    {m} = {k}\n" for k, m in enumerate(each.members())) + "\n"
+    for type_ in types():
+        if type_.name in NUMBERED:
+            text += f"\n\nclass {type_.name}(IntEnum):\n" + _docstring(type_.comment, "    ") + "\n"
+            text += "".join(f"    {m} = {k}\n" for k, m in enumerate(type_.members())) + "\n"
             continue
-        words = ", ".join(f'"{word}"' for word in each.words)
-        line = f"{each.name} = Literal[{words}]"
+        words = ", ".join(f'"{word}"' for word in type_.words)
+        line = f"{type_.name} = Literal[{words}]"
         if len(line) > 100:
-            line = f"{each.name} = Literal[\n    " + words.replace(", ", ",\n    ") + ",\n]"
-        text += line + "\n" + _docstring(each.comment, "")
-    meanings = "".join(_entry(each) for each in types() if not each.part_of)
+            line = f"{type_.name} = Literal[\n    " + words.replace(", ", ",\n    ") + ",\n]"
+        text += line + "\n" + _docstring(type_.comment, "")
+    meanings = "".join(_entry(type_) for type_ in types() if not type_.part_of)
     return (
         f"{text.rstrip()}\n\n\nMEANING: dict[str, str] = {{\n{meanings}}}\n"
         '"""What the words of each type mean, for whoever describes a field of theirs."""\n'

@@ -43,7 +43,7 @@ def released(root: Path, version: str, date: str) -> dict[Path, str]:
     if not heading or "\n- " not in entries:
         raise ReleaseError(f"{changes.name}: nothing stands under {UNRELEASED.strip()!r}")
     earlier = re.findall(r"^## \[([0-9.]+)\]", after, re.MULTILINE)
-    if any(_numbers(version) <= _numbers(each) for each in earlier):
+    if any(_numbers(version) <= _numbers(released) for released in earlier):
         raise ReleaseError(f"{changes.name}: {version} is not after {earlier[0]}")
     cited = CITED_DATE.sub("", citation.read_text(encoding="utf-8"))
     return {
@@ -54,7 +54,7 @@ def released(root: Path, version: str, date: str) -> dict[Path, str]:
 
 
 def _numbers(version: str) -> list[int]:
-    return [int(each) for each in version.split(".")]
+    return [int(part) for part in version.split(".")]
 
 
 def _git(root: Path, *words: str) -> str:

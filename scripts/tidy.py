@@ -33,15 +33,15 @@ class Source(NamedTuple):
 
 
 def sources(build_dirs: list[Path]) -> list[Source]:
-    found: dict[Path, Source] = {}
+    by_path: dict[Path, Source] = {}
     for build_dir in build_dirs:
         for entry in json.loads((build_dir / "compile_commands.json").read_text()):
             path = Path(entry["directory"], entry["file"]).resolve()
             own = any(path.is_relative_to(ROOT / part) for part in PARTS)
             if own and path.suffix in {".cpp", ".cc", ".cxx"}:
-                found.setdefault(path, Source(path, build_dir, entry["command"]))
+                by_path.setdefault(path, Source(path, build_dir, entry["command"]))
     # The longest first, so that the last one to run is a short one.
-    return sorted(found.values(), key=lambda source: -source.path.stat().st_size)
+    return sorted(by_path.values(), key=lambda source: -source.path.stat().st_size)
 
 
 def shared_fingerprint() -> bytes:
@@ -78,15 +78,15 @@ def main() -> int:
     parser.add_argument("build_dirs", nargs="+", type=Path)
     options = parser.parse_args()
     PASSED.mkdir(parents=True, exist_ok=True)
-    found = sources([path.resolve() for path in options.build_dirs])
+    to_check = sources([path.resolve() for path in options.build_dirs])
     shared = shared_fingerprint()
     failed = 0
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        checked = pool.map(lambda each: check(each, shared, options.keep_passed), found)
+        checked = pool.map(lambda each: check(each, shared, options.keep_passed), to_check)
         for findings in filter(None, checked):
             failed += 1
             print(findings, flush=True)
-    print(f"clang-tidy: {len(found)} sources, {failed} with findings")
+    print(f"clang-tidy: {len(to_check)} sources, {failed} with findings")
     return 1 if failed else 0
 
 

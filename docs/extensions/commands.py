@@ -19,7 +19,7 @@ PROGRAMS = ("gpucast-microbench", "gpucast-mdapp", "gpucast-gpu-server")
 
 def gpucast_commands() -> str:
     """Markdown: a section for each command and sub-command, with its arguments and options."""
-    groups = ((each.name, command_of(each.name)) for each in COMMANDS)
+    groups = ((listed.name, command_of(listed.name)) for listed in COMMANDS)
     text = "\n".join(
         get_docs_for_click(
             obj=group.commands[name],

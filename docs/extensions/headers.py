@@ -56,7 +56,7 @@ def _headers(part: str) -> list[Path]:
     # catalogue, and a page of its own (reference/scaling-terms.md).
     named_twice = ROOT / "model" / "include" / "gpucast" / "model" / "scaling"
     headers = (ROOT / part / "include").rglob("*.h")
-    return sorted(each for each in headers if named_twice not in each.parents)
+    return sorted(header for header in headers if named_twice not in header.parents)
 
 
 def _copy(to: Path) -> None:

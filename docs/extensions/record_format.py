@@ -60,9 +60,9 @@ def _type(field: Field) -> str:
             name = _name(reference)
             return "any JSON" if name == "JsonValue" else f"[{name}](#{name.lower()})"
         case {"type": "array"}:
-            of = _type(field["items"]) if "items" in field else "anything"
+            items = _type(field["items"]) if "items" in field else "anything"
             least = f" (at least {field['minItems']})" if field.get("minItems") else ""
-            return f"list{least} of {of}"
+            return f"list{least} of {items}"
         case {"type": "object", "additionalProperties": dict(values)}:
             return f"object of {_type(values)}"
         case {"type": "integer" | "number" as kind}:

@@ -42,10 +42,12 @@ def test_interpolated_times_are_near_at_every_n_also_where_the_curve_jumps() -> 
         drawn = curves.curve(model, gpus, sizes)
         n = np.arange(1000.0, 256000.0)
         true = model.forecasts(n, np.full(n.size, float(gpus))).seconds
-        between = np.exp(np.interp(np.log(n), np.log(drawn.found.n), np.log(drawn.found.seconds)))
+        between = np.exp(
+            np.interp(np.log(n), np.log(drawn.forecasts.n), np.log(drawn.forecasts.seconds))
+        )
         assert np.max(np.abs(true[1:] / true[:-1] - 1)) > 0.03  # it does jump
         assert np.max(np.abs(between / true - 1)) < 0.004
-        assert set(sizes) <= set(drawn.found.n)
+        assert set(sizes) <= set(drawn.forecasts.n)
 
 
 def test_both_sides_of_a_jump_are_points() -> None:

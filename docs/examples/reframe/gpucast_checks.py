@@ -44,7 +44,7 @@ class Records(rfm.RunOnlyRegressionTest):
         """The records of the kind, from the stage folder, where checks are evaluated."""
         with open(self.records) as lines:
             every = [json.loads(line) for line in lines]
-        return [each for each in every if each["kind"] == self.kind]
+        return [record for record in every if record["kind"] == self.kind]
 
 
 @rfm.simple_test
@@ -64,7 +64,7 @@ class StepTime(Records):
     @sanity_function
     def measured(self):
         """The cell that was asked for, and no other."""
-        cells = deferrable(lambda: [(each["n"], each["gpus"]) for each in self.found()])()
+        cells = deferrable(lambda: [(record["n"], record["gpus"]) for record in self.found()])()
         return sn.assert_eq(cells, [(self.n, self.gpus)])
 
     @performance_function("s")
@@ -96,15 +96,15 @@ class HostToDevice(Records):
     def copies(self):
         """Seconds by bytes."""
         return {
-            each["bytes"]: median(each["seconds"])
-            for each in self.found()
-            if each["from"] == "host" and not each["concurrent"] and each.get("method") != "gated"
+            row["bytes"]: median(row["seconds"])
+            for row in self.found()
+            if row["from"] == "host" and not row["concurrent"] and row.get("method") != "gated"
         }
 
     @sanity_function
     def arrived(self):
         """Every copy is right, and the largest is there."""
-        right = deferrable(lambda: all(each["valid"] for each in self.found()))()
+        right = deferrable(lambda: all(record["valid"] for record in self.found()))()
         return sn.all([right, deferrable(lambda: self.largest in self.copies())()])
 
     @performance_function("s")

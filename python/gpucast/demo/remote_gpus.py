@@ -39,20 +39,20 @@ def native_or_remote() -> None:
     )
     command("validate", "remote.json", DATA, "--path", "remote", only="error: ")
     data = load(DATA)
-    found = beside(
+    paths = beside(
         medians_of(data.select(KIND, path="native").steps),
         medians_of(data.select(KIND, path="remote").steps),
         load_model("native.json"),
         load_model("remote.json"),
     )
-    _tell(found)
+    _tell(paths)
     title = "What a step takes longer on remote GPUs (star-serial, claret, four H200)"
     caption = (
         "Points: measured, four servers on the same host by loopback TCP. Line and band: forecast "
         "from native steps and the remote path's skeletons, 90 % interval."
     )
-    save(steps.extra_cost(found, title, caption), "native-remote.png")
-    sizes = f"{min(n for n, _ in found.cells)}..{max(n for n, _ in found.cells)}"
+    save(steps.extra_cost(paths, title, caption), "native-remote.png")
+    sizes = f"{min(n for n, _ in paths.cells)}..{max(n for n, _ in paths.cells)}"
     command(
         *("report", "native.json", "remote.json", "--data", DATA, "-n", sizes),
         *("-o", "report.html", "--force"),

@@ -114,17 +114,17 @@ def _own_curve(own: Dataset | None, route: str, memory: str | None, at: int) -> 
     """The machine's blocking copies of a route, most sizes first; none where there are none."""
     if own is None:
         return []
-    found: list[Series] = [
-        each
-        for each in series_of(own)
-        if (each.way.route, each.way.engine) == (route, "copy")
-        and each.way.method in ("call", None)
-        and each.way.path in ("native", "local")
-        and memory in (None, each.way.memory)
+    candidates: list[Series] = [
+        series
+        for series in series_of(own)
+        if (series.way.route, series.way.engine) == (route, "copy")
+        and series.way.method in ("call", None)
+        and series.way.path in ("native", "local")
+        and memory in (None, series.way.memory)
     ]
-    if not found:
+    if not candidates:
         return []
-    best = max(found, key=lambda each: len(each.samples))
+    best = max(candidates, key=lambda each: len(each.samples))
     points = {size: (statistics.median(s), 0.0) for size, s in sorted(best.samples.items())}
     words = route if memory is None else f"{route}, {memory}"
     return [_Curve(f"{own_name(own)}: {words}", points, at, own=True)]
@@ -193,7 +193,7 @@ def copies_between_gpus(own: Dataset | None) -> Figure:
 
 def _draw_ratio(axes: Axes, peer: _Curve, staged: _Curve) -> None:
     sizes = [size for size in peer.points if size in staged.points]
-    one, other = (np.array([each.points[size] for size in sizes]).T for each in (peer, staged))
+    one, other = (np.array([curve.points[size] for size in sizes]).T for curve in (peer, staged))
     rounding = np.minimum(0.999, one[1] + other[1])
     _draw_curve(axes, peer, np.array(sizes), other[0] / one[0], rounding)
     axes.axhline(1, color="black", lw=0.6)
@@ -292,10 +292,10 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
             x = memories.index(record.memory) + 0.4 * way - 0.2
             seconds = statistics.median(record.seconds)
             _point(axes, x, record.bytes / seconds, way)
-            for each in known:
+            for pair in known:
                 published = (record.machine, seconds, record.bytes)
-                if (each.machine, each.published, each.bytes) == published:
-                    axes.plot(x, each.bytes / each.own, **OWN_MARK)
+                if (pair.machine, pair.published, pair.bytes) == published:
+                    axes.plot(x, pair.bytes / pair.own, **OWN_MARK)
         axes.set_yscale("log")
         axes.margins(x=0.1)
         _kinds_axes(axes, memories, "B/s")
@@ -333,9 +333,9 @@ def copies_at_once(own: Dataset | None) -> Figure:
             if record.uncertainty:
                 axes.errorbar(x, rate, record.uncertainty * rate, color="black", lw=0.8)
             timed = f"{record.route} {record.from_}>{record.to} "
-            for each in known:
-                if each.published == seconds and each.what.startswith(timed):
-                    axes.plot(x, each.bytes / each.own, **OWN_MARK)
+            for pair in known:
+                if pair.published == seconds and pair.what.startswith(timed):
+                    axes.plot(x, pair.bytes / pair.own, **OWN_MARK)
             places.append(x)
             labels.append(f"{record.from_[3:]}>{record.to[3:]}")
             x += 1
@@ -363,7 +363,7 @@ def host_memory(own: Dataset | None) -> Figure:
     name = "host-memory-gtx480"
     records, known = load(name).host_memory, _beside(own, name)
     memories = list(dict.fromkeys(record.memory for record in records))
-    patterns = {each.pattern: _PATTERN_WORDS.get(each.pattern, each.pattern) for each in records}
+    patterns = {p: _PATTERN_WORDS.get(p, p) for p in (record.pattern for record in records)}
     figure, (row,) = style.panels(
         1, len(_PANELS), "Host memory by kind and access pattern, arrays of 50 MB",
         _caption("On the performance of CUDA page-locked host memory (2010), GeForce GTX 480, one "
@@ -377,11 +377,11 @@ def host_memory(own: Dataset | None) -> Figure:
             at = list(patterns).index(record.pattern)
             x = memories.index(record.memory) + 0.27 * (at - 1)
             _point(axes, x, statistics.median(record.seconds), at)
-            for each in known:
-                if each.what == f"{record.memory}, {patterns[record.pattern]}, {phase}":
-                    axes.plot(x, each.own, **OWN_MARK)
+            for pair in known:
+                if pair.what == f"{record.memory}, {patterns[record.pattern]}, {phase}":
+                    axes.plot(x, pair.own, **OWN_MARK)
         axes.set_yscale("log")
-        _kinds_axes(axes, [each.replace("-", "-\n") for each in memories], "s")
+        _kinds_axes(axes, [memory.replace("-", "-\n") for memory in memories], "s")
         axes.set_title(words)
     row[0].set_ylabel("time")
     _kinds_key(figure, patterns.values(), own)

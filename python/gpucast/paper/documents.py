@@ -126,7 +126,7 @@ class _Own:
     """The machine's transfers, each way fitted once, when it is first asked for."""
 
     def __init__(self, data: Dataset) -> None:
-        self._series = [each for each in series_of(data) if each.way.engine == "copy"]
+        self._series = [series for series in series_of(data) if series.way.engine == "copy"]
         self._fits: dict[int, SeriesFit] = {}
         self.together = [t for t in data.transfers if t.concurrent and t.valid and not t.cold]
 
@@ -158,20 +158,20 @@ def _transfers(name: str, published: Iterable[Transfer], own: _Own) -> list[Besi
     for record in published:
         if record.cold or not record.valid:
             continue
-        found = _at_once(record, own.together) if record.concurrent else own.alone(record)
-        if found is not None:
+        match = _at_once(record, own.together) if record.concurrent else own.alone(record)
+        if match is not None:
             seconds = statistics.median(record.seconds)
             what = _copy_in_words(record)
-            result.append(Beside(name, record.machine, what, record.bytes, seconds, *found))
+            result.append(Beside(name, record.machine, what, record.bytes, seconds, *match))
     return result
 
 
 def _at_once(record: Transfer, together: Sequence[Transfer]) -> tuple[float, str, str] | None:
     shape = _shape(record)
-    for each in together:
-        if each.route == record.route and each.engine == record.engine and _shape(each) == shape:
-            seconds = statistics.median(each.seconds) * record.bytes / each.bytes
-            return seconds, f"in proportion, from {each.bytes} B", _copy_in_words(each)
+    for own in together:
+        if own.route == record.route and own.engine == record.engine and _shape(own) == shape:
+            seconds = statistics.median(own.seconds) * record.bytes / own.bytes
+            return seconds, f"in proportion, from {own.bytes} B", _copy_in_words(own)
     return None
 
 
@@ -200,8 +200,8 @@ def _host_memory(
         pattern = _PATTERNS.get(record.pattern, record.pattern)
         needed = _PHASES.get((record.runner, record.phase), ())
         if record.memory in _MAPPED:
-            needed = tuple(each for each in needed if each[1] != "copy")
-        parts = [_per_byte(own, record.memory, pattern, *each) for each in needed]
+            needed = tuple(part for part in needed if part[1] != "copy")
+        parts = [_per_byte(own, record.memory, pattern, *part) for part in needed]
         if parts and None not in parts:
             result.append(
                 Beside(
@@ -210,9 +210,9 @@ def _host_memory(
                     f"{record.memory}, {pattern}, {record.runner} {record.phase}".replace("_", " "),
                     _ARRAY_BYTES,
                     statistics.median(record.seconds),
-                    sum(each for each in parts if each is not None) * _ARRAY_BYTES,
+                    sum(seconds for seconds in parts if seconds is not None) * _ARRAY_BYTES,
                     "in proportion",
-                    " + ".join(" ".join(filter(None, each)) for each in needed),
+                    " + ".join(" ".join(filter(None, part)) for part in needed),
                 )
             )
     return result

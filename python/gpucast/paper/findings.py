@@ -101,12 +101,12 @@ class Finding:
         interval: tuple[float, float] | None = None,
     ) -> None:
         """A row. ``why`` is kept where it is open, ``against`` where it is false."""
-        said = {True: None, False: against, None: why}[holds]
+        reason = {True: None, False: against, None: why}[holds]
         self.holds.append(holds)
         self.numbers.append(number)
         self.intervals.append(interval)
-        self.why.append(said)
-        self.rows.append([*cells, _WORDS[holds] + (f": {said}" if said else "")])
+        self.why.append(reason)
+        self.rows.append([*cells, _WORDS[holds] + (f": {reason}" if reason else "")])
 
     @property
     def brief(self) -> str:
@@ -116,25 +116,25 @@ class Finding:
     @property
     def verdict(self) -> str:
         """In words."""
-        if all(each is None for each in self.holds):
+        if all(holds is None for holds in self.holds):
             return "cannot be told"
         true, is_open = self.holds.count(True), self.holds.count(None)
         if not is_open and true in (0, len(self.holds)):
             return _WORDS[bool(true)]
-        said = f"true in {true} of {len(self.holds)}"
-        return f"{said}, {is_open} open" if is_open else said
+        verdict = f"true in {true} of {len(self.holds)}"
+        return f"{verdict}, {is_open} open" if is_open else verdict
 
     @property
     def reason(self) -> str | None:
         """Why it cannot be told, or what speaks against it, where that is so of every row."""
         if len(set(self.holds)) > 1 or True in self.holds:
             return None
-        return "; ".join(dict.fromkeys(each for each in self.why if each)) or self.missing
+        return "; ".join(dict.fromkeys(reason for reason in self.why if reason)) or self.missing
 
     @property
     def range(self) -> tuple[float, float] | None:
         """The least and the greatest of the deciding numbers."""
-        known = [each for each in self.numbers if each is not None]
+        known = [number for number in self.numbers if number is not None]
         return (min(known), max(known)) if known else None
 
     def to_dict(self) -> JsonObject:
@@ -205,8 +205,8 @@ def _against(values: Mapping[int, float], noise: float, text: str) -> str:
     few, more = min(pairwise(counts), key=lambda pair: sign * (values[pair[1]] - values[pair[0]]))
     if sign * (values[more] - values[few]) >= -abs(noise):
         few, more = counts[0], counts[-1]
-    said = (text.format(values[count]) for count in (more, few))
-    return f"N = {more} has {next(said)}, N = {few} {next(said)}"
+    texts = (text.format(values[count]) for count in (more, few))
+    return f"N = {more} has {next(texts)}, N = {few} {next(texts)}"
 
 
 def _near_small_n(sizes: Iterable[float]) -> float:
@@ -309,12 +309,12 @@ def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
 
 def local_exponents(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """d log T / d log n: at the middle of each stretch of n, and its exponent."""
-    found = []
+    exponents = []
     for i, (n, seconds) in enumerate(points):
-        for far, later in [each for each in points[i + 1 :] if each[0] >= STRETCH * n][:1]:
+        for far, later in [point for point in points[i + 1 :] if point[0] >= STRETCH * n][:1]:
             slope = np.log(later / seconds) / np.log(far / n)
-            found.append((float(np.sqrt(n * far)), float(slope)))
-    return found
+            exponents.append((float(np.sqrt(n * far)), float(slope)))
+    return exponents
 
 
 def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
@@ -361,8 +361,8 @@ def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
     for step in steps:
         if step.n != n or step.phases is None:
             continue
-        phases = {name: each for name, each in step.phases.model_dump().items() if each}
-        middle = {name: float(np.median(each)) for name, each in phases.items()}
+        phases = {name: seconds for name, seconds in step.phases.model_dump().items() if seconds}
+        middle = {name: float(np.median(seconds)) for name, seconds in phases.items()}
         total = sum(middle.values())
         if total > 0:
             moved = sum(middle.get(name, 0.0) for name in ("h2d", "d2h", "exchange", "calls"))
@@ -373,8 +373,8 @@ def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
 def _fitted_shares(study: Studied, n: float, counts: Sequence[int]) -> dict[int, float]:
     if study.whole is None or not study.whole.knows_parts:
         return {}
-    found = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])
-    shares = found.t_com / found.seconds
+    forecasts = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])
+    shares = forecasts.t_com / forecasts.seconds
     return {count: float(share) for count, share in zip(counts, shares, strict=True)}
 
 
@@ -425,8 +425,8 @@ def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) 
         least, most = sizes[0], sizes[-1]
         half = max(size for size in sizes if size <= most / 2)
         _row(finding, f"L_{route}, {memory}", path, here[least], there[least], duration)
-        slopes = [_slope(each[half], each[most], most - half) for each in (here, there)]
-        if min(each.value for each in slopes) > 0:
+        slopes = [_slope(times[half], times[most], most - half) for times in (here, there)]
+        if min(slope.value for slope in slopes) > 0:
             _row(finding, f"1/B_{route}, {memory}", path, slopes[0], slopes[1], _inverse)
 
 
@@ -444,12 +444,12 @@ def _slope(half: Median, most: Median, size: int) -> Median:
 def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, Median]]:
     """Median seconds by size, of blocking copies alone; by path, memory and route."""
     samples: dict[tuple[str, str, str], dict[int, list[float]]] = {}
-    for each in data.transfers:
-        alone = each.valid and not each.cold and not each.concurrent
-        blocking = each.engine == "copy" and each.method != "gated"
-        if alone and blocking and each.route in ("h2d", "d2h"):
-            sizes = samples.setdefault((each.path, each.memory, each.route), {})
-            sizes.setdefault(each.bytes, []).extend(each.seconds)
+    for copy in data.transfers:
+        alone = copy.valid and not copy.cold and not copy.concurrent
+        blocking = copy.engine == "copy" and copy.method != "gated"
+        if alone and blocking and copy.route in ("h2d", "d2h"):
+            sizes = samples.setdefault((copy.path, copy.memory, copy.route), {})
+            sizes.setdefault(copy.bytes, []).extend(copy.seconds)
     return {
         key: {size: median_of(seconds) for size, seconds in sizes.items()}
         for key, sizes in samples.items()
@@ -457,7 +457,7 @@ def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, Med
 
 
 def _compare_launches(finding: Finding, data: Dataset, native: str, path: str) -> None:
-    costs = {(each.path, each.method): each.t_kernel for each in launch_costs(data)}
+    costs = {(cost.path, cost.method): cost.t_kernel for cost in launch_costs(data)}
     words = {"submit": "t_kernel, submitted", "sync": "t_kernel, until it has run"}
     for method, what in words.items():
         if (native, method) in costs and (path, method) in costs:

@@ -18,7 +18,10 @@ FILES = ("findings.md", "findings.json")
 
 def rows(found: Sequence[Finding]) -> list[list[str]]:
     """A row a finding: verdict, deciding number (least and greatest of all groups), what it is."""
-    return [[each.brief, each.verdict, _number(each), each.reason or each.number] for each in found]
+    return [
+        [finding.brief, finding.verdict, _number(finding), finding.reason or finding.number]
+        for finding in found
+    ]
 
 
 def table(found: Sequence[Finding]) -> pandas.DataFrame:
@@ -36,10 +39,14 @@ def files(found: Sequence[Finding], data: Dataset) -> dict[str, str]:
         "A number is the least and the greatest of all groups of steps.",
         _markdown(HEADERS, rows(found)),
     ]
-    for each in found:
-        if each.rows:
-            parts += [f"## {each.brief}", f"{each.statement}.", _markdown(each.headers, each.rows)]
-    answer = {"data": data.name, "findings": [each.to_dict() for each in found]}
+    for finding in found:
+        if finding.rows:
+            parts += [
+                f"## {finding.brief}",
+                f"{finding.statement}.",
+                _markdown(finding.headers, finding.rows),
+            ]
+    answer = {"data": data.name, "findings": [finding.to_dict() for finding in found]}
     text = json.dumps(answer, ensure_ascii=False, indent=2, allow_nan=False)
     return {"findings.md": "\n\n".join(parts) + "\n", "findings.json": text + "\n"}
 
@@ -51,9 +58,11 @@ def remote_ratios(
     t_kernel."""
     return [
         (row[0], row[1], number, interval)
-        for each in found
-        if each.headers[0] == "quantity"
-        for row, number, interval in zip(each.rows, each.numbers, each.intervals, strict=True)
+        for finding in found
+        if finding.headers[0] == "quantity"
+        for row, number, interval in zip(
+            finding.rows, finding.numbers, finding.intervals, strict=True
+        )
         if number is not None
     ]
 

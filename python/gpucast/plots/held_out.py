@@ -58,13 +58,13 @@ def against_counts(
 def _forecast(axes: Axes, model: Forecaster, n: float, least: int, most: int, at: int) -> None:
     """The line and band of an n, and its label at the end."""
     gpus = np.unique(np.round(np.geomspace(least, most, style.POINTS)))
-    found = model.forecasts(np.full(gpus.size, n), gpus)
+    line = model.forecasts(np.full(gpus.size, n), gpus)
     colour = style.COLOURS[at]
-    axes.fill_between(gpus, found.low, found.high, color=colour, alpha=style.BAND_ALPHA, lw=0)
-    axes.plot(gpus, found.seconds, "-", color=colour)
+    axes.fill_between(gpus, line.low, line.high, color=colour, alpha=style.BAND_ALPHA, lw=0)
+    axes.plot(gpus, line.seconds, "-", color=colour)
     axes.annotate(
         _size(n, model.unit),
-        (most, found.seconds[-1]),
+        (most, line.seconds[-1]),
         xytext=(6, 0),
         textcoords="offset points",
         va="center",

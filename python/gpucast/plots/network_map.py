@@ -74,12 +74,12 @@ def _scales(axes: Axes, trips: np.ndarray, rates: np.ndarray) -> None:
 
 
 def _lines(axes: Axes, found: NetworkMap, trips: np.ndarray, rates: np.ndarray) -> None:
-    there = [each for each in LEVELS if found.ratios.min() < each < found.ratios.max()]
+    there = [level for level in LEVELS if found.ratios.min() < level < found.ratios.max()]
     if not there:
         return
     drawn = axes.contour(
         trips, rates, found.ratios, levels=there, colors="black",
-        linewidths=[1.4 if each == found.told else 0.7 for each in there],
+        linewidths=[1.4 if level == found.told else 0.7 for level in there],
     )  # fmt: skip
     corner = np.log([trips[0], rates[0]])
     size = np.log([trips[-1], rates[-1]]) - corner
@@ -90,7 +90,7 @@ def _lines(axes: Axes, found: NetworkMap, trips: np.ndarray, rates: np.ndarray) 
         if not len(at):
             continue
         options = at[(len(at) * np.array(_ALONG)).astype(int)]
-        free = [_room(each, taken) for each in options]
+        free = [_room(option, taken) for option in options]
         best = options[int(np.argmax(np.minimum(free, _ENOUGH_ROOM)))]
         if max(free) < _LEAST_ROOM:
             continue
@@ -107,7 +107,7 @@ def _room(place: np.ndarray, taken: list[np.ndarray]) -> float:
     """From a place to the nearest that is taken and to the border, shares of the map."""
     border = float(np.minimum(place, 1 - place).max())
     near = float(np.minimum(place, 1 - place).min())
-    others = [float(np.hypot(*(place - each))) for each in taken]
+    others = [float(np.hypot(*(place - other))) for other in taken]
     return min([border, near + 0.1, *others])
 
 
@@ -125,8 +125,8 @@ def _marks(
         network, ratio = found.asked
         x, y = network.round_trip * 1e6, network.bandwidth * 8 / 1e9
         if trips[0] <= x <= trips[-1] and rates[0] <= y <= rates[-1]:
-            said = f"{y:.4g} Gb/s, {duration(network.round_trip)}: {ratio:.3g}×"
-            marks.append((x, y, "o", said))
+            words = f"{y:.4g} Gb/s, {duration(network.round_trip)}: {ratio:.3g}×"
+            marks.append((x, y, "o", words))
     return marks
 
 
@@ -147,8 +147,8 @@ def _legend(axes: Axes, marks: list[tuple[float, float, str, str]]) -> None:
 
 def _ticks(most: float) -> list[float]:
     """Levels that a bar up to ``most`` has room for."""
-    found = [1.0]
-    for each in LEVELS:
-        if each <= most and np.log(each / found[-1]) > _TICKS_APART * np.log(most):
-            found.append(each)
-    return found
+    ticks = [1.0]
+    for level in LEVELS:
+        if level <= most and np.log(level / ticks[-1]) > _TICKS_APART * np.log(most):
+            ticks.append(level)
+    return ticks

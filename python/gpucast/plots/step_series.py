@@ -96,15 +96,15 @@ class Series:
             cell = step.n, step.gpus
             samples.setdefault(cell, []).extend(step.seconds)
             rounding[cell] = max(rounding.get(cell, 0.0), step.uncertainty or 0.0)
-        found = {}
+        points = {}
         for cell, seconds in sorted(samples.items()):
             median = median_of(seconds)
             half = rounding[cell] * median.value
             low, high = (median.value if end is None else end for end in (median.low, median.high))
-            found[cell] = Point(
+            points[cell] = Point(
                 median.value, min(low, median.value - half), max(high, median.value + half)
             )
-        return found
+        return points
 
     @cached_property
     def phases(self) -> dict[Cell, dict[str, float]]:
@@ -113,8 +113,8 @@ class Series:
         for step in self.steps:
             if step.phases is not None:
                 own = samples.setdefault((step.n, step.gpus), {})
-                for name, each in step.phases.model_dump().items():
-                    own.setdefault(name, []).extend(each or [])
+                for name, seconds in step.phases.model_dump().items():
+                    own.setdefault(name, []).extend(seconds or [])
         return {
             cell: {
                 term: sum(float(np.median(own[name])) for name in names if own.get(name))
@@ -154,30 +154,30 @@ def series_of(
     Raises:
         InputError: neither steps nor models; nothing like ``wanted``; two models of the same steps.
     """
-    found = _measured(data, models, wanted) if data is not None else []
+    measured = _measured(data, models, wanted) if data is not None else []
     for model in models:
-        its = [i for i, each in enumerate(found) if each.group and is_about(model, each.group)]
-        free = [i for i in its if found[i].model is None]
+        its = [i for i, own in enumerate(measured) if own.group and is_about(model, own.group)]
+        free = [i for i in its if measured[i].model is None]
         if free:
-            found[free[0]] = replace(found[free[0]], model=model)
+            measured[free[0]] = replace(measured[free[0]], model=model)
         elif its:
             raise InputError("is about the same steps as another model given", file=model.name)
         else:
             label = f"{model.data.forecast_path} ({model.name})"
-            found.append(Series(label, None, (), model))
-    if not found:
+            measured.append(Series(label, None, (), model))
+    if not measured:
         name = None if data is None else data.name
         raise InputError("there are no steps and no models to draw", file=name)
-    return found
+    return measured
 
 
 def kind_in_words(series: Sequence[Series]) -> str:
     """What steps the series are of: schedule, kernel, memory; empty if nobody knows."""
-    for each in series:
-        if each.group is not None:
-            return _kind(each.group).label
-        if each.model is not None:
-            return _kind(each.model.selection).label
+    for one in series:
+        if one.group is not None:
+            return _kind(one.group).label
+        if one.model is not None:
+            return _kind(one.model.selection).label
     return ""
 
 

@@ -50,16 +50,16 @@ _LINES_READ = "Lines: model, 90 % band; dashed: extrapolated."
 
 def reading(series: Sequence[Series]) -> str:
     """How to read points and lines, of those that a figure of these series has."""
-    points = any(each.steps for each in series)
-    lines = any(each.model is not None for each in series)
+    points = any(own.steps for own in series)
+    lines = any(own.model is not None for own in series)
     parts = (_POINTS_READ if points else "", _LINES_READ if lines else "")
     return " ".join(filter(None, parts))
 
 
 def reading_of_shares(series: Sequence[Series]) -> str:
     """How to read bars of shares, and why two beside one another differ."""
-    timed = any(each.phases for each in series)
-    modelled = any(each.model_of_parts is not None for each in series)
+    timed = any(own.phases for own in series)
+    modelled = any(own.model_of_parts is not None for own in series)
     if not timed:
         return "Bars: model; pale: extrapolated."
     if not modelled:
@@ -72,13 +72,13 @@ def reading_of_shares(series: Sequence[Series]) -> str:
 
 def sizes_of(series: Sequence[Series]) -> list[float]:
     """Some n to draw: spread evenly over what was measured, the one nearest to 1000 among them."""
-    measured = sorted({n for each in series for n in each.sizes})
+    measured = sorted({n for own in series for n in own.sizes})
     if not measured:
         low, high = _range(series)
         spread = np.geomspace(low, high, SIZES_DRAWN)
         measured = sorted({plain(float(f"{n:.1g}")) for n in spread} | {SMALL_N})
     # Sizes that every series has come first: panels are to be compared.
-    common = [n for n in measured if all(n in each.sizes for each in series if each.sizes)]
+    common = [n for n in measured if all(n in own.sizes for own in series if own.sizes)]
     known = common if len(common) >= 3 else measured
     small = nearest(known, SMALL_N)
     at = np.geomspace(known[0], known[-1], SIZES_DRAWN)
@@ -88,9 +88,9 @@ def sizes_of(series: Sequence[Series]) -> list[float]:
 
 def counts_of(series: Sequence[Series]) -> list[int]:
     """Some GPU counts to draw: those measured, or powers of two."""
-    measured = sorted({count for each in series for count in each.counts})
+    measured = sorted({count for own in series for count in own.counts})
     if not measured:
-        most = max(each.domain[1][1] for each in series)
+        most = max(own.domain[1][1] for own in series)
         measured = [2**i for i in range(most.bit_length())]
     if len(measured) <= COUNTS_DRAWN:
         return measured
@@ -100,13 +100,13 @@ def counts_of(series: Sequence[Series]) -> list[int]:
 
 def small_n(series: Sequence[Series]) -> float:
     """The n of the paper's figure 4: 1000, or the nearest that was measured."""
-    measured = [n for each in series for n in each.sizes]
+    measured = [n for own in series for n in own.sizes]
     return nearest(measured, SMALL_N) if measured else SMALL_N
 
 
 def size_word(series: Sequence[Series]) -> str:
     """What n counts, where all series say the same: ``atoms``."""
-    units = {each.unit for each in series}
+    units = {own.unit for own in series}
     unit = units.pop() if len(units) == 1 else None
     return unit or "things (n)"
 
@@ -117,7 +117,7 @@ def nearest(values: Sequence[T], to: float) -> T:
 
 
 def _range(series: Sequence[Series]) -> tuple[float, float]:
-    ends = [each.domain[0] for each in series]
+    ends = [own.domain[0] for own in series]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
@@ -126,10 +126,10 @@ def gpu_range(series: Sequence[Series]) -> Array:
 
     If these are many: the measured ones, and as many others as a line needs.
     """
-    most = max(each.domain[1][1] for each in series)
+    most = max(own.domain[1][1] for own in series)
     if most <= EVERY_COUNT:
         return np.arange(1.0, max(most, 8 if most == 1 else most) + 1)
-    measured = [float(count) for each in series for count in each.counts]
+    measured = [float(count) for own in series for count in own.counts]
     return np.unique([*np.round(np.geomspace(1, most, style.POINTS)), *measured])
 
 
@@ -148,21 +148,21 @@ def gflops(
     figure, rows = style.panels(
         2, len(series), title, caption, height=1.75, sharex=True, sharey="row"
     )
-    for upper, lower, each in zip(*rows, series, strict=True):
+    for upper, lower, path in zip(*rows, series, strict=True):
         for at, n in enumerate(sizes):
-            own = {gpus: p for (size, gpus), p in each.points.items() if size == n}
-            found = _forecasts(each.model, np.full(gpus.size, float(n)), gpus)
-            if found is not None:
+            own = {gpus: p for (size, gpus), p in path.points.items() if size == n}
+            lines = _forecasts(path.model, np.full(gpus.size, float(n)), gpus)
+            if lines is not None:
                 rates = np.array(
                     [
-                        [each.workload.gflops(float(n), s) for s in seconds]
-                        for seconds in (found.seconds, found.high, found.low)
+                        [path.workload.gflops(float(n), s) for s in seconds]
+                        for seconds in (lines.seconds, lines.high, lines.low)
                     ]
                 )
                 first = int(np.flatnonzero(gpus == min(own, default=1))[0])
-                _line(upper, gpus, rates, found.extrapolated, at)
-                _line(lower, gpus, rates / rates[0, first], found.extrapolated, at)
-            _points(upper, own, at, partial(each.workload.gflops, float(n)))
+                _line(upper, gpus, rates, lines.extrapolated, at)
+                _line(lower, gpus, rates / rates[0, first], lines.extrapolated, at)
+            _points(upper, own, at, partial(path.workload.gflops, float(n)))
             if own:
                 _points(lower, own, at, partial(truediv, own[min(own)].seconds))
         upper.set_yscale("log")
@@ -174,7 +174,7 @@ def gflops(
         for axes in (upper, lower):
             axes.margins(x=0.06)
             style.grid(axes)
-        upper.set_title(each.label)
+        upper.set_title(path.label)
     rows[0][0].set_ylabel(f"Gflops ({series[0].workload.operations:.0f} flops a pair)")
     rows[1][0].set_ylabel("Gflops over fewest GPUs'")
     _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)], series)
@@ -197,12 +197,12 @@ def step_times(
     ``span``: least and greatest n of the lines; by default of what was measured or fitted.
     """
     figure, grid_ = _panels(len(series), title, caption, sharex=True)
-    for axes, each in zip(grid_, series, strict=True):
+    for axes, own in zip(grid_, series, strict=True):
         for at, count in enumerate(counts):
-            _step_time(axes, each, count, span or _range(series), at)
+            _step_time(axes, own, count, span or _range(series), at)
         _step_time_axes(axes, series)
-        axes.set_title(each.label)
-    _slopes(grid_[0], (1, 2) if all(each.has_work for each in series) else (1,))
+        axes.set_title(own.label)
+    _slopes(grid_[0], (1, 2) if all(own.has_work for own in series) else (1,))
     grid_[0].set_ylabel("time of a step")
     _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
     return figure
@@ -212,19 +212,25 @@ def step_times(
 def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "") -> Figure:
     """Step time on one GPU against n, a line a path, all in one panel."""
     figure, ((axes,),) = style.panels(1, 1, title, caption, width=PATHS_WIDTH, height=2.9)
-    for at, each in enumerate(series):
-        _step_time(axes, each, 1, _range(series), at)
+    for at, own in enumerate(series):
+        _step_time(axes, own, 1, _range(series), at)
     _step_time_axes(axes, series)
     axes.set_ylabel("time of a step")
-    _key(figure, [(each.label, at) for at, each in enumerate(series)], series)
+    _key(figure, [(own.label, at) for at, own in enumerate(series)], series)
     return figure
 
 
 def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float], at: int) -> None:
     n = spaced(*span, style.POINTS)
-    found = _forecasts(series.model, n, np.full(n.size, float(count)))
-    if found is not None:
-        _line(axes, n, np.array([found.seconds, found.low, found.high]), found.extrapolated, at)
+    line = _forecasts(series.model, n, np.full(n.size, float(count)))
+    if line is not None:
+        _line(
+            axes,
+            n,
+            np.array([line.seconds, line.low, line.high]),
+            line.extrapolated,
+            at,
+        )
     own = {size: p for (size, gpus), p in series.points.items() if gpus == count}
     _points(axes, own, at, lambda p: p)
 
@@ -236,7 +242,7 @@ def _step_time_axes(axes: Axes, series: Sequence[Series]) -> None:
 
 
 def _size_label(series: Sequence[Series]) -> str:
-    units = {each.unit for each in series}
+    units = {own.unit for own in series}
     return f"n, {size_word(series)}" if units != {None} else "n"
 
 
@@ -275,8 +281,8 @@ def shares(
     """
     figure, grid_ = _panels(len(series) * len(sizes), title, caption)
     drawn = [
-        _shares(axes, each, n, several=len(sizes) > 1)
-        for axes, (each, n) in zip(grid_, itertools.product(series, sizes), strict=True)
+        _shares(axes, own, n, several=len(sizes) > 1)
+        for axes, (own, n) in zip(grid_, itertools.product(series, sizes), strict=True)
     ]
     if not any(drawn):
         raise InputError(f"neither phases nor a model of n = {sizes[0]} are there")
@@ -290,7 +296,7 @@ def _shares(axes: Axes, series: Series, n: float, *, several: bool) -> bool:
     """One panel, and whether there is anything in it; ``several``: panels differ in n."""
     timed = {gpus: p for (size, gpus), p in series.phases.items() if size == n}
     counts = np.array(sorted(timed), dtype=np.float64) if timed else gpu_range([series])
-    found = _forecasts(series.model_of_parts, np.full(counts.size, float(n)), counts)
+    forecasts = _forecasts(series.model_of_parts, np.full(counts.size, float(n)), counts)
     width, shift = (0.4, 0.21) if timed and series.model_of_parts is not None else (0.7, 0.0)
     if timed:
         terms = {
@@ -298,14 +304,14 @@ def _shares(axes: Axes, series: Series, n: float, *, several: bool) -> bool:
         }
         _stack(axes, counts - shift, width, terms)
         axes.bar(counts - shift, 100, width, fill=False, edgecolor="black", lw=0.9)
-    if found is not None:
-        terms = {"T_gpu": found.t_gpu, "T_cpu": found.t_cpu, "T_com": found.t_com}
-        _stack(axes, counts + shift, width, terms, found.extrapolated)
+    if forecasts is not None:
+        terms = {"T_gpu": forecasts.t_gpu, "T_cpu": forecasts.t_cpu, "T_com": forecasts.t_com}
+        _stack(axes, counts + shift, width, terms, forecasts.extrapolated)
     style.gpus_axis(axes, counts)
     axes.set_ylim(0, 100)
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
     axes.set_title(f"{series.label}, n = {n:,}" if several else series.label)
-    return bool(timed) or found is not None
+    return bool(timed) or forecasts is not None
 
 
 def _stack(
@@ -345,8 +351,8 @@ def extra_time(
     figure, grid_ = _panels(len(others), title, caption, sharex=True)
     for axes, other in zip(grid_, others, strict=True):
         # Beyond what both know, the line would show how they extrapolate.
-        low = max(each.domain[0][0] for each in (first, other))
-        high = max(low, min(each.domain[0][1] for each in (first, other)))
+        low = max(path.domain[0][0] for path in (first, other))
+        high = max(low, min(path.domain[0][1] for path in (first, other)))
         n = spaced(low, high, style.POINTS)
         for at, count in enumerate(counts):
             _ratio_line(axes, first.model, other.model, n, count, at)
@@ -407,16 +413,16 @@ def _ratio_line(
     axes: Axes, first: Forecaster | None, other: Forecaster | None, n: Array, count: int, at: int
 ) -> None:
     gpus = np.full(n.size, float(count))
-    base, found = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
-    if base is None or found is None:
+    base, remote = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
+    if base is None or remote is None:
         return
-    ratio = found.seconds / base.seconds
+    ratio = remote.seconds / base.seconds
     # The two fits know nothing of each other: their log errors add like independent ones.
     half = np.exp(
-        np.hypot(np.log(base.mean_high / base.seconds), np.log(found.mean_high / found.seconds))
+        np.hypot(np.log(base.mean_high / base.seconds), np.log(remote.mean_high / remote.seconds))
     )
     percent = 100 * (np.array([ratio, ratio / half, ratio * half]) - 1)
-    _line(axes, n, percent, base.extrapolated | found.extrapolated, at)
+    _line(axes, n, percent, base.extrapolated | remote.extrapolated, at)
 
 
 # --- what they share -------------------------------------------------------------------------
@@ -478,8 +484,8 @@ def _mark_size(at: int) -> float:
 
 def _key(figure: Figure, entries: Sequence[tuple[str, int]], series: Sequence[Series]) -> None:
     """Lines and marks, as far as the figure of these series has them."""
-    lines = any(each.model is not None for each in series)
-    points = any(each.points for each in series)
+    lines = any(own.model is not None for own in series)
+    points = any(own.points for own in series)
     handles = [
         Line2D(
             [],

@@ -89,7 +89,7 @@ def timeline(process: Process, steps: ProcessSteps) -> Figure:
 
 def _draw(axes: Axes, rows: list[Row], length: float) -> None:
     unit, scale = next(
-        (each for each in (("s", 1.0), ("ms", 1e3)) if length * each[1] >= 1), ("us", 1e6)
+        (unit for unit in (("s", 1.0), ("ms", 1e3)) if length * unit[1] >= 1), ("us", 1e6)
     )
     for place, row in enumerate(rows):
         widths = np.maximum(row.ends - row.starts, _LEAST * length) * scale
@@ -98,7 +98,7 @@ def _draw(axes: Axes, rows: list[Row], length: float) -> None:
         # What begins at the very end is drawn before it.
         starts = np.minimum(row.starts, length * (1 - _LEAST)) * scale
         for look, edged in dict.fromkeys(zip(row.looks, (~narrow).tolist(), strict=True)):
-            own = np.array([each == look for each in row.looks]) & (narrow != edged)
+            own = np.array([kind == look for kind in row.looks]) & (narrow != edged)
             _, colour, hatch = _LOOKS[look]
             axes.broken_barh(
                 list(zip(starts[own], widths[own], strict=True)),
@@ -132,9 +132,9 @@ def _write_names(axes: Axes, row: Row, place: int, length: float, scale: float) 
         room = int((right - left) / length * _LETTERS_OF_WIDTH) - 1
         if not text or room < min(len(text), 6):
             continue
-        said = text if len(text) <= room else f"{text[: room - 1]}…"
+        shown = text if len(text) <= room else f"{text[: room - 1]}…"
         axes.text(
-            (left + right) / 2 * scale, place, said, ha="center", va="center", fontsize=5.5,
+            (left + right) / 2 * scale, place, shown, ha="center", va="center", fontsize=5.5,
             color="black" if look in (WAITS, CALLS) else "white", clip_on=True,
             bbox=_BEHIND_TEXT if look == WAITS else None,
         )  # fmt: skip
@@ -149,7 +149,7 @@ def _threads(process: Process, steps: ProcessSteps, begin: int, end: int) -> lis
     rows = []
     for thread in busiest[:MOST_THREADS]:
         own = there & (calls["thread"] == thread).to_numpy()
-        looks = [WAITS if each else CALLS for each in waits[own].tolist()]
+        looks = [WAITS if waited else CALLS for waited in waits[own].tolist()]
         texts = [process.name_of(number) for number in calls["name"][own].tolist()]
         rows.append(_row(f"host thread {thread}", calls[own], begin, looks, texts))
     return rows
@@ -168,7 +168,7 @@ def _gpus(process: Process, begin: int, end: int) -> list[Row]:
         ):
             copies = own[(own["kind"] == tables.COPY) & (own["direction"] == direction)]
             if len(copies):
-                sizes = [style.binary(each, 0) for each in copies["bytes"].tolist()]
+                sizes = [style.binary(size, 0) for size in copies["bytes"].tolist()]
                 rows.append(_row(where + label, copies, begin, [look] * len(copies), sizes))
         rest = own[~((own["kind"] == tables.COPY) & own["direction"].isin((1, 2)))]
         taken = (rest["end_ns"] - rest["start_ns"]).groupby(rest["stream"]).sum()

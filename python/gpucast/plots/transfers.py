@@ -93,22 +93,22 @@ def drawn(series: Sequence[Series]) -> Panels:
     Ways that take as long as one another at every size are drawn once.
     """
     best: dict[tuple[object, ...], Series] = {}
-    for each in series:
-        way = each.way
+    for own in series:
+        way = own.way
         kind = (way.machine, way.path, way.route, way.memory, way.engine, way.method, way.reads)
-        if len(each.samples) >= FEWEST_SIZES and (
-            kind not in best or len(each.samples) > len(best[kind].samples)
+        if len(own.samples) >= FEWEST_SIZES and (
+            kind not in best or len(own.samples) > len(best[kind].samples)
         ):
-            best[kind] = each
+            best[kind] = own
     grouped: dict[tuple[str, str, str], list[list[Series]]] = {}
-    for each in best.values():
-        way = each.way
+    for own in best.values():
+        way = own.way
         groups = grouped.setdefault((way.machine, way.path, way.route), [])
-        alike = next((group for group in groups if _alike(group[0], each)), None)
+        alike = next((group for group in groups if _alike(group[0], own)), None)
         if alike is None:
-            groups.append([each])
+            groups.append([own])
         else:
-            alike.append(each)
+            alike.append(own)
     return {
         panel: [Drawn(_label(group), fit_series(group[0])) for group in groups]
         for panel, groups in grouped.items()
@@ -116,7 +116,7 @@ def drawn(series: Sequence[Series]) -> Panels:
 
 
 def _alike(one: Series, other: Series) -> bool:
-    kinds = [(each.way.engine, each.way.method, each.way.reads) for each in (one, other)]
+    kinds = [(own.way.engine, own.way.method, own.way.reads) for own in (one, other)]
     if kinds[0] != kinds[1]:
         return False
     common = [size for size in one.samples if size in other.samples]
@@ -126,7 +126,7 @@ def _alike(one: Series, other: Series) -> bool:
 
 def _label(group: Sequence[Series]) -> str:
     way = group[0].way
-    memory = ", ".join(each.way.memory for each in group if each.way.memory != "unknown")
+    memory = ", ".join(own.way.memory for own in group if own.way.memory != "unknown")
     words = [memory, "by a kernel" if way.engine == "kernel" else ""]
     words += ["read" if way.reads else "", way.method or ""]
     return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
@@ -160,8 +160,8 @@ def bandwidths(curves: Panels, title: str) -> Figure:
 
 
 def _figure(curves: Panels, title: str, scale: Scale, label: str) -> Figure:
-    labels = dict.fromkeys(each.label for lines in curves.values() for each in lines)
-    places = {each: at for at, each in enumerate(labels)}
+    labels = dict.fromkeys(line.label for lines in curves.values() for line in lines)
+    places = {label: at for at, label in enumerate(labels)}
     columns = min(3, len(curves))
     rows = math.ceil(len(curves) / columns)
     figure, grid_ = style.panels(rows, columns, title, width=3.45 * columns, height=2.9)
@@ -199,9 +199,9 @@ def _legend(figure: Figure, panels: Sequence[Axes], labels: Sequence[str], colum
 def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
     series, colour = line.fit.series, style.COLOURS[at % len(style.COLOURS)]
     medians = [median_of(samples) for samples in series.samples.values()]
-    values = scale(series.sizes, np.array([each.value for each in medians]))
+    values = scale(series.sizes, np.array([median.value for median in medians]))
     ends = np.sort(
-        [scale(series.sizes, end) for end in np.transpose([_ends(each) for each in medians])],
+        [scale(series.sizes, end) for end in np.transpose([_ends(median) for median in medians])],
         axis=0,
     )
     axes.errorbar(
@@ -284,14 +284,14 @@ def launch_costs(data: Dataset, title: str) -> Figure:
             s / launch.count for s in launch.seconds
         )
     figure, ((axes,),) = style.panels(1, 1, title, width=5.1, height=0.25 * len(samples) + 0.9)
-    medians = [median_of(each) for each in samples.values()]
+    medians = [median_of(seconds) for seconds in samples.values()]
     at = np.arange(len(medians))
-    axes.barh(at, [each.value * 1e6 for each in medians], color=style.COLOURS[5], height=0.7)
-    for y, each in zip(at, medians, strict=True):
-        low, high = (1e6 * end for end in _ends(each))
+    axes.barh(at, [median.value * 1e6 for median in medians], color=style.COLOURS[5], height=0.7)
+    for y, median in zip(at, medians, strict=True):
+        low, high = (1e6 * end for end in _ends(median))
         axes.plot([low, high], [y, y], color="black", lw=1.5)
         axes.annotate(
-            f"{each.value * 1e6:.3g} us",
+            f"{median.value * 1e6:.3g} us",
             (high, y),
             xytext=(5, 0),
             textcoords="offset points",
@@ -318,21 +318,25 @@ def _launch_label(launch: Launch) -> str:
 
 @style.styled
 def overlaps(data: Dataset, title: str) -> Figure:
-    """Copies and a kernel begun together, between one after the other and perfect overlap."""
-    found = overlap_efficiencies(data)
+    """Copies and a kernel begun together, between one after the other and perfect pair."""
+    pairs = overlap_efficiencies(data)
     labels = [
-        f"{each.label}\n{each.device}, {style.binary(each.bytes, 0)}\n{100 * each.efficiency:.0f} %"
-        for each in found
+        f"{pair.label}\n{pair.device}, {style.binary(pair.bytes, 0)}\n{100 * pair.efficiency:.0f} %"
+        for pair in pairs
     ]
-    width = max(3.7, 1.1 * len(found) + 1.0)
+    width = max(3.7, 1.1 * len(pairs) + 1.0)
     figure, ((axes,),) = style.panels(1, 1, title, width=width, height=3.0)
-    at = np.arange(len(found))
+    at = np.arange(len(pairs))
     bars = (
-        ("one after the other", [sum(each.parts_alone) for each in found], style.COLOURS[7]),
-        ("together", [each.seconds for each in found], style.COLOURS[0]),
+        (
+            "one after the other",
+            [sum(pair.parts_alone) for pair in pairs],
+            style.COLOURS[7],
+        ),
+        ("together", [pair.seconds for pair in pairs], style.COLOURS[0]),
         (
             "the longest alone (perfect)",
-            [max(each.parts_alone) for each in found],
+            [max(pair.parts_alone) for pair in pairs],
             style.COLOURS[2],
         ),
     )

@@ -50,10 +50,10 @@ def client_folder() -> Path:
 
 def server_program() -> Path:
     """The server: as installed, or in PATH."""
-    found = installed.program(SERVER)
-    if found is None:
+    path = installed.program(SERVER)
+    if path is None:
         raise GpucastError(f"{SERVER}: not there: gpucast was built without remote GPUs")
-    return Path(found)
+    return Path(path)
 
 
 def environment(
@@ -83,7 +83,7 @@ def environment(
     before = os.environ if base is None else base
     # Also a secret that the user's own variables name.
     secret = secret_file or before.get("GPUCAST_REMOTE_SECRET_FILE")
-    servers = [absolute(each) for each in addresses(gpus, field="--gpus")]
+    servers = [absolute(address) for address in addresses(gpus, field="--gpus")]
     wanted = {
         **_libraries(before, allow_local_cuda=allow_local_cuda),
         "GPUCAST_REMOTE": ",".join(servers),
@@ -96,7 +96,7 @@ def environment(
             os.path.abspath(counters) if counters and counters != "-" else counters
         ),
     }
-    return {**before, **{key: str(each) for key, each in wanted.items() if each is not None}}
+    return {**before, **{key: str(value) for key, value in wanted.items() if value is not None}}
 
 
 def _libraries(before: Mapping[str, str], *, allow_local_cuda: bool) -> dict[str, str]:
@@ -108,11 +108,11 @@ def _libraries(before: Mapping[str, str], *, allow_local_cuda: bool) -> dict[str
     """
     folder = client_folder().absolute()
     if allow_local_cuda or before.get(MIXED) == "allow":
-        first = [str(folder / f"libcudart.so.{each}") for each in SERVED]
+        first = [str(folder / f"libcudart.so.{version}") for version in SERVED]
         others = before.get("LD_LIBRARY_PATH", "").split(os.pathsep)
         return {
             "LD_PRELOAD": _joined(*first, before.get("LD_PRELOAD")),
-            "LD_LIBRARY_PATH": _joined(*(each for each in others if each != str(folder))),
+            "LD_LIBRARY_PATH": _joined(*(path for path in others if path != str(folder))),
             MIXED: "allow",
         }
     return {
@@ -131,8 +131,8 @@ def client_said(lines: Iterable[str]) -> str | None:
 
     None where it says nothing of that.
     """
-    said = (each.removeprefix(_CLIENT_SAYS) for each in lines if each.startswith(_CLIENT_SAYS))
-    return next((each for each in said if not each.startswith(_ENDS_NO_PROGRAM)), None)
+    messages = (line.removeprefix(_CLIENT_SAYS) for line in lines if line.startswith(_CLIENT_SAYS))
+    return next((message for message in messages if not message.startswith(_ENDS_NO_PROGRAM)), None)
 
 
 def gpus_here() -> int:
@@ -155,10 +155,10 @@ def gpus_here() -> int:
 def fake_driver() -> Path:
     """A driver without a GPU, beside the client library (``GPUCAST_LIBCUDA`` names another)."""
     named = os.environ.get("GPUCAST_LIBCUDA")
-    found = Path(named) if named else client_folder() / "fake" / "libcuda.so.1"
-    if not found.exists():
-        raise GpucastError(f"{found}: not there: this build of gpucast cannot rehearse")
-    return found
+    library = Path(named) if named else client_folder() / "fake" / "libcuda.so.1"
+    if not library.exists():
+        raise GpucastError(f"{library}: not there: this build of gpucast cannot rehearse")
+    return library
 
 
 def rehearsal(gpus: int) -> dict[str, str]:
@@ -207,8 +207,8 @@ def serve(
             name = f"the server of GPU {gpu}{f' at {listen}' if folder or port else ''}"
             running[name] = subprocess.Popen([program, *words, *options], env=variables)
         while not ended and not stop.wait(0.1):
-            found = {name: server.poll() for name, server in running.items()}
-            ended = {name: status for name, status in found.items() if status is not None}
+            states = {name: server.poll() for name, server in running.items()}
+            ended = {name: status for name, status in states.items() if status is not None}
     finally:
         for server in running.values():
             server.terminate()
@@ -217,7 +217,7 @@ def serve(
             signal.signal(number, handler)
     if ended and max(ended.values()) <= 0:
         others = "; the others were ended, too" if len(running) > len(ended) else ""
-        raise GpucastError(", ".join(_how_ended(*each) for each in ended.items()) + others)
+        raise GpucastError(", ".join(_how_ended(*server) for server in ended.items()) + others)
     # One that ended by itself has said why. The others may be told to end before they heed it.
     asked = (0, -signal.SIGTERM, -signal.SIGINT)
     return max((max(status, 1) for status in statuses if status not in asked), default=0)

@@ -20,7 +20,7 @@ def addresses(text: str, *, field: str) -> list[str]:
     Raises:
         InputError: one of them is empty, or all are.
     """
-    result = [each.strip() for each in text.split(",")]
+    result = [address.strip() for address in text.split(",")]
     if not any(result):
         raise InputError("it is empty: name servers, host:port,...", field=field)
     if not all(result):
@@ -39,7 +39,7 @@ def named_twice(servers: Iterable[str]) -> str | None:
 
     None where each is named once.
     """
-    times = Counter(absolute(each) for each in servers)
+    times = Counter(absolute(server) for server in servers)
     several = [f"{address} {count} times" for address, count in times.items() if count > 1]
     if not several:
         return None

@@ -60,8 +60,8 @@ def _read(path: Path, content: mmap.mmap) -> ElfFile:
     if content[:6] != b"\x7fELF\x02\x01":  # 64 bits, little-endian
         raise NoElfError
     segments = _table(content, offset=0x20, size=0x36, count=0x38, form="<IIQQQQQQ")
-    loads = [(each[3], each[2], each[5]) for each in segments if each[0] == _LOAD]
-    dynamic = next((each for each in segments if each[0] == _DYNAMIC), None)
+    loads = [(segment[3], segment[2], segment[5]) for segment in segments if segment[0] == _LOAD]
+    dynamic = next((segment for segment in segments if segment[0] == _DYNAMIC), None)
     entries: list[tuple[int, int]] = []
     if dynamic is not None:
         part = content[dynamic[2] : dynamic[2] + dynamic[5]]
@@ -76,7 +76,7 @@ def _read(path: Path, content: mmap.mmap) -> ElfFile:
         path=path,
         needed=tuple(text(value) for tag, value in entries if tag == _NEEDED),
         rpath=next((text(value) for tag, value in entries if tag == _RPATH), ""),
-        is_dynamic=any(each[0] == _INTERPRETER for each in segments),
+        is_dynamic=any(segment[0] == _INTERPRETER for segment in segments),
         has_gpu_code=".nv_fatbin" in _section_names(content),
         names_driver=content.find(b"libcuda.so.1\0") >= 0,
     )
@@ -98,7 +98,7 @@ def _section_names(content: mmap.mmap) -> set[str]:
     if which >= len(sections):
         return set()
     names = content[sections[which][4] : sections[which][4] + sections[which][5]]
-    ends = ((each[0], names.find(b"\0", each[0])) for each in sections)
+    ends = ((section[0], names.find(b"\0", section[0])) for section in sections)
     return {names[begin:end].decode("utf-8", "replace") for begin, end in ends}
 
 

@@ -51,9 +51,9 @@ def why_not(program: str, variables: Mapping[str, str], client: Path) -> str | N
         variables: the environment it is to get.
         client: a client library; those of other versions lie beside it.
     """
-    found = shutil.which(program, path=variables.get("PATH"))
+    path = shutil.which(program, path=variables.get("PATH"))
     try:
-        own = elf.read(found) if found is not None else None
+        own = elf.read(path) if path is not None else None
     except (OSError, elf.NoElfError):
         own = None
     if own is None:
@@ -64,7 +64,7 @@ def why_not(program: str, variables: Mapping[str, str], client: Path) -> str | N
     libraries = _libraries(own.path, variables)
     refused = _runtime_of(own) or _another(own, libraries, client)
     parts = (_part(path) for name, path in libraries.items() if not name.startswith(RUNTIME))
-    return refused or next((each for each in parts if each is not None), None)
+    return refused or next((problem for problem in parts if problem is not None), None)
 
 
 def _runtime_of(own: elf.ElfFile) -> str | None:
@@ -84,13 +84,13 @@ def _own(file: elf.ElfFile) -> bool:
 
 
 def _versions(file: elf.ElfFile) -> list[str]:
-    names = (each for each in file.needed if each.startswith(RUNTIME))
-    return [each.removeprefix(RUNTIME) for each in names]
+    names = (name for name in file.needed if name.startswith(RUNTIME))
+    return [name.removeprefix(RUNTIME) for name in names]
 
 
 def _another(own: elf.ElfFile, libraries: Mapping[str, Path], client: Path) -> str | None:
     """Where the loader would take another runtime than the client."""
-    names = [RUNTIME + each for each in _versions(own)]
+    names = [RUNTIME + version for version in _versions(own)]
     name = names[0] if names else client.name
     path, client = libraries.get(name), client.with_name(name)
     if path is None or (client.exists() and os.path.samefile(path, client)):

@@ -101,8 +101,8 @@ def _ask(address: str, library: Path, variables: dict[str, str], bandwidth: bool
         return Status(address, **json.loads(told.stdout))
     lines = told.stderr.strip().splitlines() or ["it gave no answer"]
     # The client takes addresses from the variable; whose they are is said with the problem.
-    said = (client_said(lines) or lines[-1]).removeprefix("GPUCAST_REMOTE: ")
-    return Status(address, said.removeprefix(f"{absolute(address)}: "))
+    problem = (client_said(lines) or lines[-1]).removeprefix("GPUCAST_REMOTE: ")
+    return Status(address, problem.removeprefix(f"{absolute(address)}: "))
 
 
 class _Runtime:
@@ -123,8 +123,8 @@ class _Runtime:
         """Text that a call of the client returns, or nothing."""
         function = self._library[name]
         function.restype = ctypes.c_char_p
-        found: bytes | None = function(*arguments)
-        return None if found is None else found.decode()
+        text: bytes | None = function(*arguments)
+        return None if text is None else text.decode()
 
     def address(self, name: str, *arguments: object) -> ctypes.c_void_p:
         place = ctypes.c_void_p()

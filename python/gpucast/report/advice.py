@@ -56,24 +56,24 @@ def next_cells(
     """
     cells = _cells(model, measured, machine_gpus)
     n, gpus = np.array(cells, dtype=np.float64).T
-    found = _advice(model, Ask.forecasts(n, gpus), cells, set(measured), COUNT)
-    if found is None:
+    advice = _advice(model, Ask.forecasts(n, gpus), cells, set(measured), COUNT)
+    if advice is None:
         return None
     return {
         "cells": [
             {
-                "n": each.n,
-                "gpus": each.gpus,
-                "seconds": each.seconds,
-                "uncertainty": each.uncertainty,
-                "cost": each.cost if _is_ours(model) else None,
+                "n": cell.n,
+                "gpus": cell.gpus,
+                "seconds": cell.seconds,
+                "uncertainty": cell.uncertainty,
+                "cost": cell.cost if _is_ours(model) else None,
             }
-            for each in found.cells
+            for cell in advice.cells
         ],
-        "before": found.before,
-        "after": found.after,
+        "before": advice.before,
+        "after": advice.after,
         "considered": len(cells),
-        "commands": _commands(model, [(each.n, each.gpus) for each in found.cells], data),
+        "commands": _commands(model, [(cell.n, cell.gpus) for cell in advice.cells], data),
     }
 
 
@@ -87,10 +87,10 @@ def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice |
     if ask.counts == 1:
         return Advice([], [], [], [0.0])
     known = {*measured, *zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True)}
-    found = _advice(model, ask, _cells(model, measured, int(ask.gpus.max())), known, count)
-    if found is not None and ask.counts and found.before < _NO_COST:
-        return Advice([], [], [], [found.before])
-    return found
+    advice = _advice(model, ask, _cells(model, measured, int(ask.gpus.max())), known, count)
+    if advice is not None and ask.counts and advice.before < _NO_COST:
+        return Advice([], [], [], [advice.before])
+    return advice
 
 
 def in_words(ask: Ask, found: Advice) -> str:
@@ -99,11 +99,11 @@ def in_words(ask: Ask, found: Advice) -> str:
         return f"nothing needs measuring: of N = {ask.gpus[0]:g} alone there is no best count"
     if not found.cells:
         return "nothing needs measuring: the best count is as good as certain"
-    cells = ", ".join(f"(n = {number(each.n)}, N = {each.gpus})" for each in found.cells)
-    said = f"{percent(found.before)} to {percent(found.after)}"
+    cells = ", ".join(f"(n = {number(cell.n)}, N = {cell.gpus})" for cell in found.cells)
+    change = f"{percent(found.before)} to {percent(found.after)}"
     if ask.counts:
-        return f"measure {cells} next: what a wrong best count costs falls from {said}"
-    return f"measure {cells} next: the 90 % interval of the expected time shrinks from ± {said}"
+        return f"measure {cells} next: what a wrong best count costs falls from {change}"
+    return f"measure {cells} next: the 90 % interval of the expected time shrinks from ± {change}"
 
 
 def _advice(

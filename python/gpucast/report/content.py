@@ -83,37 +83,37 @@ def content(
         raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
     for model in models:
         model.check_shared_out()
-    of = interval_named(interval)
+    kind = interval_named(interval)
     counts = _counts(models, gpus)
     n = _sizes(models, data, sizes)
     labels = _labels(models)
     most = _most(models, counts) if gpus is None else int(counts[-1])
-    found = [
-        _model(model, label, n, counts, data, most, of)
+    described = [
+        _model(model, label, n, counts, data, most, kind)
         for model, label in zip(models, labels, strict=True)
     ]
-    if data is not None and not any(each["cells"] for each in found):
-        wanted = "; ".join(each["about"] for each in found)
+    if data is not None and not any(model["cells"] for model in described):
+        wanted = "; ".join(model["about"] for model in described)
         raise InputError(f"there are no steps of {wanted}", file=data.name)
     # What was asked about is answered first; else the largest n that was fitted.
     first = min(sizes_to_show(model)[1] for model in models) if sizes is None else max(sizes)
     start = float(n[np.argmin(np.abs(np.log(n / first)))])
     return {
-        "title": title or _title(models, found),
-        "interval": str(of),
-        "steps": STEPS[of],
+        "title": title or _title(models, described),
+        "interval": str(kind),
+        "steps": STEPS[kind],
         "unit": _unit(models),
         "n": {"values": _plain(n), "start": plain(start)},
         "gpus": _plain(counts),
         "most": most,
         "sure": SURE,
         "measured_gpus": _measured_gpus(models),
-        "models": found,
+        "models": described,
         "extra": [
-            _extra(models[0], other, n, counts, at, of)
+            _extra(models[0], other, n, counts, at, kind)
             for at, other in enumerate(models[1:], start=1)
         ],
-        "table": _table(models, labels, n, counts[counts <= most], of),
+        "table": _table(models, labels, n, counts[counts <= most], kind),
         "data": None if data is None else {"name": data.name, "digest": data.digest},
         "warnings": [] if data is None else list(data.warnings),
     }
@@ -194,7 +194,7 @@ def _path(model: Forecaster) -> str:
 
 def _unit(models: Sequence[Forecaster]) -> str | None:
     """What n counts: of our own programs particles; None where models differ or do not say."""
-    units = {"particles" if isinstance(each, Model) else each.unit for each in models}
+    units = {"particles" if isinstance(model, Model) else model.unit for model in models}
     return units.pop() if len(units) == 1 else None
 
 
@@ -227,12 +227,12 @@ def _model(
     # What is to be known of answers within what was fitted, beyond its sizes, its GPU counts, both.
     of_sizes = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
     of_counts = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
-    said = {
+    caveats_at = {
         f"n {sizes}, gpus {gpus}": about_cells + caveats(model, *_filled(model, some, few))
         for sizes, some in of_sizes.items()
         for gpus, few in of_counts.items()
     }
-    every = said["n beyond, gpus beyond"]
+    every = caveats_at["n beyond, gpus beyond"]
     return {
         "name": model.name,
         "updated": None if model.machine_factors is None else model.machine_factors.words,
@@ -252,27 +252,27 @@ def _model(
         },
         "curves": [
             {
-                "gpus": each.gpus,
-                "n": _plain(each.found.n),
-                "seconds": _digits(each.found.seconds, 6),
+                "gpus": curve.gpus,
+                "n": _plain(curve.forecasts.n),
+                "seconds": _digits(curve.forecasts.seconds, 6),
                 # Factors to the ends of both intervals and to what is not exceeded with the
                 # probability that a plan asks for, and shares of two terms.
                 **{
-                    end: _digits(getattr(each.found, end) / each.found.seconds, 5)
+                    end: _digits(getattr(curve.forecasts, end) / curve.forecasts.seconds, 5)
                     for end in ("low", "high", "mean_low", "mean_high")
                 },
-                "sure": _digits(at_most(model.log_width(each.found.spread), SURE), 5),
-                "gpu": _digits(each.found.t_gpu / each.found.seconds, 4),
-                "com": _digits(each.found.t_com / each.found.seconds, 4),
+                "sure": _digits(at_most(model.log_width(curve.forecasts.spread), SURE), 5),
+                "gpu": _digits(curve.forecasts.t_gpu / curve.forecasts.seconds, 4),
+                "com": _digits(curve.forecasts.t_com / curve.forecasts.seconds, 4),
             }
-            for each in drawn
+            for curve in drawn
         ],
         "interpolation_error": curves.largest_error(model, drawn),
         "shares": _shares(model, n, counts, times, most, interval),
         "cells": cells,
         "caveat": next(iter(every), None),
         "caveats": every,
-        "caveat_at": {place: next(iter(texts), None) for place, texts in said.items()},
+        "caveat_at": {place: next(iter(texts), None) for place, texts in caveats_at.items()},
         "refuted": held,
         "of_fit": of_fit,
         # Intervals that measurements refute cannot say what to measure.
@@ -304,12 +304,12 @@ def _terms(model: Forecaster) -> JsonObject:
     own = model if isinstance(model, Model) else None
     parameters = own.parameters if own else {}
     return {
-        "parameters": [{"name": name, **to_json(each)} for name, each in parameters.items()],
+        "parameters": [{"name": name, **to_json(known)} for name, known in parameters.items()],
         "combinations": own.content["combinations"] if own else [],
         "identified": {
             "rank": own.rank if own else None,
             "parameters": len(parameters),
-            "not_alone": [name for name, each in parameters.items() if not each.identified],
+            "not_alone": [name for name, known in parameters.items() if not known.identified],
         },
         "k_profile": own.content["k_profile"] if own else [],
         "k": own.k if own else None,
@@ -320,11 +320,11 @@ def _terms(model: Forecaster) -> JsonObject:
 def _times(model: Forecaster, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array, Array]:
     """As the model's ``times``, of its curves, which hold the forecasts of every n."""
     columns = []
-    for each in drawn:
-        found, here = each.found, np.isin(each.found.n, n)
+    for curve in drawn:
+        found, here = curve.forecasts, np.isin(curve.forecasts.n, n)
         believed = model.believed(found, model.measured(found.n, found.gpus))
         columns.append((found.seconds[here], believed[here]))
-    forecast, believed = (np.column_stack(each) for each in zip(*columns, strict=True))
+    forecast, believed = (np.column_stack(column) for column in zip(*columns, strict=True))
     return forecast, believed
 
 
@@ -351,7 +351,7 @@ def _shares(
     if not model.draw_count:
         return None
     of_sizes = list(model.believed_shares_of_first(n, counts, times, interval))
-    found = [
+    by_choice = [
         [_digits(of_size[at, : at + 1], 3) for of_size in of_sizes] for at in range(counts.size)
     ]
     # Other draws differ by some per cent: of few counts, and of those that the page answers for
@@ -360,8 +360,8 @@ def _shares(
         if some < counts.size:
             known = (times[0][:, :some], times[1][:, :some])
             shares = model.believed_shares(n, counts[:some], interval, known)[1]
-            found[some - 1] = [_digits(row, 3) for row in shares]
-    return found
+            by_choice[some - 1] = [_digits(row, 3) for row in shares]
+    return by_choice
 
 
 def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[Cell]:
@@ -419,7 +419,7 @@ def _table(
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
     shown |= set(decades(float(n[0]), float(n[-1])))
-    asked = sorted(each for each in shown if n[0] <= each <= n[-1])
+    asked = sorted(size for size in shown if n[0] <= size <= n[-1])
     choices = [
         _choices(model, label, asked, counts, interval)
         for model, label in zip(models, labels, strict=True)
@@ -436,8 +436,8 @@ def _choices(
 ) -> list[JsonObject]:
     """The best count of one model for each size."""
     best = model.best_counts(sizes, list(counts), interval)
-    found = model.forecasts(sizes, [row["gpus"] for row in best], interval)
-    known = model.measured(found.n, found.gpus)
+    forecasts = model.forecasts(sizes, [row["gpus"] for row in best], interval)
+    known = model.measured(forecasts.n, forecasts.gpus)
     return [
         {
             "label": label,
@@ -446,11 +446,11 @@ def _choices(
             # Chosen by what was measured where a forecast is not to be believed, and shown as all
             # forecasts of the page are.
             "trusted": row["seconds"],
-            "seconds": float(found.seconds[at]),
-            "low": float(found.low[at]),
-            "high": float(found.high[at]),
-            "extrapolated": bool(found.extrapolated[at]),
-            "place": _place(model, float(found.n[at]), float(found.gpus[at])),
+            "seconds": float(forecasts.seconds[at]),
+            "low": float(forecasts.low[at]),
+            "high": float(forecasts.high[at]),
+            "extrapolated": bool(forecasts.extrapolated[at]),
+            "place": _place(model, float(forecasts.n[at]), float(forecasts.gpus[at])),
         }
         for at, row in enumerate(best)
     ]

@@ -42,11 +42,11 @@ class Curve:
 
     Attributes:
         gpus: the count.
-        found: the forecasts, in the order of n.
+        forecasts: in the order of n.
     """
 
     gpus: int
-    found: Forecasts
+    forecasts: Forecasts
 
 
 def curve(model: Forecaster, gpus: int, sizes: Array, interval: Interval = Interval.now) -> Curve:
@@ -69,13 +69,13 @@ def largest_error(model: Forecaster, drawn: Sequence[Curve]) -> float:
     draws = math.ceil(_draws_of(model) * min(1.0, _CURVES / len(drawn)))
     errors = [
         _missed(
-            _log_time(model, each.gpus),
-            each.found.n,
-            np.log(each.found.seconds),
+            _log_time(model, curve.gpus),
+            curve.forecasts.n,
+            np.log(curve.forecasts.seconds),
             _TRIALS,
             draws,
         )[1]
-        for each in drawn
+        for curve in drawn
     ]
     return float(np.expm1(np.max(np.concatenate(errors), initial=0.0)))
 

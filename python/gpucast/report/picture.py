@@ -34,9 +34,9 @@ def picture(model: JsonObject, counts: Sequence[int]) -> JsonObject:
         ``width``, ``height``, ``lines`` [{gpus, points, label}], ``dots`` [(x, y)], ``columns``
         [(x, label)], ``rows`` [(y, seconds)], ``frame`` (left, top, right, bottom).
     """
-    drawn = [each for each in model["curves"] if each["gpus"] in counts][:MOST_LINES]
+    drawn = [curve for curve in model["curves"] if curve["gpus"] in counts][:MOST_LINES]
     n = np.array(drawn[0]["n"], dtype=np.float64)
-    times = np.concatenate([each["seconds"] for each in drawn])
+    times = np.concatenate([curve["seconds"] for curve in drawn])
     measured = [cell["measured"] for cell in model["cells"]]
     ends = np.log10([n[0], n[-1]])
     heights = np.log10([min([*times, *measured]) / 1.2, max([*times, *measured]) * 1.2])
@@ -49,7 +49,7 @@ def picture(model: JsonObject, counts: Sequence[int]) -> JsonObject:
         share = (np.log10(seconds) - heights[0]) / (heights[1] - heights[0])
         return np.asarray(np.round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1))
 
-    labels = _apart([float(y(each["seconds"][-1])) for each in drawn])
+    labels = _apart([float(y(curve["seconds"][-1])) for curve in drawn])
     low, high = 10 ** heights[0], 10 ** heights[1]
     return {
         "width": WIDTH,
@@ -57,19 +57,19 @@ def picture(model: JsonObject, counts: Sequence[int]) -> JsonObject:
         "frame": (LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM),
         "lines": [
             {
-                "gpus": each["gpus"],
-                "points": _points(x(each["n"]), y(each["seconds"])),
+                "gpus": curve["gpus"],
+                "points": _points(x(curve["n"]), y(curve["seconds"])),
                 "label": label,
             }
-            for each, label in zip(drawn, labels, strict=True)
+            for curve, label in zip(drawn, labels, strict=True)
         ],
         "dots": [
             (float(x(cell["n"])), float(y(cell["measured"])))
             for cell in model["cells"]
             if n[0] <= cell["n"] <= n[-1] and cell["gpus"] in counts
         ],
-        "columns": [(float(x(each)), f"{each:,.0f}") for each in decades(n[0], n[-1])],
-        "rows": [(float(y(each)), each) for each in decades(low, high)],
+        "columns": [(float(x(size)), f"{size:,.0f}") for size in decades(n[0], n[-1])],
+        "rows": [(float(y(seconds)), seconds) for seconds in decades(low, high)],
     }
 
 
@@ -78,7 +78,7 @@ def _apart(places: list[float]) -> list[float]:
     placed, lowest = np.array(places), -np.inf
     for i in np.argsort(places, kind="stable"):
         lowest = placed[i] = max(lowest + LABEL, placed[i])
-    return [float(each) for each in placed]
+    return [float(height) for height in placed]
 
 
 def _points(x: Array, y: Array) -> str:

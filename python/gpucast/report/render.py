@@ -64,21 +64,21 @@ def page(
         .render(
             c={
                 **content,
-                "models": [_shown(each) for each in content["models"]],
+                "models": [_shown(model) for model in content["models"]],
                 "size_label": f"n, {content['unit']}" if content["unit"] else "n",
             },
             page={
                 **{key: content[key] for key in _PAGE_KEYS},
-                "models": [{key: each[key] for key in _MODEL_KEYS} for each in content["models"]],
+                "models": [{key: model[key] for key in _MODEL_KEYS} for model in content["models"]],
             },
             panel=panel,
             css=_resource("static/report.css"),
             scripts=scripts,
             script_hashes=Markup(" ").join(map(_hash, scripts)),
             start_row=next(row for row in content["table"] if row["n"] == start),
-            pictures=[picture(each, shown) for each in content["models"]],
-            points=sum(len(c["n"]) for each in content["models"] for c in each["curves"]),
-            interpolation=max(each["interpolation_error"] for each in content["models"]),
+            pictures=[picture(model, shown) for model in content["models"]],
+            points=sum(len(c["n"]) for model in content["models"] for c in model["curves"]),
+            interpolation=max(model["interpolation_error"] for model in content["models"]),
             made={
                 "version": version,
                 "command": command,
@@ -162,7 +162,7 @@ def _shown(model: JsonObject) -> JsonObject:
     held_out = [e["cv_error"] for e in model["candidates"] if e["model"] == model["chosen"]]
     about = model["data"]
     kind = [about.get(key) for key in ("program", "case", "schedule", "kernel")]
-    pieces = [each for each in model["parameters"] if _PIECE.search(each["name"])]
+    pieces = [parameter for parameter in model["parameters"] if _PIECE.search(parameter["name"])]
     return {
         **model,
         # Keys that a model file need not have.
@@ -175,6 +175,6 @@ def _shown(model: JsonObject) -> JsonObject:
         "summary": summarize(model["cells"]) if model["cells"] else None,
         "kind": ", ".join(filter(None, kind)),
         "form": model["chosen"].replace("+", " + ") if model["parts"] else model["chosen"],
-        "main": [each for each in model["parameters"] if each not in pieces],
+        "main": [parameter for parameter in model["parameters"] if parameter not in pieces],
         "pieces": pieces,
     }

@@ -81,14 +81,14 @@ class App:
         self._state = State()
         self._busy = threading.Lock()
 
-    def load(self, source: Source, said: Mapping[str, str] | None = None) -> None:
-        """Answer for these files; ``said``: what they do not say, by the names of ``SETTINGS``.
+    def load(self, source: Source, stated: Mapping[str, str] | None = None) -> None:
+        """Answer for these files; ``stated``: what they do not say, by the names of ``SETTINGS``.
 
         Raises:
             GpucastError: they cannot be read or fitted.
         """
-        order = Order(source, said or {})
-        self._state = State(order, self._work(order), settings=order.said)
+        order = Order(source, stated or {})
+        self._state = State(order, self._work(order), settings=order.stated)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = _Request(environ)
@@ -126,18 +126,18 @@ class App:
             self._busy.release()
 
     def _fitted(self, request: _Request) -> Response:
-        order, said, status = self._state.order, self._state.settings, 422
+        order, stated, status = self._state.order, self._state.settings, 422
         try:
-            said = {name: request.form.get(name, "") for name in SETTINGS}
-            sent = [each for each in request.files.getlist("files") if each.filename]
+            stated = {name: request.form.get(name, "") for name in SETTINGS}
+            sent = [file for file in request.files.getlist("files") if file.filename]
             if sent:
                 order = None  # those before are gone, even if these are refused
-                order = Order(self._inbox.take(sent), said)
+                order = Order(self._inbox.take(sent), stated)
             elif order is None:
                 raise InputError("choose a file of step times")
             else:
-                order = Order(order.source, said, _series(request.form.get("series")))
-            self._state = State(order, self._work(order), settings=said)
+                order = Order(order.source, stated, _series(request.form.get("series")))
+            self._state = State(order, self._work(order), settings=stated)
             return _see_other("./")
         except RequestEntityTooLarge:
             error, status = f"files are larger than {limits.INPUT.default >> 20} MiB together", 413
@@ -145,11 +145,11 @@ class App:
             error, status = str(from_os_error(problem)), 500
         except GpucastError as problem:
             error = str(problem)
-        self._state = State(order, error=error, settings=said)
+        self._state = State(order, error=error, settings=stated)
         return Response(self._page(self._state), status, mimetype="text/html")
 
     def _page(self, state: State) -> str:
-        found = state.answer
+        answer = state.answer
         panel: JsonObject = {
             "files": list(state.order.source.names) if state.order else [],
             "error": state.error,
@@ -158,27 +158,27 @@ class App:
                 for name, meaning in SETTINGS.items()
             ],
             "most": limits.INPUT.default,
-            "understood": found.understood if found else [],
-            "warnings": found.warnings if found else [],
-            "series": found.series if found else [],
-            "chosen": found.chosen if found else 0,
-            "downloads": list(self._downloads()) if found else [],
+            "understood": answer.understood if answer else [],
+            "warnings": answer.warnings if answer else [],
+            "series": answer.series if answer else [],
+            "chosen": answer.chosen if answer else 0,
+            "downloads": list(self._downloads()) if answer else [],
         }
-        if found is None:
+        if answer is None:
             return loading_page(panel)
-        return page(found.content, version=version(), panel=panel)
+        return page(answer.content, version=version(), panel=panel)
 
     def _downloads(self) -> dict[str, Callable[[], str]]:
         """Files that can be saved, by name."""
-        found = self._state.answer
-        if found is None:
+        answer = self._state.answer
+        if answer is None:
             return {}
         models = {
             f"{re.sub('[^0-9A-Za-z]+', '-', label).strip('-') or 'model'}-{at}.json": text
-            for at, (label, text) in enumerate(found.models, start=1)
+            for at, (label, text) in enumerate(answer.models, start=1)
         }
         return {
-            "report.html": lambda: page(found.content, version=version()),
+            "report.html": lambda: page(answer.content, version=version()),
             **{name: lambda text=text: text for name, text in models.items()},  # type: ignore[misc]
         }
 

@@ -26,16 +26,16 @@ def apart(function: Callable[[Given], Found], given: Given) -> Found:
     process.start()
     sender.close()
     try:
-        found = receiver.recv()
+        outcome = receiver.recv()
     except EOFError:
         raise GpucastError("reading or fitting ended unexpectedly, as for want of memory") from None
     finally:
         receiver.close()
         process.kill()
         process.join()
-    if isinstance(found, GpucastError):
-        raise found
-    return found  # type: ignore[no-any-return]
+    if isinstance(outcome, GpucastError):
+        raise outcome
+    return outcome  # type: ignore[no-any-return]
 
 
 def _run(sender: Connection, function: Callable[[Given], Found], given: Given) -> None:

@@ -47,13 +47,13 @@ class Order:
 
     Attributes:
         source: the files.
-        said: what they do not say, as text, by the names of ``SETTINGS``.
+        stated: what they do not say, as text, by the names of ``SETTINGS``.
         series: which of several series, as ``Answer.series`` numbers them; None: the one with the
             most steps.
     """
 
     source: Source
-    said: Mapping[str, str] = field(default_factory=dict)
+    stated: Mapping[str, str] = field(default_factory=dict)
     series: int | None = None
 
 
@@ -100,33 +100,33 @@ def answer(order: Order) -> Answer:
     data = load(
         # A path is never taken for the name of a bundled dataset.
         *(names if order.source.bundled else map(Path, names)),
-        options=_options(order.said),
+        options=_options(order.stated),
         others=(TRACES,),
     )
-    found = series_of(data.steps)
-    if not found:
+    series = series_of(data.steps)
+    if not series:
         raise InputError("there are no steps to fit", file=data.name)
     chosen = order.series
-    if chosen is None or chosen >= len(found):
-        chosen = max(range(len(found)), key=lambda at: len(found[at].steps))
-    models, failed = _fitted(data, found[chosen])
-    asked = order.said.get("counts", "").strip()
-    said = content(models, data, gpus=counts(asked, "counts") if asked else None)
+    if chosen is None or chosen >= len(series):
+        chosen = max(range(len(series)), key=lambda at: len(series[at].steps))
+    models, failed = _fitted(data, series[chosen])
+    asked = order.stated.get("counts", "").strip()
+    answer = content(models, data, gpus=counts(asked, "counts") if asked else None)
     return Answer(
-        content=said,
+        content=answer,
         understood=list(data.understood),
         warnings=failed,
-        series=_labels(found),
+        series=_labels(series),
         chosen=chosen,
         models=[
-            (each["label"], model.to_json())
-            for each, model in zip(said["models"], models, strict=True)
+            (shown["label"], model.to_json())
+            for shown, model in zip(answer["models"], models, strict=True)
         ],
     )
 
 
-def _options(said: Mapping[str, str]) -> Options:
-    given = {name: text.strip() for name, text in said.items() if text.strip()}
+def _options(stated: Mapping[str, str]) -> Options:
+    given = {name: text.strip() for name, text in stated.items() if text.strip()}
     return Options(
         columns=named(given.get("columns")),
         timestep=parse_timestep(given["timestep"], "--timestep") if "timestep" in given else None,
@@ -161,28 +161,29 @@ class Series:
 
 def _labels(series: Iterable[Series]) -> list[str]:
     """What tells series apart: their machines only where there are several."""
-    of = [each.selection for each in series]
-    several = len({each.machine for each in of}) > 1
-    return [", ".join(filter(None, (each.label, each.machine if several else None))) for each in of]
+    kinds = [one.selection for one in series]
+    several = len({kind.machine for kind in kinds}) > 1
+    return [
+        ", ".join(filter(None, (kind.label, kind.machine if several else None))) for kind in kinds
+    ]
 
 
 def series_of(steps: Iterable[Step]) -> list[Series]:
     """What can be answered together: steps of one program, case, kernel, ... on one host."""
     alike: dict[StepSelection, list[Step]] = {}
     for step in steps:
-        of = selection_of(step)
-        alike.setdefault(replace(of, path=None, case=None, machine=host_of(of.machine)), []).append(
-            step
-        )
-    found = []
-    for selection, own in alike.items():
+        kind = selection_of(step)
+        common = replace(kind, path=None, case=None, machine=host_of(kind.machine))
+        alike.setdefault(common, []).append(step)
+    series = []
+    for kind, own in alike.items():
         if len(distinct(own, "case")) < 2 or case_says_nothing(own):
-            found.append(Series(selection, own))
+            series.append(Series(kind, own))
             continue
         for case in distinct(own, "case"):
             of_case = [step for step in own if step.case in (None, case)]
-            found.append(Series(replace(selection, case=str(case)), of_case))
-    return found
+            series.append(Series(replace(kind, case=str(case)), of_case))
+    return series
 
 
 def _fitted(data: Dataset, series: Series) -> tuple[list[Forecaster], list[str]]:
@@ -205,4 +206,4 @@ def _fitted(data: Dataset, series: Series) -> tuple[list[Forecaster], list[str]]
             failed.append(error)
     if not models:
         raise failed[0]
-    return models, [str(each) for each in failed]
+    return models, [str(problem) for problem in failed]

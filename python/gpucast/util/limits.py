@@ -65,7 +65,7 @@ class Limit:
 
 def check_archive(archive: zipfile.ZipFile, file: str | os.PathLike[str]) -> None:
     """Raise InputError where an archive declares more than is read; no file in it yields more."""
-    ARCHIVE.check(sum(each.file_size for each in archive.infolist()), file)
+    ARCHIVE.check(sum(member.file_size for member in archive.infolist()), file)
 
 
 def check_json(content: bytes, file: str | os.PathLike[str]) -> None:

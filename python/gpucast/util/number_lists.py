@@ -34,10 +34,10 @@ def size(text: str, field: str = "n") -> float:
     Raises:
         InputError: it is no number greater than 0, or there are several.
     """
-    found = sizes(text, field)
-    if len(found) > 1:
+    values = sizes(text, field)
+    if len(values) > 1:
         raise InputError(f"{text!r} are several sizes; state one", field=field)
-    return found[0]
+    return values[0]
 
 
 def counts(text: str, field: str = "gpus") -> list[float]:
@@ -106,8 +106,8 @@ def _stepped(part: str, dash: int, field: str, number: Callable[[str, str], floa
 
 def _dash(part: str) -> int:
     """Where a range's sign stands, not that of a number or an exponent; 0 where there is none."""
-    found = re.search(r"(?<=[^eE])-", part)
-    return found.start() if found else 0
+    dash = re.search(r"(?<=[^eE])-", part)
+    return dash.start() if dash else 0
 
 
 def _parts(text: str, field: str) -> list[str]:

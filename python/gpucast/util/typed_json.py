@@ -68,16 +68,16 @@ class WrongValueError(InputError):
 def to_json(value: object) -> Any:
     """JSON values of a dataclass and all it holds. Numbers and strings are as they were."""
     if is_dataclass(value):
-        held = {each: getattr(value, each.name) for each, _ in _fields(type(value))}  # type: ignore[arg-type]
+        held = {member: getattr(value, member.name) for member, _ in _fields(type(value))}  # type: ignore[arg-type]
         return {
-            _key(each): to_json(inner)
-            for each, inner in held.items()
-            if inner is not None or not each.metadata.get("omit")
+            _key(member): to_json(inner)
+            for member, inner in held.items()
+            if inner is not None or not member.metadata.get("omit")
         }
     if isinstance(value, dict):
-        return {key: to_json(each) for key, each in value.items()}
+        return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_json(each) for each in value]
+        return [to_json(item) for item in value]
     return value
 
 
@@ -88,15 +88,15 @@ def from_json(kind: type[T], value: object, field: str = "") -> T:
         WrongValueError: the first key that is missing or wrong.
     """
     given = _container(dict, value, "an object", field)
-    found = {}
-    for each, of in _fields(kind):  # type: ignore[arg-type]
-        key = _key(each)
+    values = {}
+    for member, inner in _fields(kind):  # type: ignore[arg-type]
+        key = _key(member)
         within = f"{field}.{key}" if field else key
         if key in given:
-            found[each.name] = _read(of, given[key], within)
-        elif each.default is MISSING and each.default_factory is MISSING:
+            values[member.name] = _read(inner, given[key], within)
+        elif member.default is MISSING and member.default_factory is MISSING:
             raise _wrong("missing", within)
-    return kind(**found)
+    return kind(**values)
 
 
 def _key(field: Field[object]) -> str:
@@ -107,8 +107,8 @@ def _key(field: Field[object]) -> str:
 def _fields(kind: Any) -> list[tuple[Field[object], object]]:
     """The fields that have keys, with their types."""
     types = get_type_hints(kind, include_extras=True)
-    keyed = (each for each in fields(kind) if each.metadata.get("key", "") is not None)
-    return [(each, types[each.name]) for each in keyed]
+    keyed = (member for member in fields(kind) if member.metadata.get("key", "") is not None)
+    return [(member, types[member.name]) for member in keyed]
 
 
 def _read(kind: object, value: object, field: str) -> object:
@@ -120,12 +120,12 @@ def _read(kind: object, value: object, field: str) -> object:
     origin, inner = get_origin(bare), get_args(bare)
     if origin is dict:
         items = _container(dict, value, "an object", field).items()
-        return {key: _read(inner[1], each, f"{field}.{key}") for key, each in items}
+        return {key: _read(inner[1], item, f"{field}.{key}") for key, item in items}
     if origin is list:
         values = _container(list, value, "a list", field)
         if _all_hold(inner[0], values):
             return values
-        return [_read(inner[0], each, f"{field}[{i}]") for i, each in enumerate(values)]
+        return [_read(inner[0], item, f"{field}[{i}]") for i, item in enumerate(values)]
     if not _holds(bare, rules, value):
         raise _wrong(f"must be {'null or ' if nullable else ''}{_words(bare, rules)}", field)
     return tuple(value) if isinstance(value, list) else value
@@ -139,7 +139,7 @@ def _taken_apart(kind: object) -> tuple[object, tuple[object, ...], bool]:
         bare, rules, nullable = _taken_apart(inner)
         return bare, (*rules, *more), nullable
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
-        (inner,) = (each for each in get_args(kind) if each is not type(None))
+        (inner,) = (part for part in get_args(kind) if part is not type(None))
         return *_taken_apart(inner)[:2], True
     return kind, (), False
 
@@ -158,7 +158,7 @@ def _holds(kind: object, rules: tuple[object, ...], value: Any) -> bool:
     else:
         bare, inner_rules, _ = _taken_apart(get_args(kind)[0])
         pair = isinstance(value, (list, tuple)) and len(value) == 2
-        right = pair and all(_holds(bare, inner_rules, each) for each in value)
+        right = pair and all(_holds(bare, inner_rules, end) for end in value)
         right = right and (Ascending not in rules or value[0] <= value[1])
     return right and all(rule.allow(value) for rule in rules if isinstance(rule, Bounds))
 
@@ -174,7 +174,7 @@ def _all_hold(kind: object, values: list[Any]) -> bool:
     # The extremes say nothing of what is not a number.
     if any(value != value for value in values):
         return False
-    return all(_holds(bare, rules, each) for each in extremes)
+    return all(_holds(bare, rules, extreme) for extreme in extremes)
 
 
 def _words(kind: object, rules: tuple[object, ...]) -> str:

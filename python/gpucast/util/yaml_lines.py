@@ -34,19 +34,19 @@ class Lines:
 
     Attributes:
         file: for messages; None where the values come from Python.
-        of: line, counted from 1, of each key or list item.
+        numbers: line, counted from 1, of each key or list item.
         as_written: where plain scalars are texts, whatever they look like.
     """
 
     file: str | None
-    of: dict[Location, int] = field(default_factory=dict)
+    numbers: dict[Location, int] = field(default_factory=dict)
     as_written: Callable[[Location], bool] | None = None
 
     def line(self, location: Location) -> int:
         """Line of a value, or of the nearest thing around it that is there."""
-        while location and location not in self.of:
+        while location and location not in self.numbers:
             location = location[:-1]
-        return self.of.get(location, 1)
+        return self.numbers.get(location, 1)
 
     def error(self, message: str, location: Location) -> InputError:
         """What is wrong there: file, line, key."""
@@ -99,13 +99,13 @@ def _broken(error: yaml.YAMLError, file: str) -> InputError:
 
 
 def _value(node: yaml.Node, location: Location, lines: Lines) -> object:
-    lines.of.setdefault(location, _line(node))
-    if len(lines.of) > limits.YAML_VALUES.most or len(location) > _DEEPEST:
+    lines.numbers.setdefault(location, _line(node))
+    if len(lines.numbers) > limits.YAML_VALUES.most or len(location) > _DEEPEST:
         raise lines.error("refers to itself or repeats too much", location[:1])
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, location, lines)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(each, (*location, i), lines) for i, each in enumerate(node.value)]
+        return [_value(item, (*location, i), lines) for i, item in enumerate(node.value)]
     assert isinstance(node, yaml.ScalarNode)
     if lines.as_written is not None and lines.as_written(location):
         return str(node.value)
@@ -124,12 +124,12 @@ def _mapping(node: yaml.MappingNode, location: Location, lines: Lines) -> dict[s
         within = (*location, key)
         if key in result:
             raise InputError(
-                f"stands here a second time; the first is on line {lines.of[within]}",
+                f"stands here a second time; the first is on line {lines.numbers[within]}",
                 file=lines.file,
                 line=line,
                 field=path_of(within),
             )
-        lines.of[within] = line
+        lines.numbers[within] = line
         result[key] = _value(value_node, within, lines)
     return result
 

@@ -79,7 +79,7 @@ def near(word: str, known: Sequence[str]) -> str:
 def _complain(error: ValidationError, model: type[BaseModel], lines: Lines) -> NoReturn:
     details = error.errors(include_url=False)
     # A misspelt key is missing under its right name, too: say what was written.
-    detail = next((each for each in details if each["type"] == "extra_forbidden"), details[0])
+    detail = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     location: Location = tuple(detail["loc"])
     message = message_of(detail)
     if detail["type"] == "extra_forbidden":
@@ -97,12 +97,12 @@ def _keys_at(model: type[BaseModel], location: Location) -> list[str]:
             within = _model_in(model.model_fields[part].annotation)
             assert within is not None  # only models forbid keys
             model = within
-    return [each.alias or name for name, each in model.model_fields.items()]
+    return [known.alias or name for name, known in model.model_fields.items()]
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
     """The model in ``list[Model]``, ``Model | None`` and the like."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = (_model_in(each) for each in get_args(annotation))
-    return next((each for each in found if each is not None), None)
+    models = (_model_in(part) for part in get_args(annotation))
+    return next((model for model in models if model is not None), None)
