@@ -23,10 +23,8 @@ pytest.importorskip("werkzeug", reason="needs the extra serve")
 from werkzeug.test import Client, TestResponse
 
 from gpucast.serve import app as serving
-from gpucast.serve.app import App
-from gpucast.serve.inbox import plain_name
-from gpucast.serve.process import apart
-from gpucast.serve.work import Order, Source, answer
+from gpucast.serve.app import App, plain_name
+from gpucast.serve.work import Order, Source, answer, apart
 
 HOSTILE = "<img src=x onerror=alert(1)>.csv"
 

@@ -1,9 +1,7 @@
 """The report as a small local application: files are loaded and questions asked in the browser.
 
-    work        files to a fit and all that the report says of it
-    process     that, in a process of its own
-    inbox       files as they come from the browser
-    app         the pages, and who may see them
+    work    files to a fit and all that the report says of it, in a process of its own
+    app     the pages, who may see them, and the files that the browser sends
 
 The page is that of ``gpucast.report``; nothing here computes a step time.
 """

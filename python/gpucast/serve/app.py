@@ -10,10 +10,12 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from werkzeug.exceptions import (
@@ -27,14 +29,13 @@ from werkzeug.wrappers import Request, Response
 
 from gpucast.errors import GpucastError, InputError, from_os_error
 from gpucast.report.render import loading_page, page
-from gpucast.serve.inbox import Inbox
-from gpucast.serve.process import apart
-from gpucast.serve.work import SETTINGS, Answer, Order, Source, answer
+from gpucast.serve.work import SETTINGS, Answer, Order, Source, answer, apart
 from gpucast.util import JsonObject, limits
 from gpucast.util.version import version
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from werkzeug.datastructures import FileStorage
 
 Work: TypeAlias = Callable[[Order], Answer]
 
@@ -49,6 +50,9 @@ HEADERS = {
 }
 
 WRONG_ADDRESS = "This is not the address that gpucast serve printed; it has a secret in it."
+
+LONGEST_NAME = 200
+"""Bytes of a file's name; file systems end at 255."""
 
 
 class _Request(Request):
@@ -202,3 +206,41 @@ def _see_other(where: str) -> Response:
     response.autocorrect_location_header = False
     response.headers["Location"] = where
     return response
+
+
+class Inbox:
+    """The files that the browser sent last, below a folder that whoever made it removes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def take(self, uploads: Iterable[FileStorage]) -> Source:
+        """Keep these files instead of those before.
+
+        Raises:
+            InputError: a name that no file can have, or two files of one name.
+        """
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700)
+        folder = Path(mkdtemp(dir=self._folder))
+        names: list[str] = []
+        for upload in uploads:
+            name = plain_name(upload.filename or "")
+            if name in names:
+                raise InputError("is given twice; its samples would count twice", file=name)
+            with open(folder / name, "xb") as file:
+                shutil.copyfileobj(upload.stream, file)
+            names.append(name)
+        return Source(str(folder), tuple(names))
+
+
+def plain_name(sent: str) -> str:
+    """The last part of a name as a browser sends it: a file's name in no folder.
+
+    Raises:
+        InputError: it is none.
+    """
+    name = sent.replace("\\", "/").rpartition("/")[2]
+    if name in ("", ".", "..") or not name.isprintable() or len(name.encode()) > LONGEST_NAME:
+        raise InputError(f"{name[:40]!r} is no name of a file; rename it")
+    return name

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from collections.abc import Iterable, Mapping
+import signal
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TypeVar
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Options
@@ -19,7 +23,7 @@ from gpucast.data.selection import (
     host_of,
     selection_of,
 )
-from gpucast.errors import InputError
+from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.model.forecaster import Forecaster
 from gpucast.report.content import MOST_MODELS, content
@@ -27,6 +31,9 @@ from gpucast.traces.records import TRACES
 from gpucast.util import JsonObject
 from gpucast.util.number_lists import counts
 from gpucast.util.units import parse_timestep
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 FIRST_PATHS = ("native", "host")
 """Models are compared with the first of them."""
@@ -111,16 +118,16 @@ def answer(order: Order) -> Answer:
         chosen = max(range(len(series)), key=lambda at: len(series[at].steps))
     models, failed = _fitted(data, series[chosen])
     asked = order.stated.get("counts", "").strip()
-    answer = content(models, data, gpus=counts(asked, "counts") if asked else None)
+    report = content(models, data, gpus=counts(asked, "counts") if asked else None)
     return Answer(
-        content=answer,
+        content=report,
         understood=list(data.understood),
         warnings=failed,
         series=_labels(series),
         chosen=chosen,
         models=[
             (shown["label"], model.to_json())
-            for shown, model in zip(answer["models"], models, strict=True)
+            for shown, model in zip(report["models"], models, strict=True)
         ],
     )
 
@@ -207,3 +214,37 @@ def _fitted(data: Dataset, series: Series) -> tuple[list[Forecaster], list[str]]
     if not models:
         raise failed[0]
     return models, [str(problem) for problem in failed]
+
+
+def apart(function: Callable[[Given], Found], given: Given) -> Found:
+    """``function(given)``, computed in a fresh process that ends with it or with this one: what it
+    reads may be large or hostile, and take long.
+
+    Raises:
+        GpucastError: what the function raised, or that its process died.
+    """
+    fresh = multiprocessing.get_context("spawn")
+    receiver, sender = fresh.Pipe(duplex=False)
+    process = fresh.Process(target=_run, args=(sender, function, given), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        outcome = receiver.recv()
+    except EOFError:
+        raise GpucastError("reading or fitting ended unexpectedly, as for want of memory") from None
+    finally:
+        receiver.close()
+        process.kill()
+        process.join()
+    if isinstance(outcome, GpucastError):
+        raise outcome
+    return outcome  # type: ignore[no-any-return]
+
+
+def _run(sender: Connection, function: Callable[[Given], Found], given: Given) -> None:
+    # Ctrl-C in a terminal reaches this process, too; its parent ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        sender.send(function(given))
+    except GpucastError as error:
+        sender.send(error)
