@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpucast import demo
-from gpucast.demo import live, other_program, remote_gpus
+from gpucast.demo import parts
 from gpucast.errors import GpucastError
 
 
@@ -26,9 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"$ cd {folder}")
         with contextlib.chdir(folder):
-            other_program.how_many_gpus()
-            remote_gpus.native_or_remote()
-            live.this_machine()
+            parts.how_many_gpus()
+            parts.native_or_remote()
+            parts.this_machine()
     except GpucastError as error:
         print(f"gpucast: error: {error}", file=sys.stderr)
         return error.exit_status
