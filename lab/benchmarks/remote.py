@@ -43,13 +43,7 @@ class Machine:
     """Servers for all GPUs on loopback and at Unix sockets, and programs with and without them."""
 
     def __init__(
-        self,
-        build: Path,
-        out: Path,
-        gpus: int,
-        *,
-        plain: bool = False,
-        options: Sequence[str] = (),
+        self, build: Path, out: Path, gpus: int, *, plain: bool = False, options: Sequence[str] = ()
     ) -> None:
         self.build, self.out, self.plain, self.failed = build, out, plain, 0
         self.servers: list[subprocess.Popen[str]] = []

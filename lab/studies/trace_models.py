@@ -129,10 +129,7 @@ def on_paths(found: Found, measured: Measured, paths: dict[str, PathCosts]) -> O
 
 
 def held_out(
-    of: dict[Cell, OnPaths],
-    measured: Measured,
-    data: Dataset,
-    paths: dict[str, PathCosts],
+    of: dict[Cell, OnPaths], measured: Measured, data: Dataset, paths: dict[str, PathCosts]
 ) -> Iterator[Forecast]:
     """Forecasts of each size of a program, on each path, by the traces of the others."""
     sizes = sorted({cell.n for cell in of})

@@ -20,5 +20,5 @@ site_configuration = {
                 }
             ],
         }
-    ],
+    ]
 }

@@ -78,9 +78,7 @@ def forecast(series: Series, split: Split) -> Forecast:
 
 
 def outcomes(
-    every: Sequence[Series],
-    progress: Callable[[int, int], None],
-    own: Own = forecast,
+    every: Sequence[Series], progress: Callable[[int, int], None], own: Own = forecast
 ) -> list[Outcome]:
     """All splits of all series, in their order. Extra-P is left out where it is not installed."""
     tasks = [(series, split) for series in every for split in splits_of(series.n, series.gpus)]

@@ -350,10 +350,7 @@ def copies_at_once(own: Dataset | None) -> Figure:
     return figure
 
 
-_PANELS = {
-    "gpu copy and kernel": "copy and GPU kernel",
-    "cpu loop": "the same loop on the CPU",
-}
+_PANELS = {"gpu copy and kernel": "copy and GPU kernel", "cpu loop": "the same loop on the CPU"}
 _PATTERN_WORDS = {"simple": "sequential", "indirect_random": "random"}
 
 

@@ -224,13 +224,7 @@ def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float]
     n = spaced(*span, style.POINTS)
     line = _forecasts(series.model, n, np.full(n.size, float(count)))
     if line is not None:
-        _line(
-            axes,
-            n,
-            np.array([line.seconds, line.low, line.high]),
-            line.extrapolated,
-            at,
-        )
+        _line(axes, n, np.array([line.seconds, line.low, line.high]), line.extrapolated, at)
     own = {size: p for (size, gpus), p in series.points.items() if gpus == count}
     _points(axes, own, at, lambda p: p)
 

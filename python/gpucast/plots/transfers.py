@@ -328,11 +328,7 @@ def overlaps(data: Dataset, title: str) -> Figure:
     figure, ((axes,),) = style.panels(1, 1, title, width=width, height=3.0)
     at = np.arange(len(pairs))
     bars = (
-        (
-            "one after the other",
-            [sum(pair.parts_alone) for pair in pairs],
-            style.COLOURS[7],
-        ),
+        ("one after the other", [sum(pair.parts_alone) for pair in pairs], style.COLOURS[7]),
         ("together", [pair.seconds for pair in pairs], style.COLOURS[0]),
         (
             "the longest alone (perfect)",

@@ -34,10 +34,7 @@ _NO_COST = 5e-4
 
 
 def next_cells(
-    model: Forecaster,
-    measured: Sequence[tuple[float, int]],
-    machine_gpus: int,
-    data: Dataset,
+    model: Forecaster, measured: Sequence[tuple[float, int]], machine_gpus: int, data: Dataset
 ) -> JsonObject | None:
     """The next cells (n, GPU count) to measure so that forecasts of all become surer.
 

@@ -408,11 +408,7 @@ def _extra(
 
 
 def _table(
-    models: Sequence[Forecaster],
-    labels: Sequence[str],
-    n: Array,
-    counts: Array,
-    interval: Interval,
+    models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array, interval: Interval
 ) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
     ends = [sizes_to_show(model) for model in models]

@@ -24,7 +24,7 @@ from gpucast.util.units import duration, interval, percent, quantity
 
 _SCRIPTS = (
     *("vendor/d3.min.js", "vendor/plot.umd.min.js"),
-    *("static/colours.js", "static/question.js", "static/report.js"),
+    *("static/question.js", "static/report.js"),
 )
 
 _LOADING = "static/loading.js"

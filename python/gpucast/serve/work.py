@@ -16,13 +16,7 @@ from gpucast.data.formats import Options
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import load
 from gpucast.data.records import Step
-from gpucast.data.selection import (
-    StepSelection,
-    case_says_nothing,
-    distinct,
-    host_of,
-    selection_of,
-)
+from gpucast.data.selection import StepSelection, case_says_nothing, distinct, host_of, selection_of
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.model.forecaster import Forecaster

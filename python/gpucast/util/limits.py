@@ -47,11 +47,7 @@ class Limit:
             raise self.error(file, line=line, field=field)
 
     def error(
-        self,
-        file: str | os.PathLike[str],
-        *,
-        line: int | None = None,
-        field: str | None = None,
+        self, file: str | os.PathLike[str], *, line: int | None = None, field: str | None = None
     ) -> InputError:
         """What is said of more."""
         shown = f"{self.most >> 20} MiB" if self.unit == "bytes" else f"{self.most} {self.unit}"

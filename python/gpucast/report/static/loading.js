@@ -7,7 +7,7 @@
   let sent = false;
 
   function tooLarge() {
-    const bytes = [...files.files].reduce((sum, each) => sum + each.size, 0);
+    const bytes = [...files.files].reduce((sum, file) => sum + file.size, 0);
     byId("files-wrong").textContent = bytes > most
       ? `larger than ${most / 2 ** 20} MiB together; choose fewer, or thin them out` : "";
     if (bytes > most) files.setAttribute("aria-invalid", "true");

@@ -5,7 +5,7 @@ function Question(C) {
   const byId = (id) => document.getElementById(id);
   const [leastN, mostN] = [C.n.values[0], C.n.values.at(-1)];
   const controls = [...document.querySelectorAll("#controls :is(input, select)[id]")]
-    .filter((each) => each.type !== "range");
+    .filter((field) => field.type !== "range");
   const count = (value) => value.toLocaleString("en", { maximumSignificantDigits: 15 });
   // Sizes are whole numbers where all that the page knows are.
   const whole = C.n.values.every(Number.isInteger);
@@ -35,41 +35,41 @@ function Question(C) {
 
   // What a field has at first, and where a link says nothing of it.
   const usual = (field) => (field.tagName === "SELECT"
-    ? ([...field.options].find((each) => each.defaultSelected) ?? field.options[0]).value
+    ? ([...field.options].find((option) => option.defaultSelected) ?? field.options[0]).value
     : field.defaultValue);
 
   function size() {
-    const found = number("n");
-    if (!(found > 0)) {
+    const n = number("n");
+    if (!(n > 0)) {
       say("n", `a size is a number greater than 0; the answer is for ${count(last.n)}`);
       return last.n;
     }
-    const within = Math.min(mostN, Math.max(leastN, whole ? Math.round(found) : found));
+    const within = Math.min(mostN, Math.max(leastN, whole ? Math.round(n) : n));
     const range = `this page knows ${count(leastN)} to ${count(mostN)}`;
-    say("n", within === found ? "" : `${found < leastN || found > mostN ? range
+    say("n", within === n ? "" : `${n < leastN || n > mostN ? range
       : "sizes are whole numbers"}; the answer is for ${count(within)}`);
     return within;
   }
 
   function steps() {
-    const found = number("steps");
-    const usable = found > 0 && found < Infinity;
+    const value = number("steps");
+    const usable = value > 0 && value < Infinity;
     say("steps", usable ? "" : `a number greater than 0; the answer is for ${count(last.steps)}`);
-    return usable ? found : last.steps;
+    return usable ? value : last.steps;
   }
 
   function deadline() {
-    const found = number("deadline");
-    const usable = found === null || found > 0;
+    const value = number("deadline");
+    const usable = value === null || value > 0;
     say("deadline", usable ? "" : "a time greater than 0; the answer is without a deadline");
-    return usable && found !== null ? found * Number(byId("unit").value) : null;
+    return usable && value !== null ? value * Number(byId("unit").value) : null;
   }
 
   // Costs of several paths are compared where each has its price.
   function prices(models) {
-    const found = C.models.map((_, i) => number(`price-${i}`));
-    const stated = models.some((i) => found[i] >= 0 && found[i] !== null);
-    return found.map((price, i) => {
+    const values = C.models.map((_, i) => number(`price-${i}`));
+    const stated = models.some((i) => values[i] >= 0 && values[i] !== null);
+    return values.map((price, i) => {
       const usable = price === null || price >= 0;
       const missing = price === null && stated && models.includes(i);
       say(`price-${i}`, !usable ? "a price is 0 or more; the answer is without it"
@@ -100,8 +100,8 @@ function Question(C) {
 
     // The fields as the part of an address after #.
     link() {
-      const said = controls.filter((each) => each.value !== "").map((each) => [each.id, each.value]);
-      return `#${new URLSearchParams(said)}`;
+      const filled = controls.filter((field) => field.value !== "");
+      return `#${new URLSearchParams(filled.map((field) => [field.id, field.value]))}`;
     },
 
     // Puts the fields into the address, once they rest: browsers refuse to do it all the time.
@@ -119,20 +119,20 @@ function Question(C) {
         return;
       }
       unknown = [];
-      const said = new URLSearchParams(hash);
-      for (const each of controls) {
-        const wanted = said.get(each.id) ?? usual(each);
+      const linked = new URLSearchParams(hash);
+      for (const field of controls) {
+        const wanted = linked.get(field.id) ?? usual(field);
         // A count alone is the most that the answer may take.
-        const value = each.id === "gpus" && /^[0-9]+$/.test(wanted) ? `most:${wanted}` : wanted;
-        said.delete(each.id);
-        const before = each.value;
-        each.value = value;
-        if (each.value === value) continue;
-        each.value = before;
-        unknown.push(`the link's ${each.id} ${value} is not on this page${
-          each.id === "gpus" ? `; ${more}` : ""}`);
+        const value = field.id === "gpus" && /^[0-9]+$/.test(wanted) ? `most:${wanted}` : wanted;
+        linked.delete(field.id);
+        const before = field.value;
+        field.value = value;
+        if (field.value === value) continue;
+        field.value = before;
+        unknown.push(`the link's ${field.id} ${value} is not on this page${
+          field.id === "gpus" ? `; ${more}` : ""}`);
       }
-      for (const key of said.keys()) unknown.push(`the link's ${key} is not on this page`);
+      for (const key of linked.keys()) unknown.push(`the link's ${key} is not on this page`);
     },
   };
 }

@@ -4,6 +4,20 @@
 // interpolated between them (log time over log n). What is computed is what follows from step
 // times: whole runs, cost, efficiency.
 "use strict";
+
+// Colours of the charts, on light and on dark panels; tests/report measure how far apart they are.
+const Colours = {
+  // The colour of the i-th of some GPU counts, in their order.
+  of(i, count, dark) {
+    const at = count > 1 ? i / (count - 1) : 0;
+    return dark ? d3.interpolatePlasma(0.45 + 0.55 * at) : d3.interpolatePlasma(0.6 * at);
+  },
+  // Colours of things without an order (after Okabe and Ito, darker or lighter where panels need it).
+  several: (dark) => (dark
+    ? ["#56B4E9", "#F0C04A", "#E8743B", "#2FC49A", "#E39AC4", "#B9C3CF"]
+    : ["#0072B2", "#B88600", "#C0392B", "#008060", "#B0568C", "#566273"]),
+};
+
 (() => {
   const C = JSON.parse(document.getElementById("content").textContent);
   const byId = (id) => document.getElementById(id);
@@ -26,8 +40,8 @@
   const SECONDS = [["s", 1], ["ms", 1e-3], ["µs", 1e-6], ["ns", 1e-9]];
   const duration = (seconds) => inUnits(SECONDS, seconds);
   function long(seconds) {
-    const found = [["days", 86400], ["h", 3600], ["min", 60]].find(([, size]) => seconds >= 2 * size);
-    return found ? inUnits([found], seconds, 3) : duration(Number(seconds.toPrecision(3)));
+    const unit = [["days", 86400], ["h", 3600], ["min", 60]].find(([, size]) => seconds >= 2 * size);
+    return unit ? inUnits([unit], seconds, 3) : duration(Number(seconds.toPrecision(3)));
   }
   // Some hundred refits know no chance beyond these.
   const chance = (share) => (share > 0.99 ? "> 99 %" : share < 0.01 ? "< 1 %" : percent(share));
@@ -59,20 +73,22 @@
   }
 
   // The measured time of a cell that is believed rather than its forecast, which chooses no count.
-  const believed = C.models.map(({ believed: cells }) => new Map(
-    cells.n.map((n, i) => [`${n}:${cells.gpus[i]}`, cells.seconds[i]]),
+  const believed = C.models.map(({ believed: { n, gpus, seconds } }) => new Map(
+    n.map((size, i) => [`${size}:${gpus[i]}`, seconds[i]]),
   ));
 
   // The cells that the page shows: measured, whether they were fitted or not.
-  const onPage = C.models.map(({ cells }) => new Map(
-    cells.map((cell) => [`${cell.n}:${cell.gpus}`, cell]),
-  ));
+  const measuredAt = (model, gpus, n) =>
+    C.models[model].cells.find((cell) => cell.n === n && cell.gpus === gpus) ?? null;
 
-  function extrapolated(model, gpus, n) {
-    const { n: sizes, gpus: counts, per_gpu: most } = C.models[model].domain;
-    return n < sizes[0] || n > sizes[1] || gpus < counts[0] || gpus > counts[1]
-      || (most !== null && n / gpus > most);
+  // Where an answer lies, as the caveats of the page name it.
+  function place(model, gpus, n) {
+    const { n: sizes, gpus: counts } = C.models[model].domain;
+    const word = (value, [least, most]) => (value < least || value > most ? "beyond" : "inside");
+    return `n ${word(n, sizes)}, gpus ${word(gpus, counts)}`;
   }
+  const extrapolated = (model, gpus, n) => place(model, gpus, n).includes("beyond")
+    || n / gpus > (C.models[model].domain.per_gpu ?? Infinity);
 
   // Index of the stop of the slider that is nearest to n.
   const nearest = (n) => d3.leastIndex(C.n.values, (value) => Math.abs(Math.log(value / n)));
@@ -89,18 +105,18 @@
     const priced = q.models.every((model) => q.prices[model] !== null);
     return q.models.flatMap((model) => q.counts.map((at) => {
       const gpus = C.gpus[at];
-      const found = forecast(model, at, q.n);
-      const hours = (gpus * q.steps * found.seconds) / 3600;
+      const step = forecast(model, at, q.n);
+      const hours = (gpus * q.steps * step.seconds) / 3600;
       const price = q.prices[model];
       const shares = C.models[model].shares;
       return {
-        model, at, gpus, ...found, hours, trusted: believed[model].get(`${q.n}:${gpus}`) ?? found.seconds,
-        run: [found.seconds, found.meanLow, found.meanHigh].map((each) => each * q.steps),
-        surely: found.sure * q.steps,
-        measured: onPage[model].get(`${q.n}:${gpus}`) ?? null,
+        model, at, gpus, ...step, hours, trusted: believed[model].get(`${q.n}:${gpus}`) ?? step.seconds,
+        run: [step.seconds, step.meanLow, step.meanHigh].map((seconds) => seconds * q.steps),
+        surely: step.sure * q.steps,
+        measured: measuredAt(model, gpus, q.n),
         cost: price === null ? null : hours * price,
         rank: priced ? hours * price : hours,
-        efficiency: efficiency(model, found.seconds, gpus, q.n),
+        efficiency: efficiency(model, step.seconds, gpus, q.n),
         probability: shares && !q.only ? shares[q.counts.length - 1][nearest(q.n)][at] : null,
       };
     }));
@@ -109,12 +125,13 @@
   function answer(q) {
     const rows = choices(q);
     const fastest = d3.least(rows, (row) => row.trusted);
-    const inTime = q.deadline === null ? rows : rows.filter((row) => row.run[0] <= q.deadline);
-    const cheapest = d3.least(inTime, (row) => row.rank) ?? null;
-    // As a plan's "in time": the cheapest of those that are so with the probability asked for.
-    const surely = q.deadline === null ? []
-      : rows.filter((row) => row.surely <= q.deadline);
-    const surest = d3.least(surely, (row) => row.rank) ?? null;
+    // The cheapest whose run, as far as ``seconds`` tells, ends before the deadline.
+    const cheapestBy = (seconds) => d3.least(
+      rows.filter((row) => q.deadline === null || seconds(row) <= q.deadline), (row) => row.rank,
+    ) ?? null;
+    const cheapest = cheapestBy((row) => row.run[0]);
+    // As a plan's "in time": with the probability that counts as sure.
+    const surest = cheapestBy((row) => row.surely);
     return { rows, fastest, cheapest, surest, chosen: q.deadline !== null && cheapest ? cheapest : fastest };
   }
 
@@ -129,10 +146,9 @@
 
   const label = (row) => C.models[row.model].label;
   const who = (row) => gpusInWords(row.gpus) + (C.models.length > 1 ? `, ${label(row)}` : "");
+  const hours = (row) => `${digits(row.hours, 3)} GPU-hours`;
+  const cost = (row) => (row.cost === null ? hours(row) : `${digits(row.cost, 3)} (${hours(row)})`);
   const costs = (row) => (row.cost === null ? "" : "cost ") + cost(row);
-  const cost = (row) => (row.cost === null
-    ? `${digits(row.hours, 3)} GPU-hours`
-    : `${digits(row.cost, 3)} (${digits(row.hours, 3)} GPU-hours)`);
 
   function inTime(row, deadline) {
     if (deadline === null) return "";
@@ -141,16 +157,8 @@
     return row.run[1] <= deadline ? "probably misses the deadline" : "misses the deadline";
   }
 
-  // Where an answer lies, as the caveats of the page name it.
-  function place({ model, gpus }, n) {
-    const { n: sizes, gpus: counts } = C.models[model].domain;
-    const word = (value, [least, most]) => (value < least || value > most ? "beyond" : "inside");
-    return `n ${word(n, sizes)}, gpus ${word(gpus, counts)}`;
-  }
-
-  function showVerdict(q, found) {
-    const row = found.chosen;
-    const missed = q.deadline !== null && found.cheapest === null;
+  function showVerdict(q, { rows, fastest, cheapest, surest, chosen: row }) {
+    const missed = q.deadline !== null && cheapest === null;
     const aim = missed ? "Nothing asked about meets the deadline; the fastest"
       : q.deadline === null ? "The fastest" : "The cheapest in time";
     byId("verdict-question").textContent = `${aim} for n = ${count(q.n)}`;
@@ -161,35 +169,34 @@
     Object.assign(big.dataset, {
       n: q.n, gpus: row.gpus, model: row.model, seconds: row.seconds, low: row.low, high: row.high,
     });
-    const said = [`90 % of ${C.steps} take ${duration(row.low)} to ${duration(row.high)}.`];
-    if (row.probability !== null && row === found.fastest) {
-      said.push(`The fastest count with probability ${chance(row.probability)}.`);
+    const sentences = [`90 % of ${C.steps} take ${duration(row.low)} to ${duration(row.high)}.`];
+    if (row.probability !== null && row === fastest) {
+      sentences.push(`The fastest count with probability ${chance(row.probability)}.`);
     }
-    const alike = found.rows.filter((each) => each.model === row.model && each !== row
-      && each.seconds <= 1.02 * row.seconds && each.seconds >= row.seconds);
-    if (alike.length) {
-      const alone = alike.map((each) => each.gpus);
-      said.push(`${alone.join(", ")} GPU${alone.length > 1 || alone[0] > 1 ? "s" : ""} within 2 %.`);
+    const close = rows.filter((other) => other.model === row.model && other !== row
+      && other.seconds <= 1.02 * row.seconds && other.seconds >= row.seconds).map(({ gpus }) => gpus);
+    if (close.length) {
+      sentences.push(`${close.join(", ")} GPU${close.length > 1 || close[0] > 1 ? "s" : ""} within 2 %.`);
     }
     const steps = `${count(q.steps)} step${q.steps === 1 ? "" : "s"}`;
     const { timestep } = C.models[row.model];
-    if (timestep) said.push(`${digits((timestep * 86400e9) / row.seconds)} ns a day.`);
-    said.push(`${steps}: ${long(row.run[0])} (${long(row.run[1])} to ${long(row.run[2])})`
+    if (timestep) sentences.push(`${digits((timestep * 86400e9) / row.seconds)} ns a day.`);
+    sentences.push(`${steps}: ${long(row.run[0])} (${long(row.run[1])} to ${long(row.run[2])})`
       + `, ${costs(row)}${q.deadline === null ? "" : `; ${inTime(row, q.deadline)}`}.`);
-    if (q.deadline !== null && row !== found.surest) {
+    if (q.deadline !== null && row !== surest) {
       const sure = percent(C.sure);
-      said.push(found.surest === null ? `No count asked about is in time with ${sure}.`
-        : `In time with ${sure}: ${who(found.surest)}, ${long(found.surest.run[0])}, ${costs(found.surest)}.`);
+      sentences.push(surest === null ? `No count asked about is in time with ${sure}.`
+        : `In time with ${sure}: ${who(surest)}, ${long(surest.run[0])}, ${costs(surest)}.`);
     }
-    byId("verdict-detail").textContent = said.join(" ");
+    byId("verdict-detail").textContent = sentences.join(" ");
     byId("verdict-flag").hidden = !row.extrapolated;
     flag("verdict-refused", q.refused.length ? `Not as the fields say: ${q.refused.join("; ")}.` : "");
     flag("verdict-measured", row.measured === null || row.measured.covered ? ""
       : `Measured here: ${duration(row.measured.measured)} a step, outside the 90 % interval of the forecast for it.`);
-    for (const each of document.querySelectorAll(".caveat")) {
-      const model = Number(each.dataset.model);
-      const own = model === row.model ? row : found.rows.find((other) => other.model === model);
-      each.hidden = !own || each.dataset.place !== place(own, q.n);
+    for (const caveat of document.querySelectorAll(".caveat")) {
+      const model = Number(caveat.dataset.model);
+      const own = model === row.model ? row : rows.find((other) => other.model === model);
+      caveat.hidden = !own || caveat.dataset.place !== place(model, own.gpus, q.n);
     }
   }
 
@@ -198,30 +205,27 @@
     byId(place).hidden = text === "";
   }
 
-  function card(heading, row, q) {
-    const made = element("div", undefined, "panel");
-    made.append(element("h3", heading));
-    if (row === null) {
-      made.append(element("p", "none of those asked about"));
-      return made;
-    }
-    made.append(element("b", who(row)), element("p",
-      `${duration(row.seconds)} a step${row.extrapolated ? " (extrapolated)" : ""}`));
-    made.append(element("p", `${long(row.run[0])} in all, ${costs(row)}`));
-    return made;
+  function card(heading, row) {
+    const panel = element("div", undefined, "panel");
+    panel.append(element("h3", heading), ...(row === null
+      ? [element("p", "none of those asked about")]
+      : [element("b", who(row)),
+        element("p", `${duration(row.seconds)} a step${row.extrapolated ? " (extrapolated)" : ""}`),
+        element("p", `${long(row.run[0])} in all, ${costs(row)}`)]));
+    return panel;
   }
 
-  function showCards(q, found) {
-    const made = [card("Fastest", found.fastest, q)];
-    made.push(card(q.deadline === null ? "Cheapest" : "Cheapest in time", found.cheapest, q));
-    for (const model of q.models.filter((each) => each !== found.fastest.model)) {
-      const own = found.rows.filter((row) => row.model === model);
-      made.push(card(`Fastest, ${C.models[model].label}`, d3.least(own, (row) => row.seconds), q));
-    }
-    byId("cards").replaceChildren(...made);
+  function showCards(q, { rows, fastest, cheapest }) {
+    const others = q.models.filter((model) => model !== fastest.model);
+    byId("cards").replaceChildren(
+      card("Fastest", fastest),
+      card(q.deadline === null ? "Cheapest" : "Cheapest in time", cheapest),
+      ...others.map((model) => card(`Fastest, ${C.models[model].label}`,
+        d3.least(rows.filter((row) => row.model === model), (row) => row.seconds))),
+    );
   }
 
-  function showChoices(q, found) {
+  function showChoices(q, { rows, chosen }) {
     const several = q.models.length > 1;
     const line = (name, cells, className) => {
       const made = element("tr", undefined, className);
@@ -238,7 +242,7 @@
     head.append(line("col", ["path", "GPUs", "a step", "90 % of steps", "fastest", `efficiency (N_ref = ${reference})`,
       `${count(q.steps)} steps`, "cost"]));
     const body = element("tbody");
-    body.append(...found.rows.map((row) => line("row", [
+    body.append(...rows.map((row) => line("row", [
       label(row),
       String(row.gpus),
       [duration(row.seconds) + (row.extrapolated ? "*" : ""),
@@ -248,7 +252,7 @@
       percent(row.efficiency),
       long(row.run[0]) + (q.deadline !== null && row.run[0] > q.deadline ? " (late)" : ""),
       cost(row),
-    ], [row === found.chosen ? "win" : "", row.extrapolated ? "beyond" : ""].join(" ").trim())));
+    ], [row === chosen ? "win" : "", row.extrapolated ? "beyond" : ""].join(" ").trim())));
     byId("choices").replaceChildren(head, body);
   }
 
@@ -270,16 +274,11 @@
   function ticks(low, high, room) {
     const decades = Math.log10(high / low);
     const steps = decades * 3 <= room ? [1, 2, 5] : [1];
-    const every = Math.max(1, Math.ceil(decades / room));
-    const found = [];
-    for (let p = Math.floor(Math.log10(low)); p <= Math.log10(high); p += 1) {
-      if (steps.length === 1 && p % every) continue;
-      for (const step of steps) {
-        const value = Number(`${step}e${p}`);
-        if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
-      }
-    }
-    return found;
+    const every = steps.length > 1 ? 1 : Math.max(1, Math.ceil(decades / room));
+    return d3.range(Math.floor(Math.log10(low)), Math.log10(high) + 1e-9)
+      .filter((power) => power % every === 0)
+      .flatMap((power) => steps.map((step) => Number(`${step}e${power}`)))
+      .filter((value) => value >= low * 0.999 && value <= high * 1.001);
   }
   const shortCount = (value) => Intl.NumberFormat("en", { notation: "compact" }).format(value).replace("K", "k");
 
@@ -337,15 +336,15 @@
       marks: [
         ...nAxis(width, leastN, mostN),
         ...options.below,
-        Plot.areaY(rows.filter((each) => each.gpus === chosen.gpus), {
+        Plot.areaY(rows.filter((row) => row.gpus === chosen.gpus), {
           x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true,
         }),
         ...lines(rows, key, chosen.gpus),
         ...(options.above ?? []),
         Plot.tip(rows, Plot.pointer({
           x: "n", y: key, maxRadius: 30,
-          title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${options.words(each)}`
-            + `${each.extrapolated ? "\nextrapolated" : ""}`,
+          title: (row) => `n = ${count(row.n)}, ${gpusInWords(row.gpus)}\n${options.words(row)}`
+            + `${row.extrapolated ? "\nextrapolated" : ""}`,
         })),
       ],
     }), `${chosen.model}:${chosen.gpus}:${drawn.length}`);
@@ -371,10 +370,10 @@
     C.n.values.map((n) => ({ n, gpus, ...forecast(model, at, n) }))));
 
   function drawTime(q, row) {
-    const rows = timeRows[row.model].filter((each) => drawn.includes(each.gpus));
+    const rows = timeRows[row.model].filter((time) => drawn.includes(time.gpus));
     const cells = C.models[row.model].cells.filter((cell) =>
       drawn.includes(cell.gpus) && cell.n >= leastN && cell.n <= mostN);
-    const [low, high] = d3.extent([...rows.map((each) => each.seconds), ...cells.map((c) => c.measured)]);
+    const [low, high] = d3.extent([...rows.map((time) => time.seconds), ...cells.map((c) => c.measured)]);
     const made = overN("chart-time", rows, "seconds", row, {
       height: (width) => Math.min(460, Math.max(300, width * 0.55)),
       domain: [low * 0.8, high * 1.2],
@@ -382,7 +381,7 @@
       ariaLabel: "Step time against n, a line a GPU count",
       below: axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
       above: [Plot.dot(cells, { x: "n", y: "measured", stroke: "gpus", fill: "var(--panel)", r: 3.5 })],
-      words: (each) => `${duration(each.seconds)} (${duration(each.low)} – ${duration(each.high)})`,
+      words: (time) => `${duration(time.seconds)} (${duration(time.low)} – ${duration(time.high)})`,
     });
     point(made, q.n, row.seconds, colourOf(row.gpus));
   }
@@ -391,8 +390,8 @@
     const rows = drawn.map((gpus, at) => ({ gpus, ...forecast(row.model, at, q.n) }));
     // Nobody measured the parts of a program that is known by its step times alone.
     const terms = C.models[row.model].parts ? TERMS : ["step"];
-    const parts = rows.flatMap((each) => terms.map((term, i) => ({
-      ...each, term, part: terms.length > 1 ? each.parts[i] : each.seconds,
+    const parts = rows.flatMap((bar) => terms.map((term, i) => ({
+      ...bar, term, part: terms.length > 1 ? bar.parts[i] : bar.seconds,
     })));
     const cells = C.models[row.model].cells.filter((cell) => cell.n === q.n && drawn.includes(cell.gpus));
     draw("chart-parts", {
@@ -406,9 +405,9 @@
       marks: [
         Plot.barY(parts, Plot.stackY({
           x: "gpus", y: "part", fill: "term", order: terms,
-          fillOpacity: (each) => (each.extrapolated ? 0.5 : 1),
-          title: (each) => `${gpusInWords(each.gpus)}: ${each.term} ${duration(each.part)}, `
-            + `${percent(each.part / each.seconds)}`, tip: true,
+          fillOpacity: (bar) => (bar.extrapolated ? 0.5 : 1),
+          title: (bar) => `${gpusInWords(bar.gpus)}: ${bar.term} ${duration(bar.part)}, `
+            + `${percent(bar.part / bar.seconds)}`, tip: true,
         })),
         Plot.ruleX(rows, { x: "gpus", y1: "low", y2: "high", stroke: "currentColor", strokeWidth: 1.5 }),
         Plot.dot(cells, { x: "gpus", y: "measured", stroke: "currentColor", fill: "var(--panel)", r: 4.5, strokeWidth: 1.5 }),
@@ -420,11 +419,8 @@
 
   function drawEfficiency(q) {
     const rows = C.models.flatMap((model, m) => drawn.map((gpus, at) => {
-      const found = forecast(m, at, q.n);
-      return {
-        path: model.label, gpus, extrapolated: found.extrapolated,
-        efficiency: efficiency(m, found.seconds, gpus, q.n),
-      };
+      const { seconds, extrapolated } = forecast(m, at, q.n);
+      return { path: model.label, gpus, extrapolated, efficiency: efficiency(m, seconds, gpus, q.n) };
     }));
     draw("chart-efficiency", {
       x: { type: "point", domain: drawn, label: "N, GPUs", tickFormat: String },
@@ -456,8 +452,8 @@
 
   function drawExtra(q, row) {
     extraRows.forEach((every, index) => {
-      const rows = every.filter((each) => drawn.includes(each.gpus));
-      const [low, high] = d3.extent([...rows.map((each) => each.ratio), 1]);
+      const rows = every.filter((entry) => drawn.includes(entry.gpus));
+      const [low, high] = d3.extent([...rows.map((entry) => entry.ratio), 1]);
       const made = overN(`chart-extra-${index}`, rows, "ratio", row, {
         domain: [low * 0.9, high * 1.15],
         label: "times as long",
@@ -466,16 +462,16 @@
           ...axis("Y", d3.ticks(low * 0.9, high * 1.15, 6), (v) => `${digits(v, 3)}×`),
           Plot.ruleY([1], { stroke: "currentColor", strokeWidth: 1.5 }),
         ],
-        words: (each) => `${digits(each.ratio, 3)} times (${digits(each.low, 3)} – ${digits(each.high, 3)})`,
+        words: (entry) => `${digits(entry.ratio, 3)} times (${digits(entry.low, 3)} – ${digits(entry.high, 3)})`,
       });
       const at = nearest(q.n);
-      const found = C.extra[index];
-      const place = C.gpus.indexOf(row.gpus);
-      point(made, C.n.values[at], found.ratio[at][place], colourOf(row.gpus));
+      const { ratio, low: lows, high: highs, probability_first_faster: first } = C.extra[index];
+      const i = C.gpus.indexOf(row.gpus);
+      point(made, C.n.values[at], ratio[at][i], colourOf(row.gpus));
       byId(`extra-${index}`).textContent = `At n = ${count(C.n.values[at])} on ${gpusInWords(row.gpus)}: `
-        + `${digits(found.ratio[at][place], 3)} times as long (${digits(found.low[at][place], 3)} to `
-        + `${digits(found.high[at][place], 3)}); ${C.models[0].label} the faster with probability `
-        + `${chance(found.probability_first_faster[at][place])}.`;
+        + `${digits(ratio[at][i], 3)} times as long (${digits(lows[at][i], 3)} to `
+        + `${digits(highs[at][i], 3)}); ${C.models[0].label} the faster with probability `
+        + `${chance(first[at][i])}.`;
     });
   }
 
@@ -509,7 +505,7 @@
   function drawProfiles() {
     C.models.forEach((model, index) => {
       if (!model.k_profile.length) return;
-      const best = d3.min(model.k_profile, (each) => each.cost);
+      const best = d3.min(model.k_profile, (fit) => fit.cost);
       const rows = model.k_profile.map(({ k, cost: own }) => ({ k, above: own - best }));
       draw(`chart-k-${index}`, {
         height: 240,
@@ -521,8 +517,8 @@
           Plot.line(rows, { x: "k", y: "above", stroke: "currentColor", strokeOpacity: 0.4 }),
           Plot.dot(rows, {
             x: "k", y: "above", stroke: Colours.several(dark())[0], r: 4,
-            fill: (each) => (model.k_plausible.includes(each.k) ? Colours.several(dark())[0] : "var(--panel)"),
-            title: (each) => `k = ${each.k}: ${digits(each.above, 3)}`, tip: true,
+            fill: (fit) => (model.k_plausible.includes(fit.k) ? Colours.several(dark())[0] : "var(--panel)"),
+            title: (fit) => `k = ${fit.k}: ${digits(fit.above, 3)}`, tip: true,
           }),
         ],
       });
@@ -533,19 +529,20 @@
 
   function update() {
     const q = asked.read();
-    const found = answer(q);
+    const reply = answer(q);
+    const { chosen } = reply;
     drawn = C.gpus.filter((gpus) => gpus <= Math.max(C.most, q.most));
     byId("link").href = asked.link();
-    showVerdict(q, found);
-    showCards(q, found);
-    showChoices(q, found);
-    for (const place of document.querySelectorAll(".of-model")) {
-      place.textContent = C.models.length > 1 ? `, ${label(found.chosen)}` : "";
+    showVerdict(q, reply);
+    showCards(q, reply);
+    showChoices(q, reply);
+    for (const name of document.querySelectorAll(".of-model")) {
+      name.textContent = C.models.length > 1 ? `, ${label(chosen)}` : "";
     }
-    drawTime(q, found.chosen);
-    drawParts(q, found.chosen);
+    drawTime(q, chosen);
+    drawParts(q, chosen);
     drawEfficiency(q);
-    drawExtra(q, found.chosen);
+    drawExtra(q, chosen);
   }
   function everything() {
     update();
@@ -615,16 +612,16 @@
     let closed = [];
     addEventListener("beforeprint", () => {
       closed = [...document.querySelectorAll("details:not([open])")];
-      for (const each of closed) each.open = true;
+      for (const part of closed) part.open = true;
       printing = true;
       everything();
     });
     addEventListener("afterprint", () => {
-      for (const each of closed) each.open = false;
+      for (const part of closed) part.open = false;
       printing = false;
       everything();
     });
-    for (const each of document.querySelectorAll(".scroll")) markWhatIsCut(each);
+    document.querySelectorAll(".scroll").forEach(markWhatIsCut);
     everything();
     document.documentElement.dataset.ready = "yes";
   }
