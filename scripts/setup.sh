@@ -39,7 +39,7 @@ missing_of() {
   done
 }
 
-# Python's own two packages are asked for only where the Python that would be
+# Python's own two packages are installed only where the Python that would be
 # used is the distribution's and lacks them.
 missing_python() {
   local python version

@@ -106,7 +106,7 @@ def _published(transfers: Iterable[Transfer], label: str, at: int) -> _Curve:
 
 
 def _rounding(data: Dataset) -> str:
-    """The largest half-width of what rounding leaves open of printed times."""
+    """The largest relative half-width of the rounding of printed times."""
     return f"{100 * max(each.uncertainty or 0.0 for each in data.transfers):.0f} %"
 
 

@@ -123,7 +123,7 @@ def beside_documents(data: Dataset, documents: Sequence[str] | None = None) -> l
 
 
 class _Own:
-    """The machine's transfers, each way fitted once, when it is first asked for."""
+    """The machine's transfers, each way fitted once, when it is first needed."""
 
     def __init__(self, data: Dataset) -> None:
         self._series = [series for series in series_of(data) if series.way.engine == "copy"]
@@ -134,15 +134,15 @@ class _Own:
         """Seconds of a copy, how they are known, and the machine's way that is most like its own;
         None outside the sizes measured. Among equally similar ways, the one with the most sizes."""
         memory = "pageable" if record.memory == "unknown" else record.memory
-        alike = [
+        similar = [
             series
             for series in self._series
             if series.way.route == record.route
             and (record.route in _WITHOUT_HOST or series.way.memory == memory)
         ]
-        if not alike:
+        if not similar:
             return None
-        series = min(alike, key=lambda s: (_METHODS.index(s.way.method), -len(s.samples)))
+        series = min(similar, key=lambda s: (_METHODS.index(s.way.method), -len(s.samples)))
         samples, label = series.samples, series.way.label
         if record.bytes in samples:
             return statistics.median(samples[record.bytes]), "measured", label

@@ -37,7 +37,7 @@ PHASES = {"T_gpu": ("kernel",), "T_cpu": ("cpu",), "T_com": ("h2d", "d2h", "exch
 
 @dataclass(frozen=True)
 class Point:
-    """A cell as measured: median step time and the ends of what is known of it, s.
+    """A cell as measured: median step time and the interval that it lies in, s.
 
     The 95 % order-statistics interval, or the known rounding where that is wider.
     """

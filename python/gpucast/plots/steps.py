@@ -40,7 +40,7 @@ SMALL_N = 1000
 SIZES_DRAWN = 5
 COUNTS_DRAWN = 4
 EVERY_COUNT = 512
-"""Up to so many GPUs lines against N have a point for each."""
+"""Lines against N have a point for each GPU count up to this one."""
 PALE = 0.5
 PATHS_WIDTH = 5.6
 """Inches: labels of paths are long."""
@@ -49,7 +49,7 @@ _LINES_READ = "Lines: model, 90 % band; dashed: extrapolated."
 
 
 def reading(series: Sequence[Series]) -> str:
-    """How to read points and lines, of those that a figure of these series has."""
+    """How to read those points and lines that a figure of these series has."""
     points = any(own.steps for own in series)
     lines = any(own.model is not None for own in series)
     parts = (_POINTS_READ if points else "", _LINES_READ if lines else "")
@@ -271,7 +271,7 @@ def shares(
     ``reading_of_shares``.
 
     Raises:
-        InputError: there is neither a model nor a timed phase of so many particles.
+        InputError: there is neither a model nor a timed phase for these n.
     """
     figure, grid_ = _panels(len(series) * len(sizes), title, caption)
     drawn = [
@@ -334,7 +334,7 @@ def _stack(
 def extra_time(
     series: Sequence[Series], counts: Sequence[int], title: str, caption: str = ""
 ) -> Figure:
-    """What a step on each other path takes longer than on the first, against n; a line an N.
+    """How much longer a step takes on each other path than on the first, against n; a line an N.
 
     Raises:
         InputError: there is but one path.

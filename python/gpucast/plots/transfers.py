@@ -1,4 +1,4 @@
-"""Plots of what transfers, launches and overlaps cost, and of copies that disturb each other.
+"""Plots of the times of transfers, launches and overlaps, and of copies that disturb each other.
 
 Conventions are those of ``gpucast.plots.steps``: points are medians, bars their 95 %
 order-statistics intervals, lines fitted curves, small strokes breakpoints (a line that breaks off
@@ -88,9 +88,9 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
 
 
 def drawn(series: Sequence[Series]) -> Panels:
-    """Curves to draw: of each kind of copy the devices measured at most sizes.
+    """Curves to draw: for each kind of copy, the devices that were measured at most sizes.
 
-    Ways that take as long as one another at every size are drawn once.
+    Ways that take equally long at every size are drawn once.
     """
     best: dict[tuple[object, ...], Series] = {}
     for own in series:
@@ -104,11 +104,11 @@ def drawn(series: Sequence[Series]) -> Panels:
     for own in best.values():
         way = own.way
         groups = grouped.setdefault((way.machine, way.path, way.route), [])
-        alike = next((group for group in groups if _alike(group[0], own)), None)
-        if alike is None:
+        same = next((group for group in groups if _alike(group[0], own)), None)
+        if same is None:
             groups.append([own])
         else:
-            alike.append(own)
+            same.append(own)
     return {
         panel: [Drawn(_label(group), fit_series(group[0])) for group in groups]
         for panel, groups in grouped.items()
@@ -352,7 +352,7 @@ def remote_costs(
     """How many times as large L, 1/B and t_kernel are on a remote path, a mark a path.
 
     Args:
-        rows: quantity, path, remote over native, and the ends of what is known of it.
+        rows: quantity, path, remote over native, and the interval that it lies in.
     """
     quantities = list(dict.fromkeys(what for what, *_ in rows))
     paths = list(dict.fromkeys(path for _, path, *_ in rows))

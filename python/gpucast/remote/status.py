@@ -39,7 +39,7 @@ class Status:
         version: of gpucast at the server.
         gpu: name of the GPU.
         memory_bytes, free_bytes: of the GPU, as far as this client may use it.
-        clients: that the server has now, besides the one that asks.
+        clients: that the server has now, without the one that asks.
         transport: what carries the calls: tls, plain or shm (shared memory).
         round_trip_seconds: median of a blocking copy of 64 bytes from the GPU.
         up_bytes_per_second, down_bytes_per_second: of a copy of 32 MiB from pinned memory; None

@@ -21,10 +21,10 @@ COUNT = 5
 """Cells that are named."""
 
 EVERY_COUNT = 128
-"""Up to so many GPUs every count is considered."""
+"""Every GPU count up to this one is considered."""
 
 BEYOND = 4.0
-"""Sizes up to so many times the largest measured one are considered."""
+"""Sizes up to this many times the largest measured one are considered."""
 
 NAMED = 3
 """Cells that a line names."""
@@ -111,7 +111,7 @@ def _advice(
     count: int,
 ) -> Advice | None:
     open_ = [cell for cell in cells if cell not in known]
-    # What a run of somebody's program costs nobody has said: all runs are alike.
+    # How long runs of somebody else's program take is not known: all count the same.
     costs = None if _is_ours(model) else np.ones(len(open_))
     try:
         return proposed(model, ask, open_, costs=costs, count=count)

@@ -33,7 +33,7 @@ SIZES = 161
 """Stops of the page's slider for n; forecasts there are the model's own, to the digits written."""
 
 BEYOND = 4.0
-"""The page goes so many times beyond the n that were fitted."""
+"""The page goes up to this many times the largest n that was fitted."""
 
 USUAL_GPUS = 8
 """GPU counts that the page shows at least, where the model can forecast them."""
@@ -164,7 +164,7 @@ def _sizes(
     if sizes is not None:
         least, largest = min(sizes), max(sizes)
     measured = [step.n for step in data.steps] if data is not None else []
-    # What was measured of a size has a say in its answer.
+    # Answers for these sizes depend on what was measured there.
     measured += [size for model in models if model.timed for size in model.timed.n]
     wanted = np.unique(
         [*spaced(least, largest, SIZES), *ends, *measured, *(sizes or ()), *decades(least, largest)]
@@ -214,7 +214,7 @@ def _model(
     most: int,
     interval: Interval,
 ) -> JsonObject:
-    """All that is said of a model; ``most``: GPUs that the first answer may take."""
+    """Describe a model; ``most``: GPUs that the first answer may take."""
     about = model.data
     # What is shown as it stands in the file.
     content = model.content
@@ -224,7 +224,7 @@ def _model(
     of_fit = data is not None and about.what_if is None and data.digest == about.digest
     held = refuted(cells, data.name) if data is not None else None
     about_cells = [] if held is None else [held]
-    # What is to be known of answers within what was fitted, beyond its sizes, its GPU counts, both.
+    # Caveats of answers inside what was fitted, beyond its sizes, beyond its GPU counts, and both.
     of_sizes = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
     of_counts = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
     caveats_at = {
@@ -299,8 +299,8 @@ def _averages(model: Forecaster) -> bool:
 
 
 def _terms(model: Forecaster) -> JsonObject:
-    """What is known of the parameters; nothing where the program is known by its step times alone:
-    those of such forms mean little."""
+    """What is known about the parameters; nothing for programs that are known by their step times
+    alone, whose parameters mean little."""
     own = model if isinstance(model, Model) else None
     parameters = own.parameters if own else {}
     return {
@@ -318,7 +318,7 @@ def _terms(model: Forecaster) -> JsonObject:
 
 
 def _times(model: Forecaster, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array, Array]:
-    """As the model's ``times``, of its curves, which hold the forecasts of every n."""
+    """The model's ``times``, taken from its curves, which hold the forecasts of every n."""
     columns = []
     for curve in drawn:
         found, here = curve.forecasts, np.isin(curve.forecasts.n, n)
@@ -354,8 +354,8 @@ def _shares(
     by_choice = [
         [_digits(of_size[at, : at + 1], 3) for of_size in of_sizes] for at in range(counts.size)
     ]
-    # Other draws differ by some per cent: of few counts, and of those that the page answers for
-    # first, they are those of the other commands.
+    # Other draws change shares by some per cent. Few counts, and those that the page answers for
+    # first, use the same draws as the other commands.
     for some in {*range(1, USUAL_GPUS + 1), int(np.sum(counts <= most))}:
         if some < counts.size:
             known = (times[0][:, :some], times[1][:, :some])
@@ -410,7 +410,7 @@ def _extra(
 def _table(
     models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array, interval: Interval
 ) -> list[JsonObject]:
-    """The best of all models for round n: what a page says without any control."""
+    """The best of all models for round n: what the page says without any script."""
     ends = [sizes_to_show(model) for model in models]
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
@@ -453,8 +453,8 @@ def _choices(
 
 
 def _filled(model: Forecaster, n: Array, counts: Array) -> tuple[Array, Array]:
-    """Every n with every count, but for those that give a GPU more than any had: what is to be
-    known of these is not so of others, and they are marked."""
+    """Every n with every count, except those that give a GPU more than any had: their caveats do
+    not hold for others, and they are marked."""
     size, count = outer(n, counts)
     kept = ~model.overfills(size, count) | (size > model.domain.n[1])
     return size[kept], count[kept]

@@ -31,7 +31,7 @@ _PROBES = (0.25, 0.5, 0.75)
 _DRAWS = 4000
 # Forms of programs that are not ours do not jump, and take longer to evaluate.
 _DRAWS_OF_SMOOTH = 250
-# All curves together are checked at no more places than so many.
+# All curves together are checked at no more places than this many would be.
 _CURVES = 8
 _TRIALS = 8
 
@@ -53,7 +53,7 @@ def curve(model: Forecaster, gpus: int, sizes: Array, interval: Interval = Inter
     """The curve of a GPU count through ``sizes`` (ascending), which all are points.
 
     Raises:
-        InputError: the model cannot forecast so many GPUs.
+        InputError: the model cannot forecast this many GPUs.
     """
     log_time = _log_time(model, gpus)
     n = refined(log_time, sizes, _draws_of(model), jumps=isinstance(model, Model))
@@ -169,13 +169,13 @@ def _log_time(model: Forecaster, gpus: int) -> Callable[[Array], Array]:
         seconds = model.seconds(n, np.full(n.size, float(gpus)))
         return np.asarray(np.log(seconds), dtype=np.float64)
 
-    # A single form takes no longer than looking up what it said.
+    # A single form takes no longer to evaluate than to look up.
     single = isinstance(model, Model) and model.mixed is None
     return log_time if single else _remembered(log_time)
 
 
 def _remembered(log_time: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """The same, which asks for each n once: of several forms, which take long to evaluate."""
+    """The same function, evaluated once for each n: several forms take long to evaluate."""
     known: dict[float, float] = {}
 
     def remembered(n: Array) -> Array:

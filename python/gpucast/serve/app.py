@@ -71,7 +71,7 @@ class State:
 
 
 class App:
-    """The application, as WSGI has it; of one reader, who loads one set of files at a time.
+    """The WSGI application for one reader, who loads one set of files at a time.
 
     Args:
         folder: for files that are sent; whoever made it removes it.

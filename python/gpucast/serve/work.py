@@ -171,13 +171,13 @@ def _labels(series: Iterable[Series]) -> list[str]:
 
 def series_of(steps: Iterable[Step]) -> list[Series]:
     """What can be answered together: steps of one program, case, kernel, ... on one host."""
-    alike: dict[StepSelection, list[Step]] = {}
+    by_kind: dict[StepSelection, list[Step]] = {}
     for step in steps:
         kind = selection_of(step)
         common = replace(kind, path=None, case=None, machine=host_of(kind.machine))
-        alike.setdefault(common, []).append(step)
+        by_kind.setdefault(common, []).append(step)
     series = []
-    for kind, own in alike.items():
+    for kind, own in by_kind.items():
         if len(distinct(own, "case")) < 2 or case_says_nothing(own):
             series.append(Series(kind, own))
             continue

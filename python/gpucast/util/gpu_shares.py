@@ -14,7 +14,7 @@ GpuShare = int | Fraction
 
 
 def share_text(gpus: int, instances: int = 1) -> str:
-    """The GPUs of each of so many instances on them, as options have it: ``2``, ``1/4``."""
+    """The GPUs of each instance, as options write them: ``2``, ``1/4``."""
     return str(gpus) if instances == 1 else f"{gpus}/{instances}"
 
 

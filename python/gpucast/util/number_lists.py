@@ -11,7 +11,7 @@ from gpucast.util.units import parse_duration as duration
 __all__ = ["LARGEST_COUNT", "counts", "duration", "size", "sizes", "words"]
 
 LARGEST_COUNT = 100_000
-"""Numbers in a list: so many forecasts take some seconds, and 800 MB."""
+"""Numbers in a list: this many forecasts take some seconds, and 800 MB."""
 
 
 def sizes(text: str, field: str = "n") -> list[float]:
