@@ -115,30 +115,8 @@ bare_path() {
   done
 }
 
-# Step times of no program in particular: two repetitions of nine cells.
-example_csv() {
-  cat <<'END'
-n,gpus,seconds
-20000,1,0.000310
-20000,1,0.000313
-20000,2,0.000407
-20000,2,0.000409
-20000,4,0.000403
-20000,4,0.000401
-100000,1,0.000762
-100000,1,0.000766
-100000,2,0.000812
-100000,2,0.000815
-100000,4,0.000685
-100000,4,0.000681
-1000000,1,0.006912
-1000000,1,0.006870
-1000000,2,0.004419
-1000000,2,0.004380
-1000000,4,0.002675
-1000000,4,0.002662
-END
-}
+# Step times for a first forecast, by their full path.
+readonly example=$PWD/python/gpucast/demo/water.csv
 
 check() {
   local wheel python bare
@@ -147,7 +125,7 @@ check() {
   trap "rm -rf '$bare'" EXIT
   bare_path "$bare/tools"
   cd "$bare"
-  example_csv >steps.csv
+  cat "$example" >steps.csv
   say "$("$python" --version), $(basename "$wheel")"
   SECONDS=0
   "$python" -m venv env
@@ -197,7 +175,7 @@ gpu() {
   PATH=$out/env/bin:$out/tools
   python --version
   gpucast --version
-  example_csv >steps.csv
+  cat "$example" >steps.csv
   gpucast fit steps.csv -o model.json --force
   gpucast predict model.json -n 20000,3e6 --gpus 1-4 --best
   gpucast-microbench check --engine cuda | tail -n 1
