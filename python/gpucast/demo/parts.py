@@ -147,23 +147,23 @@ def native_or_remote() -> None:
     )
 
 
-def _tell(found: Beside) -> None:
+def _tell(paths: Beside) -> None:
     """Some cells side by side; from which n on remote GPUs are nearly as good, on one GPU."""
     print_table(
         ["n", "GPUs", "native", "remote", "extra", "forecast", "error"],
         [
             [
-                *found.cells[i],
-                *(duration(found.first[i]), duration(found.second[i]), change(found.extra[i])),
-                *(duration(found.expected[i]), change(found.error[i])),
+                *paths.cells[i],
+                *(duration(paths.first[i]), duration(paths.second[i]), change(paths.extra[i])),
+                *(duration(paths.expected[i]), change(paths.error[i])),
             ]
-            for i in map(found.cells.index, SHOWN)
+            for i in map(paths.cells.index, SHOWN)
         ],
         "rrrrrrr",
     )
-    n, at = found.of_gpus(1)
+    n, at = paths.of_gpus(1)
     measured, forecast = (
-        _size(break_even(n, extra[at]), n) for extra in (found.extra, found.expected_extra)
+        _size(break_even(n, extra[at]), n) for extra in (paths.extra, paths.expected_extra)
     )
     print(
         f"One remote GPU costs less than {100 * TENTH:.0f} % extra from n = {measured} on, "

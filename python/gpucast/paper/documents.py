@@ -222,7 +222,7 @@ def _per_byte(
     own: Sequence[HostMemory], memory: str, pattern: str, runner: str | None, phase: str
 ) -> float | None:
     """Seconds a byte of each array; copies do not depend on the pattern."""
-    found = [
+    times = [
         statistics.median(record.seconds) / record.bytes
         for record in own
         if record.bytes is not None
@@ -230,4 +230,4 @@ def _per_byte(
         and (phase == "copy" or record.pattern == pattern)
         and runner in (None, record.runner)
     ]
-    return statistics.median(found) if found else None
+    return statistics.median(times) if times else None

@@ -16,49 +16,49 @@ HEADERS = ["finding of the paper", "on these data", "number", "what it is, or wh
 FILES = ("findings.md", "findings.json")
 
 
-def rows(found: Sequence[Finding]) -> list[list[str]]:
+def rows(findings: Sequence[Finding]) -> list[list[str]]:
     """A row a finding: verdict, deciding number (least and greatest of all groups), what it is."""
     return [
         [finding.brief, finding.verdict, _number(finding), finding.reason or finding.number]
-        for finding in found
+        for finding in findings
     ]
 
 
-def table(found: Sequence[Finding]) -> pandas.DataFrame:
+def table(findings: Sequence[Finding]) -> pandas.DataFrame:
     """The findings as a data frame: each with its verdict on the data, number and reason."""
     import pandas
 
-    return pandas.DataFrame(rows(found), columns=HEADERS)
+    return pandas.DataFrame(rows(findings), columns=HEADERS)
 
 
-def files(found: Sequence[Finding], data: Dataset) -> dict[str, str]:
+def files(findings: Sequence[Finding], data: Dataset) -> dict[str, str]:
     """``findings.md`` and ``findings.json`` with their content."""
     parts = [
         f"# The paper's findings on {data.name}",
         "Setoguchi & Narumi found these on their machines; the numbers here are those of the data. "
         "A number is the least and the greatest of all groups of steps.",
-        _markdown(HEADERS, rows(found)),
+        _markdown(HEADERS, rows(findings)),
     ]
-    for finding in found:
+    for finding in findings:
         if finding.rows:
             parts += [
                 f"## {finding.brief}",
                 f"{finding.statement}.",
                 _markdown(finding.headers, finding.rows),
             ]
-    answer = {"data": data.name, "findings": [finding.to_dict() for finding in found]}
+    answer = {"data": data.name, "findings": [finding.to_dict() for finding in findings]}
     text = json.dumps(answer, ensure_ascii=False, indent=2, allow_nan=False)
     return {"findings.md": "\n\n".join(parts) + "\n", "findings.json": text + "\n"}
 
 
 def remote_ratios(
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
 ) -> list[tuple[str, str, float, tuple[float, float] | None]]:
     """Quantity, path, remote over native and its interval, of the finding about L, 1/B and
     t_kernel."""
     return [
         (row[0], row[1], number, interval)
-        for finding in found
+        for finding in findings
         if finding.headers[0] == "quantity"
         for row, number, interval in zip(
             finding.rows, finding.numbers, finding.intervals, strict=True

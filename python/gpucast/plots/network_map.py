@@ -32,28 +32,28 @@ _RATES = (1, 2, 5, 10, 25, 50, 100, 200, 400)
 
 
 @style.styled
-def network_map(found: NetworkMap) -> Figure:
+def network_map(map_: NetworkMap) -> Figure:
     """The map, with a line at each of the levels and a mark for the path and a named network."""
     caption = (
-        f"A step takes {duration(found.native)} natively, as recorded. All else is forecast from "
-        f"that trace: on path {found.path}, whose software was measured, with a network of this "
+        f"A step takes {duration(map_.native)} natively, as recorded. All else is forecast from "
+        f"that trace: on path {map_.path}, whose software was measured, with a network of this "
         "round trip and bandwidth between the hosts"
         + (
-            f"; with none but the path's own {found.measured[1]:.3g} times as long."
-            if found.measured[0] is None
+            f"; with none but the path's own {map_.measured[1]:.3g} times as long."
+            if map_.measured[0] is None
             else "."
         )
     )
-    figure, axes = style.one(found.sentence, caption, height=_HEIGHT)
-    trips, rates = found.round_trips * 1e6, found.bandwidths * 8 / 1e9
-    most = max(LEAST_RANGE, float(found.ratios.max()))
+    figure, axes = style.one(map_.sentence, caption, height=_HEIGHT)
+    trips, rates = map_.round_trips * 1e6, map_.bandwidths * 8 / 1e9
+    most = max(LEAST_RANGE, float(map_.ratios.max()))
     mesh = axes.pcolormesh(
-        trips, rates, np.maximum(found.ratios, 1.0), norm=LogNorm(1, most), cmap=SHADES,
+        trips, rates, np.maximum(map_.ratios, 1.0), norm=LogNorm(1, most), cmap=SHADES,
         shading="gouraud", rasterized=True,
     )  # fmt: skip
     _scales(axes, trips, rates)
-    _lines(axes, found, trips, rates)
-    _legend(axes, _marks(found, trips, rates))
+    _lines(axes, map_, trips, rates)
+    _legend(axes, _marks(map_, trips, rates))
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02)
     bar.ax.yaxis.set_major_locator(FixedLocator(_ticks(most)))
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -73,17 +73,17 @@ def _scales(axes: Axes, trips: np.ndarray, rates: np.ndarray) -> None:
         axis.set_minor_locator(NullLocator())
 
 
-def _lines(axes: Axes, found: NetworkMap, trips: np.ndarray, rates: np.ndarray) -> None:
-    there = [level for level in LEVELS if found.ratios.min() < level < found.ratios.max()]
+def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -> None:
+    there = [level for level in LEVELS if map_.ratios.min() < level < map_.ratios.max()]
     if not there:
         return
     drawn = axes.contour(
-        trips, rates, found.ratios, levels=there, colors="black",
-        linewidths=[1.4 if level == found.told else 0.7 for level in there],
+        trips, rates, map_.ratios, levels=there, colors="black",
+        linewidths=[1.4 if level == map_.told else 0.7 for level in there],
     )  # fmt: skip
     corner = np.log([trips[0], rates[0]])
     size = np.log([trips[-1], rates[-1]]) - corner
-    taken = [(np.log(mark[:2]) - corner) / size for mark in _marks(found, trips, rates)]
+    taken = [(np.log(mark[:2]) - corner) / size for mark in _marks(map_, trips, rates)]
     places = []
     for path in drawn.get_paths():
         at = (np.log(np.asarray(path.vertices).reshape(-1, 2)) - corner) / size
@@ -112,17 +112,17 @@ def _room(place: np.ndarray, taken: list[np.ndarray]) -> float:
 
 
 def _marks(
-    found: NetworkMap, trips: np.ndarray, rates: np.ndarray
+    map_: NetworkMap, trips: np.ndarray, rates: np.ndarray
 ) -> list[tuple[float, float, str, str]]:
     """Place (us, Gb/s), mark and words of the path as measured and of a network that was named."""
     marks = []
-    bandwidth, ratio = found.measured
+    bandwidth, ratio = map_.measured
     if bandwidth is not None:
         # Measured without such a network: left of all round trips.
         rate = float(np.clip(bandwidth * 8 / 1e9, *rates[[0, -1]]))
         marks.append((float(trips[0]), rate, "<", f"own network: {ratio:.3g}×"))
-    if found.asked is not None:
-        network, ratio = found.asked
+    if map_.asked is not None:
+        network, ratio = map_.asked
         x, y = network.round_trip * 1e6, network.bandwidth * 8 / 1e9
         if trips[0] <= x <= trips[-1] and rates[0] <= y <= rates[-1]:
             words = f"{y:.4g} Gb/s, {duration(network.round_trip)}: {ratio:.3g}×"

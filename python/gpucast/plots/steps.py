@@ -365,21 +365,21 @@ def extra_time(
 
 
 @style.styled
-def extra_cost(found: Beside, title: str, caption: str) -> Figure:
+def extra_cost(paths: Beside, title: str, caption: str) -> Figure:
     """What another path costs beyond the first (%) against n, a panel each GPU count: measured
     (points), and as it was forecast, with 90 % intervals (line and band)."""
-    counts = sorted({gpus for _, gpus in found.cells})
+    counts = sorted({gpus for _, gpus in paths.cells})
     figure, grid_ = style.panels(
         -(-len(counts) // 2), 2, title, caption, height=1.75, sharex=True, sharey=True
     )
     flat = [axes for row in grid_ for axes in row]
     for axes, count in zip(flat, counts, strict=False):
-        n, rows = found.of_gpus(count)
-        forecast = 100 * (found.forecasts[:, rows] / found.first[rows] - 1)
+        n, rows = paths.of_gpus(count)
+        forecast = 100 * (paths.forecasts[:, rows] / paths.first[rows] - 1)
         axes.fill_between(n, forecast[1], forecast[2], color=style.COLOURS[0],
                           alpha=style.BAND_ALPHA, lw=0)  # fmt: skip
         axes.plot(n, forecast[0], color=style.COLOURS[0])
-        axes.plot(n, 100 * found.extra[rows], "o", mfc="white", mew=0.8, color=style.COLOURS[1])
+        axes.plot(n, 100 * paths.extra[rows], "o", mfc="white", mew=0.8, color=style.COLOURS[1])
         axes.axhline(0, color="black", lw=0.6)
         _extra_axes(axes)
         axes.set_title(f"{count} GPU" if count == 1 else f"{count} GPUs")

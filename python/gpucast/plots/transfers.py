@@ -242,9 +242,9 @@ def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, dashes: st
 
 
 @style.styled
-def contention_matrix(found: Contention, title: str) -> Figure:
+def contention_matrix(contention: Contention, title: str) -> Figure:
     """How many times as long each copy (row) takes beside another (column)."""
-    matrix, names = found.factors(), [f"{start}>{end}" for start, end in found.copies]
+    matrix, names = contention.factors(), [f"{start}>{end}" for start, end in contention.copies]
     timed = [not bool(np.isnan(row).all()) for row in matrix]
     matrix, rows = matrix[timed], list(itertools.compress(names, timed))
     width = max(style.ONE_COLUMN, 0.45 * len(names) + 1.6)

@@ -90,14 +90,14 @@ def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice |
     return advice
 
 
-def in_words(ask: Ask, found: Advice) -> str:
+def in_words(ask: Ask, advice: Advice) -> str:
     """What to measure, and what becomes of the answer, in a line."""
     if ask.counts == 1:
         return f"nothing needs measuring: of N = {ask.gpus[0]:g} alone there is no best count"
-    if not found.cells:
+    if not advice.cells:
         return "nothing needs measuring: the best count is as good as certain"
-    cells = ", ".join(f"(n = {number(cell.n)}, N = {cell.gpus})" for cell in found.cells)
-    change = f"{percent(found.before)} to {percent(found.after)}"
+    cells = ", ".join(f"(n = {number(cell.n)}, N = {cell.gpus})" for cell in advice.cells)
+    change = f"{percent(advice.before)} to {percent(advice.after)}"
     if ask.counts:
         return f"measure {cells} next: what a wrong best count costs falls from {change}"
     return f"measure {cells} next: the 90 % interval of the expected time shrinks from ± {change}"

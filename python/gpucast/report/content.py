@@ -198,11 +198,11 @@ def _unit(models: Sequence[Forecaster]) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
-def _title(models: Sequence[Forecaster], found: Sequence[JsonObject]) -> str:
-    if len(found) == 1:
+def _title(models: Sequence[Forecaster], described: Sequence[JsonObject]) -> str:
+    if len(described) == 1:
         unit = _unit(models)
         return f"How many GPUs should n {unit} get?" if unit else "How many GPUs for size n?"
-    return f"How many GPUs, and {' or '.join(each['label'] for each in found)}?"
+    return f"How many GPUs, and {' or '.join(each['label'] for each in described)}?"
 
 
 def _model(
@@ -321,9 +321,9 @@ def _times(model: Forecaster, drawn: Sequence[curves.Curve], n: Array) -> tuple[
     """The model's ``times``, taken from its curves, which hold the forecasts of every n."""
     columns = []
     for curve in drawn:
-        found, here = curve.forecasts, np.isin(curve.forecasts.n, n)
-        believed = model.believed(found, model.measured(found.n, found.gpus))
-        columns.append((found.seconds[here], believed[here]))
+        forecasts, here = curve.forecasts, np.isin(curve.forecasts.n, n)
+        believed = model.believed(forecasts, model.measured(forecasts.n, forecasts.gpus))
+        columns.append((forecasts.seconds[here], believed[here]))
     forecast, believed = (np.column_stack(column) for column in zip(*columns, strict=True))
     return forecast, believed
 
