@@ -69,7 +69,7 @@ def content(
         interval: what intervals and probabilities are of: steps now, later, or on another machine.
 
     Returns:
-        ``title``, ``interval``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
+        ``title``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
         ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take), ``sure``
         (probability of being in time that counts as sure), ``measured_gpus``, ``models`` (a dict
         each: label, curves, shares, cells, parameters, ...), ``extra`` (each further model over the
@@ -100,7 +100,6 @@ def content(
     start = float(n[np.argmin(np.abs(np.log(n / first)))])
     return {
         "title": title or _title(models, described),
-        "interval": str(kind),
         "steps": STEPS[kind],
         "unit": _unit(models),
         "n": {"values": _plain(n), "start": plain(start)},
@@ -232,13 +231,10 @@ def _model(
         for sizes, some in of_sizes.items()
         for gpus, few in of_counts.items()
     }
-    every = caveats_at["n beyond, gpus beyond"]
     return {
         "name": model.name,
-        "updated": None if model.machine_factors is None else model.machine_factors.words,
         "label": label,
         "about": ", ".join(filter(None, (f"path {_path(model)!r}", about.words))),
-        "terms": content["model"],
         "chosen": model.chosen or model.form,
         "unit": model.unit,
         "timestep": model.timestep,
@@ -270,8 +266,7 @@ def _model(
         "interpolation_error": curves.largest_error(model, drawn),
         "shares": _shares(model, n, counts, times, most, interval),
         "cells": cells,
-        "caveat": next(iter(every), None),
-        "caveats": every,
+        "caveats": caveats_at["n beyond, gpus beyond"],
         "caveat_at": {place: next(iter(texts), None) for place, texts in caveats_at.items()},
         "refuted": held,
         "of_fit": of_fit,
@@ -284,7 +279,6 @@ def _model(
             key=lambda each: np.inf if each["cv_error"] is None else each["cv_error"],
         ),
         "observations": content["observations"] or {},
-        "noise": content["noise"],
         "machine": content["machine"],
         "data": content["data"],
         "created": model.created,
