@@ -367,7 +367,7 @@ def test_nothing_in_the_page_points_outside_it() -> None:
     assert "default-src 'none'" in written
     assert not set(found.elements) & {"iframe", "object", "embed", "base", "form action"}
     assert "@import" not in written
-    assert found.elements.count("script") == 6
+    assert found.elements.count("script") == 5
 
 
 def test_names_from_data_are_shown_and_never_run() -> None:
