@@ -152,7 +152,7 @@ Markdown(
 # ## Caveats
 #
 # One run each in 2010; the phase "all" of the pattern *simple* holds a second of start-up and
-# is not used here. Of the four kinds, plain pinned memory is missing in the document: its
+# is not used here. Plain pinned memory, one of the four kinds, is missing in the document: its
 # page-locked runs are write-combined.
 #
 # **Sources.** The document named above (times of the GTX 480). `h200-transfers` (ours).

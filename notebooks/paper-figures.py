@@ -186,7 +186,7 @@ Markdown(
 # ## All steps that we have
 #
 # `gpucast figures findings` asks whether the findings are true of every kind of step that was
-# measured. Of the other schedules and the faster kernel not all are:
+# measured. Not all of the other schedules and the faster kernel are:
 
 # %%
 found = findings(data)

@@ -35,7 +35,7 @@ print("".join(Path("timings.csv").read_text().splitlines(keepends=True)[:8]))
 # `gc.read` takes files and data frames (in a terminal: `gpucast import`), and says what it
 # understood. This program moves its data as the paper's does: all positions to one GPU after the
 # other, forces back. That is the schedule `star-serial`; for a program of which you know no more
-# than its step times, leave it out. Of the GPU, say how many cores (FP32 lanes) and
+# than its step times, leave it out. Say how many cores (FP32 lanes) and
 # multiprocessors it has and how many threads your kernel's blocks have: then gpucast can see waves
 # of blocks in your step times.
 

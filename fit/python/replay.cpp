@@ -27,7 +27,7 @@ namespace replay = gpucast::replay;
 using Integers = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Seconds = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Of `asked` and `takes`, a row each, in this order.
+// The rows of `asked` and `takes`, in this order.
 constexpr std::array asked_rows = {"thread", "operation", "direction", "memory",    "blocking",
                                    "device", "stream",    "bytes",     "recording", "engine"};
 constexpr std::array takes_rows = {"gap", "cost", "tail", "latency", "delay", "seconds", "share"};

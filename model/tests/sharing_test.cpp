@@ -50,7 +50,7 @@ TEST(Sharing, PaysForTurns) {
 }
 
 TEST(Sharing, PaysForTurnsHoweverShortTheWork) {
-  // Of T = 1 a tenth is the GPU's, and a turn takes 2: the GPU is never idle, and works 2.1 each.
+  // A tenth of T = 1 is the GPU's, and a turn takes 2: the GPU is never idle, and works 2.1 each.
   EXPECT_NEAR((Sharing{0.1, 0, 0, 2}.slowdown(2)), 4.2, 1e-12);
   EXPECT_NEAR((Sharing{0.1, 0, 0, 2}.slowdown(4)), 8.4, 1e-12);
   EXPECT_NEAR((Sharing{0.1, 0, 0, 2}.slowdown(1)), 1, 1e-12);

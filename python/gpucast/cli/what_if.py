@@ -45,10 +45,10 @@ def command(
 ) -> None:
     """Forecast the steps of one path on another.
 
-    Of a model file: its communication is replaced, and the model written. Skeletons (steps without
-    their work, of gpucast-microbench) say which term describes it. Of a trace: its calls are made
-    again in a simulation, each at what it costs on the path; of several, with -o, a model of that
-    path is written.
+    From a model file, its communication is replaced, and the model written. Skeletons (steps
+    without their work, by gpucast-microbench) say which term describes it. From a trace, its calls
+    are made again in a simulation, each with the time that it takes on the path; several traces,
+    with -o, give a model of that path.
     """
     from gpucast.traces.reading import is_trace
 

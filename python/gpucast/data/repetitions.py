@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 FAR = 10.0
-"""In typical standard deviations: so far apart are no repetitions by chance. Of 16 normal ones the
-largest and smallest are 3.5 apart, mostly."""
+"""In typical standard deviations: repetitions are never this far apart by chance. The largest and
+smallest of 16 normal ones are 3.5 apart, mostly."""
 
 LEAST_RATIO = 1.5
 """The least ratio of the longest to the shortest: what differs by less misleads nobody much, and

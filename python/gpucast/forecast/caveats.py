@@ -30,7 +30,7 @@ _UNKNOWN = 0.5
 """Where nobody knows the error, it ranks as one of so much."""
 
 _FEWEST_VALUES = 3
-"""Of GPU counts or sizes: two to learn growth from, and one to forecast."""
+"""GPU counts, or sizes: two to learn growth from, and one to forecast."""
 
 _DOUBTED = 1.0
 """That steps of cells may not be one another's, or what was timed beside steps not theirs."""

@@ -56,7 +56,7 @@ def choose(table: OptionTable, probability: float) -> Choices:
 def fronts(table: OptionTable) -> list[NDArray[np.intp]]:
     """For each job the options that no other beats in both time and cost, fastest first.
 
-    Of options of equal time and cost the first is kept.
+    The first of options of equal time and cost is kept.
     """
     seconds, cost = table.possible
     order = np.lexsort((cost, seconds), axis=1)

@@ -1,8 +1,8 @@
 """How many jobs fit into a window, job by job and all together: the answers, JSON-ready.
 
 A copy of a job holds its N GPUs from start to end; copies start one after another on the same GPUs;
-any N GPUs of a machine are as good as any other N. Of one job alone floor(G / N) run at once on G
-GPUs, each of them floor(W / T) times within the window W.
+any N GPUs of a machine are as good as any other N. A job alone runs in floor(G / N) copies at once
+on G GPUs, each of them floor(W / T) times within the window W.
 """
 
 from __future__ import annotations

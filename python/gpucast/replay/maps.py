@@ -2,7 +2,7 @@
 
 Each point is a simulation of the same steps on the path as it was measured, with a network of so
 much round trip and bandwidth between the hosts (``PathCosts.over``); medians, no draws. What the
-native replay misses is taken along, as in ``forecast``. Of several processes the slowest is the
+native replay misses is taken along, as in ``forecast``. The slowest of several processes is the
 step's at each point.
 """
 

@@ -113,7 +113,7 @@ def launch_seconds(data: Dataset, path: str | None, method: str, count: int) -> 
 def visits_differ(records: Iterable[Launch] | Iterable[Transfer], path: str) -> float:
     """Standard deviation of the logarithm of what was measured again, minutes later.
 
-    Of each thing that was measured on the path more than once, warm and alone; the median of them.
+    It is the median over what was measured on the path more than once, warm and alone.
     """
     medians: dict[tuple[object, ...], list[float]] = {}
     for record in records:

@@ -17,7 +17,7 @@ is sent in c):
 
 Work begins later by its latency than the server began with the driver's call, as natively.
 
-Of n bytes, a blocking copy to the device returns when they are sent: its curve h(n) is what the
+A blocking copy of n bytes to the device returns when they are sent: its curve h(n) is what the
 host pays. Where calls are answered it returns h_s(n) when its server has read and copied them, too:
 what that grows with n is the server's time, in which the host still sends for h(n) - h(0). A copy
 to the host waits for its bytes: its curve g(n) beyond g of a few bytes, less what the GPU's copy

@@ -151,7 +151,7 @@ def _too_long(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> boo
 def _visits_differ(records: Iterable[Skeleton], inline_bytes: int) -> float:
     """Standard deviation of the logarithm of a step that was measured again, minutes later.
 
-    Of those without large copies, whose threads wake by chance.
+    Steps with large copies, whose threads wake by chance, are left out.
     """
     medians: dict[tuple[object, ...], list[float]] = {}
     for record in records:

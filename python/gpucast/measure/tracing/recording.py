@@ -107,8 +107,8 @@ def record(
     """Run a program and write its trace.
 
     While it runs, the trace is the folder ``OUTPUT.part``, which a recording that is cut off
-    leaves behind. SIGINT and SIGTERM are the program's: its trace is written all the same. Of a
-    job's ranks that are recorded one by one, the last to end writes it (``Recorded.written``).
+    leaves behind. SIGINT and SIGTERM are the program's: its trace is written all the same. Where
+    a job's ranks are recorded one by one, the last to end writes it (``Recorded.written``).
 
     Raises:
         InputError: the output exists (without ``force``), or there is no such program.

@@ -1,5 +1,5 @@
-// Entry points whose arguments are CUDA 12's own (api_13.cpp has those of CUDA 13). Of CUDA's
-// headers, which are 13's, only those are included that declare no functions.
+// Entry points whose arguments are CUDA 12's own (api_13.cpp has those of CUDA 13). CUDA's
+// headers are 13's: only those are included that declare no functions.
 #include <driver_types.h>
 
 #include "client/entry.h"

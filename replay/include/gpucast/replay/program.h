@@ -63,7 +63,7 @@ struct Program {
   // A wait for an event: the call that recorded it; none where that is done long since.
   std::vector<std::int32_t> recording;
 
-  // What it takes. Of the host:
+  // What it takes on the host:
   std::vector<double> gap;   // since the thread's previous call returned
   std::vector<double> cost;  // of the call itself, without what it waits for
   std::vector<double> tail;  // from the end of what is waited for until the call returns

@@ -5,8 +5,8 @@ atoms``, the mean over ranks of the wall time without set-up. ``procs`` are rank
 never GPUs.
 
 GPUs of the GPU package are listed on the screen only, and only those of the first node: ``Device
-K:`` lines, and how many processes share one. Of KOKKOS the log says how many GPUs a node may
-have; as a rule each rank has one. Devices hidden from each other's ranks look like one shared
+K:`` lines, and how many processes share one. With KOKKOS the log says how many GPUs a node
+may have; as a rule each rank has one. Devices hidden from each other's ranks look like one shared
 device, so one device under several ranks is asked about, but where the GPU package counts all ranks
 at it: that is said. Without either, processor cores count as devices, path ``host``.
 

@@ -159,8 +159,8 @@ def _of_file(file: str, one: Remark) -> Remark:
 def chosen(runs: Iterable[Run], options: Options) -> tuple[list[Run], int]:
     """The runs to import, and how many others were left out.
 
-    Of one start of a program the last run of each size counts: earlier ones warm up, equilibrate
-    or tune.
+    The last run of each size counts of those that one start of a program made: earlier ones warm
+    up, equilibrate or tune.
     """
     runs = list(runs)
     if options.every_run:
