@@ -375,7 +375,7 @@ def test_names_from_data_are_shown_and_never_run() -> None:
     model = replace(model, name=HOSTILE, remarks=[remark(Kind.DATA, HOSTILE)])
     said = content([model], data, title=HOSTILE)
     found = _Page(page(said, command=HOSTILE))
-    assert found.elements.count("script") == 6
+    assert found.elements.count("script") == 5
     assert "img" not in found.elements
     assert found.handlers == []
     assert found.text.count(HOSTILE) >= 6

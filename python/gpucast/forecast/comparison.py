@@ -70,8 +70,8 @@ def compare(
         ratio of the two best times.
     """
     sizes, counts = outer(n, gpus)
-    width = interval_named(interval)
-    a, b = first.forecasts(sizes, counts, width), second.forecasts(sizes, counts, width)
+    kind = interval_named(interval)
+    a, b = first.forecasts(sizes, counts, kind), second.forecasts(sizes, counts, kind)
     # The two fits share no measurement: their errors add as independent ones.
     spread = np.hypot(
         np.hypot(a.spread, first.between_cells),
@@ -97,7 +97,7 @@ def compare(
     return {
         "first": first.name,
         "second": second.name,
-        "interval": str(width),
+        "interval": str(kind),
         "ratio": rows,
         "best": [
             {
@@ -107,8 +107,8 @@ def compare(
                 "ratio": other["seconds"] / one["seconds"],
             }
             for one, other in zip(
-                first.best_counts(as_list(n), as_list(gpus), width),
-                second.best_counts(as_list(n), as_list(gpus), width),
+                first.best_counts(as_list(n), as_list(gpus), kind),
+                second.best_counts(as_list(n), as_list(gpus), kind),
                 strict=True,
             )
         ],
