@@ -1,5 +1,5 @@
-// Kernels of the programs in trace/tests/programs for the fake driver, so that they run over remote GPUs
-// where there are none.
+// Kernels of the programs in trace/tests/programs for the fake driver, so that they run over remote
+// GPUs where there are none.
 #include <cstdint>
 
 #include "fake/kernels.h"
