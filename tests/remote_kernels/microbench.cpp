@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "engine/loop.h"
-#include "engine/pattern.h"
 #include "fake/kernels.h"
 
 namespace {
