@@ -10,7 +10,9 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
-export PYTHON GPUCAST_SYSTEM
+# Matrices of fits are small: more threads of BLAS wait for one another, and busily.
+OPENBLAS_NUM_THREADS ?= 1
+export PYTHON GPUCAST_SYSTEM OPENBLAS_NUM_THREADS
 
 stamps := .venv/.stamps
 setup := scripts/setup.sh
