@@ -349,16 +349,21 @@ def test_kernels_that_seem_shorter_than_asked_for_start_at_once() -> None:
 
 
 def test_skeletons_of_more_gpus_tell_what_steps_on_one_gpu_cannot() -> None:
-    alone = made(*steps(NEAR, gpus=(1,)), *hot_loops(NEAR))
-    beside = made(*steps(NEAR, gpus=(1,)), *hot_loops(NEAR), *skeletons(NEAR))
+    # On one GPU the root of the work is the same as the host's part, which steps time by itself.
+    rng = np.random.default_rng(4)
+    timed = [
+        {**record, "phases": {"cpu": noisy(np.full(5, 6e-9 * record["n"]), rng, SIGMA).tolist()}}
+        for record in steps(NEAR, gpus=(1,))
+    ]
+    alone = made(*timed, *hot_loops(NEAR))
+    beside = made(*timed, *hot_loops(NEAR), *skeletons(NEAR))
     model = "work+linear+star-async"
     without = gc.fit(alone, model=model, replicates=0)
     assert not without.content["parameters"]["B_host"]["identified"]
     found = gc.fit(beside, model=model, replicates=0)
     assert found.content["parameters"]["B_host"]["identified"]
     assert found.parameter("B_host") == pytest.approx(NEAR.B_host, rel=0.1)
-    # On one GPU the root of the work is the same as the host's part: steps do not tell them apart.
-    assert np.max(errors(found, NEAR)) < 0.15
+    assert np.max(errors(found, NEAR)) < 0.05
 
 
 # Datasets
