@@ -99,7 +99,7 @@ class Own:
         autocompletion=list_of(kernels),
     )
     memory: str | None = option(
-        "Of star-serial: pageable, pinned; default: both.",
+        "Memory of star-serial: pageable, pinned; default: both.",
         metavar="LIST",
         autocompletion=list_of(memories),
     )
@@ -107,10 +107,10 @@ class Own:
         "Transfers and launches, too.", "--transfers/--no-transfers", default=True
     )
     max_time: str | None = option(
-        "Of timed steps of a cell at most, each visit: 0.1s.", "--max-time", "--cell-time"
+        "Most time that a visit times steps of a cell for: 0.1s.", "--max-time", "--cell-time"
     )
     launcher: str | None = option("Starts the processes of schedule mpi: 'mpirun -np {ranks}'.")
-    secret_file: Path | None = option("Of remote servers.")
+    secret_file: Path | None = option("File with the secret of remote servers.")
 
 
 @dataclass(frozen=True)
@@ -118,26 +118,26 @@ class Described:
     """Options of campaigns with a program that a file describes."""
 
     gpu_hours: float | None = option(
-        "Of --program: as --budget, in hours of the GPUs (path host: of the cores) that runs have."
+        "With --program: as --budget, in hours of the GPUs (path host: cores) that runs have."
     )
     trace: bool = flag(
         "--trace",
-        "Of --program: record a run of each cell, too, which splits its steps into T_gpu, T_cpu "
+        "With --program: record a run of each cell, too, which splits its steps into T_gpu, T_cpu "
         "and T_com.",
     )
     mps: bool = flag(
         "--mps",
-        "Of --program: instances under NVIDIA's Multi-Process Service, started for them.",
+        "With --program: instances under NVIDIA's Multi-Process Service, started for them.",
     )
     slurm: str | None = option(
-        "Of --program: measure by jobs of Slurm's, with these options of sbatch: "
+        "With --program: measure by jobs of Slurm's, with these options of sbatch: "
         "'--partition=gpu --time=1:00:00'.",
         metavar="OPTIONS",
     )
     cancel: bool = flag(
-        "--cancel", "Of --program: end the jobs of --slurm, and keep what they measured."
+        "--cancel", "With --program: end the jobs of --slurm, and keep what they measured."
     )
-    dry_run: bool = flag("--dry-run", "Of --program: show the commands in order; run nothing.")
+    dry_run: bool = flag("--dry-run", "With --program: show the commands in order; run nothing.")
 
 
 def records_file(output: Path | None) -> Path:

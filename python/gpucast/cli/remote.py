@@ -39,7 +39,7 @@ def serve(
         "Address to listen on; others than this machine's need a secret.", default=LOOPBACK
     ),
     port: int = option(
-        "Of the first GPU; the next follow. 0: any.", default=9700, min=0, max=65535
+        "Port of the first GPU; the next follow. 0: any.", default=9700, min=0, max=65535
     ),
     socket_folder: Path | None = option(
         "Listen at sockets gpu0, gpu1, ... in this folder instead: for clients of this host, whose "
@@ -47,7 +47,7 @@ def serve(
     ),
     secret_file: Path | None = SECRET_FILE,
     plain: bool = PLAIN,
-    max_clients: int = option("Of each GPU, at the same time.", default=64, min=1),
+    max_clients: int = option("Most clients of each GPU at the same time.", default=64, min=1),
     max_memory: str | None = option("GPU memory of a client (10GB, 512MB, in units of 1024)."),
     max_pinned: str | None = option(
         "Pinned memory that a client on this host shares with a server (10GB, 512MB; default: half "

@@ -52,25 +52,25 @@ class OfTraces:
     """Options that traces alone have."""
 
     network: str | None = option(
-        "Of a trace: another network than the path was measured on: 25Gb/s,30us (bandwidth, round "
+        "For a trace: another network than the path was measured on: 25Gb/s,30us (bandwidth, round "
         "trip)."
     )
     range_name: str | None = option(
-        "Of a trace: NVTX range that is a step; kernel:NAME: from one launch of it to the next.",
+        "For a trace: NVTX range that is a step; kernel:NAME: from one launch of it to the next.",
         "--range",
     )
     n: str | None = option(
-        "Of traces for a model (-o): size of those whose command lines do not say it.",
+        "For a model of traces (-o): size of those whose command lines do not say it.",
         "-n",
         "--size",
     )
     from_name: str | None = option(
-        "Of traces for a model: finds in files' names what command lines do not say: groups n, "
+        "For a model of traces: finds in files' names what command lines do not say: groups n, "
         "gpus.",
         metavar="REGEX",
     )
     map_to: Path | None = option(
-        "Of a trace: figure (png, pdf, svg) of how many times as long a step takes, over round "
+        "For a trace: figure (png, pdf, svg) of how many times as long a step takes, over round "
         "trip and bandwidth of a network.",
         "--map",
         metavar="FIGURE",

@@ -25,7 +25,6 @@ from gpucast.util.files import write_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKERS = "os^DvPX*"
-HATCHES = ("", "////", "....", "xxxx")
 TERMS = {"T_gpu": (COLOURS[0], ""), "T_cpu": (COLOURS[4], "...."), "T_com": (COLOURS[1], "////")}
 """Colour and hatch of the three terms of a step."""
 

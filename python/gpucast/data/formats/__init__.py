@@ -119,14 +119,14 @@ class Options:
         metavar="NAME",
     )
     every_run: bool = stated(
-        "Of a log with several runs of one size, all, not the last alone.", False, "--every-run"
+        "Take all runs of one size in a log, not the last alone.", False, "--every-run"
     )
     block: int | None = stated(
         "Threads a block of the steps' kernel; occupancy needs it and --sms.", min=1
     )
     path: str = stated("How the GPUs are reached, where the file does not say.", "native")
     schedule: str | None = stated(
-        "Of steps of gpucast's own programs: how they move data, where the file does not say: "
+        "How steps of gpucast's own programs move data, where the file does not say: "
         "star-serial, star-async, allgather or mpi."
     )
     kernel: str | None = stated("Label of the steps' kernel, where the file does not say.")
