@@ -27,9 +27,9 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.plots.step_series import series_of
-from gpucast.plots.steps import gflops, step_times_of_paths
-from gpucast.plots.transfers import transfer_time
+from gpucast.show.plots.step_series import series_of
+from gpucast.show.plots.steps import gflops, step_times_of_paths
+from gpucast.show.plots.transfers import transfer_time
 from gpucast.util.units import duration, percent, throughput
 
 data = gc.load("dscuda")

@@ -20,8 +20,8 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.paper.documents import beside_documents
-from gpucast.plots.transfers import transfer_time
+from gpucast.show.paper.documents import beside_documents
+from gpucast.show.plots.transfers import transfer_time
 from gpucast.util.units import duration, throughput
 
 data = gc.load("p2p-copy")

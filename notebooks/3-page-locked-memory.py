@@ -18,8 +18,8 @@
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.paper.document_figures import host_memory
-from gpucast.transfers.overlap import overlap_efficiencies
+from gpucast.paths.overlap import overlap_efficiencies
+from gpucast.show.paper.document_figures import host_memory
 from gpucast.util.units import duration, percent
 
 KINDS = ["pageable", "write-combined", "mapped", "mapped-write-combined"]

@@ -16,9 +16,9 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.paper.document_figures import copies_of_one_size
-from gpucast.transfers.contention import contention
-from gpucast.transfers.overlap import overlap_efficiencies
+from gpucast.paths.contention import contention
+from gpucast.paths.overlap import overlap_efficiencies
+from gpucast.show.paper.document_figures import copies_of_one_size
 from gpucast.util.units import duration, percent
 
 NAMES = {"geforce-gtx460-wddm": "GTX 460, WDDM", "quadro-4000-tcc": "Quadro 4000, TCC"}

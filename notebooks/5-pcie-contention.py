@@ -18,9 +18,9 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.paper.document_figures import copies_at_once
-from gpucast.plots.transfers import contention_matrix
-from gpucast.transfers.contention import contention
+from gpucast.paths.contention import contention
+from gpucast.show.paper.document_figures import copies_at_once
+from gpucast.show.plots.transfers import contention_matrix
 
 data = gc.load("pcie-contention-cirrascale")
 rows = [

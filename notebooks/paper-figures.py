@@ -22,10 +22,10 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.paper.findings import findings
-from gpucast.paper.findings_text import table as findings_table
-from gpucast.plots.step_series import series_of
-from gpucast.plots.steps import gflops, shares, step_times
+from gpucast.show.paper.findings import findings
+from gpucast.show.paper.findings_text import table as findings_table
+from gpucast.show.plots.step_series import series_of
+from gpucast.show.plots.steps import gflops, shares, step_times
 from gpucast.util.units import duration
 
 OURS = "Reconstructed from public figures: ours, not the paper's."

@@ -19,8 +19,8 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.plots.step_series import series_of
-from gpucast.plots.steps import step_times
+from gpucast.show.plots.step_series import series_of
+from gpucast.show.plots.steps import step_times
 from gpucast.util.units import duration
 
 print("".join(Path("timings.csv").read_text().splitlines(keepends=True)[:8]))

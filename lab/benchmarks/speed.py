@@ -28,10 +28,10 @@ import extra_p
 import gpucast as gc
 import synthetic
 from gpucast import _core
+from gpucast.answers.planning.plan import plan_request
+from gpucast.answers.planning.reading import of_values, read
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
-from gpucast.planning.plan import plan_request
-from gpucast.planning.reading import of_values, read
 from study import made
 from synthetic import GPU_GRID, N_GRID, TRUTHS
 from timing import HISTORY, Figure, finish, least

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from gpucast.data.traces import find_steps, phases, read
+from gpucast.data.traces.steps import ProcessSteps
+from gpucast.data.traces.trace import Process, Trace
+from gpucast.data.traces.writing import write
 from gpucast.errors import GpucastError
-from gpucast.traces import find_steps, phases, read
-from gpucast.traces.steps import ProcessSteps
-from gpucast.traces.trace import Process, Trace
-from gpucast.traces.writing import write
 
 FEWEST, MOST = 8, 120
 """Steps of a stretch."""

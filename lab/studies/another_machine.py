@@ -18,11 +18,11 @@ import numpy as np
 
 import gpucast as gc
 from forecasting.markdown import percent, table
+from gpucast.answers.validation import Summary, Validation, summarize
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection, selection_of
 from gpucast.data.steps import Cell, groups_of, medians_of, names_of, steps_of
-from gpucast.forecast.validation import Summary, Validation, summarize
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import Interval
 

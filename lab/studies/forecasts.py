@@ -32,7 +32,7 @@ from forecasting.questions import Measured, Question
 from forecasting.rivals import RIVALS, rivals_of
 from forecasting.splits import HELD_OUT
 from gpucast.errors import GpucastError, InputError
-from gpucast.plots import style
+from gpucast.show.plots import style
 from gpucast.util import files
 from gpucast.util.processes import spread
 

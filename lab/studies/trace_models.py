@@ -26,13 +26,13 @@ import gpucast
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
+from gpucast.data.traces import find_steps, phases, read
+from gpucast.data.traces.steps import ProcessSteps
+from gpucast.data.traces.trace import Trace
 from gpucast.errors import GpucastError, InputError
-from gpucast.replay.from_trace import program_of
-from gpucast.replay.models import CellOnPath, cell_on, fitted
-from gpucast.replay.path import PathCosts
-from gpucast.traces import find_steps, phases, read
-from gpucast.traces.steps import ProcessSteps
-from gpucast.traces.trace import Trace
+from gpucast.paths.replay.from_trace import program_of
+from gpucast.paths.replay.models import CellOnPath, cell_on, fitted
+from gpucast.paths.replay.path import PathCosts
 from gpucast.util import files
 from tracing.cells import NATIVE, RECORDED, Cell, cell_of, costs_of, traces_in, visits
 from tracing.outcomes import grouped_steps, repeats_of

@@ -21,10 +21,10 @@ import pandas as pd
 
 import gpucast
 from gpucast.data.dataset import Dataset
+from gpucast.data.traces import read
 from gpucast.errors import GpucastError, InputError
-from gpucast.plots import style
-from gpucast.replay.path import PathCosts
-from gpucast.traces import read
+from gpucast.paths.replay.path import PathCosts
+from gpucast.show.plots import style
 from gpucast.util import files
 from gpucast.util.processes import spread
 from tracing.cells import NATIVE, Cell, cell_of, costs_of, skeletons, traces_in, visits

@@ -30,10 +30,10 @@ from gpucast.data.records import Skeleton, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import data_of, groups_of
 from gpucast.errors import InputError
-from gpucast.forecast.other_path import BEYOND
-from gpucast.forecast.what_if import Launch
 from gpucast.model.fitted import Model, own
 from gpucast.model.other_path import T90
+from gpucast.paths.other_path import BEYOND
+from gpucast.paths.what_if import Launch
 from gpucast.util.tables import print_table
 
 Array = NDArray[np.float64]

@@ -15,6 +15,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpucast.answers.comparison import compare as compare
+    from gpucast.answers.planning.plan import Plan as Plan
+    from gpucast.answers.planning.plan import plan as plan
+    from gpucast.answers.validation import validate as validate
     from gpucast.data.bundled import bundled_files as bundled_files
     from gpucast.data.dataset import Dataset as Dataset
     from gpucast.data.loading import load as load
@@ -23,17 +27,13 @@ if TYPE_CHECKING:
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
     from gpucast.fitting.fit import fit as fit
-    from gpucast.forecast.comparison import compare as compare
-    from gpucast.forecast.validation import validate as validate
-    from gpucast.forecast.what_if import what_if as what_if
     from gpucast.model.files import load_model as load_model
     from gpucast.model.fitted import Model as Model
     from gpucast.model.forecaster import Forecaster as Forecaster
     from gpucast.model.formula import step_times as step_times
     from gpucast.model.scaling import ScalingModel as ScalingModel
-    from gpucast.planning.plan import Plan as Plan
-    from gpucast.planning.plan import plan as plan
-    from gpucast.transfers.curves import fit_transfers as fit_transfers
+    from gpucast.paths.curves import fit_transfers as fit_transfers
+    from gpucast.paths.what_if import what_if as what_if
 
 _HOME = {
     "Dataset": "data.dataset",
@@ -41,20 +41,20 @@ _HOME = {
     "InputError": "errors",
     "Forecaster": "model.forecaster",
     "Model": "model.fitted",
-    "Plan": "planning.plan",
+    "Plan": "answers.planning.plan",
     "ScalingModel": "model.scaling",
     "StepSelection": "data.selection",
     "bundled_files": "data.bundled",
-    "compare": "forecast.comparison",
+    "compare": "answers.comparison",
     "fit": "fitting.fit",
-    "fit_transfers": "transfers.curves",
+    "fit_transfers": "paths.curves",
     "load": "data.loading",
     "load_model": "model.files",
-    "plan": "planning.plan",
+    "plan": "answers.planning.plan",
     "read": "data.loading",
     "step_times": "model.formula",
-    "validate": "forecast.validation",
-    "what_if": "forecast.what_if",
+    "validate": "answers.validation",
+    "what_if": "paths.what_if",
 }
 
 __all__ = sorted(_HOME)

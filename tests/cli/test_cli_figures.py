@@ -15,9 +15,9 @@ from contention_samples import four_gpus
 from document_samples import series, whole
 from gpucast.cli import figure_files, step_figures
 from gpucast.data import jsonl
-from gpucast.plots import transfers
-from gpucast.transfers import contention
-from gpucast.transfers.series import series_of
+from gpucast.paths import contention
+from gpucast.paths.series import series_of
+from gpucast.show.plots import transfers
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, step, steps
 from other_programs import md, records
 

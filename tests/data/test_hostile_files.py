@@ -16,8 +16,8 @@ import pytest
 
 import hostile_files
 from gpucast.data.loading import read
+from gpucast.data.traces import read as read_trace
 from gpucast.errors import InputError
-from gpucast.traces import read as read_trace
 from gpucast.util import limits
 from hostile_files import IMPORT, SHOW, Outcome, outcome
 
@@ -238,7 +238,7 @@ def test_copies_of_more_than_4_gib_keep_their_bytes(tmp_path: Path) -> None:
 def test_a_kineto_trace_is_read_alike_whatever_its_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpucast.traces import json_pieces
+    from gpucast.data.traces import json_pieces
 
     path = tmp_path / "k.json"
     path.write_bytes(hostile_files._kineto())

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpucast.answers.planning.isoefficiency import from_n_on
 from gpucast.data import jsonl
 from gpucast.data.records import LARGEST_GPUS, LARGEST_N, Step
 from gpucast.model import forecaster
-from gpucast.planning.isoefficiency import from_n_on
 from gpucast.util.units import number, plain
 from made_data import step
 from records_samples import STEP, relaxed

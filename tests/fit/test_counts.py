@@ -18,17 +18,17 @@ import gpucast as gc
 from command_line import Run
 from counting import Calls, python_calls
 from gpucast import _core
+from gpucast.answers.planning.option_table import make
+from gpucast.answers.planning.plan import plan_request
+from gpucast.answers.planning.reading import of_values, read
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array
 from gpucast.model.mixed import Mixed
 from gpucast.model.scaling import ScalingModel
-from gpucast.planning.option_table import make
-from gpucast.planning.plan import plan_request
-from gpucast.planning.reading import of_values, read
-from gpucast.report import curves
-from gpucast.report.content import content
+from gpucast.show.report import curves
+from gpucast.show.report.content import content
 from made_data import NATIVE, machine, whole
 from other_programs import md
 from planning_samples import job

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import gpucast as gc
-from gpucast.forecast.caveats import caveats
+from gpucast.answers.caveats import caveats
 from gpucast.util.remarks import Cell, Kind, in_order
 
 SIZES = (100_000, 400_000, 1_600_000, 6_400_000)

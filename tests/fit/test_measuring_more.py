@@ -12,13 +12,13 @@ import pytest
 import gpucast as gc
 from forecasting.questions import Measured, restricted, splits_of
 from forecasting.splits import GPUS, SIZES
+from gpucast.answers.caveats import caveats
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Record, Skeleton, Step, Transfer
 from gpucast.data.selection import StepSelection
 from gpucast.fitting.candidates import routes_of
 from gpucast.fitting.mixture import fit_plausible, forms
 from gpucast.fitting.selection import pose
-from gpucast.forecast.caveats import caveats
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array
 from gpucast.model.mixed import STEPS_ALONE

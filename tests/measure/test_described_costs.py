@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell
 from gpucast.measure.costs import VisitCosts
+from gpucast.measure.design.cells import Cell
 
 SERIES = StepSelection(program="toy")
 CELLS = [Cell(SERIES, n, gpus) for n in (1000, 2000, 4000, 1_000_000) for gpus in (1, 2)]

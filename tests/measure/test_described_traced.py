@@ -14,7 +14,7 @@ import pytest
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
 from described_programs import described, grid, visits
-from gpucast import traces
+from gpucast.data import traces
 from traced_programs import CUPTI, PROGRAM, built
 from waiting import HANG
 

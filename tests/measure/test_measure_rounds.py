@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell, Choice, Timing, all_series, grid
-from gpucast.design.spreading import in_turn
 from gpucast.measure.costs import OwnCosts
+from gpucast.measure.design.cells import Cell, Choice, Timing, all_series, grid
+from gpucast.measure.design.spreading import in_turn
 from gpucast.measure.rounds import cheapest_round, spread_round
 
 Rounds = Callable[[Sequence[Cell], float], list[Cell]]

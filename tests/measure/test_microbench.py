@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.transfers.curves import fit_transfers
+from gpucast.paths.curves import fit_transfers
 from waiting import HANG, until
 
 PROGRAM = Path(

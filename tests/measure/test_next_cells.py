@@ -16,7 +16,7 @@ import made_data
 from gpucast.data import dataset, jsonl
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
-from gpucast.design.next_cells import Advice, Ask, next_cells
+from gpucast.measure.design.next_cells import Advice, Ask, next_cells
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import Z90
 from synthetic import TRUTHS, Truth, noisy

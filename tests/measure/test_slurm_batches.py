@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.batches import SEED, SHARE, by_shape, next_batch, within_limit
 from gpucast.measure.described.slurm.work import Part
+from gpucast.measure.design.cells import Cell
 
 SERIES = StepSelection(path="native", program="made up")
 CELLS = [Cell(SERIES, 1000.0 * 2**i, gpus) for i in range(8) for gpus in (1, 2, 4)]

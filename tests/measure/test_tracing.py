@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpucast.data.traces import find_steps, phases, read
+from gpucast.data.traces.steps import ENOUGH_LIGHT
 from gpucast.measure.tracing import libraries
-from gpucast.traces import find_steps, phases, read
-from gpucast.traces.steps import ENOUGH_LIGHT
 from traced_programs import CUPTI, PROGRAM, Tracing, built
 from waiting import until
 

@@ -18,9 +18,9 @@ from described_programs import described
 from gpucast.cli.measure_options import question, questions
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell
-from gpucast.design.questions import Answer, Question, answer
 from gpucast.errors import InputError
+from gpucast.measure.design.cells import Cell
+from gpucast.measure.design.questions import Answer, Question, answer
 from gpucast.measure.until import Plan, Until, ended_by
 from gpucast.model.forecaster import Forecaster
 from gpucast.util.devices import CORE

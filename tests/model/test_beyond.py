@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast import _core
-from gpucast.design.next_cells import Ask
-from gpucast.forecast.caveats import caveats
+from gpucast.answers.caveats import caveats
+from gpucast.measure.design.next_cells import Ask
 from gpucast.model.scaling import ScalingModel
-from gpucast.report.advice import for_question, in_words
-from gpucast.report.content import content
+from gpucast.show.report.advice import for_question, in_words
+from gpucast.show.report.content import content
 
 Truth = Callable[[np.ndarray, np.ndarray], np.ndarray]
 

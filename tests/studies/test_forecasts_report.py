@@ -15,10 +15,10 @@ import extra_p
 import forecasts
 from forecasting import answers, floor, outcome, questions, rivals, scores, splits
 from forecasting.splits import GPUS, RANDOM, SIZES
+from gpucast.answers.remote_cost import break_even
 from gpucast.data import jsonl, thinning
 from gpucast.data.dataset import Dataset
 from gpucast.data.steps import data_of, groups_of, names_of
-from gpucast.forecast.remote_cost import break_even
 from made_data import (
     NATIVE,
     VIRTUALIZED,

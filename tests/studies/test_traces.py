@@ -12,12 +12,12 @@ import pytest
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import from_records
-from gpucast.replay import program_of
-from gpucast.traces import find_steps, read
-from gpucast.traces.phases import FULL, LIGHT
-from gpucast.traces.tables import frame
-from gpucast.traces.trace import RunDescription, Trace
-from gpucast.traces.writing import write
+from gpucast.data.traces import find_steps, read
+from gpucast.data.traces.phases import FULL, LIGHT
+from gpucast.data.traces.tables import frame
+from gpucast.data.traces.trace import RunDescription, Trace
+from gpucast.data.traces.writing import write
+from gpucast.paths.replay import program_of
 from made_traces import MadeTrace
 from tracing.cells import OWN, Cell, cell_of, skeletons, visits
 from tracing.outcomes import Outcome, _floor, table

@@ -213,8 +213,8 @@ def stored(content: bytes, by: random.Random) -> bytes:
 
 
 def _of_test(name: str) -> Any:
-    """A module of tests/traces, which makes traces as other programs write them."""
-    path = ROOT / "tests" / "traces" / f"{name}.py"
+    """A module of tests/data/traces, which makes traces as other programs write them."""
+    path = ROOT / "tests" / "data" / "traces" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

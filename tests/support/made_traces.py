@@ -26,8 +26,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from gpucast.traces import tables
-from gpucast.traces.trace import Exit, Process, RunDescription, Trace, TracedMachine
+from gpucast.data.traces import tables
+from gpucast.data.traces.trace import Exit, Process, RunDescription, Trace, TracedMachine
 
 LATENCY = 2e-6
 """s from the begin of a call to the earliest begin of its work."""
@@ -260,7 +260,7 @@ class MadeTrace:
     # -- what comes out ---------------------------------------------------------------------------
 
     def process(self, pid: int = 4711) -> Process:
-        """The process as ``gpucast.traces`` has it in memory."""
+        """The process as ``gpucast.data.traces`` has it in memory."""
         rows = dict(self._rows)
         rows["streams"] = [
             {"context": device + 1, "device": device, "stream": stream, "flags": flags}
@@ -289,7 +289,7 @@ class MadeTrace:
 
     def write(self, path: Path, *others: MadeTrace) -> Path:
         """The run as a trace file."""
-        from gpucast.traces.writing import write
+        from gpucast.data.traces.writing import write
 
         write(self.trace(*others), path)
         return path

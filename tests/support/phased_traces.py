@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpucast.traces import phases
-from gpucast.traces.tables import frame
-from gpucast.traces.trace import Process, Trace
+from gpucast.data.traces import phases
+from gpucast.data.traces.tables import frame
+from gpucast.data.traces.trace import Process, Trace
 from made_traces import COST, MadeTrace
 
 Step = Callable[[MadeTrace, float], None]
@@ -21,7 +21,7 @@ SWITCH = 0.5e-3
 
 @dataclass(frozen=True)
 class Made:
-    """``kind`` of ``gpucast.traces.phases``; ``cost``: s of its calls."""
+    """``kind`` of ``gpucast.data.traces.phases``; ``cost``: s of its calls."""
 
     kind: int
     steps: int

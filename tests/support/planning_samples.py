@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 import gpucast as gc
+from gpucast.answers.planning.option_table import OptionTable, make
+from gpucast.answers.planning.reading import of_values
+from gpucast.answers.planning.request import Request
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval, at_most
-from gpucast.planning.option_table import OptionTable, make
-from gpucast.planning.reading import of_values
-from gpucast.planning.request import Request
 from made_data import NATIVE, VIRTUALIZED, whole
 
 REPLICATES = 30

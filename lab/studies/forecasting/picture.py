@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from forecasting.page import FORECASTERS
 from forecasting.scores import OWN
 from forecasting.splits import HELD_OUT
-from gpucast.plots.style import COLOURS
+from gpucast.show.plots.style import COLOURS
 
 ENDS = (1e-3, 1.0)
 """Errors that are shown; smaller and larger ones count at the edge."""

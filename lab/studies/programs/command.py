@@ -18,7 +18,7 @@ from pathlib import Path
 
 import extra_p
 from gpucast.errors import GpucastError, InputError
-from gpucast.plots import style
+from gpucast.show.plots import style
 from gpucast.util import files
 from programs import plots, series, study
 from programs.page import page, splits_csv, summary

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from gpucast.plots.style import COLOURS
+from gpucast.show.plots.style import COLOURS
 from programs.study import GPUCAST, METHODS, Outcome
 from programs.summing import SMALL, Sum
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
+from gpucast.data.traces.trace import RunDescription
 from gpucast.errors import InputError
-from gpucast.replay.path import PathCosts
-from gpucast.replay.skeletons import step_costs
-from gpucast.traces.trace import RunDescription
+from gpucast.paths.replay.path import PathCosts
+from gpucast.paths.replay.skeletons import step_costs
 
 OWN = "gpucast-mdapp"
 SKELETON = "skeleton"

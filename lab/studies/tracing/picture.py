@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from gpucast.plots import style
+from gpucast.show.plots import style
 
 
 @style.styled

@@ -1,5 +1,5 @@
 // A program of calls: what some consecutive steps of a traced program asked of its GPUs, made again
-// by skeleton --trace. Files are JSON Lines, gpucast.calls/1 (python/gpucast/replay/calls.py writes
+// by skeleton --trace. Files are JSON Lines, gpucast.calls/1 (python/gpucast/paths/replay/calls.py writes
 // them): a line that says what there is of threads, devices, streams and events, then a line a
 // call.
 #pragma once

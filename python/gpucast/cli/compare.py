@@ -21,7 +21,7 @@ def command(
     json: bool = options.JSON,
 ) -> None:
     """Compare the forecasts of two models."""
-    from gpucast.forecast.comparison import compare
+    from gpucast.answers.comparison import compare
     from gpucast.model.files import load_model
 
     models = load_model(native), load_model(remote)
@@ -72,7 +72,7 @@ def validate(
     json: bool = options.JSON,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
-    from gpucast.forecast.validation import validate
+    from gpucast.answers.validation import validate
     from gpucast.model.files import load_model
 
     loaded = load_model(model)

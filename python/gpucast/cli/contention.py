@@ -12,7 +12,7 @@ from gpucast.util.tables import Column, print_rows, print_table
 from gpucast.util.units import change, duration, size
 
 if TYPE_CHECKING:
-    from gpucast.transfers.contention import Contention
+    from gpucast.paths.contention import Contention
 
 
 def command(
@@ -21,7 +21,7 @@ def command(
     json: bool = options.JSON,
 ) -> None:
     """Show which copies disturb each other when under way at once, measured and forecast."""
-    from gpucast.transfers import contention
+    from gpucast.paths import contention
 
     dataset = load(*data).select(machine=machine)
     settings = contention.contention(dataset)

@@ -17,7 +17,7 @@ from gpucast.util.units import duration, percent, size
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
-    from gpucast.paper.documents import Beside
+    from gpucast.show.paper.documents import Beside
 
 ROWS = 6
 """Sizes shown of one published series; the smallest, the largest, and some between."""
@@ -31,8 +31,8 @@ def command(
     json: bool = options.JSON,
 ) -> None:
     """Hold a machine's measurements against the bundled tables of the source documents."""
-    from gpucast.paper import documents
-    from gpucast.transfers.overlap import overlap_efficiencies
+    from gpucast.paths.overlap import overlap_efficiencies
+    from gpucast.show.paper import documents
 
     dataset = load(*data).select(machine=machine)
     compared = documents.beside_documents(dataset, document)
@@ -105,7 +105,7 @@ def _launches(dataset: Dataset) -> list[JsonObject]:
 
 
 def _print_others(dataset: Dataset) -> None:
-    from gpucast.transfers.overlap import overlap_efficiencies
+    from gpucast.paths.overlap import overlap_efficiencies
 
     launches = _launches(dataset)
     if launches:

@@ -126,7 +126,7 @@ def _folders(contents: Mapping[Path, bytes]) -> list[Path]:
 
 
 def _rendered(draw: Draw, paths: Sequence[Path]) -> list[bytes]:
-    from gpucast.plots.style import render
+    from gpucast.show.plots.style import render
 
     figure = draw()
     return [render(figure, path.suffix[1:].lower()) for path in paths]

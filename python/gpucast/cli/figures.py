@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpucast.data.dataset import Dataset
-    from gpucast.plots.transfers import Panels
+    from gpucast.show.plots.transfers import Panels
 
 
 app = typer.Typer(rich_markup_mode=None)
@@ -71,8 +71,8 @@ def transfer(
     json: bool = options.JSON,
 ) -> None:
     """Transfers, contention, launches, overlaps."""
-    from gpucast.plots import transfers
-    from gpucast.transfers.series import series_of
+    from gpucast.paths.series import series_of
+    from gpucast.show.plots import transfers
 
     if figure_files.is_file(output) and only is None:
         message = "a file holds one figure; name it with --only, or give a folder"
@@ -114,11 +114,11 @@ def _figures(
 
     Apart: those of fitted curves, which are not fitted yet, and the others.
     """
-    from gpucast.plots import transfers
-    from gpucast.transfers import contention
-    from gpucast.transfers.curves import FEWEST_SIZES
-    from gpucast.transfers.overlap import overlap_efficiencies
-    from gpucast.transfers.series import series_of
+    from gpucast.paths import contention
+    from gpucast.paths.curves import FEWEST_SIZES
+    from gpucast.paths.overlap import overlap_efficiencies
+    from gpucast.paths.series import series_of
+    from gpucast.show.plots import transfers
 
     title = ", ".join(dataset.machines)
     curves: dict[str, Callable[[Panels], Figure]] = {}
@@ -250,8 +250,8 @@ def findings(
 
     Each on these data, with the number.
     """
-    from gpucast.paper import findings as paper
-    from gpucast.paper import findings_text
+    from gpucast.show.paper import findings as paper
+    from gpucast.show.paper import findings_text
 
     data, models = step_figures.read(inputs)
     if data is None:
@@ -283,9 +283,9 @@ def paper(
     json: bool = options.JSON,
 ) -> None:
     """All figures of paper and documents; findings."""
-    from gpucast.paper import findings as found_by_paper
-    from gpucast.paper import findings_text
-    from gpucast.plots.transfers import remote_costs
+    from gpucast.show.paper import findings as found_by_paper
+    from gpucast.show.paper import findings_text
+    from gpucast.show.plots.transfers import remote_costs
 
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
@@ -317,7 +317,7 @@ def paper(
 
 
 def _documents(beside: str, machine: str | None) -> dict[str, figure_files.Draw]:
-    from gpucast.paper import document_figures
+    from gpucast.show.paper import document_figures
 
     own = None if beside == step_figures.NO_MODEL else load(beside).select(machine=machine)
     return document_figures.figures_of_documents(own)

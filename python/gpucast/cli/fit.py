@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gpucast.model.content import FittedSteps, Quality
     from gpucast.model.fitted import Model
     from gpucast.model.forecaster import Forecaster
-    from gpucast.transfers.curves import Crossover, TransferFit
-    from gpucast.transfers.launches import LaunchCost
+    from gpucast.paths.curves import Crossover, TransferFit
+    from gpucast.paths.launches import LaunchCost
 
 SHOWN_INTEGERS = 8
 SHOWN_FORMS = 6
@@ -237,8 +237,8 @@ def _fit_transfers(
 ) -> None:
     from gpucast.errors import InputError
     from gpucast.fitting.fit import REPLICATES
-    from gpucast.transfers.curves import crossovers, fit_transfers
-    from gpucast.transfers.launches import launch_costs
+    from gpucast.paths.curves import crossovers, fit_transfers
+    from gpucast.paths.launches import launch_costs
 
     if output is not None:
         raise InputError(

@@ -9,7 +9,7 @@ from gpucast.data import summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Options, described
 from gpucast.data.loading import GpuFacts, Imports, import_files
-from gpucast.traces.records import TRACES
+from gpucast.data.traces.records import TRACES
 from gpucast.util.files import check_output
 from gpucast.util.tables import Column, one_line, print_rows
 

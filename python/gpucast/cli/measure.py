@@ -41,8 +41,8 @@ def command(
 
 def _measure(output: Path, common: Common, own: Own, *, quiet: bool, json: bool) -> None:
     """A campaign with gpucast's own programs."""
-    from gpucast.design.cells import KERNELS, MEMORIES, SCHEDULES, Choice
     from gpucast.measure.campaign import Campaign
+    from gpucast.measure.design.cells import KERNELS, MEMORIES, SCHEDULES, Choice
     from gpucast.measure.paths import parse_paths
     from gpucast.measure.store import Store
     from gpucast.measure.work import Request

@@ -18,7 +18,7 @@ from gpucast.util.gpu_shares import GpuShare, parted
 from gpucast.util.number_lists import counts, duration, sizes
 
 if TYPE_CHECKING:
-    from gpucast.design.questions import Question
+    from gpucast.measure.design.questions import Question
 
 FIELD = "--until"
 _KEYS = {"best": ("n", "gpus", "within", "surely"), "forecast": ("n", "gpus", "within")}
@@ -174,7 +174,7 @@ def question(text: str) -> Question:
     Raises:
         InputError: anything else.
     """
-    from gpucast.design.questions import HALF_WIDTH, REGRET, SURELY, Question
+    from gpucast.measure.design.questions import HALF_WIDTH, REGRET, SURELY, Question
 
     kind, *rest = text.split() or [""]
     if kind not in ("best", "forecast"):

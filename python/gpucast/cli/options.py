@@ -129,14 +129,14 @@ def list_of(words: Words) -> Callable[[str], list[str]]:
 
 def kernels() -> Iterable[str]:
     """The kernels of the mini-app."""
-    from gpucast.design.cells import KERNELS
+    from gpucast.measure.design.cells import KERNELS
 
     return KERNELS
 
 
 def memories() -> Iterable[str]:
     """The kinds of host memory among which the mini-app's star-serial has a choice."""
-    from gpucast.design.cells import MEMORIES
+    from gpucast.measure.design.cells import MEMORIES
 
     return MEMORIES
 

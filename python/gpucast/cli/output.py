@@ -65,7 +65,7 @@ def load(*names: str) -> Dataset:
         InputError: as ``gpucast.load``.
     """
     from gpucast.data import loading
-    from gpucast.traces.records import TRACES
+    from gpucast.data.traces.records import TRACES
 
     data = loading.load(*names, others=(TRACES,))
     note(*data.understood)
@@ -88,7 +88,7 @@ def tell_fit(remarks: Iterable[Remark], notes: Sequence[str] = (), *, explain: b
 def tell_forecasts(model: Forecaster, texts: Sequence[str], *, explain: bool) -> None:
     """Warn of what is to be known of a model's forecasts: ``caveats``, the worst first; with
     ``explain`` also of all that its fit warned of."""
-    from gpucast.forecast.caveats import in_line
+    from gpucast.answers.caveats import in_line
 
     if model.machine_factors is not None:
         note(f"{model.name}: {model.machine_factors.words}")
@@ -105,7 +105,7 @@ def tell_cells(
     """Warn of what is to be known of forecasts for every n with every GPU count."""
     import numpy as np
 
-    from gpucast.forecast.caveats import caveats
+    from gpucast.answers.caveats import caveats
 
     sizes, counts = list(n), list(gpus)
     cells = np.array([(size, count) for size in sizes for count in counts]).reshape(-1, 2)

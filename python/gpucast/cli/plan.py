@@ -61,9 +61,9 @@ def command(
     json: bool = options.JSON,
 ) -> None:
     """Fastest and cheapest GPU counts of jobs, native or remote; deadlines; how many jobs fit."""
+    from gpucast.answers.planning.plan import plan_request
+    from gpucast.answers.planning.reading import read
     from gpucast.model.intervals import Interval
-    from gpucast.planning.plan import plan_request
-    from gpucast.planning.reading import read
     from gpucast.util import files
 
     if output is not None:

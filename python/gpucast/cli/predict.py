@@ -19,7 +19,7 @@ from gpucast.util.tables import Column
 from gpucast.util.units import duration, number, ranges, whole_percent
 
 if TYPE_CHECKING:
-    from gpucast.design.next_cells import Advice, Ask
+    from gpucast.measure.design.next_cells import Advice, Ask
     from gpucast.model.forecaster import Best, Forecaster, Forecasts
     from gpucast.model.intervals import Interval
 
@@ -100,7 +100,7 @@ def _check(output: Path, *, force: bool) -> None:
 
 
 def _answer(model: Forecaster, question: Question) -> Answer:
-    from gpucast.forecast.caveats import caveats
+    from gpucast.answers.caveats import caveats
     from gpucast.model.forecaster import outer
     from gpucast.model.intervals import Interval
 
@@ -123,8 +123,8 @@ def _answer(model: Forecaster, question: Question) -> Answer:
     if question.instances:
         answer.together = predict_sharing.rows_of(model, forecasts, n, question.instances, interval)
     if question.next_cells:
-        from gpucast.design.next_cells import Ask
-        from gpucast.report.advice import for_question
+        from gpucast.measure.design.next_cells import Ask
+        from gpucast.show.report.advice import for_question
 
         ask = (
             Ask.best_count(n, gpus)
@@ -223,7 +223,7 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
         if any(answer.best for answer in answers):
             _print_best(answers)
     if question.next_cells:
-        from gpucast.report.advice import in_words
+        from gpucast.show.report.advice import in_words
 
         print()
         for answer in answers:

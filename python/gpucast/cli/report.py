@@ -43,8 +43,8 @@ def command(
     loaded = [load_model(path) for path in models]
     dataset = load(*data) if data else None
     # Here, not above: what is refused before costs no time.
-    from gpucast.report.content import content
-    from gpucast.report.render import page
+    from gpucast.show.report.content import content
+    from gpucast.show.report.render import page
 
     page_content = content(
         loaded, dataset, title=title, sizes=shown_n, gpus=shown_gpus, interval=interval

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
     from gpucast.data.selection import StepSelection
     from gpucast.model.forecaster import Forecaster
-    from gpucast.plots.step_series import Series
+    from gpucast.show.plots.step_series import Series
 
 NO_MODEL = "none"
 NAMES = ("gflops", "steps", "shares", "paths")
@@ -56,7 +56,7 @@ class Subject:
     @property
     def words(self) -> str:
         """What steps these are, for titles."""
-        from gpucast.plots.step_series import kind_in_words
+        from gpucast.show.plots.step_series import kind_in_words
 
         return kind_in_words(self.series)
 
@@ -71,7 +71,7 @@ class Subject:
 
 def nothing(name: str, subject: Subject) -> str:
     """Why there is nothing to draw."""
-    from gpucast.paper.findings import NO_PARTS
+    from gpucast.show.paper.findings import NO_PARTS
 
     undivided = any(
         series.model is not None and series.model_of_parts is None for series in subject.series
@@ -89,7 +89,7 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
     """
     from dataclasses import replace
 
-    from gpucast.plots.step_series import series_of
+    from gpucast.show.plots.step_series import series_of
 
     data, models = read(inputs)
     series = series_of(data, models, wanted)
@@ -127,7 +127,7 @@ def models_of_groups(
 ) -> dict[StepSelection, Forecaster]:
     """The group that each model is about; a model of no steps here is left out."""
     from gpucast.data.steps import groups_of
-    from gpucast.plots.step_series import is_about
+    from gpucast.show.plots.step_series import is_about
 
     return {group: model for group in groups_of(data) for model in models if is_about(model, group)}
 
@@ -173,8 +173,8 @@ def draws(
     subject: Subject, n: str | None, gpus: str | None, only: Sequence[str]
 ) -> dict[str, Draw]:
     """What draws each figure of steps that there is something for, by a name for its file."""
-    from gpucast.plots import steps
-    from gpucast.plots.style import COLOURS
+    from gpucast.show.plots import steps
+    from gpucast.show.plots.style import COLOURS
 
     series, kind = subject.series, subject.words
     chosen_n = [plain(size) for size in sizes(n)] if n else None

@@ -32,8 +32,8 @@ def show(
     """What a step is, where its time goes, and where the host waits."""
     from gpucast.cli import trace_text
     from gpucast.cli.figure_files import check_figure
-    from gpucast.traces import find_steps, read
-    from gpucast.traces.summary import summarize
+    from gpucast.data.traces import find_steps, read
+    from gpucast.data.traces.summary import summarize
 
     if output is not None:
         check_figure(output, force=force)
@@ -41,8 +41,8 @@ def show(
     steps = find_steps(read_trace, range_name)
     summaries = [summarize(read_trace.processes[own.process], own) for own in steps.processes]
     if output is not None:
-        from gpucast.plots.style import save
-        from gpucast.plots.timeline import timeline
+        from gpucast.show.plots.style import save
+        from gpucast.show.plots.timeline import timeline
 
         main = steps.main
         save(timeline(read_trace.processes[main.process], main), output, force=force)
@@ -65,7 +65,7 @@ def export(
     force: bool = options.FORCE,
 ) -> None:
     """A timeline of all that was recorded, for Perfetto (ui.perfetto.dev) or Chrome."""
-    from gpucast.traces import find_steps, perfetto, read
+    from gpucast.data.traces import find_steps, perfetto, read
     from gpucast.util.files import check_output, write_bytes
 
     check_output(output, force=force)
@@ -90,8 +90,8 @@ def import_file(
     force: bool = options.FORCE,
 ) -> None:
     """A trace that Nsight Systems or PyTorch wrote, as one of ours."""
-    from gpucast.traces import read
-    from gpucast.traces.writing import write
+    from gpucast.data.traces import read
+    from gpucast.data.traces.writing import write
     from gpucast.util.files import check_output
 
     check_output(output, force=force)
@@ -114,9 +114,9 @@ def calls(
     force: bool = options.FORCE,
 ) -> None:
     """Write what some steps asked of their GPUs, a line a call (gpucast.calls/1)."""
-    from gpucast.replay import program_of
-    from gpucast.replay.calls import write_calls
-    from gpucast.traces import find_steps, read
+    from gpucast.data.traces import find_steps, read
+    from gpucast.paths.replay import program_of
+    from gpucast.paths.replay.calls import write_calls
     from gpucast.util.files import check_output
 
     check_output(output, force=force)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpucast.cli.output import say
-from gpucast.traces.summary import GpuTime, OtherKind, Summary, Wait, WorkTime
-from gpucast.traces.trace import Trace
+from gpucast.data.traces.summary import GpuTime, OtherKind, Summary, Wait, WorkTime
+from gpucast.data.traces.trace import Trace
 from gpucast.util.tables import Column, print_rows
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import bytes_in_words, duration, percent

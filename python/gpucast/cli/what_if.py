@@ -50,7 +50,7 @@ def command(
     are made again in a simulation, each with the time that it takes on the path; several traces,
     with -o, give a model of that path.
     """
-    from gpucast.traces.reading import is_trace
+    from gpucast.data.traces.reading import is_trace
 
     traces = [is_trace(name) for name in models]
     model = models[0] if all(traces) else models[traces.index(False)]
@@ -68,9 +68,9 @@ def command(
 
 
 def _of_model(model: str, asked: Asked, of_models: OfModels, output: Path | None) -> None:
-    from gpucast.forecast.what_if import what_if
     from gpucast.model.files import load_model
     from gpucast.model.fitted import own
+    from gpucast.paths.what_if import what_if
     from gpucast.util import files
 
     loaded = load_model(model)  # that it is none comes before what else is missing

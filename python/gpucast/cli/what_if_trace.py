@@ -21,10 +21,10 @@ from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
-    from gpucast.replay.causes import Cause
-    from gpucast.replay.forecast import TraceForecast
-    from gpucast.replay.maps import NetworkMap
-    from gpucast.replay.network import Network
+    from gpucast.paths.replay.causes import Cause
+    from gpucast.paths.replay.forecast import TraceForecast
+    from gpucast.paths.replay.maps import NetworkMap
+    from gpucast.paths.replay.network import Network
 
 MUCH = 0.05
 """Share of a native step; nobody does anything about less."""
@@ -79,7 +79,7 @@ class OfTraces:
 
 def _other_path(asked: Asked, of_traces: OfTraces) -> tuple[Dataset, str, _How]:
     """The dataset, its path, and what else a simulation is told. Raises InputError."""
-    from gpucast.replay.network import parse_network
+    from gpucast.paths.replay.network import parse_network
 
     if asked.path is None:
         raise InputError("which path the trace is to be made on", field="--path")
@@ -95,9 +95,9 @@ def answer(file: str, asked: Asked, of_traces: OfTraces) -> None:
     Raises:
         InputError: the trace, the dataset or an option is wrong.
     """
-    from gpucast.replay.forecast import trace_on_path
-    from gpucast.traces import read
-    from gpucast.traces.finding_steps import find_steps
+    from gpucast.data.traces import read
+    from gpucast.data.traces.finding_steps import find_steps
+    from gpucast.paths.replay.forecast import trace_on_path
 
     of_several = replace(of_traces, network=None, range_name=None, map_to=None)
     refuse(
@@ -115,9 +115,9 @@ def answer(file: str, asked: Asked, of_traces: OfTraces) -> None:
     tell_fit(remarks_of(Kind.ASSUMED, forecast.warnings), explain=asked.explain)
     answered = content(forecast)
     if map_to is not None:
-        from gpucast.plots import network_map as figure
-        from gpucast.plots import style
-        from gpucast.replay.maps import network_map
+        from gpucast.paths.replay.maps import network_map
+        from gpucast.show.plots import network_map as figure
+        from gpucast.show.plots import style
 
         over = network_map(trace, data, path, steps=steps, native=forecast.native, **how)
         style.save(figure.network_map(over), map_to, force=asked.force)
@@ -143,7 +143,7 @@ def write_model(names: list[str], asked: Asked, of_traces: OfTraces, output: Pat
     """
     from gpucast.data.formats import Options
     from gpucast.data.formats.several import check_stated
-    from gpucast.replay.models import path_model
+    from gpucast.paths.replay.models import path_model
 
     if of_traces.map_to is not None:
         raise InputError("is of one trace", field="--map")
@@ -218,7 +218,7 @@ def content(forecast: TraceForecast) -> dict[str, object]:
 
 
 def _say_refused(refused: tuple[str, ...], path: str) -> None:
-    from gpucast.replay.from_trace import refused_in_words
+    from gpucast.paths.replay.from_trace import refused_in_words
 
     if refused:
         words = refused_in_words(refused, path)

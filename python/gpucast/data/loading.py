@@ -87,7 +87,8 @@ def load(
         names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
             over a file of the same name in the current folder; write ``./NAME`` for the file.
         options: what files that have to be imported do not say.
-        others: formats beside those of files' contents, such as ``gpucast.traces.records.TRACES``.
+        others: formats beside those of files' contents, such as those of
+            ``gpucast.data.traces.records.TRACES``.
 
     Raises:
         InputError: a name that is neither (near matches are listed), a file that is no valid file

@@ -1,6 +1,6 @@
 """What names of paths mean where nothing else tells: the only place that reads them for it.
 
-How long calls over a path take is told by its records (``gpucast.transfers.path_facts``). Records
+How long calls over a path take is told by its records (``gpucast.paths.path_facts``). Records
 of steps alone, and older model files, hold no such facts: a name of the vocabulary is then taken
 for what it usually stands for, and a name of the user's own for nothing.
 """

@@ -14,15 +14,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import gpucast as gc
+from gpucast.answers.remote_cost import TENTH, Beside, beside, break_even
 from gpucast.cli.app import run
 from gpucast.data.loading import load
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import medians_of
 from gpucast.errors import GpucastError
-from gpucast.forecast.remote_cost import TENTH, Beside, beside, break_even
 from gpucast.model.files import load_model
-from gpucast.plots import held_out, steps, style
-from gpucast.plots.step_series import series_of
+from gpucast.show.plots import held_out, steps, style
+from gpucast.show.plots.step_series import series_of
 from gpucast.util.tables import print_table
 from gpucast.util.units import change, duration
 

@@ -8,9 +8,9 @@ import time
 
 from gpucast.data import rehearsal
 from gpucast.data.records import Machine
-from gpucast.design.cells import MPI, Cell, Timing, grid
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
+from gpucast.measure.design.cells import MPI, Cell, Timing, grid
 from gpucast.measure.machine import occupants
 from gpucast.measure.own import OwnRun, Work
 from gpucast.measure.pathrun import identified

@@ -10,8 +10,8 @@ from statistics import median
 import numpy as np
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell, PathKind, Timing, guess_seconds, pairs_of
 from gpucast.errors import InputError
+from gpucast.measure.design.cells import Cell, PathKind, Timing, guess_seconds, pairs_of
 from gpucast.model.forecaster import Forecaster
 
 _FURTHER = 4.0

@@ -10,10 +10,10 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import ALL_PAIRS
-from gpucast.design.cells import Cell, Timing, series_of
 from gpucast.fitting.fit import fit_own
 from gpucast.measure import programs
 from gpucast.measure.costs import OwnCosts
+from gpucast.measure.design.cells import Cell, Timing, series_of
 from gpucast.measure.machine import sharing
 from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import Path

@@ -13,8 +13,8 @@ import numpy as np
 
 from gpucast.data.dataset import same_gpus
 from gpucast.data.records import Machine, Note, Record, Step
-from gpucast.design.cells import Cell
 from gpucast.errors import InputError
+from gpucast.measure.design.cells import Cell
 from gpucast.measure.machine import asked
 from gpucast.measure.report import AnswerReport, FitReport
 from gpucast.measure.store import Store

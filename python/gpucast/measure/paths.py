@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from gpucast import remote
-from gpucast.design.cells import PathKind
 from gpucast.errors import InputError
+from gpucast.measure.design.cells import PathKind
 
 SYNC = "sync:"
 

@@ -16,9 +16,9 @@ from typing import Self
 from gpucast import installed, remote
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
-from gpucast.design.cells import MPI, Cell, Timing
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import processes
+from gpucast.measure.design.cells import MPI, Cell, Timing
 from gpucast.measure.paths import Path
 
 MICROBENCH = "gpucast-microbench"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from gpucast.design.questions import Answer
+from gpucast.measure.design.questions import Answer
 from gpucast.measure.work import PathReport
 from gpucast.util.devices import GPU, Device
 

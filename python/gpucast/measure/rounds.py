@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell
-from gpucast.design.spreading import START, in_turn
+from gpucast.measure.design.cells import Cell
+from gpucast.measure.design.spreading import START, in_turn
 from gpucast.measure.until import Until
 
 SECONDS = 4.0

@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell, pairs_of
-from gpucast.design.next_cells import Advice, next_cells
-from gpucast.design.questions import Answer, Question, answer
-from gpucast.design.spreading import START, spread_over
 from gpucast.errors import InputError
+from gpucast.measure.design.cells import Cell, pairs_of
+from gpucast.measure.design.next_cells import Advice, next_cells
+from gpucast.measure.design.questions import Answer, Question, answer
+from gpucast.measure.design.spreading import START, spread_over
 from gpucast.measure.report import AnswerReport
 from gpucast.measure.work import HOUR
 from gpucast.model.forecaster import Forecaster

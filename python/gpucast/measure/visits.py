@@ -14,9 +14,9 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
-from gpucast.design.cells import Cell
 from gpucast.errors import InputError
 from gpucast.measure.costs import Costs
+from gpucast.measure.design.cells import Cell
 from gpucast.measure.report import FitReport
 from gpucast.measure.rounds import spread_round
 from gpucast.measure.until import by_series, ended_by

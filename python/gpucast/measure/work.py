@@ -8,8 +8,8 @@ from pathlib import Path as FilePath
 from typing import Literal, Protocol
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Choice
-from gpucast.design.questions import Question
+from gpucast.measure.design.cells import Choice
+from gpucast.measure.design.questions import Question
 from gpucast.measure.paths import Path
 from gpucast.util.devices import GPU, Device
 

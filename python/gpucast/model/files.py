@@ -10,13 +10,13 @@ from typing import NoReturn
 import numpy as np
 
 from gpucast.data.bundled import reconstructed_files
+from gpucast.data.traces.reading import is_trace
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Bootstrap
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import SCHEMA, Forecaster
 from gpucast.model.older import renewed, with_remarks
 from gpucast.model.scaling import ScalingModel
-from gpucast.traces.reading import is_trace
 from gpucast.util import limits
 from gpucast.util.files import read_bytes
 from gpucast.util.typed_json import WrongValueError, from_json

@@ -3,5 +3,5 @@
     work    files to a fit and all that the report says of it, in a process of its own
     app     the pages, who may see them, and the files that the browser sends
 
-The page is that of ``gpucast.report``; nothing here computes a step time.
+The page is that of ``gpucast.show.report``; nothing here computes a step time.
 """

@@ -28,8 +28,8 @@ from werkzeug.exceptions import (
 from werkzeug.wrappers import Request, Response
 
 from gpucast.errors import GpucastError, InputError, from_os_error
-from gpucast.report.render import loading_page, page
 from gpucast.serve.work import SETTINGS, Answer, Order, Source, answer, apart
+from gpucast.show.report.render import loading_page, page
 from gpucast.util import JsonObject, limits
 from gpucast.util.version import version
 

@@ -17,11 +17,11 @@ from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import load
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection, case_says_nothing, distinct, host_of, selection_of
+from gpucast.data.traces.records import TRACES
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.model.forecaster import Forecaster
-from gpucast.report.content import MOST_MODELS, content
-from gpucast.traces.records import TRACES
+from gpucast.show.report.content import MOST_MODELS, content
 from gpucast.util import JsonObject
 from gpucast.util.number_lists import counts
 from gpucast.util.units import parse_timestep

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Sequence
 
 from gpucast.data.records import Note, Step
-from gpucast.design.cells import Cell
 from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.here import (
     disturbances,
@@ -19,6 +18,7 @@ from gpucast.measure.described.request import Request, Visited, beside, visits_o
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.traced import TracedRuns
 from gpucast.measure.described.visit import FOLDER, Visitor
+from gpucast.measure.design.cells import Cell
 from gpucast.measure.pathrun import PathRun, identified
 from gpucast.measure.report import Report
 from gpucast.measure.store import Store

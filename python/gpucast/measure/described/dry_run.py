@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gpucast.data.loading import load
-from gpucast.design.cells import Cell
 from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.request import Request, Visited, in_random_order, visits_of
+from gpucast.measure.design.cells import Cell
 from gpucast.measure.visits import Budget
 from gpucast.measure.work import HOUR
 

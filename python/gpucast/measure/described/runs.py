@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell
 from gpucast.errors import InputError, from_os_error
 from gpucast.measure.described.description import Program
+from gpucast.measure.design.cells import Cell
 from gpucast.util.gpu_shares import GpuShare
 from gpucast.util.units import number, plain
 from gpucast.util.yaml_lines import Location

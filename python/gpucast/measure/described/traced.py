@@ -6,7 +6,9 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from gpucast import traces
+from gpucast.data import traces
+from gpucast.data.traces.parts import StepParts
+from gpucast.data.traces.records import LOST, observed
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.running import in_folder
@@ -15,8 +17,6 @@ from gpucast.measure.described.sharing import run_together
 from gpucast.measure.tracing import Limits, enough, libraries
 from gpucast.measure.tracing.beside import record_beside
 from gpucast.measure.tracing.recording import NothingRecordedError
-from gpucast.traces.parts import StepParts
-from gpucast.traces.records import LOST, observed
 from gpucast.util.units import number
 
 STEPS = 200

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gpucast import traces
+from gpucast.data import traces
+from gpucast.data.traces import phases
+from gpucast.data.traces.steps import ENOUGH_LIGHT, ProcessSteps
 from gpucast.errors import GpucastError
-from gpucast.traces import phases
-from gpucast.traces.steps import ENOUGH_LIGHT, ProcessSteps
 
 
 def has_steps(folder: Path, wanted: int, range_name: str | None, *, light: bool) -> bool:

@@ -13,14 +13,14 @@ from itertools import accumulate
 from typing import TypeVar
 
 from gpucast.data.records import Entry, Note, Step
-from gpucast.design.cells import Cell
-from gpucast.design.spreading import START, in_turn
 from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.campaign import DescribedRun
 from gpucast.measure.described.request import Request, in_random_order
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Shape
 from gpucast.measure.described.slurm.work import Key
+from gpucast.measure.design.cells import Cell
+from gpucast.measure.design.spreading import START, in_turn
 from gpucast.measure.rounds import up_to
 from gpucast.measure.until import ended_by
 from gpucast.measure.visits import Budget

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
-from gpucast.design.cells import Cell
 from gpucast.errors import InputError
 from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.campaign import DescribedRun
@@ -30,6 +29,7 @@ from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
 from gpucast.measure.described.visit import failure
+from gpucast.measure.design.cells import Cell
 from gpucast.measure.pathrun import identified
 from gpucast.measure.report import Report
 from gpucast.measure.store import Store

@@ -1,0 +1,122 @@
+"""Which option a job should get, what a deadline costs, and how sure a choice is.
+
+How sure: all options of a job are compared in each replicate. Replicate r of every machine's model
+together are one state of the world. (Machines whose models come from one fit share its replicates,
+so what they have in common cancels.) In each, every option also deviates from the model by a draw
+of its own, as measured cells do (``between_cells``). A job's options get independent draws; all
+jobs get the same ones, which no statement about one job notices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.answers.planning.option_table import OptionTable
+from gpucast.model.forecaster import Array
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Options (positions in the table) chosen for J jobs.
+
+    Attributes:
+        possible: whether any option is allowed; without one the others mean nothing.
+        fastest: least expected time.
+        cheapest: least expected cost.
+        advised: the cheapest of those that meet the deadline with the probability asked for; the
+            likeliest to meet it where none does; ``cheapest`` without a deadline.
+        met: whether ``advised`` meets the deadline with that probability.
+    """
+
+    possible: NDArray[np.bool_]
+    fastest: NDArray[np.intp]
+    cheapest: NDArray[np.intp]
+    advised: NDArray[np.intp]
+    met: NDArray[np.bool_]
+
+
+def choose(table: OptionTable, probability: float) -> Choices:
+    """Choose for every job."""
+    seconds, cost = table.possible
+    sure = np.where(table.meets >= probability, cost, np.inf)
+    likeliest = np.argmax(np.where(table.allowed, table.meets, -1.0), axis=1)
+    met = np.asarray(np.any(np.isfinite(sure), axis=1))
+    return Choices(
+        np.asarray(np.any(table.allowed, axis=1)),
+        np.argmin(seconds, axis=1),
+        np.argmin(cost, axis=1),
+        np.where(met, np.argmin(sure, axis=1), likeliest),
+        met,
+    )
+
+
+def fronts(table: OptionTable) -> list[NDArray[np.intp]]:
+    """For each job the options that no other beats in both time and cost, fastest first.
+
+    The first of options of equal time and cost is kept.
+    """
+    seconds, cost = table.possible
+    order = np.lexsort((cost, seconds), axis=1)
+    sorted_cost = np.take_along_axis(cost, order, axis=1)
+    least: Array = np.minimum.accumulate(sorted_cost, axis=1)
+    cheaper = np.ones(order.shape, dtype=np.bool_)
+    cheaper[:, 1:] = sorted_cost[:, 1:] < least[:, :-1]
+    cheaper &= np.isfinite(sorted_cost)
+    return [row[keep] for row, keep in zip(order, cheaper, strict=True)]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What B replicates say of J jobs; inf where a machine may not run a job.
+
+    Attributes:
+        fastest, cheapest: the option that is so in each replicate, (B, J).
+        least_seconds, least_cost: of each machine, (B, J, M).
+        wanted_seconds: of the pairs of job and option that the caller wants, (B, pairs).
+    """
+
+    fastest: NDArray[np.intp]
+    cheapest: NDArray[np.intp]
+    least_seconds: Array
+    least_cost: Array
+    wanted_seconds: Array
+
+
+def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
+    """Compare all options in every replicate.
+
+    ``wanted``: pairs of job and option whose times are wanted besides, (pairs, 2).
+    """
+    jobs, options = table.seconds.shape
+    shape = (table.replicates, jobs)
+    result = Comparison(
+        np.empty(shape, dtype=np.intp),
+        np.empty(shape, dtype=np.intp),
+        np.empty((*shape, len(table.slices))),
+        np.empty((*shape, len(table.slices))),
+        np.empty((table.replicates, wanted.shape[0])),
+    )
+    barred = None if table.allowed.all() else ~table.allowed
+    seconds = np.empty((jobs, options))
+    distinct = np.array_equal(table.size, np.arange(table.times[0].seconds.shape[0]))
+    # A replicate at a time: its arrays stay in the processor's cache.
+    for replicate in range(table.replicates):
+        for part, times in zip(table.slices, table.times, strict=True):
+            of_sizes = times.of_replicate(replicate) * table.deviations[replicate, part]
+            np.multiply(
+                of_sizes if distinct else of_sizes[table.size], table.steps, out=seconds[:, part]
+            )
+        seconds += table.setup
+        result.wanted_seconds[replicate] = seconds[wanted[:, 0], wanted[:, 1]]
+        if barred is not None:
+            seconds[barred] = np.inf
+        cost = seconds * table.positive_rate
+        result.fastest[replicate] = np.argmin(seconds, axis=1)
+        result.cheapest[replicate] = np.argmin(cost, axis=1)
+        for m, part in enumerate(table.slices):
+            result.least_seconds[replicate, :, m] = np.min(seconds[:, part], axis=1)
+            result.least_cost[replicate, :, m] = np.min(cost[:, part], axis=1)
+    return result

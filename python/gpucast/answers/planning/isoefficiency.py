@@ -1,0 +1,282 @@
+"""The two quantities that the paper leaves open: efficiency relative to peak, and an index for the
+use of virtual GPUs.
+
+Definitions, and what happens where a size is never or always reached: docs/plan.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.answers.planning.replicates import evaluator
+from gpucast.answers.planning.request import Request
+from gpucast.data.limits import LARGEST_N
+from gpucast.errors import InputError
+from gpucast.model.forecaster import SAME_SIZE, Array, Forecaster, grain_of, rounded, spaced
+from gpucast.model.intervals import Interval
+from gpucast.util import JsonObject
+from gpucast.util.units import plain
+
+REPLICATES = 100
+FURTHER_THAN_FITTED = 10.0
+"""Sizes are looked for up to this many times the largest that was fitted."""
+
+Condition = Callable[[Array, Array, int | None], Array]
+"""Whether it holds for sizes with GPU counts, by the model (None) or by a replicate."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A size for each of C GPU counts.
+
+    Attributes:
+        gpus: the counts, (C).
+        n: the size; the smallest looked at where it always holds, inf where it never does.
+        low, high: 90 % interval over the replicates; inf: not reached in those.
+        reached: share of the replicates in which it is reached at all.
+        range: sizes that were looked at.
+        extrapolated: whether n or the count is outside what was fitted.
+    """
+
+    gpus: Array
+    n: Array
+    low: Array
+    high: Array
+    reached: Array
+    range: tuple[float, float]
+    extrapolated: NDArray[np.bool_]
+
+
+def peak_efficiency(
+    work: _core.Workload, n: float, seconds: float, gpus: float, peak_flops: float
+) -> float:
+    """Useful operations a second as a share of what the GPUs could do at most.
+
+    Args:
+        work: what a step does, and how many operations that counts.
+        peak_flops: of one GPU: cores x clock x 2.
+    """
+    return work.operations_of_step(n) / seconds / (gpus * peak_flops)
+
+
+def iso_efficiency(
+    model: Forecaster,
+    efficiency: float,
+    gpus: Array,
+    sizes: Sequence[float] | None = None,
+    interval: Interval = Interval.now,
+) -> Sizes:
+    """n_e(N): the smallest n from which on N GPUs are at least e efficient.
+
+    Efficiency is T(n, 1) / (N T(n, N)). ``sizes``: where to look; by default from the smallest
+    size fitted to ten times the largest.
+    """
+    span = _span([model], sizes)
+    times = evaluator(model, *span, np.append(gpus, 1.0), _count([model]), interval)
+
+    def holds(n: Array, counts: Array, replicate: int | None) -> Array:
+        # A GPU alone is exactly efficient: rounding must not say otherwise.
+        one = times.seconds(n, np.ones(n.shape), replicate)
+        needed = efficiency * counts * times.seconds(n, counts, replicate)
+        return np.asarray(one * (1 + 1e-12) >= needed)
+
+    return _search([model], holds, gpus, span)
+
+
+def break_even(
+    base: Forecaster,
+    other: Forecaster,
+    surcharge: float,
+    gpus: Array,
+    sizes: Sequence[float] | None = None,
+    interval: Interval = Interval.now,
+) -> Sizes:
+    """The smallest n from which on steps on ``other`` take less than ``surcharge`` longer.
+
+    Longer as a share of the time on ``base`` with the same number of GPUs. For measured cells:
+    ``forecast.remote_cost.break_even``.
+    """
+    both = [base, other]
+    span = _span(both, sizes)
+    first, second = (evaluator(model, *span, gpus, _count(both), interval) for model in both)
+
+    def holds(n: Array, counts: Array, replicate: int | None) -> Array:
+        limit = (1 + surcharge) * first.seconds(n, counts, replicate)
+        return np.asarray(second.seconds(n, counts, replicate) < limit)
+
+    return _search(both, holds, gpus, span)
+
+
+def _span(models: list[Forecaster], sizes: Sequence[float] | None) -> tuple[float, float]:
+    """Least and greatest size to look at."""
+    fitted = [model.domain.n for model in models]
+    smallest, largest = max(low for low, _ in fitted), min(high for _, high in fitted)
+    low, high = map(float, sizes or (smallest, min(LARGEST_N, largest * FURTHER_THAN_FITTED)))
+    if low >= high:
+        raise InputError(
+            f"the fitted sizes, up to {FURTHER_THAN_FITTED:g} times the largest, do not overlap",
+            field="sizes",
+        )
+    return low, high
+
+
+def _count(models: list[Forecaster]) -> int:
+    """How many draws of the models are looked at."""
+    return min(REPLICATES, max(model.draw_count for model in models))
+
+
+def _search(
+    models: list[Forecaster], holds: Condition, gpus: Array, span: tuple[float, float]
+) -> Sizes:
+    low, high = span
+    replicates = _count(models)
+    counts = np.tile(gpus, replicates)
+
+    def central(n: Array) -> Array:
+        return holds(n, _beside(gpus, n), None)
+
+    def in_draws(n: Array) -> Array:
+        parts = n.reshape(replicates, gpus.size, -1)
+        return np.concatenate([holds(part, _beside(gpus, part), r) for r, part in enumerate(parts)])
+
+    n = from_n_on(central, gpus.size, low, high)
+    drawn = from_n_on(in_draws, counts.size, low, high).reshape(replicates, gpus.size)
+    # Order statistics, not interpolated ones: between a size and inf there is nothing.
+    ends = np.quantile(drawn, [0.05, 0.95], axis=0, method="nearest")
+    looked_at = np.minimum(n, high)
+    outside = np.any([model.extrapolates(looked_at, gpus) for model in models], axis=0)
+    return Sizes(
+        gpus, n, ends[0], ends[1], np.mean(np.isfinite(drawn), axis=0), (low, high), outside
+    )
+
+
+def _beside(gpus: Array, n: Array) -> Array:
+    return np.broadcast_to(gpus[:, np.newaxis], n.shape)
+
+
+# --- from which n on a condition holds, for many conditions at once -----------------------------
+
+
+FIRST = 129
+"""Sizes looked at first, evenly spaced in the logarithm."""
+
+FURTHER = 17
+"""Sizes looked at each time the interval around a crossing is narrowed."""
+
+
+def from_n_on(holds: Callable[[Array], Array], searches: int, low: float, high: float) -> Array:
+    """The smallest n, whole between whole numbers, from which on a condition holds up to ``high``.
+
+    Conditions need not be monotone: it is the n above the *last* size at which it fails. Sizes are
+    first looked at on a grid; the gap above its last failure is then looked at on a finer grid, and
+    so on down to neighbouring whole numbers. Up to ``FIRST`` whole numbers in all are looked at one
+    by one, so that the answer is exact; beyond, failures that lie wholly between two sizes of the
+    grid are overlooked.
+
+    Args:
+        holds: for sizes of shape (searches, points), one row a search, whether each holds.
+
+    Returns:
+        n of each search: ``low`` where it always holds, inf where it fails at ``high``.
+    """
+    grain = grain_of(low, high)
+    sizes = np.tile(_first_sizes(low, high, grain), (searches, 1))
+    good = np.asarray(holds(sizes), dtype=bool)
+    always = good.all(axis=1)
+    never = ~good[:, -1]
+    below, above = _gap(sizes, good)
+    while np.any((above - below > np.maximum(1.01 * grain, SAME_SIZE * above)) & ~always & ~never):
+        sizes = rounded(np.linspace(below, above, FURTHER, axis=1), grain)
+        sizes[:, 0], sizes[:, -1] = below, above
+        good = np.asarray(holds(sizes), dtype=bool)
+        good[:, 0], good[:, -1] = False, True
+        below, above = _gap(sizes, good)
+    return np.where(never, np.inf, np.where(always, low, above))
+
+
+def _first_sizes(low: float, high: float, grain: float) -> Array:
+    if grain == 1 and high - low < FIRST:
+        return np.arange(low, high + 1)
+    return spaced(low, high, FIRST)
+
+
+def _gap(sizes: Array, good: Array) -> tuple[Array, Array]:
+    """The last failure of each row and the size above it."""
+    rows = np.arange(sizes.shape[0])
+    last = sizes.shape[1] - 1 - np.argmin(good[:, ::-1], axis=1)
+    at = np.minimum(last, sizes.shape[1] - 2)
+    return sizes[rows, at], sizes[rows, at + 1]
+
+
+# --- of a plan's machines, JSON-ready ---------------------------------------------------------
+
+
+def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
+    """n_e(N) of every machine for some of its GPU counts."""
+    sizes_by_machine = {
+        machine.name: iso_efficiency(
+            machine.forecaster, wanted, counts, request.sizes, request.interval
+        )
+        for machine in request.machines
+        if (counts := _counts(machine.counts, 2)).size
+    }
+    return {
+        "efficiency": wanted,
+        "machines": [_sizes(name, sizes) for name, sizes in sizes_by_machine.items()],
+    }
+
+
+def break_even_sizes(request: Request, wanted: float) -> JsonObject:
+    """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
+    base = request.machines[request.base]
+    sizes_by_machine = {
+        machine.name: break_even(
+            base.forecaster, machine.forecaster, wanted, counts, request.sizes, request.interval
+        )
+        for machine in request.machines
+        if machine is not base and (counts := _counts({*base.counts} & {*machine.counts}, 1)).size
+    }
+    return {
+        "surcharge": wanted,
+        "baseline": base.name,
+        "machines": [_sizes(name, sizes) for name, sizes in sizes_by_machine.items()],
+    }
+
+
+def _counts(counts: Iterable[int], least: int) -> Array:
+    """Up to eight counts as they are; of more, powers of two and the last."""
+    several = sorted(count for count in counts if count >= least)
+    if len(several) > 8:
+        several = [c for c in several if c & (c - 1) == 0 or c == several[-1]]
+    return np.array(several, dtype=np.float64)
+
+
+def _sizes(machine: str, sizes: Sizes) -> JsonObject:
+    low, high = sizes.range
+    return {
+        "machine": machine,
+        "smallest": plain(low),
+        "largest": plain(high),
+        "sizes": [
+            {
+                "gpus": int(sizes.gpus[i]),
+                "n": _or_none(sizes.n[i]),
+                "low": _or_none(sizes.low[i]),
+                "high": _or_none(sizes.high[i]),
+                "reached": "never" if math.isinf(n) else "always" if n <= low else "from",
+                "probability_reached": round(float(sizes.reached[i]), 9),
+                "extrapolated": bool(sizes.extrapolated[i]),
+            }
+            for i, n in enumerate(sizes.n)
+        ],
+    }
+
+
+def _or_none(n: float) -> float | None:
+    return None if math.isinf(n) else plain(n)

@@ -1,0 +1,159 @@
+"""The answers for each job, JSON-ready."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.answers.planning.choices import Choices, Comparison
+from gpucast.answers.planning.isoefficiency import peak_efficiency
+from gpucast.answers.planning.option_table import HOUR, OptionTable
+from gpucast.answers.planning.request import DAY, FEMTO, NANO, Request
+from gpucast.answers.planning.sharing import all_instances
+from gpucast.model.forecaster import Array
+from gpucast.util import JsonObject
+
+
+def jobs_of(
+    request: Request,
+    table: OptionTable,
+    choices: Choices,
+    comparison: Comparison,
+    fronts: list[NDArray[np.intp]],
+) -> list[JsonObject]:
+    """What each job should get, native against remote, and what a deadline costs."""
+    jobs = np.arange(len(request.jobs))
+    best = options_of(request, table, jobs, choices.fastest)
+    least = options_of(request, table, jobs, choices.cheapest)
+    advised = options_of(request, table, jobs, choices.advised)
+    ends = np.cumsum([0, *(front.size for front in fronts)])
+    along = options_of(
+        request, table, np.repeat(jobs, np.diff(ends)), np.concatenate([*fronts, jobs[:0]])
+    )
+    fastest = np.mean(comparison.fastest == choices.fastest, axis=0)
+    cheapest = np.mean(comparison.cheapest == choices.cheapest, axis=0)
+    others = _others(request, table, comparison)
+    result = []
+    for i, job in enumerate(request.jobs):
+        timed = advised[i]["probability_in_time"] is not None
+        thrifty = {**least[i], "probability": _share(cheapest[i])}
+        more = advised[i]["cost"] - least[i]["cost"] if timed and not request.unpriced else None
+        result.append(
+            {
+                "name": job.name,
+                "n": job.n,
+                "steps": int(job.length),
+                "count": job.count,
+                "deadline": job.deadline,
+                "ns_per_day": job.ns_per_day,
+                "fastest": {**best[i], "probability": _share(fastest[i])},
+                "cheapest": None if request.unpriced else thrifty,
+                "fewest_gpu_hours": thrifty if request.unpriced else None,
+                "advised": advised[i],
+                "meets_deadline": bool(choices.met[i]) if timed else None,
+                "deadline_cost": more,
+                "others": others[i],
+                "front": along[ends[i] : ends[i + 1]],
+            }
+        )
+    return result
+
+
+def options_of(
+    request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
+) -> list[JsonObject]:
+    """What is to be said of options of jobs (two arrays of one length)."""
+    at = (jobs, options)
+    machine, gpus, setup = table.machine[options], table.gpus[options], table.setup[options]
+    step, seconds = table.step[at], table.seconds[at]
+    factor = np.exp(table.width[at])
+    steps = table.steps[jobs, 0]
+    nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
+    known = np.array([on.name not in request.unpriced for on in request.machines])
+    in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)
+    columns = {
+        "machine": np.array([on.name for on in request.machines])[machine].tolist(),
+        "gpus": np.ceil(gpus).astype(np.int64).tolist(),
+        "instances": all_instances(gpus).tolist(),
+        "step_seconds": step.tolist(),
+        "step_low": (step / factor).tolist(),
+        "step_high": (step * factor).tolist(),
+        "seconds": seconds.tolist(),
+        "low": (setup + steps * step / factor).tolist(),
+        "high": (setup + steps * step * factor).tolist(),
+        "gpu_hours": (gpus * seconds / HOUR).tolist(),
+        "cost": _or_none(np.where(known[machine], table.price[options] * seconds, np.nan)),
+        "ns_per_day": _or_none(nanoseconds[jobs] * DAY / step),
+        "efficiency": table.efficiency[at].tolist(),
+        "peak_efficiency": _or_none(_of_peak(request, jobs, machine, step * gpus)),
+        "probability_in_time": _or_none(in_time),
+        "extrapolated": table.extrapolated[at].tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _of_peak(
+    request: Request, jobs: NDArray[np.intp], machine: NDArray[np.intp], gpu_seconds: Array
+) -> Array:
+    """Efficiency relative to peak; nan where the peak is not known."""
+    one_second = np.array(
+        [
+            [
+                np.nan
+                if on.peak_flops is None
+                else peak_efficiency(on.workload, job.n, 1.0, 1.0, on.peak_flops)
+                for on in request.machines
+            ]
+            for job in request.jobs
+        ]
+    )
+    return np.asarray(one_second[jobs, machine] / gpu_seconds, dtype=np.float64)
+
+
+def _or_none(values: Array) -> list[float | None]:
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _others(request: Request, table: OptionTable, comparison: Comparison) -> list[list[JsonObject]]:
+    """Job by job, what the best options of each machine take and cost more than the baseline's."""
+    seconds, cost = (
+        np.array([values[:, part].min(axis=1) for part in table.slices])
+        for values in table.possible
+    )
+    base = request.base
+    free = [not table.price[part].min() for part in table.slices]
+    result: list[list[JsonObject]] = [[] for _ in request.jobs]
+    for m, machine in enumerate(request.machines):
+        if m == base:
+            continue
+        time = _beside(seconds, comparison.least_seconds, base, m)
+        money = _beside(cost, comparison.least_cost, base, m)
+        for i in np.flatnonzero(np.isfinite(seconds[base]) & np.isfinite(seconds[m])):
+            # Nothing has no share.
+            unknown = request.unpriced or free[base] or free[m]
+            costs = [None] * 4 if unknown else money[i].tolist()
+            result[i].append(
+                {"machine": machine.name}
+                | dict(zip(_keys("seconds", "faster"), time[i].tolist(), strict=True))
+                | dict(zip(_keys("cost", "cheaper"), costs, strict=True))
+            )
+    return result
+
+
+def _keys(what: str, less: str) -> tuple[str, ...]:
+    return f"extra_{what}", f"extra_{what}_low", f"extra_{what}_high", f"probability_{less}"
+
+
+def _beside(expected: Array, drawn: Array, base: int, other: int) -> Array:
+    """For each job ``other`` / ``base`` - 1, the ends of its 90 % interval, and the share of
+    replicates below 0, (J, 4); meaningless where a machine may not run the job."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        extra = expected[other] / expected[base] - 1
+        ratio = drawn[:, :, other] / drawn[:, :, base]
+        low, high = np.quantile(ratio, [0.05, 0.95], axis=0) - 1
+    return np.transpose([extra, low, high, np.round(np.mean(ratio < 1, axis=0), 9)])
+
+
+def _share(value: float) -> float:
+    # Sums of shares miss 1 by rounding.
+    return round(float(value), 9)

@@ -1,0 +1,207 @@
+"""A plan from its YAML file or from Python values, checked, with its models read."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from gpucast.answers.planning.request import FEMTO, Job, Request
+from gpucast.answers.planning.sharing import MOST_SLOTS, sharing_of
+from gpucast.errors import InputError
+from gpucast.model.files import load_model
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
+from gpucast.util.files import PathLike
+from gpucast.util.yaml_lines import Lines, Location
+from gpucast.util.yaml_models import checked, near, read_mapping
+
+
+def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request:
+    """A plan's file.
+
+    Args:
+        path: YAML; docs/plan.md describes its keys.
+        models: of machines by name; they go before those that the plan names. The only model of
+            the only machine may have any name.
+
+    Raises:
+        InputError: names file, line and key.
+    """
+    values, lines = read_mapping(path, "plan", "machines and jobs")
+    request = _checked(values, lines)
+    _attach(request, lines, models, Path(path).parent)
+    return request
+
+
+def of_values(values: Mapping[str, object], models: Mapping[str, Forecaster | PathLike]) -> Request:
+    """A plan from Python values of the file's shape; models by machine name.
+
+    Raises:
+        InputError: names the key.
+    """
+    lines = Lines(None)
+    request = _checked(dict(values), lines)
+    _attach(request, lines, models, Path())
+    return request
+
+
+def _checked(values: dict[str, object], lines: Lines) -> Request:
+    request = checked(Request, values, lines)
+    for location, message in _contradictions(request):
+        raise lines.error(message, location)
+    request.locate(lines)
+    return request
+
+
+def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
+    """What each value alone does not show."""
+    names = [machine.name for machine in request.machines]
+    yield from _twice("machines", names)
+    yield from _twice("jobs", [job.name for job in request.jobs])
+    for i, machine in enumerate(request.machines):
+        for j, count in enumerate(machine.gpu_counts or ()):
+            if count > machine.gpus:
+                message = f"there are only {machine.gpus} GPUs, not {count}"
+                yield ("machines", i, "gpu_counts", j), message
+    yield from _of_purchase(request)
+    if request.baseline is not None and request.baseline not in names:
+        yield ("baseline",), f"no machine {request.baseline!r}{near(request.baseline, names)}"
+    if request.sizes is not None and request.sizes[0] >= request.sizes[1]:
+        yield ("sizes",), "the first size must be below the second"
+    if not request.jobs and request.iso_efficiency is None and request.break_even is None:
+        yield ("jobs",), "nothing to plan: no jobs, and neither iso_efficiency nor break_even"
+    for i, job in enumerate(request.jobs):
+        for key, message in _of_job(job, names):
+            yield ("jobs", i, *key), message
+
+
+def _of_purchase(request: Request) -> Iterable[tuple[Location, str]]:
+    """What is wrong with ranges of GPUs."""
+    ranges = [i for i, m in enumerate(request.machines) if m.gpus_least is not None]
+    timed = request.window is not None or any(
+        job.deadline is not None or job.ns_per_day is not None for job in request.jobs
+    )
+    for i in ranges:
+        machine = request.machines[i]
+        if (machine.gpus_least or 0) > machine.gpus:
+            yield ("machines", i, "gpus"), "the first number must not be above the second"
+        if not request.jobs or not timed:
+            message = "a range asks how many to buy: that needs jobs, and a window or deadlines"
+            yield ("machines", i, "gpus"), message
+    for i in ranges[1:]:
+        yield ("machines", i, "gpus"), "one machine may have a range, not several"
+
+
+def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]:
+    if (job.steps is None) == (job.ns is None):
+        what = "missing; or ns" if job.steps is None else "either steps or ns, not both"
+        yield ("steps",), what
+    if job.deadline is not None and job.ns_per_day is not None:
+        yield ("ns_per_day",), "either deadline or ns_per_day, not both"
+    for i, count in enumerate(job.instances or ()):
+        if count > job.count:
+            yield ("instances", i), f"there are only {job.count} simulations (count), not {count}"
+    if math.lcm(*job.shares) > MOST_SLOTS:
+        yield ("instances",), f"have no common multiple up to {MOST_SLOTS}; name fewer of them"
+    for i, name in enumerate(job.machines or ()):
+        if name not in machines:
+            yield ("machines", i), f"no machine {name!r}{near(name, machines)}"
+
+
+def _twice(key: str, names: Sequence[str]) -> Iterable[tuple[Location, str]]:
+    first: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if name in first:
+            yield (key, i, "name"), f"{name!r} is also the name of {key}[{first[name]}]"
+        first.setdefault(name, i)
+
+
+def _attach(
+    request: Request, lines: Lines, given: Mapping[str, Forecaster | PathLike], folder: Path
+) -> None:
+    names = [machine.name for machine in request.machines]
+    if len(names) == len(given) == 1 and request.machines[0].model is None:
+        given = dict(zip(names, given.values(), strict=True))  # whatever the file is called
+    for name in given:
+        if name not in names:
+            raise InputError(
+                f"{name!r} is no machine of the plan{near(name, names)}", field="models"
+            )
+    # One file may serve several machines: it is read once.
+    known: dict[str, Forecaster] = {}
+    for i, machine in enumerate(request.machines):
+        here: Location = ("machines", i, "model")
+        source = given.get(machine.name)
+        if source is None and machine.model is None:
+            raise lines.error("missing; nor is a model file given for it", here)
+        try:
+            if isinstance(source, Forecaster):
+                model = source
+            else:
+                path = os.fspath(source or folder / str(machine.model))
+                model = known.get(path) or load_model(path)
+                known[path] = model
+            if not model.draw_count:
+                raise InputError(
+                    "has no bootstrap replicates, so no probabilities; fit it without "
+                    "--replicates 0",
+                    file=model.name,
+                )
+            model.check_shared_out()
+        except InputError as error:
+            raise lines.error(str(error), here) from error
+        machine.attach(model)
+        if machine.peak_flops is not None and not isinstance(model, Model):
+            raise lines.error(
+                f"{model.name} is of a program known by its step times alone: nobody knows its "
+                "operations; leave this out",
+                ("machines", i, "peak_flops"),
+            )
+        try:
+            model.forecasts([1000.0], [float(machine.counts[-1])])
+        except InputError as error:
+            raise lines.error(error.message, ("machines", i, "gpus")) from error
+    for i, job in enumerate(request.jobs):
+        _take_timestep(request, job, lines, ("jobs", i, "timestep_fs"))
+        _refuse_unknown_shares(request, job, lines, ("jobs", i, "instances"))
+    if math.lcm(*(count for job in request.jobs for count in job.shares)) > MOST_SLOTS:
+        message = f"instances of all jobs have no common multiple up to {MOST_SLOTS}; name fewer"
+        raise lines.error(message, ("jobs",))
+
+
+def _refuse_unknown_shares(request: Request, job: Job, lines: Lines, here: Location) -> None:
+    """At least one of the job's machines has to know what instances cost one another."""
+    models = [
+        machine.forecaster
+        for machine in request.machines
+        if not job.machines or machine.name in job.machines
+    ]
+    if job.shares and all(sharing_of(model) is None for model in models):
+        raise lines.error(
+            f"{models[0].name} knows nothing of several instances on one GPU: measure some "
+            "(gpucast measure --program PROGRAM.yaml --gpus 1/2,1) and fit anew",
+            here,
+        )
+
+
+def _take_timestep(request: Request, job: Job, lines: Lines, here: Location) -> None:
+    """Let a job without a time step have that of its program, as its models know it."""
+    if job.timestep_fs is not None:
+        return
+    models = [
+        machine.forecaster
+        for machine in request.machines
+        if not job.machines or machine.name in job.machines
+    ]
+    known = {model.timestep for model in models}
+    timestep = known.pop() if len(known) == 1 else None
+    if timestep is not None:
+        # As people write it: 2 fs is not 2.0000000000000004.
+        job.timestep_fs = float(f"{timestep / FEMTO:.12g}")
+        return
+    for key in ("ns", "ns_per_day"):
+        if getattr(job, key) is not None:
+            why = "; the models' differ" if known else ""
+            raise lines.error(f"missing; {key} needs it{why}", here)

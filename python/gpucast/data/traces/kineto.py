@@ -1,0 +1,323 @@
+"""PyTorch's (Kineto's) Chrome trace, ``.json`` or ``.json.gz``, as a trace.
+
+Format: libkineto's output_json.cpp and CuptiActivity.cpp. ``ts`` and ``dur`` are microseconds with
+decimals, from ``baseTimeNanoseconds`` where that is stated. Calls are the categories cuda_runtime
+and cuda_driver, work is kernel, gpu_memcpy and gpu_memset, waits are cuda_sync and cuda_event
+(written only with ``enable_cuda_sync_events``), ranges are user_annotation. One file is one
+process.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, cast
+
+from gpucast.data.limits import LARGEST_GPUS
+from gpucast.data.traces import foreign, tables
+from gpucast.data.traces.json_pieces import JsonPieces
+from gpucast.data.traces.trace import Process, RunDescription, Trace, TracedMachine
+from gpucast.errors import InputError
+from gpucast.util import limits
+from gpucast.util.files import PathLike
+
+_GZIP = b"\x1f\x8b"
+_CALLS = ("cuda_runtime", "cuda_driver")
+_WORK = {"kernel": tables.KERNEL, "gpu_memcpy": tables.COPY, "gpu_memset": tables.SET}
+_COPY = re.compile(r"Memcpy (\w+) \((\w+) -> (\w+)\)")
+_SET = re.compile(r"Memset \((\w+)\)")
+_DIRECTIONS = {
+    "HtoD": tables.TO_DEVICE,
+    "DtoH": tables.TO_HOST,
+    "DtoD": tables.WITHIN_DEVICE,
+    "HtoH": tables.WITHIN_HOST,
+    "PtoP": tables.BETWEEN_DEVICES,
+}
+_WAITS = {
+    "Event Sync": tables.HOST_WAITS_EVENT,
+    "Stream Wait Event": tables.STREAM_WAITS_EVENT,
+    "Stream Sync": tables.HOST_WAITS_STREAM,
+    "Context Sync": tables.HOST_WAITS_DEVICE,
+}
+_LATEST = 2**62
+"""ns; sums and differences of two fit 64 bits."""
+_AXES = 3
+UNFIT = "host times hold the cost of PyTorch's profiler: forecasts of host-bound steps are too slow"
+
+Event = Mapping[str, Any]
+Events = list[tuple[int, Event]]
+"""With their places in the file's list."""
+
+
+def detect(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is such a trace; never raises."""
+    if head.startswith(_GZIP):
+        try:
+            head = zlib.decompressobj(31).decompress(head)
+        except zlib.error:
+            return False
+    return b'"traceEvents"' in head or (
+        b'"schemaVersion"' in head and b'"deviceProperties"' in head
+    )
+
+
+def read(path: PathLike) -> Trace:
+    """The trace in a file.
+
+    Raises:
+        InputError: no JSON, or one without CUDA calls or work; the event that is wrong.
+    """
+    file = str(path)
+    events = _Events(file)
+    try:
+        with open(path, "rb") as plain:
+            is_packed = plain.read(len(_GZIP)) == _GZIP
+            plain.seek(0)
+            stream = cast("BinaryIO", gzip.GzipFile(fileobj=plain)) if is_packed else plain
+            document = JsonPieces(stream, file).read("traceEvents", events.take)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no whole JSON ({error})", file=file) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"is cut off or damaged ({error})", file=file) from None
+    if "traceEvents" in document:
+        raise InputError("must be a list", file=file, field="traceEvents")
+    return _Kineto(file, document).trace(events.by_category)
+
+
+_FIELDS = ("cat", "name", "pid", "tid", "ts", "dur")
+_ARGUMENTS = (
+    "correlation", "device", "inDevice", "context", "inContext", "stream", "graph id",
+    "graph node id", "shared memory", "registers per thread", "bytes", "fromDevice", "toDevice",
+    "grid", "block", "cuda_sync_kind", "event_id", "wait_on_cuda_event_id",
+    "wait_on_cuda_event_record_corr_id",
+)  # fmt: skip
+_KEPT = {*_CALLS, *_WORK, "cuda_sync", "cuda_event", "user_annotation"}
+
+
+@dataclass
+class _Events:
+    """What is kept of a list of events: those that are read here, with their places in the list."""
+
+    file: str
+    by_category: dict[str, Events] = field(default_factory=dict)
+    seen: int = 0
+    kept: int = 0
+
+    def take(self, event: object) -> None:
+        self.seen += 1
+        if not isinstance(event, dict) or event.get("ph") != "X":
+            return
+        category = str(event.get("cat", "")).lower()
+        if category not in _KEPT:
+            return
+        self.kept += 1
+        limits.EVENTS.check(self.kept, self.file)
+        plain: dict[str, Any] = {name: event[name] for name in _FIELDS if name in event}
+        for name in ("pid", "tid"):
+            if not isinstance(plain.get(name), int | float | str | None):
+                raise InputError(
+                    f"{name} must be a number",
+                    file=self.file,
+                    field=f"traceEvents[{self.seen - 1}]",
+                )
+        given = event.get("args")
+        arguments = given if isinstance(given, dict) else {}
+        plain["args"] = {name: arguments[name] for name in _ARGUMENTS if name in arguments}
+        self.by_category.setdefault(category, []).append((self.seen - 1, plain))
+
+
+@dataclass(frozen=True)
+class _Kineto:
+    """A document that was read."""
+
+    file: str
+    document: Mapping[str, Any]
+
+    def trace(self, events: Mapping[str, Events]) -> Trace:
+        calls = [event for name in _CALLS for event in events.get(name, ())]
+        if not calls or not any(events.get(name) for name in _WORK):
+            what = (
+                "kernels or copies (category kernel)" if calls else "calls (category cuda_runtime)"
+            )
+            raise InputError(f"no {what}: profile with ProfilerActivity.CUDA", file=self.file)
+        base = self.document.get("baseTimeNanoseconds")
+        if isinstance(base, int) and abs(base) > _LATEST:
+            raise InputError("must be ns", file=self.file, field="baseTimeNanoseconds")
+        names = foreign.Names()
+        first = {
+            event.get("tid"): self._span(at, event)["start_ns"] for at, event in reversed(calls)
+        }
+        threads = {
+            tid: number for number, tid in enumerate(sorted(first, key=lambda tid: first[tid]))
+        }
+        done = self._work(events, names)
+        waits = self._waits(events)
+        made = foreign.outermost(self._calls(calls, threads, names), done, waits)
+        foreign.mark_asynchronous(done, made, names)
+        stated = self.document.get("deviceProperties")
+        listed = stated if isinstance(stated, list) else []
+        gpus = [str(gpu.get("name", "?")) for gpu in listed if isinstance(gpu, dict)]
+        distributed = self.document.get("distributedInfo")
+        rank = distributed.get("rank") if isinstance(distributed, dict) else None
+        pids = Counter(event.get("pid") for _, event in calls)
+        pid = pids.most_common(1)[0][0]
+        process = Process(
+            pid=pid if isinstance(pid, int) and 0 < pid < 2**32 else 0,
+            rank=rank if isinstance(rank, int) and 0 <= rank < LARGEST_GPUS else None,
+            program="python",
+            lost=0,
+            ended="exit",
+            calls=made,
+            work=foreign.by_start(done),
+            waits=foreign.number_recordings(waits),
+            ranges=self._ranges(events.get("user_annotation", []), threads, names),
+            streams=foreign.streams_of(
+                done, {(int(c), 7): tables.LEGACY_DEFAULT for c in set(done["context"])}
+            ),
+            names=names.texts,
+        )
+        started = int(made["start_ns"].min()) / 1e9
+        run = RunDescription("kineto", machine=TracedMachine(gpus=gpus), started=started)
+        missing = [UNFIT]
+        if "cuda_sync" not in events:
+            missing.append(
+                "waits for events and streams are not in it "
+                "(_ExperimentalConfig(enable_cuda_sync_events=True))"
+            )
+        return Trace(run, (process,), self.file, tuple(missing))
+
+    def _calls(self, calls: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
+        return _framed(
+            "calls",
+            [
+                {
+                    **self._span(at, event),
+                    "correlation": _number(event, "correlation"),
+                    "thread": threads[event.get("tid")],
+                    "name": names.number(foreign.call_name(str(event.get("name")))),
+                }
+                for at, event in calls
+            ],
+        )
+
+    def _work(self, events: Mapping[str, Events], names: foreign.Names) -> Any:
+        return _framed(
+            "work",
+            [
+                {
+                    "kind": kind,
+                    **self._span(at, event),
+                    "correlation": _number(event, "correlation"),
+                    "device": _number(event, "device", "inDevice"),
+                    "context": _number(event, "context", "inContext"),
+                    "stream": _number(event, "stream"),
+                    "graph": _number(event, "graph id"),
+                    "node": _number(event, "graph node id"),
+                    **_of_kind(event, kind, names),
+                }
+                for category, kind in _WORK.items()
+                for at, event in events.get(category, ())
+            ],
+        )
+
+    def _waits(self, events: Mapping[str, Events]) -> Any:
+        rows = []
+        for at, event in events.get("cuda_sync", ()):
+            kind = str(event["args"].get("cuda_sync_kind", event.get("name")))
+            recording = _number(event, "wait_on_cuda_event_record_corr_id")
+            row = {"kind": _WAITS.get(kind, 0), "recording": recording, **_wait(event)}
+            rows.append(row | self._span(at, event))
+        for _, event in events.get("cuda_event", ()):
+            # The correlation of the call that recorded it numbers a recording as well.
+            recording = _number(event, "correlation")
+            rows.append({"kind": tables.EVENT_RECORDED, "recording": recording, **_wait(event)})
+        return _framed("waits", rows)
+
+    def _ranges(self, events: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
+        rows = [
+            {
+                **self._span(at, event),
+                "thread": threads.get(event.get("tid"), 0),
+                "name": names.number(str(event.get("name"))),
+            }
+            for at, event in events
+        ]
+        return foreign.by_start(_framed("ranges", rows))
+
+    def _span(self, at: int, event: Event) -> dict[str, int]:
+        base = self.document.get("baseTimeNanoseconds", 0)
+        try:
+            start = (base if isinstance(base, int) else 0) + round(float(event["ts"]) * 1000)
+            end = start + round(float(event.get("dur", 0)) * 1000)
+            if max(abs(start), abs(end)) > _LATEST:
+                raise OverflowError
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise InputError(
+                "must have ts and dur in microseconds", file=self.file, field=f"traceEvents[{at}]"
+            ) from None
+        return {"start_ns": start, "end_ns": end}
+
+
+def _framed(table: str, rows: list[dict[str, int]]) -> Any:
+    """Rows as a table, with 0 for what they do not say."""
+    columns = tables.COLUMNS[table]
+    return tables.frame(table, {name: [row.get(name, 0) for row in rows] for name in columns})
+
+
+def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
+    """What kernels, copies and memsets say each beside their times and places."""
+    text = str(event.get("name", ""))
+    if kind == tables.KERNEL:
+        return {
+            "name": names.number(text),
+            "blocks": _product(event, "grid"),
+            "threads": _product(event, "block"),
+            "shared_bytes": _number(event, "shared memory"),
+            "registers": _number(event, "registers per thread"),
+        }
+    size = {"bytes": _number(event, "bytes")}
+    if kind == tables.SET:
+        memory = _SET.match(text)
+        return size | {"to_memory": foreign.MEMORIES.get(memory[1].lower(), 0) if memory else 0}
+    copied = _COPY.match(text)
+    if copied is None:
+        return size
+    return size | {
+        "direction": _DIRECTIONS.get(copied[1], 0),
+        "from_memory": foreign.MEMORIES.get(copied[2].lower(), 0),
+        "to_memory": foreign.MEMORIES.get(copied[3].lower(), 0),
+        "from_device": _number(event, "fromDevice", "device"),
+        "to_device": _number(event, "toDevice", "device"),
+    }
+
+
+def _wait(event: Event) -> dict[str, int]:
+    """What waits and recordings of events say both."""
+    return {
+        "correlation": _number(event, "correlation"),
+        "context": _number(event, "context"),
+        "stream": _number(event, "stream"),
+        "event": _number(event, "event_id", "wait_on_cuda_event_id"),
+    }
+
+
+def _number(event: Event, *keys: str) -> int:
+    """The first of these arguments that is there; 0 for none, and for "none" written as -1."""
+    for key in keys:
+        value = event["args"].get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            most = 2**63 if key in ("graph node id", "bytes") else 2**32 - 1
+            return value if 0 <= value < most else 0
+    return 0
+
+
+def _product(event: Event, key: str) -> int:
+    product = 1
+    sides = event["args"].get(key)
+    for side in sides if isinstance(sides, list) and len(sides) <= _AXES else ():
+        product *= side if isinstance(side, int) and 0 < side < 2**32 else 1
+    return product % 2**32

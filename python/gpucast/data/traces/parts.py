@@ -1,0 +1,162 @@
+"""T_gpu, T_cpu and T_com of traced steps, and what a step asks for.
+
+    T_gpu   while a kernel (or a memset, or a graph) runs on any GPU
+    T_com   of the rest, while a copy runs, or the thread that drives the steps is in a CUDA call:
+            it asks for work, or waits
+    T_cpu   what is left: the thread is outside of CUDA, and the GPUs have nothing to do
+
+so that the three add up to the step. Work hidden behind kernels is nobody's: copies beside them
+count as T_gpu, as what the model's terms call so does. All are means over typical steps in which
+the GPUs' work was recorded. Such steps are longer than others by what recording costs the host,
+in its calls and between them: a step's time is the native one (``native_step``); kernels keep
+theirs, and T_com and T_cpu share the rest as they did in full phases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gpucast.data.traces import tables, waiting
+from gpucast.data.traces.clocks import skew_of
+from gpucast.data.traces.native_step import usual
+from gpucast.data.traces.steps import ProcessSteps
+from gpucast.data.traces.trace import Process
+
+Ints = NDArray[np.int64]
+
+LEAST_REST = 0.5
+"""Recording takes the host's time; where it seems to have taken more than that of what is not
+kernels, kernels were longer, too."""
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """Parts of a step, s; they add up to it."""
+
+    gpu: float
+    cpu: float
+    com: float
+
+    @property
+    def seconds(self) -> float:
+        """What the step takes."""
+        return self.gpu + self.cpu + self.com
+
+    def times(self, repeats: float) -> StepParts:
+        """The parts of several steps one after another."""
+        return StepParts(repeats * self.gpu, repeats * self.cpu, repeats * self.com)
+
+    def lasting(self, seconds: float) -> StepParts:
+        """A step of the same work that takes so long: kernels keep their time where at least
+        ``LEAST_REST`` of the rest's share is left."""
+        rest = self.cpu + self.com
+        if rest <= 0:
+            return StepParts(seconds, 0.0, 0.0)
+        left = max(seconds - self.gpu, LEAST_REST * rest * seconds / self.seconds)
+        return StepParts(seconds - left, left * self.cpu / rest, left * self.com / rest)
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """What a step asks for; means over typical steps.
+
+    Attributes:
+        up, down, between: bytes to GPUs, from them, and from GPU to GPU.
+        launches, copies, waits: calls; graphs are launches.
+    """
+
+    up: float
+    down: float
+    between: float
+    launches: float
+    copies: float
+    waits: float
+
+
+def parts_of(process: Process, steps: ProcessSteps) -> StepParts:
+    """Parts of the steps whose work is recorded, as recorded."""
+    own = usual(process, steps)
+    begins, ends = steps.begins_ns[:-1][own], steps.begins_ns[1:][own]
+    work = process.work
+    skew = round(1e9 * skew_of(process).least)
+    start, end = work["start_ns"].to_numpy() + skew, work["end_ns"].to_numpy() + skew
+    copying = (work["kind"] == tables.COPY).to_numpy()
+    calls = process.calls[process.calls["thread"] == steps.thread]
+    kernels = Union.of(start[~copying], end[~copying])
+    busy = kernels | Union.of(start[copying], end[copying])
+    busy = busy | Union.of(calls["start_ns"], calls["end_ns"])
+    length = float((ends - begins).mean())
+    gpu, either = (float(union.within(begins, ends).mean()) for union in (kernels, busy))
+    return StepParts(gpu / 1e9, (length - either) / 1e9, (either - gpu) / 1e9)
+
+
+def work_of(process: Process, steps: ProcessSteps) -> StepWork:
+    """What the steps whose work is recorded ask for."""
+    own = usual(process, steps)
+    count = np.count_nonzero(own)
+    work = process.work[_within(steps.work_step, own)]
+    size, direction = work["bytes"].to_numpy(), work["direction"].to_numpy()
+    copying = (work["kind"] == tables.COPY).to_numpy()
+    up, down, between = (
+        float(size[copying & (direction == way)].sum()) / count
+        for way in (tables.TO_DEVICE, tables.TO_HOST, tables.BETWEEN_DEVICES)
+    )
+    asked = work["correlation"].to_numpy()
+    waits = waiting.of_calls(process)[_within(steps.call_step, own)]
+    return StepWork(
+        up=up,
+        down=down,
+        between=between,
+        launches=np.unique(asked[~copying]).size / count,
+        copies=np.unique(asked[copying]).size / count,
+        waits=float(np.count_nonzero(waits != waiting.NOTHING)) / count,
+    )
+
+
+def _within(step: Ints, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.asarray((step >= 0) & own[step])
+
+
+@dataclass(frozen=True)
+class Union:
+    """Intervals of time that neither overlap nor touch, ascending."""
+
+    starts: Ints
+    ends: Ints
+
+    @classmethod
+    def of(cls, starts: ArrayLike, ends: ArrayLike) -> Union:
+        """The union of intervals [start, end)."""
+        begins, stops = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+        order = np.argsort(begins, kind="stable")
+        begins, stops = begins[order], stops[order]
+        if begins.size == 0:
+            return cls(begins, stops)
+        reached = np.maximum.accumulate(stops)
+        first = np.ones(begins.size, bool)
+        first[1:] = begins[1:] > reached[:-1]
+        at = np.flatnonzero(first)
+        return cls(begins[at], reached[np.append(at[1:], begins.size) - 1])
+
+    def __or__(self, other: Union) -> Union:
+        return Union.of(
+            np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends])
+        )
+
+    def within(self, begins: Ints, ends: Ints) -> Ints:
+        """How much of each [begin, end) is covered."""
+        return self._before(ends) - self._before(begins)
+
+    def _before(self, times: Ints) -> Ints:
+        """How much is covered before each time."""
+        lengths = self.ends - self.starts
+        before = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.searchsorted(self.starts, times, side="right")
+        beyond = np.zeros(np.shape(times), np.int64)
+        there = at > 0
+        beyond[there] = np.maximum(0, self.ends[at[there] - 1] - times[there])
+        covered: Ints = before[at] - beyond
+        return covered

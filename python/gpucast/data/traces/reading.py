@@ -1,0 +1,233 @@
+"""Traces from files: a zip archive, a folder, and what other recorders wrote.
+
+A recording that was cut off is read as far as it is whole, and says which tables were cut.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+
+from gpucast.data.traces import kineto, nsys
+from gpucast.data.traces.phases import KNOWN, checked
+from gpucast.data.traces.streams import Place, names_of, rows_of
+from gpucast.data.traces.tables import COLUMNS, SCHEMA, frame
+from gpucast.data.traces.trace import Process, RunDescription, Trace
+from gpucast.errors import InputError, from_os_error
+from gpucast.util import limits
+from gpucast.util.files import PathLike, read_bytes
+from gpucast.util.typed_json import WrongValueError, from_json
+
+T = TypeVar("T")
+
+_RUN = "run.json"
+_ZIP = b"PK\x03\x04"
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """One that has not ended."""
+
+    start_ns: int
+    full: bool
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What ``process.json`` says."""
+
+    pid: int = 0
+    rank: int | None = None
+    program: str = "?"
+    lost: int = 0
+    ended: str = "open"
+    phase: _Phase | None = None
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a trace: how to get the content of each, by name.
+
+    ``whole``: whether all must be there, as in an archive.
+    """
+
+    file: str
+    content: Mapping[str, Callable[[], bytes]]
+    whole: bool
+
+    def json(self, name: str, kind: type[T]) -> T:
+        try:
+            return from_json(kind, json.loads(self.content[name]()))
+        except WrongValueError as error:
+            raise InputError(
+                error.message, file=self.file, field=f"{name}: {error.field}"
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"is no JSON ({error})", file=self.file, field=name) from None
+
+
+def read(path: PathLike) -> Trace:
+    """The trace in a file or folder; also Nsight Systems' sqlite export and Kineto's JSON.
+
+    Raises:
+        InputError: no trace, or one whose tables are wrong: file, table, column, what is wrong.
+    """
+    name = os.fspath(path)
+    try:
+        if Path(path).is_dir():
+            return _trace(_folder(Path(path), name))
+        with open(path, "rb") as stream:
+            head = stream.read(4096)
+        if head.startswith(_ZIP):
+            with zipfile.ZipFile(path) as archive:
+                return _trace(_archive(archive, name))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):  # of a version to come
+        raise InputError("is a zip archive that is cut off or damaged", file=path) from None
+    except OSError as error:
+        raise from_os_error(error, path) from error
+    if nsys.detect(head):
+        return nsys.read(path)
+    if kineto.detect(head):
+        return kineto.read(path)
+    raise InputError(
+        "is no trace: neither what gpucast trace wrote, nor an sqlite export of Nsight Systems, "
+        "nor a Kineto trace",
+        file=path,
+    )
+
+
+def is_trace(path: PathLike) -> bool:
+    """Whether a file or folder looks like one that ``read`` takes."""
+    try:
+        if Path(path).is_dir():
+            return any(
+                name == _RUN or _of_process(name) for name in _folder(Path(path), "").content
+            )
+        with open(path, "rb") as stream:
+            head = stream.read(4096)
+        if head.startswith(_ZIP):
+            with zipfile.ZipFile(path) as archive:
+                return _RUN in archive.namelist()
+    except (zipfile.BadZipFile, NotImplementedError):
+        # Cut off: what is wrong is for ``read`` to say. The first file's name is there.
+        return _RUN.encode() in head
+    except OSError:
+        return False
+    return nsys.detect(head) or kineto.detect(head)
+
+
+def _folder(path: Path, name: str) -> _Files:
+    files = [file for file in (*path.glob("*.json"), *path.glob("*/*")) if file.is_file()]
+    content = {file.relative_to(path).as_posix(): partial(read_bytes, file) for file in files}
+    return _Files(name, content, whole=False)
+
+
+def _archive(archive: zipfile.ZipFile, name: str) -> _Files:
+    def content(entry: str) -> bytes:
+        try:
+            return archive.read(entry)
+        except (NotImplementedError, RuntimeError) as error:  # encrypted, an unknown compression
+            raise InputError(f"cannot be read ({error})", file=name, field=entry) from None
+
+    limits.check_archive(archive, name)
+    entries = {entry: partial(content, entry) for entry in archive.namelist()}
+    return _Files(name, entries, whole=True)
+
+
+def _of_process(name: str) -> bool:
+    """Whether a file of this name describes a process or what it called."""
+    folder, _, rest = name.partition("/")
+    return folder.isdigit() and rest in ("process.json", "calls.arrows")
+
+
+def _trace(files: _Files) -> Trace:
+    folders = {name.partition("/")[0] for name in files.content if "/" in name}
+    # A longer number is no rank.
+    numbers = sorted(int(folder) for folder in folders if re.fullmatch(r"[0-9]{1,9}", folder))
+    # The recorder's library, used by itself, leaves a folder without a description of the run.
+    bare = _RUN not in files.content
+    if bare and (files.whole or not any(map(_of_process, files.content))):
+        raise InputError("is no trace: it has no run.json", file=files.file)
+    run = RunDescription("cupti") if bare else files.json(_RUN, RunDescription)
+    if run.schema != SCHEMA:
+        raise InputError(
+            f"is {run.schema!r}; this gpucast reads {SCHEMA!r}", file=files.file, field=_RUN
+        )
+    limits.PROCESSES.check(len(numbers), files.file)
+    processes = tuple(_process(files, str(number)) for number in numbers)
+    if not processes:
+        raise InputError(
+            "holds no process: the program made no CUDA call, or ended before one was recorded",
+            file=files.file,
+        )
+    return Trace(run=run, processes=processes, file=files.file)
+
+
+def _process(files: _Files, folder: str) -> Process:
+    described = _Described()
+    if f"{folder}/process.json" in files.content:  # a recorder that is killed may not get to it
+        described = files.json(f"{folder}/process.json", _Described)
+    rows: dict[str, pd.DataFrame] = {}
+    names: dict[int, str] = {}
+    cut: list[str] = []
+    untimed = 0
+    for table in (*COLUMNS, "names"):
+        stream = f"{folder}/{table}.arrows"
+        if stream not in files.content:
+            continue
+        content, place = files.content[stream](), Place(files.file, stream)
+        if table == "names":
+            names, ended = names_of(content, place)
+        else:
+            rows[table], ended = rows_of(content, table, place)
+        cut += [table] * ended
+    for table in COLUMNS:
+        read = rows.setdefault(table, frame(table))
+        if "start_ns" in read and table != "waits":
+            timed = read[(read["start_ns"] > 0) & (read["end_ns"] >= read["start_ns"])]
+            untimed += len(read) - len(timed)
+            rows[table] = timed.sort_values("start_ns", kind="stable", ignore_index=True)
+    _check_kinds(rows["phases"], Place(files.file, f"{folder}/phases.arrows"))
+    rows["phases"] = _with_open_phase(rows["phases"], described.phase, rows["calls"])
+    process = Process(
+        pid=described.pid, rank=described.rank, program=described.program, lost=described.lost,
+        ended=described.ended, names=names, folder=folder, cut=tuple(cut), untimed=untimed,
+        calls=rows["calls"], work=rows["work"], waits=rows["waits"], ranges=rows["ranges"],
+        phases=rows["phases"], streams=rows["streams"],
+    )  # fmt: skip
+    return checked(process)
+
+
+def _check_kinds(phases: pd.DataFrame, place: Place) -> None:
+    """Whose work and calls a phase lacks is not known where its kind is not."""
+    unknown = sorted(set(phases["full"].tolist()) - set(KNOWN))
+    if unknown:
+        raise place.error(
+            f"has phases of kind {unknown[0]}, where this gpucast knows 0, 1 and 2: record the "
+            "program again with it",
+            "full",
+        )
+
+
+def _with_open_phase(
+    phases: pd.DataFrame, phase: _Phase | None, calls: pd.DataFrame
+) -> pd.DataFrame:
+    """With the one that a recording that was cut off was in, which lasts until the last call."""
+    if phase is None or calls.empty or calls["end_ns"].max() <= phase.start_ns:
+        return phases
+    if len(phases) and phases["end_ns"].max() > phase.start_ns:
+        return phases  # it ended after process.json was written last
+    columns = {
+        "start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()], "full": [int(phase.full)],
+    }  # fmt: skip
+    return pd.concat([phases, frame("phases", columns)], ignore_index=True)

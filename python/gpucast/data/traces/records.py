@@ -1,0 +1,275 @@
+"""A trace as a step record: what ``gpucast import`` makes of it.
+
+n, the case and the number of GPUs are those of the recorded command line (``--n 4096``,
+``--case``), unless the user says them; GPUs are those that did any work. A program of ours also
+states its schedule, kernel and memory there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.data.formats import Imported, Options, PathFormat
+from gpucast.data.formats.logs.runs import Found, Run, UnclearError, decimal, imported
+from gpucast.data.records import Step
+from gpucast.data.traces import tables
+from gpucast.data.traces.agreement import Shape, repeats, said_of_repeats, shape_of, unlike
+from gpucast.data.traces.finding_steps import find_steps
+from gpucast.data.traces.native_step import native_steps
+from gpucast.data.traces.parts import StepParts, StepWork, parts_of, work_of
+from gpucast.data.traces.reading import is_trace, read
+from gpucast.data.traces.steps import Steps
+from gpucast.data.traces.trace import Process, Trace
+from gpucast.util.remarks import Kind, Remark, remark, remarks_of
+from gpucast.util.units import duration, number, size
+
+OWN = "gpucast-mdapp"
+MOST_SAMPLES = 200
+"""Steps of a trace that are kept: more say nothing new."""
+LOST = "kernels were launched and none is on record: T_gpu is not known; record again"
+RECORDED = "recorded while tracing all of the GPUs' work, which lengthens steps"
+_SIZE = ("--n", "--size")
+_LABELS = ("program", "case", "schedule", "kernel", "memory")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A traced step, of the slowest process of its run.
+
+    Attributes:
+        seconds: of steps; alone: whether they are as without a recorder, or nearly.
+        parts: of a step that takes their median.
+        work: of all processes together.
+        gpus: that did any work; None where several processes may have shared them.
+        lost: whether kernels were launched and none is on record.
+    """
+
+    seconds: list[float]
+    alone: bool
+    parts: StepParts
+    work: StepWork
+    gpus: int | None
+    lost: bool = False
+
+    def times(self, repeats: int) -> Observed:
+        """The step that ``repeats`` of them in a row make."""
+        return replace(
+            self,
+            seconds=[repeats * seconds for seconds in self.seconds],
+            parts=self.parts.times(repeats),
+            work=StepWork(*(repeats * count for count in vars(self.work).values())),
+        )
+
+
+@dataclass(frozen=True)
+class ImportedTrace(Imported):
+    """A trace's record, and by what those of one program are held beside one another."""
+
+    found: Observed = field(kw_only=True)
+    shape: Shape = field(kw_only=True)
+
+    @property
+    def step(self) -> Step:
+        """The record."""
+        return _step_of(self)
+
+    def repeated(self, times: int, remarks: Sequence[Remark]) -> Imported:
+        """The record where ``times`` of its steps are one, with remarks on that."""
+        step, found = self.step, self.found.times(times)
+        changed: dict[str, object] = {"seconds": [times * seconds for seconds in step.seconds]}
+        if step.phases is not None:
+            parts = {name: part for name, part in vars(step.phases).items() if part is not None}
+            longer = {name: [times * part for part in column] for name, column in parts.items()}
+            changed["phases"] = step.phases.model_copy(update=longer)
+        if step.bytes is not None:
+            sizes = {name: size for name, size in vars(step.bytes).items() if size is not None}
+            more = {name: times * size for name, size in sizes.items()}
+            changed["bytes"] = step.bytes.model_copy(update=more)
+        return replace(
+            self,
+            entries=[step.model_copy(update=changed)],
+            remarks=[*self.remarks, *remarks],
+            notes=[*self.notes[:-1], _understood(found)],
+            found=found,
+        )
+
+
+def observed(trace: Trace, found: Steps | None = None) -> Observed:
+    """What a trace says of its steps; ``found``: where they were found already.
+
+    Raises:
+        InputError: no repeating step.
+    """
+    steps = (found or find_steps(trace)).processes
+    traced = [(trace.processes[own.process], own) for own in steps]
+    natives = [native_steps(*own, trace.run.seconds_untraced) for own in traced]
+    slowest = int(np.argmax([native.median for native in natives]))
+    native = natives[slowest]
+    works = [list(vars(work_of(*own)).values()) for own in traced]
+    devices = [set(process.work["device"].tolist()) for process, _ in traced]
+    used: set[int] = set().union(*devices)
+    return Observed(
+        seconds=_evenly(native.seconds),
+        alone=native.alone,
+        parts=parts_of(*traced[slowest]).lasting(native.median),
+        work=StepWork(*np.sum(works, axis=0).tolist()),
+        gpus=len(used) if sum(map(len, devices)) == len(used) else None,
+        lost=any(_lost(process) for process, _ in traced),
+    )
+
+
+def _lost(process: Process) -> bool:
+    launches = [number for number, name in process.names.items() if "LaunchKernel" in name]
+    launched = process.calls["name"].isin(launches).any()
+    return bool(launched) and not bool((process.work["kind"] != tables.COPY).any())
+
+
+def run_of(trace: Trace, found: Observed) -> Run:
+    """The run that a trace is of."""
+    options = _options(trace.run.command)
+    stated = next((options[name] for name in _SIZE if name in options), None)
+    parts, work = found.parts, found.work
+    more: dict[str, object] = {}
+    if trace.program == OWN:
+        names = ("schedule", "kernel", "memory")
+        more = {name: options[f"--{name}"] for name in names if f"--{name}" in options}
+    if work.up or work.down:
+        sizes = {"h2d": round(work.up), "d2h": round(work.down)}
+        more["bytes"] = sizes | ({"exchange": round(work.between)} if work.between else {})
+    return Run(
+        program=trace.program,
+        line=None,
+        seconds=tuple(found.seconds),
+        n=None if stated is None else decimal(stated),
+        gpus=found.gpus,
+        unclear="its processes may have shared GPUs",
+        case=options.get("--case"),
+        ranks=len(trace.processes) if len(trace.processes) > 1 else None,
+        phases={} if found.lost else {"kernel": parts.gpu, "cpu": parts.cpu, "calls": parts.com},
+        caveat=None if found.alone else RECORDED,
+        more=more,
+    )
+
+
+def read_records(path: str, options: Options) -> Imported:
+    """The step record of a trace.
+
+    Raises:
+        InputError: no repeating step, or a size that nobody states.
+    """
+    trace = read(path)
+    steps = find_steps(trace, options.range_name)
+    found = observed(trace, steps)
+    result = _imported(trace, found, path, options)
+    result.notes.append(_understood(found))
+    shape = shape_of(trace, steps, path, _step_of(result).gpus)
+    return ImportedTrace(**vars(result), found=found, shape=shape)
+
+
+def record_of(trace: Trace, steps: Steps, file: str, options: Options) -> Step:
+    """The step record of a trace that was read, and whose steps were found.
+
+    Raises:
+        InputError: as ``read_records``.
+    """
+    return _step_of(_imported(trace, observed(trace, steps), file, options))
+
+
+def _step_of(imported: Imported) -> Step:
+    (step,) = imported.entries
+    assert isinstance(step, Step)
+    return step
+
+
+def labels_of(step: Step) -> tuple[str | None, ...]:
+    """Whose steps they are: records of one program have the same labels."""
+    return tuple(getattr(step, name) for name in _LABELS)
+
+
+def together(traces: Sequence[Imported], options: Options) -> list[Imported]:
+    """Records of traces, those of one program as steps of the same stretch of it (``agreement``).
+
+    Raises:
+        InputError: what repeats is not the same stretch in all of them.
+    """
+    read = [one for one in traces if isinstance(one, ImportedTrace)]
+    if options.range_name is not None:  # the user says what a step is
+        return list(read)
+    programs: dict[tuple[str | None, ...], list[ImportedTrace]] = {}
+    for one in read:
+        programs.setdefault(labels_of(one.step), []).append(one)
+    made: dict[str, Imported] = {}
+    for own in programs.values():
+        shapes = [one.shape for one in own]
+        times = repeats(shapes)
+        launches = [shape.a_gpu * several for shape, several in zip(shapes, times, strict=True)]
+        doubts = remarks_of(Kind.READ_AS, unlike(launches))
+        for one, several in zip(own, times, strict=True):
+            taken = said_of_repeats([one.shape], [several])
+            remarks = [remark(Kind.READ_AS, text, about="steps") for text in taken]
+            made[one.shape.file] = one.repeated(several, [*remarks, *doubts])
+            doubts = []  # once is enough
+    return [made[one.shape.file] for one in read]
+
+
+def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imported:
+    run = run_of(trace, found)
+    names = [name for name in dict.fromkeys(trace.run.machine.gpus) if name]
+    remarks = [remark(Kind.LACKS, text, about=text) for text in trace.missing]
+    if found.lost:
+        remarks.append(remark(Kind.LACKS, LOST, about="kernels"))
+    kept = Found([run], remarks=remarks, gpu_names=names)
+    try:
+        return imported(kept, path, options)
+    except UnclearError as error:
+        if error.field == "-n":
+            error.message = (
+                "its command line has no --n, and n is what the work grows with; state it by -n, "
+                "or by --from-name 'n(?P<n>[0-9]+)' where files' names say it"
+            )
+        raise
+
+
+def _understood(found: Observed) -> str:
+    parts, work = found.parts, found.work
+    counts = ", ".join(
+        f"{number(round(count, 1))} {name}"
+        for count, name in (
+            (work.launches, "launches"), (work.copies, "copies"), (work.waits, "waits")
+        )
+    )  # fmt: skip
+    return (
+        f"a step of {duration(parts.seconds)}: T_gpu {duration(parts.gpu)}, "
+        f"T_cpu {duration(parts.cpu)}, T_com {duration(parts.com)}; {counts}; "
+        f"{size(round(work.up))} to the GPUs, {size(round(work.down))} back"
+    )
+
+
+def _options(command: Sequence[str]) -> dict[str, str]:
+    """Options of a command line with their values, ``--n 4096`` or ``--n=4096``."""
+    options: dict[str, str] = {}
+    for word, following in itertools.pairwise([*command, ""]):
+        name, is_set, value = word.partition("=")
+        if name.startswith("--") and (is_set or following):
+            options.setdefault(name, value if is_set else following)
+    return options
+
+
+def _evenly(seconds: NDArray[np.float64]) -> list[float]:
+    """As many as are kept, in time: evenly of the sorted ones, so that their median stays."""
+    if seconds.size <= MOST_SAMPLES:
+        return [float(value) for value in seconds]
+    places = (2 * np.arange(MOST_SAMPLES) + 1) * seconds.size // (2 * MOST_SAMPLES)
+    kept = np.sort(np.argsort(seconds, kind="stable")[places])
+    return [float(value) for value in seconds[kept]]
+
+
+TRACES = PathFormat(
+    "trace", "traces of CUDA calls: gpucast trace, nsys, Kineto", is_trace, read_records, together
+)
+"""For ``gpucast.data.loading``."""

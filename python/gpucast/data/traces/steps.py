@@ -1,0 +1,193 @@
+"""What a step of a traced program is: when, of which kind, and which calls and work it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.data.traces import phases, repetition, waiting
+from gpucast.data.traces.repetition import FEWEST_REPEATS
+from gpucast.data.traces.sequence import Sequence
+from gpucast.data.traces.trace import Process
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+NO_KIND = -1
+"""Kind of what is no step: something else was done between two."""
+ENOUGH_LIGHT = 20
+"""Steps of a light phase beside which later ones do not count. What recording leaves behind grows
+with every switch: H200, CUPTI 13.0: in their second light phase steps of many launches took 19 to
+50 % longer than in their first; those of few, 14 % shorter to 18 % longer."""
+_KINDS = 8
+_OFTEN = 3
+_OUTLIER = 1.2
+"""A step beyond the outer fence of its kind is left out if it took this many times the median."""
+
+
+@dataclass(frozen=True)
+class ProcessSteps:
+    """The steps of one process.
+
+    Attributes:
+        process: its place in ``Trace.processes``.
+        thread: the thread that drives them.
+        begins_ns: k + 1 bounds, on the host's clock: a step ends where the next begins.
+        kept: whether each step is typical: neither warm-up nor outlier, and within a phase of the
+            recording.
+        phase: ``phases.FULL`` for steps whose work is in the trace, ``phases.LIGHT`` for those
+            whose calls alone are, which took as long as without a recorder; ``phases.BETWEEN``
+            for those in no one phase, or in a light one after another that has enough.
+        kind: 0 for steps of the usual sequence of calls, 1 for the next most frequent one, ...;
+            all that come seldom and are nearly the usual one are the last kind; -1 for what is no
+            step: something else was done between two.
+        how: in words, what a step is.
+        call_step, work_step: the step of each row of calls and of work; -1 for none.
+        gpu_share: share of the GPUs' time in the trace that is in steps.
+    """
+
+    process: int
+    thread: int
+    begins_ns: Ints
+    kept: Bools
+    phase: NDArray[np.int8]
+    kind: Ints
+    how: str
+    call_step: Ints = field(repr=False)
+    work_step: Ints = field(repr=False)
+    gpu_share: float
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """How long each step takes, s."""
+        return np.diff(self.begins_ns) / 1e9
+
+    @property
+    def count(self) -> int:
+        """How many steps there are, typical or not."""
+        return self.kept.size
+
+    @property
+    def calls(self) -> Ints:
+        """Calls of each step, all threads together."""
+        return np.bincount(self.call_step[self.call_step >= 0], minlength=self.count)
+
+    def longest_run(self, fits: Bools, most: int) -> tuple[int, int]:
+        """First step of the longest stretch of typical steps that fit, and the one behind it: its
+        last ``most`` steps, of the first stretch that has as many; 0, 0 where none fits."""
+        own = np.concatenate([[False], fits & self.kept, [False]])
+        edges = np.flatnonzero(own[1:] != own[:-1])
+        begins, ends = edges[::2], edges[1::2]
+        if not begins.size:
+            return 0, 0
+        longest = int(np.argmax(np.minimum(ends - begins, most)))
+        return max(int(begins[longest]), int(ends[longest]) - most), int(ends[longest])
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a trace: one entry for each process that has some."""
+
+    processes: tuple[ProcessSteps, ...]
+
+    @property
+    def main(self) -> ProcessSteps:
+        """Those of the first process that has some."""
+        return self.processes[0]
+
+
+def steps_between(
+    process: Process,
+    at: int,
+    thread: int,
+    sequence: Sequence | None,
+    bounds: Ints,
+    how: str,
+    *,
+    are_steps: Bools | None = None,
+    named: bool = False,
+) -> ProcessSteps:
+    """The steps of a process between bounds, with their kinds, calls and work.
+
+    Args:
+        at: the process's place in ``Trace.processes``.
+        thread, sequence: the thread that drives the steps, and what it called; None: nothing.
+        bounds: k + 1 of them, ns on the host's clock.
+        how: in words, what a step is.
+        are_steps: whether each of the k stretches is a step; None: all are.
+        named: whether the user says what a step is: all are typical then, whatever they call.
+    """
+    chosen = np.ones(bounds.size - 1, bool) if are_steps is None else are_steps
+    kinds = np.where(chosen, 0, NO_KIND)
+    if sequence is not None and chosen.any():
+        edges = np.searchsorted(sequence.start_ns, bounds)
+        kinds[chosen] = _kinds(sequence.tokens, edges[:-1][chosen], edges[1:][chosen])
+    call_step = _within(process.calls["start_ns"].to_numpy(), bounds)
+    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
+    work_step = np.where(rows >= 0, call_step[rows], -1) if call_step.size else rows
+    taken = (process.work["end_ns"] - process.work["start_ns"]).to_numpy()
+    phase = _phases_that_count(process, bounds, kinds)
+    judged = np.where(chosen, np.maximum(kinds, 0), NO_KIND) if named else kinds
+    return ProcessSteps(
+        process=at,
+        thread=thread,
+        begins_ns=bounds,
+        kept=_typical(np.diff(bounds) / 1e9, judged) & (phase != phases.BETWEEN),
+        phase=phase,
+        kind=kinds,
+        how=how,
+        call_step=call_step,
+        work_step=work_step,
+        gpu_share=float(taken[work_step >= 0].sum() / max(1, taken.sum())),
+    )
+
+
+def _kinds(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
+    """Kinds of steps, as in ``ProcessSteps``, by the tokens from each begin to before its end."""
+    numbers, examples, counts = repetition.ranked(tokens, begins, ends)
+    often = min(max(1, int(np.count_nonzero(counts >= _OFTEN))), _KINDS)
+    kinds = np.full(counts.size, NO_KIND)
+    kinds[:often] = np.arange(often)
+    rare = np.arange(often, counts.size)
+    nearly = repetition.similar(tokens, begins, ends, examples[0], examples[rare])
+    kinds[rare[nearly]] = often
+    return kinds[numbers]
+
+
+def _typical(seconds: NDArray[np.float64], kinds: Ints) -> Bools:
+    """Which steps are typical: of a kind that comes again, without outliers and slow first ones.
+
+    ``seconds``: of each step.
+    """
+    kept = kinds >= 0
+    for kind in np.unique(kinds[kept]):
+        own = kinds == kind
+        # A kind of a few steps has no quartiles of its own.
+        judged = seconds[own if np.count_nonzero(own) >= _OFTEN else kinds == 0]
+        low, median, high = np.quantile(judged, [0.25, 0.5, 0.75])
+        # Tukey's outer fence.
+        kept[own] = seconds[own] <= max(high + 3 * (high - low), _OUTLIER * median)
+    usual = (kinds == 0) & kept
+    if np.count_nonzero(usual) > FEWEST_REPEATS:
+        settled = np.quantile(seconds[usual], 0.9)
+        kept[: int(np.argmax(usual & (seconds <= settled)))] = False
+    return kept
+
+
+def _phases_that_count(process: Process, bounds: Ints, kinds: Ints) -> NDArray[np.int8]:
+    """The phase of each step; the first light phase counts that has enough steps."""
+    phase = phases.of_spans(process, bounds[:-1], bounds[1:])
+    begins = process.phases["start_ns"].to_numpy()
+    number = np.searchsorted(begins, bounds[:-1], side="right") - 1
+    light = phase == phases.LIGHT
+    enough = np.flatnonzero(np.bincount(number[light & (kinds == 0)]) >= ENOUGH_LIGHT)
+    if enough.size:
+        phase[light & (number != enough[0])] = phases.BETWEEN
+    return phase
+
+
+def _within(starts: Ints, bounds: Ints) -> Ints:
+    step = np.searchsorted(bounds, starts, side="right") - 1
+    return np.where(step < bounds.size - 1, step, -1)

@@ -1,0 +1,312 @@
+"""Where the time of a step goes, and which calls make the host wait.
+
+The host's time is that of the thread that drives the steps: waiting (in calls that return when the
+GPU is done), other CUDA calls, and outside of them; the three add up to the step. A GPU's time
+falls into kernels alone, copies alone, both at once, and idle, which add up to it as well. Both are
+means over the typical steps; a step's own time is their median.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gpucast.data.traces import phases, tables, waiting
+from gpucast.data.traces.clocks import Skew, skew_of
+from gpucast.data.traces.native_step import native_steps
+from gpucast.data.traces.parts import Union
+from gpucast.data.traces.steps import ProcessSteps
+from gpucast.data.traces.trace import Process
+from gpucast.data.traces.work_names import labels_of, short
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """The steps of a process.
+
+    Attributes:
+        how: what a step is.
+        found, kept: steps, and typical ones of them whose GPU work is recorded; what follows, and
+            the rest of a summary, is of these.
+        seconds, low, high, mean: s of a typical step: median, 5 % and 95 % quantile, mean.
+        calls: CUDA calls of the usual step (median).
+        others: kinds of steps beside the usual one.
+        gpu_share: of the GPUs' time in the trace, what is in steps.
+        light: typical steps whose calls alone were recorded, which costs them little.
+        light_seconds: the native step (``native_step``) where such tell it, s; else None.
+    """
+
+    how: str
+    found: int
+    kept: int
+    seconds: float
+    low: float
+    high: float
+    mean: float
+    calls: int
+    others: list[OtherKind]
+    gpu_share: float
+    light: int
+    light_seconds: float | None
+
+
+@dataclass(frozen=True)
+class OtherKind:
+    """Steps that do more or less than the usual one.
+
+    ``every``: steps from one to the next, where that is always the same. ``seconds``: median, s.
+    """
+
+    steps: int
+    every: int | None
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class HostTime:
+    """Seconds a step of the driving thread."""
+
+    waiting: float
+    calls: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class GpuTime:
+    """Seconds a step of a GPU; ``busy`` is the share that is not idle."""
+
+    device: int
+    kernels: float
+    copies: float
+    both: float
+    idle: float
+    busy: float
+
+
+@dataclass(frozen=True)
+class WorkTime:
+    """A kind of work: how often in a step, seconds and bytes of a step, all GPUs together."""
+
+    kind: str
+    name: str
+    count: float
+    seconds: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Calls of one kind that make the host wait, at one place of the step.
+
+    Attributes:
+        call, what: the call, and what it waits for.
+        after: the kernel that its thread launched last before it in the step; empty for none.
+        count, bytes, seconds: in a step.
+    """
+
+    call: str
+    what: str
+    after: str
+    count: float
+    bytes: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A process: its steps and where their time goes."""
+
+    process: int
+    pid: int
+    rank: int | None
+    program: str
+    steps: StepTimes
+    host: HostTime
+    gpus: list[GpuTime]
+    work: list[WorkTime]
+    waits: list[Wait]
+    skew: Skew
+
+
+def summarize(process: Process, steps: ProcessSteps) -> Summary:
+    """Where the time of a process's steps goes."""
+    full = steps.phase == phases.FULL
+    typical = steps.kept & full
+    if not typical.any():
+        typical = full if full.any() else np.ones(steps.count, bool)
+    begins, ends = steps.begins_ns[:-1][typical], steps.begins_ns[1:][typical]
+    waits = waiting.of_calls(process)
+    return Summary(
+        process=steps.process,
+        pid=process.pid,
+        rank=process.rank,
+        program=process.program,
+        steps=_times(process, steps, typical),
+        host=_host(process, steps, waits, begins, ends),
+        gpus=_gpus(process, begins, ends),
+        work=_work(process, steps, typical),
+        waits=_waits(process, steps, waits, typical),
+        skew=skew_of(process),
+    )
+
+
+def _times(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
+    seconds, calls = steps.seconds[typical], steps.calls[typical]
+    kinds = steps.kind[typical]
+    usual = kinds == 0 if (kinds == 0).any() else np.ones(kinds.size, bool)
+    low, high = np.quantile(seconds, [0.05, 0.95])
+    native = native_steps(process, steps)
+    others = [
+        OtherKind(
+            steps=int(own.sum()),
+            every=_spacing(steps.kind == kind),
+            calls=int(np.median(calls[own])),
+            seconds=float(np.median(seconds[own])),
+        )
+        for kind in np.unique(kinds[~usual])
+        for own in (kinds == kind,)
+    ]
+    return StepTimes(
+        how=steps.how,
+        found=steps.count,
+        kept=int((steps.kept & (steps.phase == phases.FULL)).sum()),
+        seconds=float(np.median(seconds)),
+        low=float(low),
+        high=float(high),
+        mean=float(np.mean(seconds)),
+        calls=int(np.median(calls[usual])),
+        others=others,
+        gpu_share=steps.gpu_share,
+        light=int((steps.kept & (steps.phase == phases.LIGHT)).sum()),
+        light_seconds=native.median if native.alone else None,
+    )
+
+
+def _spacing(where: NDArray[np.bool_]) -> int | None:
+    distances = np.diff(np.flatnonzero(where))
+    same = distances.size > 0 and bool((distances == distances[0]).all())
+    return int(distances[0]) if same else None
+
+
+def _host(
+    process: Process, steps: ProcessSteps, waits: waiting.Kinds, begins: Ints, ends: Ints
+) -> HostTime:
+    own = process.calls["thread"].to_numpy() == steps.thread
+    starts = process.calls["start_ns"].to_numpy()
+    stops = process.calls["end_ns"].to_numpy()
+    waiting_calls = own & (waits != waiting.NOTHING)
+    in_calls = Union.of(starts[own], stops[own]).within(begins, ends).mean()
+    in_waits = Union.of(starts[waiting_calls], stops[waiting_calls]).within(begins, ends).mean()
+    step = (ends - begins).mean()
+    return HostTime(in_waits / 1e9, (in_calls - in_waits) / 1e9, (step - in_calls) / 1e9)
+
+
+def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
+    gpus = []
+    step = (ends - begins).mean()
+    for device, work in process.work.groupby("device"):
+        copying = work["kind"] == tables.COPY
+        copies = Union.of(work["start_ns"][copying], work["end_ns"][copying])
+        others = Union.of(work["start_ns"][~copying], work["end_ns"][~copying])
+        covered = [union.within(begins, ends) for union in (copies | others, copies, others)]
+        any_of, in_copies, in_others = (float(shares.mean()) for shares in covered)
+        # Whole nanoseconds: nothing is left of works that do not overlap.
+        both = covered[1] + covered[2] - covered[0]
+        gpus.append(
+            GpuTime(
+                device=int(str(device)),
+                kernels=(any_of - in_copies) / 1e9,
+                copies=(any_of - in_others) / 1e9,
+                both=float(both.mean()) / 1e9,
+                idle=(step - any_of) / 1e9,
+                busy=any_of / step,
+            )
+        )
+    return gpus
+
+
+def _work(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> list[WorkTime]:
+    work = process.work[_in_steps(steps.work_step, typical)]
+    labels = labels_of(process, work)
+    table = pd.DataFrame(
+        {
+            "kind": [kind for kind, _ in labels],
+            "name": [name for _, name in labels],
+            "seconds": (work["end_ns"] - work["start_ns"]).to_numpy() / 1e9,
+            "bytes": work["bytes"].to_numpy(),
+        }
+    )
+    return [WorkTime(**row) for row in _a_step(table, ["kind", "name"], typical)]
+
+
+def _waits(
+    process: Process, steps: ProcessSteps, waits: waiting.Kinds, typical: NDArray[np.bool_]
+) -> list[Wait]:
+    calls = process.calls
+    there = _in_steps(steps.call_step, typical) & (waits != waiting.NOTHING)
+    copies = _copies(process)
+    words = [waiting.WORDS[kind] for kind in waits[there].tolist()]
+    rows = np.flatnonzero(there).tolist()
+    table = pd.DataFrame(
+        {
+            "call": [process.name_of(number) for number in calls["name"].to_numpy()[there]],
+            "what": [
+                copies[row][0] if word == "copy" and row in copies else word
+                for row, word in zip(rows, words, strict=True)
+            ],
+            "after": _kernels_before(process, steps)[there],
+            "seconds": (calls["end_ns"] - calls["start_ns"]).to_numpy()[there] / 1e9,
+            "bytes": [copies[row][1] if row in copies else 0 for row in rows],
+        }
+    )
+    return [Wait(**row) for row in _a_step(table, ["call", "what", "after"], typical)]
+
+
+def _a_step(
+    table: pd.DataFrame, kinds: list[str], typical: NDArray[np.bool_]
+) -> list[dict[Any, Any]]:
+    """Count, seconds and bytes of each kind of rows in a step; what takes longest first."""
+    sums = table.groupby(kinds, as_index=False).agg(
+        count=("bytes", "size"), seconds=("seconds", "sum"), bytes=("bytes", "sum")
+    )
+    sums = sums.sort_values("seconds", ascending=False, kind="stable")
+    steps = np.count_nonzero(typical)
+    means = {column: sums[column] / steps for column in ("count", "seconds", "bytes")}
+    return [dict(row) for row in sums.assign(**means).to_dict("records")]
+
+
+def _copies(process: Process) -> dict[int, tuple[str, int]]:
+    """What each call copied, in words, and its bytes."""
+    work = process.work[process.work["kind"] == tables.COPY]
+    rows = waiting.calls_of(process, work["correlation"].to_numpy())
+    copies: dict[int, tuple[str, int]] = {}
+    for row, (_, label), size in zip(
+        rows.tolist(), labels_of(process, work), work["bytes"].tolist(), strict=True
+    ):
+        copies[row] = (label, copies.get(row, ("", 0))[1] + size)
+    return copies
+
+
+def _kernels_before(process: Process, steps: ProcessSteps) -> NDArray[np.object_]:
+    """The kernel that each call's thread launched last before it in its step."""
+    work = process.work[process.work["kind"].isin((tables.KERNEL, tables.GRAPH))]
+    rows = waiting.calls_of(process, work["correlation"].to_numpy())
+    launched = np.full(len(process.calls), None, object)
+    names = [
+        "graph" if kind == tables.GRAPH else short(process.name_of(name))
+        for kind, name in zip(work["kind"].tolist(), work["name"].tolist(), strict=True)
+    ]
+    launched[rows[rows >= 0]] = np.array(names, object)[rows >= 0]
+    places = [process.calls["thread"].to_numpy(), steps.call_step]
+    return pd.Series(launched).groupby(places).ffill().fillna("").to_numpy()
+
+
+def _in_steps(step: Ints, typical: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.asarray((step >= 0) & typical[step])

@@ -1,0 +1,98 @@
+"""What kernels and other GPU work are called in tables and figures.
+
+Names of kernels are demangled, without templates and parameters.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from functools import cache
+
+import pandas as pd
+
+from gpucast.data.traces import tables
+from gpucast.data.traces.trace import Process
+
+_LONGEST = 48
+
+
+@cache
+def short(name: str, longest: int = _LONGEST) -> str:
+    """``at::native::fill`` of ``void at::native::fill<int>(int*)`` or of its mangled form."""
+    text = demangled(name)
+    text = text.replace("(anonymous namespace)::", "").replace("operator()", "operator")
+    bare, depth = "", 0
+    for letter in text:
+        depth += letter in "<("
+        if depth == 0:
+            bare += letter
+        depth -= letter in ">)"
+        if depth < 0:  # an operator such as >
+            return _cut(text, longest)
+    words = bare.replace(" const", "").split()
+    return _cut(words[-1] if words else text, longest)
+
+
+@cache
+def demangled(name: str) -> str:
+    """A C++ name as it is written; other names as they are."""
+    if not name.startswith("_Z"):
+        return name
+    library = _standard_library()
+    if library is None:
+        return name
+    status = ctypes.c_int()
+    address = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+    if not address:
+        return name
+    text = ctypes.string_at(address).decode(errors="replace")
+    _c_library().free(ctypes.c_void_p(address))
+    return text
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+@cache
+def _standard_library() -> ctypes.CDLL | None:
+    name = ctypes.util.find_library("stdc++") or "libstdc++.so.6"
+    try:
+        library = ctypes.CDLL(name)
+        library.__cxa_demangle.restype = ctypes.c_void_p
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def labels_of(process: Process, work: pd.DataFrame) -> list[tuple[str, str]]:
+    """Kind and name of each piece of work."""
+    names = {number: short(process.name_of(number)) for number in work["name"].unique().tolist()}
+    return [
+        ("kernel", names[name])
+        if kind == tables.KERNEL
+        else ("copy", _copied(direction, source, target, asynchronous))
+        if kind == tables.COPY
+        else ("set", "memset")
+        if kind == tables.SET
+        else ("graph", "graph")
+        for kind, name, direction, source, target, asynchronous in zip(
+            work["kind"].tolist(), work["name"].tolist(), work["direction"].tolist(),
+            work["from_memory"].tolist(), work["to_memory"].tolist(),
+            work["asynchronous"].tolist(), strict=True,
+        )
+    ]  # fmt: skip
+
+
+def _copied(direction: int, source: int, target: int, asynchronous: int) -> str:
+    text = tables.DIRECTIONS.get(direction, "copy")
+    host = source if direction == tables.TO_DEVICE else target
+    if direction in (tables.TO_DEVICE, tables.TO_HOST) and host in tables.MEMORIES and host:
+        text += f", {tables.MEMORIES[host]}"
+    return text + (", async" if asynchronous else "")

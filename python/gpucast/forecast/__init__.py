@@ -1,1 +1,0 @@
-"""Forecasts of what was not measured, and how well they hold."""

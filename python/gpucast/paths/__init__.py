@@ -1,0 +1,1 @@
+"""What copies and launches take on a path, what a path does, and steps on another path."""

@@ -1,0 +1,1 @@
+"""How answers are shown: figures, the report, the paper's case study."""

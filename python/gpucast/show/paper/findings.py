@@ -1,0 +1,540 @@
+"""What the paper found on its machines: does it hold for these measurements?
+
+Each finding is looked at in every group of steps (or for every quantity) and is true, false, or
+open there, with the number that decides and, where it is open, why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise, takewhile
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.selection import StepSelection, host_of
+from gpucast.data.steps import NATIVE_PATHS, Cell, medians_of, names_of, steps_of
+from gpucast.errors import InputError
+from gpucast.model.forecaster import Forecaster
+from gpucast.paths.launches import launch_costs
+from gpucast.util import JsonObject
+from gpucast.util.order_statistics import Median, median_of
+from gpucast.util.units import duration, throughput
+
+SMALL_N = 1000
+
+LINEAR = (0.75, 1.25)
+QUADRATIC = (1.75, 2.25)
+"""Local exponents of n that count as growth with n and with n^2."""
+
+RATE_NOISE = 0.01
+SHARE_NOISE = 0.02
+EXTRA_NOISE = 0.02
+LARGER = 1.02
+"""What counts as a difference: of Gflops (relative), of shares and of what remote steps take longer
+(absolute), of microbenchmarks."""
+
+NO_PARTS = "a model of its kind does not split a step into T_gpu, T_cpu and T_com"
+
+STRETCH = 3.0
+"""Exponents are taken over at least this factor of n: a whole number of waves makes steps."""
+
+_WORDS = {True: "true", False: "false", None: "open"}
+
+
+class Studied(Protocol):
+    """A group's steps: medians (s) of its cells, and a model of them where there is one."""
+
+    @property
+    def measured(self) -> Mapping[Cell, float]: ...
+    @property
+    def whole(self) -> Forecaster | None: ...
+
+
+Studies = Mapping[StepSelection, Studied]
+Names = Mapping[StepSelection, str]
+
+
+class Steps(NamedTuple):
+    """The plainest ``Studied``."""
+
+    measured: Mapping[Cell, float]
+    whole: Forecaster | None = None
+
+
+@dataclass
+class Finding:
+    """One statement of the paper, held against the data.
+
+    Attributes:
+        statement: what the paper found; in brackets how it is judged here.
+        number: what ``numbers`` are, in words.
+        headers, rows: the figures, a row a group (or quantity), its last cell the answer.
+        holds: of each row, whether it agrees; None where too little was measured to say.
+        numbers: of each row, the one that decides; None where there is none.
+        intervals: of each row, the ends between which its number is known to lie (95 %); None
+            where nobody knows.
+        why: of each row, why it is open, or what speaks against it; None where it is true.
+        missing: why there are no rows at all.
+    """
+
+    statement: str
+    number: str
+    headers: list[str]
+    missing: str
+    rows: list[list[str]] = field(default_factory=list)
+    holds: list[bool | None] = field(default_factory=list)
+    numbers: list[float | None] = field(default_factory=list)
+    intervals: list[tuple[float, float] | None] = field(default_factory=list)
+    why: list[str | None] = field(default_factory=list)
+
+    def add(
+        self,
+        holds: bool | None,
+        number: float | None,
+        cells: Sequence[str],
+        why: str | None = None,
+        against: str | None = None,
+        interval: tuple[float, float] | None = None,
+    ) -> None:
+        """A row. ``why`` is kept where it is open, ``against`` where it is false."""
+        reason = {True: None, False: against, None: why}[holds]
+        self.holds.append(holds)
+        self.numbers.append(number)
+        self.intervals.append(interval)
+        self.why.append(reason)
+        self.rows.append([*cells, _WORDS[holds] + (f": {reason}" if reason else "")])
+
+    @property
+    def brief(self) -> str:
+        """The statement alone."""
+        return self.statement.split(" (")[0]
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if all(holds is None for holds in self.holds):
+            return "cannot be told"
+        true, is_open = self.holds.count(True), self.holds.count(None)
+        if not is_open and true in (0, len(self.holds)):
+            return _WORDS[bool(true)]
+        verdict = f"true in {true} of {len(self.holds)}"
+        return f"{verdict}, {is_open} open" if is_open else verdict
+
+    @property
+    def reason(self) -> str | None:
+        """Why it cannot be told, or what speaks against it, where that is so of every row."""
+        if len(set(self.holds)) > 1 or True in self.holds:
+            return None
+        return "; ".join(dict.fromkeys(reason for reason in self.why if reason)) or self.missing
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The least and the greatest of the deciding numbers."""
+        known = [number for number in self.numbers if number is not None]
+        return (min(known), max(known)) if known else None
+
+    def to_dict(self) -> JsonObject:
+        """JSON-ready."""
+        derived = {"verdict": self.verdict, "range": self.range, "reason": self.reason}
+        return asdict(self) | derived
+
+
+def findings(
+    data: Dataset,
+    models: Mapping[StepSelection, Forecaster] | None = None,
+    native: str | None = None,
+) -> list[Finding]:
+    """All findings of a dataset, in the paper's order.
+
+    Args:
+        models: of the groups that were fitted; shares stand in for phases nobody timed.
+        native: the path that others are remote to; by default the likeliest.
+
+    Raises:
+        InputError: nothing that a finding is about was measured; no such path.
+    """
+    if not (data.steps or data.transfers or data.launches):
+        raise InputError("there are no steps, transfers or launches", file=data.name)
+    if native is not None and native not in data.paths():
+        there = ", ".join(data.paths())
+        raise InputError(f"no path {native!r}; there are: {there}", file=data.name, field="native")
+    known = models or {}
+    studies = {
+        group: Steps(medians_of(steps), known.get(group)) for group, steps in steps_of(data).items()
+    }
+    return findings_of(data, studies, names_of(studies), native or native_path(data))
+
+
+def findings_of(data: Dataset, studies: Studies, names: Names, native: str) -> list[Finding]:
+    """All findings, in the paper's order."""
+    several = {g: s for g, s in studies.items() if len({gpus for _, gpus in s.measured}) > 1}
+    return [
+        _gflops("Gflops fall with N at small n", several, names, _near_small_n, rising=False),
+        _gflops("Gflops rise with N at large n", several, names, max, rising=True),
+        linear_then_quadratic(studies, names),
+        communication_share(data, several, names),
+        dearer_when_remote(data, native),
+        widest_gap(studies, names, native),
+    ]
+
+
+def native_path(data: Dataset) -> str:
+    """The path that others are remote to: by its name, else the one that was measured first."""
+    paths = data.paths()
+    return next((path for path in NATIVE_PATHS if path in paths), paths[0] if paths else "native")
+
+
+def _grows(values: Sequence[float], noise: float) -> bool:
+    """From first to last, and never falling by more than noise on the way."""
+    return values[-1] - values[0] > noise and all(b - a >= -noise for a, b in pairwise(values))
+
+
+def _against(values: Mapping[int, float], noise: float, text: str) -> str:
+    """The GPU counts that speak most against values that grow with N (``_grows``).
+
+    Args:
+        noise: less than 0 where they are to fall.
+        text: how a value is written.
+    """
+    sign = np.sign(noise)
+    counts = sorted(values)
+    few, more = min(pairwise(counts), key=lambda pair: sign * (values[pair[1]] - values[pair[0]]))
+    if sign * (values[more] - values[few]) >= -abs(noise):
+        few, more = counts[0], counts[-1]
+    texts = (text.format(values[count]) for count in (more, few))
+    return f"N = {more} has {next(texts)}, N = {few} {next(texts)}"
+
+
+def _near_small_n(sizes: Iterable[float]) -> float:
+    return min(sizes, key=lambda n: abs(np.log(n / SMALL_N)))
+
+
+_ONE_COUNT = "steps were measured on one number of GPUs only, or none were"
+
+
+# --- Gflops against N ------------------------------------------------------------------------
+
+
+def _gflops(
+    statement: str,
+    studies: Studies,
+    names: Names,
+    size_of: Callable[[Iterable[float]], float],
+    *,
+    rising: bool,
+) -> Finding:
+    """The paper's figure 2, from left to right."""
+    counts = _counts(studies)
+    finding = Finding(
+        f"{statement} (measured; Gflops relative to the fewest GPUs; "
+        f"{100 * RATE_NOISE:g} % is noise)",
+        "Gflops on the most GPUs over those on the fewest",
+        ["group", "n", *(f"N = {count}" for count in counts), ""],
+        _ONE_COUNT,
+    )
+    for group, study in studies.items():
+        n = size_of(n for n, _ in study.measured)
+        times = {gpus: t for (size, gpus), t in study.measured.items() if size == n}
+        first = times[min(times)]
+        rates = [first / times[count] for count in sorted(times)]
+        cells = [f"{first / times[c]:.3f}" if c in times else "-" for c in counts]
+        trend = rates if rising else rates[::-1]
+        several = len(times) > 1
+        noise = RATE_NOISE * trend[0]
+        by_count = dict(zip(sorted(times), rates, strict=True))
+        finding.add(
+            _grows(trend, noise) if several else None,
+            rates[-1] if several else None,
+            [names[group], f"{n:,}", *cells],
+            f"n = {n} was measured on one number of GPUs only",
+            _against(by_count, noise if rising else -noise, "{:.3f}") if several else None,
+        )
+    return finding
+
+
+def _counts(studies: Studies) -> list[int]:
+    return sorted({gpus for study in studies.values() for _, gpus in study.measured})
+
+
+# --- step time against n ---------------------------------------------------------------------
+
+
+def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
+    """The paper's figure 3."""
+    finding = Finding(
+        "Step time grows linearly, then quadratically with n (exponent of n on the fewest GPUs, "
+        f"over a factor of at least {STRETCH:g} in n; linear: {LINEAR[0]} to {LINEAR[1]}, "
+        f"quadratic: {QUADRATIC[0]} to {QUADRATIC[1]})",
+        "exponent of n at the largest n",
+        ["group", "N", "smallest n", "linear where n is", "quadratic from n =", "largest n", ""],
+        "no steps were measured over so wide a range of n",
+    )
+    for group, study in studies.items():
+        fewest = min(gpus for _, gpus in study.measured)
+        slopes = local_exponents(
+            [(n, t) for (n, gpus), t in sorted(study.measured.items()) if gpus == fewest]
+        )
+        if not slopes:
+            continue
+        linear = [n for n, slope in slopes if LINEAR[0] <= slope <= LINEAR[1]]
+        quadratic = _onset(slopes)
+        steepest = max(slope for _, slope in slopes)
+        too_small = bool(linear) and steepest < QUADRATIC[0]
+        last = slopes[-1][1]
+        finding.add(
+            None if too_small else bool(linear) and quadratic is not None and linear[0] < quadratic,
+            last,
+            [
+                names[group],
+                str(fewest),
+                f"{slopes[0][1]:.2f}",
+                f"{linear[0]:,.0f} to {linear[-1]:,.0f}" if linear else "nowhere",
+                f"{quadratic:,.0f}" if quadratic else "nowhere",
+                f"{last:.2f}",
+            ],
+            "it grows quadratically nowhere that was measured; whether it does at larger n is not "
+            "known",
+            f"at the largest n the exponent is {last:.2f}"
+            if quadratic is None
+            else "it is linear nowhere"
+            if not linear
+            else "it is linear beyond where it is quadratic",
+        )
+    return finding
+
+
+def local_exponents(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """d log T / d log n: at the middle of each stretch of n, and its exponent."""
+    exponents = []
+    for i, (n, seconds) in enumerate(points):
+        for far, later in [point for point in points[i + 1 :] if point[0] >= STRETCH * n][:1]:
+            slope = np.log(later / seconds) / np.log(far / n)
+            exponents.append((float(np.sqrt(n * far)), float(slope)))
+    return exponents
+
+
+def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
+    """The n from which on every exponent is quadratic."""
+    at_end = list(takewhile(lambda each: QUADRATIC[0] <= each[1] <= QUADRATIC[1], reversed(slopes)))
+    return at_end[-1][0] if at_end else None
+
+
+# --- share of communication ------------------------------------------------------------------
+
+
+def communication_share(data: Dataset, studies: Studies, names: Names) -> Finding:
+    """The paper's figure 4."""
+    counts, steps = _counts(studies), steps_of(data)
+    finding = Finding(
+        f"The share of T_com at n = {SMALL_N} grows with N (of the sum of the phases that the "
+        "program timed, copies and exchange; in brackets: by the model fitted to all cells; "
+        f"{100 * SHARE_NOISE:g} % is noise)",
+        "share of T_com on the most GPUs less that on the fewest",
+        ["group", *(f"N = {count}" for count in counts), ""],
+        _ONE_COUNT,
+    )
+    for group, study in studies.items():
+        n = _near_small_n(n for n, _ in study.measured)
+        own = [gpus for size, gpus in study.measured if size == n]
+        timed = timed_shares(steps.get(group, []), n)
+        fitted = _fitted_shares(study, n, own)
+        shares = timed if set(own) <= set(timed) else fitted
+        values = [shares[count] for count in sorted(shares)]
+        enough = len(values) > 1
+        finding.add(
+            _grows(values, SHARE_NOISE) if enough else None,
+            values[-1] - values[0] if enough else None,
+            [names[group], *(_shares_text(timed.get(c), fitted.get(c)) for c in counts)],
+            _without_shares(study, n, own),
+            _against(shares, SHARE_NOISE, "{:.0%}").replace("%", " %") if enough else None,
+        )
+    return finding
+
+
+def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
+    """By GPU count, the share of copies and exchange in the sum of the phases timed."""
+    shares: dict[int, float] = {}
+    for step in steps:
+        if step.n != n or step.phases is None:
+            continue
+        phases = {name: seconds for name, seconds in step.phases.model_dump().items() if seconds}
+        middle = {name: float(np.median(seconds)) for name, seconds in phases.items()}
+        total = sum(middle.values())
+        if total > 0:
+            moved = sum(middle.get(name, 0.0) for name in ("h2d", "d2h", "exchange", "calls"))
+            shares[step.gpus] = moved / total
+    return shares
+
+
+def _fitted_shares(study: Studied, n: float, counts: Sequence[int]) -> dict[int, float]:
+    if study.whole is None or not study.whole.knows_parts:
+        return {}
+    forecasts = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])
+    shares = forecasts.t_com / forecasts.seconds
+    return {count: float(share) for count, share in zip(counts, shares, strict=True)}
+
+
+def _without_shares(study: Studied, n: float, counts: Sequence[int]) -> str:
+    """Why shares at n cannot be compared."""
+    if len(counts) < 2:
+        return f"n = {n} was measured on one number of GPUs only"
+    if study.whole is None:
+        return "its phases were not timed, and no model is given"
+    return f"its phases were not timed, and {NO_PARTS}"
+
+
+def _shares_text(timed: float | None, fitted: float | None) -> str:
+    parts = [f"{100 * timed:.0f} %"] if timed is not None else []
+    parts += [f"({100 * fitted:.0f} %)"] if fitted is not None else []
+    return " ".join(parts) or "-"
+
+
+# --- microbenchmarks -------------------------------------------------------------------------
+
+
+def dearer_when_remote(data: Dataset, native: str) -> Finding:
+    """Whether L, 1/B and t_kernel are larger on each path than on its host's native one."""
+    finding = Finding(
+        "L, 1/B and t_kernel are all larger when remote (L: blocking copies of the fewest bytes; "
+        "1/B: from half the most bytes to the most; t_kernel: launches; medians; larger: by more "
+        f"than {100 * (LARGER - 1):.0f} %)",
+        "remote over native",
+        ["quantity", "remote path", native, "remote", "times", ""],
+        f"no transfers or launches were measured over both {native!r} and another path",
+    )
+    for host in dict.fromkeys(map(host_of, data.machines)):
+        here = replace(data, records=[r for r in data.records if host_of(r.machine or "") == host])
+        for path in here.paths():
+            if path != native and native in here.paths():
+                _compare_transfers(finding, here, native, path)
+                _compare_launches(finding, here, native, path)
+    return finding
+
+
+def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) -> None:
+    times = _transfer_medians(data)
+    for memory, route in dict.fromkeys(key[1:] for key in times if key[0] == path):
+        here, there = times.get((native, memory, route), {}), times[path, memory, route]
+        sizes = sorted(here.keys() & there.keys())
+        if len(sizes) < 2 or sizes[-1] < 2 * sizes[0]:
+            continue
+        least, most = sizes[0], sizes[-1]
+        half = max(size for size in sizes if size <= most / 2)
+        _row(finding, f"L_{route}, {memory}", path, here[least], there[least], duration)
+        slopes = [_slope(times[half], times[most], most - half) for times in (here, there)]
+        if min(slope.value for slope in slopes) > 0:
+            _row(finding, f"1/B_{route}, {memory}", path, slopes[0], slopes[1], _inverse)
+
+
+def _slope(half: Median, most: Median, size: int) -> Median:
+    """Seconds a byte between two sizes that differ by ``size`` bytes; of its interval the ends that
+    those of both leave open."""
+
+    def between(one: float | None, other: float | None) -> float | None:
+        return None if one is None or other is None else (other - one) / size
+
+    value = (most.value - half.value) / size
+    return Median(value, between(half.high, most.low), between(half.low, most.high))
+
+
+def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, Median]]:
+    """Median seconds by size, of blocking copies alone; by path, memory and route."""
+    samples: dict[tuple[str, str, str], dict[int, list[float]]] = {}
+    for copy in data.transfers:
+        alone = copy.valid and not copy.cold and not copy.concurrent
+        blocking = copy.engine == "copy" and copy.method != "gated"
+        if alone and blocking and copy.route in ("h2d", "d2h"):
+            sizes = samples.setdefault((copy.path, copy.memory, copy.route), {})
+            sizes.setdefault(copy.bytes, []).extend(copy.seconds)
+    return {
+        key: {size: median_of(seconds) for size, seconds in sizes.items()}
+        for key, sizes in samples.items()
+    }
+
+
+def _compare_launches(finding: Finding, data: Dataset, native: str, path: str) -> None:
+    costs = {(cost.path, cost.method): cost.t_kernel for cost in launch_costs(data)}
+    words = {"submit": "t_kernel, submitted", "sync": "t_kernel, until it has run"}
+    for method, what in words.items():
+        if (native, method) in costs and (path, method) in costs:
+            _row(finding, what, path, costs[native, method], costs[path, method], duration)
+
+
+def _row(
+    finding: Finding,
+    what: str,
+    path: str,
+    native: Median,
+    remote: Median,
+    text: Callable[[float], str],
+) -> None:
+    times = remote.value / native.value
+    known = None
+    if native.low and native.high and remote.low and remote.high and native.low > 0:
+        known = (remote.low / native.high, remote.high / native.low)
+    finding.add(
+        times > LARGER,
+        times,
+        [what, path, text(native.value), text(remote.value), f"{times:.2f}"],
+        interval=known,
+        against=f"{times:.2f} times is not above {LARGER:g}",
+    )
+
+
+def _inverse(seconds_a_byte: float) -> str:
+    return f"1/({throughput(1 / seconds_a_byte)})"
+
+
+# --- native beside remote --------------------------------------------------------------------
+
+
+def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
+    """Where remote steps take longest beside native ones: cells measured on both paths."""
+    finding = Finding(
+        "Remote steps are farthest behind native ones at small n and large N (measured; extra time "
+        f"at the n nearest to {SMALL_N}: grows with N, and on the most GPUs is larger there than "
+        f"at the largest n; {100 * EXTRA_NOISE:g} % is noise)",
+        "extra time at small n on the most GPUs, as a share of the native step",
+        ["group", "small n", "fewest GPUs", "most GPUs", "large n", "most GPUs", ""],
+        "no steps of a kind were measured over two paths",
+    )
+    for group, study in studies.items():
+        other = group.over(native, studies)
+        if group.path == native or other is None:
+            continue
+        beside = studies[other].measured
+        extra = {c: t / beside[c] - 1 for c, t in sorted(study.measured.items()) if c in beside}
+        if not extra:
+            continue
+        small, large = _near_small_n(n for n, _ in extra), max(n for n, _ in extra)
+        by_count = {gpus: value for (n, gpus), value in extra.items() if n == small}
+        most = max(by_count)
+        holds, against = None, None
+        if len(by_count) > 1 and large > small and (large, most) in extra:
+            grows = _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
+            holds = grows and by_count[most] - extra[large, most] > EXTRA_NOISE
+            against = (
+                f"n = {large:,} has {100 * extra[large, most]:+.0f} %, "
+                f"n = {small:,} {100 * by_count[most]:+.0f} %"
+                if grows
+                else _against(by_count, EXTRA_NOISE, "{:+.0%}").replace("%", " %")
+            )
+        far = f"{100 * extra[large, most]:+.0f} %" if (large, most) in extra else "-"
+        finding.add(
+            holds,
+            by_count[most],
+            [
+                names[group],
+                f"{small:,}",
+                *(f"{100 * by_count[c]:+.0f} % (N = {c})" for c in (min(by_count), most)),
+                f"{large:,}",
+                far,
+            ],
+            "too few cells were measured over both paths",
+            against,
+        )
+    return finding

@@ -1,0 +1,393 @@
+"""Plots of the times of transfers, launches and overlaps, and of copies that disturb each other.
+
+Conventions are those of ``gpucast.show.plots.steps``: points are medians, bars their 95 %
+order-statistics intervals, lines fitted curves, small strokes breakpoints (a line that breaks off
+jumps there).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Launch
+from gpucast.data.vocabulary import LaunchMethod
+from gpucast.paths.contention import DISTURBED, Contention
+from gpucast.paths.curves import FEWEST_SIZES, Array, TransferFit
+from gpucast.paths.overlap import overlap_efficiencies
+from gpucast.paths.series import ALIGNMENT, Series, SeriesFit, fit_series
+from gpucast.show.plots import style
+from gpucast.util.order_statistics import Median, median_of
+
+ALIKE = 1.1
+"""Ways whose medians differ by less at every size are drawn as one."""
+
+LEAST_OF_BANDWIDTH = 1024
+"""Bytes."""
+
+COSTS_WIDTH = 4.6
+"""Inches: its labels are long."""
+
+_METHODS = {name: at for at, name in enumerate(get_args(LaunchMethod))}
+
+Scale = Callable[[Array, Array], Array]
+"""What is drawn of bytes and seconds."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A way that stands for all that take as long."""
+
+    label: str
+    fit: SeriesFit
+
+
+Panels = dict[tuple[str, str, str], list[Drawn]]
+"""Curves by machine, path and route."""
+
+
+@style.styled
+def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
+    """Transfer time against size: measured points, fitted curves, 90 % bands."""
+    figure, axes = style.one(title)
+    for at, fit in enumerate(fits):
+        colour = style.COLOURS[at % len(style.COLOURS)]
+        sizes = np.geomspace(*fit.bytes, style.POINTS)
+        seconds = fit.seconds(sizes)
+        spread = np.std(np.log(fit.replicate_seconds(sizes) / seconds), axis=0)
+        width = np.exp(1.645 * np.hypot(spread, fit.noise))
+        axes.fill_between(
+            sizes, seconds / width, seconds * width, color=colour, alpha=style.BAND_ALPHA, lw=0
+        )
+        where = fit.machine if fit.path == "native" else fit.path
+        axes.plot(sizes, seconds, color=colour, label=f"{where}, {fit.route}")
+        breaks = np.array(fit.breakpoints)
+        axes.plot(breaks, fit.seconds(breaks), "|", ms=11, color=colour)
+        measured = [
+            (t.bytes, s, (t.uncertainty or 0.0) * s)
+            for t in data.transfers
+            if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
+            and t.valid
+            and not t.concurrent
+            for s in t.seconds
+        ]
+        x, y, errors = zip(*measured, strict=True)
+        axes.errorbar(x, y, errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
+    style.log_axes(axes, "bytes", "seconds of one transfer")
+    style.byte_axis(axes)
+    axes.legend()
+    return figure
+
+
+def drawn(series: Sequence[Series]) -> Panels:
+    """Curves to draw: for each kind of copy, the devices that were measured at most sizes.
+
+    Ways that take equally long at every size are drawn once.
+    """
+    best: dict[tuple[object, ...], Series] = {}
+    for own in series:
+        way = own.way
+        kind = (way.machine, way.path, way.route, way.memory, way.engine, way.method, way.reads)
+        if len(own.samples) >= FEWEST_SIZES and (
+            kind not in best or len(own.samples) > len(best[kind].samples)
+        ):
+            best[kind] = own
+    grouped: dict[tuple[str, str, str], list[list[Series]]] = {}
+    for own in best.values():
+        way = own.way
+        groups = grouped.setdefault((way.machine, way.path, way.route), [])
+        same = next((group for group in groups if _alike(group[0], own)), None)
+        if same is None:
+            groups.append([own])
+        else:
+            same.append(own)
+    return {
+        panel: [Drawn(_label(group), fit_series(group[0])) for group in groups]
+        for panel, groups in grouped.items()
+    }
+
+
+def _alike(one: Series, other: Series) -> bool:
+    kinds = [(own.way.engine, own.way.method, own.way.reads) for own in (one, other)]
+    if kinds[0] != kinds[1]:
+        return False
+    common = [size for size in one.samples if size in other.samples]
+    ratio = np.log(one.only(common).medians / other.only(common).medians)
+    return len(common) >= FEWEST_SIZES and bool(np.all(np.abs(ratio) < math.log(ALIKE)))
+
+
+def _label(group: Sequence[Series]) -> str:
+    way = group[0].way
+    memory = ", ".join(own.way.memory for own in group if own.way.memory != "unknown")
+    words = [memory, "by a kernel" if way.engine == "kernel" else ""]
+    words += ["read" if way.reads else "", way.method or ""]
+    return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
+
+
+@style.styled
+def transfer_times(curves: Panels, title: str) -> Figure:
+    """Time against size, a panel a route."""
+    figure = _figure(curves, title, lambda _, seconds: seconds, "time of one transfer")
+    for axes in figure.axes:
+        style.si_axis(axes.yaxis, "s")
+    return figure
+
+
+@style.styled
+def bandwidths(curves: Panels, title: str) -> Figure:
+    """Bytes a second against size, a panel a route.
+
+    From ``LEAST_OF_BANDWIDTH`` on: copies of fewer bytes all take the latency, which the figure of
+    times shows, and would take half of the axis.
+    """
+    figure = _figure(
+        curves,
+        title,
+        lambda size, seconds: np.where(size >= LEAST_OF_BANDWIDTH, size / seconds / 1e9, np.nan),
+        "bandwidth, GB/s",
+    )
+    for axes in figure.axes:
+        axes.yaxis.set_major_formatter("{x:g}")
+    return figure
+
+
+def _figure(curves: Panels, title: str, scale: Scale, label: str) -> Figure:
+    labels = dict.fromkeys(line.label for lines in curves.values() for line in lines)
+    places = {label: at for at, label in enumerate(labels)}
+    columns = min(3, len(curves))
+    rows = math.ceil(len(curves) / columns)
+    figure, grid_ = style.panels(rows, columns, title, width=3.45 * columns, height=2.9)
+    flat = [axes for row in grid_ for axes in row]
+    several = len({key[:2] for key in curves}) > 1
+    for axes, ((machine, path, route), lines) in zip(flat, curves.items(), strict=False):
+        where = lines[0].fit.series.way
+        heading = f"{route} ({where.start} to {where.end})"
+        axes.set_title(f"{machine}, {path}: {heading}" if several else heading)
+        for line in lines:
+            # The same kind of copy looks the same in every panel.
+            _draw(axes, line, scale, places[line.label])
+        style.log_axes(axes, "size", label)
+        style.byte_axis(axes)
+    for axes in flat[len(curves) :]:
+        axes.set_visible(False)
+    _legend(figure, flat[: len(curves)], list(labels), columns)
+    return figure
+
+
+def _legend(figure: Figure, panels: Sequence[Axes], labels: Sequence[str], columns: int) -> None:
+    """Below all panels, where it hides nothing: lines in the order drawn, what explains them
+    behind."""
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    order = [*labels, *(label for label in handles if label not in labels)]
+    figure.legend(
+        [handles[label] for label in order], order, loc="outside lower center", ncols=columns
+    )
+
+
+def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
+    series, colour = line.fit.series, style.COLOURS[at % len(style.COLOURS)]
+    medians = [median_of(samples) for samples in series.samples.values()]
+    values = scale(series.sizes, np.array([median.value for median in medians]))
+    ends = np.sort(
+        [scale(series.sizes, end) for end in np.transpose([_ends(median) for median in medians])],
+        axis=0,
+    )
+    axes.errorbar(
+        series.sizes,
+        values,
+        yerr=np.maximum(0, [values - ends[0], ends[1] - values]),
+        fmt=style.marker(at),
+        mfc="none",
+        mew=0.8,
+        lw=0,
+        elinewidth=0.8,
+        color=colour,
+        label=line.label,
+    )
+    for curve in line.fit.curves:
+        _curve(axes, curve, scale, colour, "--" if curve is line.fit.unaligned else "-")
+    if line.fit.unaligned is not None:
+        axes.plot([], [], "--", color=colour, label=f"the same, no multiple of {ALIGNMENT} B")
+
+
+def _ends(median: Median) -> tuple[float, float]:
+    """Ends of the median's interval; the median itself where too few samples give none."""
+    low, high = median.low, median.high
+    return (median.value if low is None else low, median.value if high is None else high)
+
+
+def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, dashes: str) -> None:
+    jumps = [p for p in dict.fromkeys(curve.breakpoints) if curve.breakpoints.count(p) > 1]
+    edges = [curve.bytes[0], *jumps, curve.bytes[1]]
+    for begin, end in itertools.pairwise(edges):
+        # Just above a jump its upper piece holds.
+        sizes = np.geomspace(begin * (1 + 1e-9) if begin in jumps else begin, end, style.POINTS)
+        axes.plot(sizes, scale(sizes, curve.seconds(sizes)), dashes, lw=1, color=colour)
+    points = np.array(list(dict.fromkeys(curve.breakpoints)))
+    if points.size:
+        at = scale(points, curve.seconds(points))
+        axes.plot(points, at, "|", ms=12, mew=1.2, color=colour)
+
+
+@style.styled
+def contention_matrix(contention: Contention, title: str) -> Figure:
+    """How many times as long each copy (row) takes beside another (column)."""
+    matrix, names = contention.factors(), [f"{start}>{end}" for start, end in contention.copies]
+    timed = [not bool(np.isnan(row).all()) for row in matrix]
+    matrix, rows = matrix[timed], list(itertools.compress(names, timed))
+    width = max(style.ONE_COLUMN, 0.45 * len(names) + 1.6)
+    height = max(2.5, 0.34 * len(rows) + 1.6)
+    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=height)
+    top = max(1.25, float(np.nanmax(matrix)))
+    image = axes.imshow(matrix, cmap="cividis", vmin=1, vmax=top, aspect="auto")
+    for (row, column), factor in np.ndenumerate(matrix):
+        if not np.isnan(factor):
+            dark = factor < (1 + top) / 2
+            axes.text(
+                column,
+                row,
+                f"{factor:.2f}",
+                ha="center",
+                va="center",
+                fontsize="small",
+                color="white" if dark else "black",
+                fontweight="bold" if factor > DISTURBED else "normal",
+            )
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xlabel("beside")
+    axes.set_ylabel("timed copy")
+    figure.colorbar(image, ax=axes, label="times as long as alone")
+    return figure
+
+
+@style.styled
+def launch_costs(data: Dataset, title: str) -> Figure:
+    """What one launch costs by method, number of launches together and arguments."""
+    samples: dict[str, list[float]] = {}
+    for launch in sorted(
+        data.launches, key=lambda x: (_METHODS[x.method], x.count, x.arguments or 0)
+    ):
+        samples.setdefault(_launch_label(launch), []).extend(
+            s / launch.count for s in launch.seconds
+        )
+    figure, ((axes,),) = style.panels(1, 1, title, width=5.1, height=0.25 * len(samples) + 0.9)
+    medians = [median_of(seconds) for seconds in samples.values()]
+    at = np.arange(len(medians))
+    axes.barh(at, [median.value * 1e6 for median in medians], color=style.COLOURS[5], height=0.7)
+    for y, median in zip(at, medians, strict=True):
+        low, high = (1e6 * end for end in _ends(median))
+        axes.plot([low, high], [y, y], color="black", lw=1.5)
+        axes.annotate(
+            f"{median.value * 1e6:.3g} us",
+            (high, y),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
+    axes.set_yticks(at, list(samples))
+    axes.invert_yaxis()
+    axes.margins(x=0.16)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("time of one launch, us")
+    axes.grid(axis="x", alpha=0.3)
+    return figure
+
+
+def _launch_label(launch: Launch) -> str:
+    words: list[str] = [launch.method]
+    if launch.count > 1:
+        words.append(f"{launch.count} together")
+    if launch.arguments:
+        words.append(f"{launch.arguments} argument{'s' if launch.arguments > 1 else ''}")
+    return ", ".join(words)
+
+
+@style.styled
+def overlaps(data: Dataset, title: str) -> Figure:
+    """Copies and a kernel begun together, between one after the other and perfect pair."""
+    pairs = overlap_efficiencies(data)
+    labels = [
+        f"{pair.label}\n{pair.device}, {style.binary(pair.bytes, 0)}\n{100 * pair.efficiency:.0f} %"
+        for pair in pairs
+    ]
+    width = max(3.7, 1.1 * len(pairs) + 1.0)
+    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=3.0)
+    at = np.arange(len(pairs))
+    bars = (
+        ("one after the other", [sum(pair.parts_alone) for pair in pairs], style.COLOURS[7]),
+        ("together", [pair.seconds for pair in pairs], style.COLOURS[0]),
+        (
+            "the longest alone (perfect)",
+            [max(pair.parts_alone) for pair in pairs],
+            style.COLOURS[2],
+        ),
+    )
+    for i, (label, values, colour) in enumerate(bars):
+        axes.bar(at + 0.27 * (i - 1), np.array(values) * 1e3, 0.25, color=colour, label=label)
+    axes.set_xticks(at, labels)
+    axes.set_ylabel("ms")
+    axes.grid(axis="y", alpha=0.3)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+@style.styled
+def remote_costs(
+    rows: Sequence[tuple[str, str, float, tuple[float, float] | None]], title: str, caption: str
+) -> Figure:
+    """How many times as large L, 1/B and t_kernel are on a remote path, a mark a path.
+
+    Args:
+        rows: quantity, path, remote over native, and the interval that it lies in.
+    """
+    quantities = list(dict.fromkeys(what for what, *_ in rows))
+    paths = list(dict.fromkeys(path for _, path, *_ in rows))
+    height = 0.2 * len(quantities) + 0.9
+    figure, ((axes,),) = style.panels(1, 1, title, caption, width=COSTS_WIDTH, height=height)
+    for at, path in enumerate(paths):
+        own = [
+            (quantities.index(what), ratio, ends)
+            for what, where, ratio, ends in rows
+            if where == path
+        ]
+        axes.plot(
+            [ratio for _, ratio, _ in own],
+            [place for place, *_ in own],
+            style.marker(at),
+            mfc="none",
+            ms=5,
+            color=style.COLOURS[at],
+            label=path,
+        )
+        for place, _, ends in own:
+            if ends is not None:
+                axes.hlines(place, *ends, color=style.COLOURS[at], lw=0.9)
+    axes.axvline(1, color="black", lw=0.8)
+    axes.set_xscale("log")
+    style.plain_minor_ticks(axes)
+    style.si_axis(axes.xaxis)
+    least, most = min(row[2] for row in rows), max(row[2] for row in rows)
+    ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
+    if len(ticks) >= 2:
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks(range(len(quantities)), quantities)
+    axes.invert_yaxis()
+    axes.margins(y=0.08)
+    axes.set_xlabel("remote over native")
+    style.grid(axes)
+    figure.legend(loc="outside right center")
+    return figure

@@ -1,0 +1,163 @@
+"""What to measure next: the cells that make what is asked surest for the time they take."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.limits import LARGEST_N
+from gpucast.errors import InputError
+from gpucast.measure.design.cells import GPU_SIZES, KERNELS, SCHEDULES
+from gpucast.measure.design.next_cells import Advice, Ask
+from gpucast.measure.design.next_cells import next_cells as proposed
+from gpucast.model.forecaster import Forecaster, grain_of
+from gpucast.util import JsonObject
+from gpucast.util.units import number, percent
+
+COUNT = 5
+"""Cells that are named."""
+
+EVERY_COUNT = 128
+"""Every GPU count up to this one is considered."""
+
+BEYOND = 4.0
+"""Sizes up to this many times the largest measured one are considered."""
+
+NAMED = 3
+"""Cells that a line names."""
+
+_NO_COST = 5e-4
+"""What a wrong best count costs on average, relative, is printed as 0.0 % below this."""
+
+
+def next_cells(
+    model: Forecaster, measured: Sequence[tuple[float, int]], machine_gpus: int, data: Dataset
+) -> JsonObject | None:
+    """The next cells (n, GPU count) to measure so that forecasts of all become surer.
+
+    Args:
+        model: fitted to the measured cells.
+        measured: cells (n, GPU count).
+        machine_gpus: how many GPUs the machine has; 0 where not known.
+        data: where the measured cells come from.
+
+    Returns:
+        ``cells`` [{n, gpus, seconds, uncertainty, cost}] (uncertainty: relative standard deviation
+        of the forecast; cost: seconds of measuring, None for programs that gpucast does not run),
+        ``before`` and ``after`` (half-width of the 90 % interval of the expected time, root
+        mean square over all cells considered, without and with them), ``considered`` (how many) and
+        ``commands``; None where nothing is left to measure or the model says nothing about it.
+    """
+    cells = _cells(model, measured, machine_gpus)
+    n, gpus = np.array(cells, dtype=np.float64).T
+    advice = _advice(model, Ask.forecasts(n, gpus), cells, set(measured), COUNT)
+    if advice is None:
+        return None
+    return {
+        "cells": [
+            {
+                "n": cell.n,
+                "gpus": cell.gpus,
+                "seconds": cell.seconds,
+                "uncertainty": cell.uncertainty,
+                "cost": cell.cost if _is_ours(model) else None,
+            }
+            for cell in advice.cells
+        ],
+        "before": advice.before,
+        "after": advice.after,
+        "considered": len(cells),
+        "commands": _commands(model, [(cell.n, cell.gpus) for cell in advice.cells], data),
+    }
+
+
+def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice | None:
+    """The cells to measure so that a question's answer becomes surer: none that was measured, and
+    none that is asked for; no cell where the best count costs nothing to get wrong. None where the
+    model does not say what was measured."""
+    if model.timed is None:
+        return None
+    measured = list(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
+    if ask.counts == 1:
+        return Advice([], [], [], [0.0])
+    known = {*measured, *zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True)}
+    advice = _advice(model, ask, _cells(model, measured, int(ask.gpus.max())), known, count)
+    if advice is not None and ask.counts and advice.before < _NO_COST:
+        return Advice([], [], [], [advice.before])
+    return advice
+
+
+def in_words(ask: Ask, advice: Advice) -> str:
+    """What to measure, and what becomes of the answer, in a line."""
+    if ask.counts == 1:
+        return f"nothing needs measuring: of N = {ask.gpus[0]:g} alone there is no best count"
+    if not advice.cells:
+        return "nothing needs measuring: the best count is as good as certain"
+    cells = ", ".join(f"(n = {number(cell.n)}, N = {cell.gpus})" for cell in advice.cells)
+    change = f"{percent(advice.before)} to {percent(advice.after)}"
+    if ask.counts:
+        return f"measure {cells} next: what a wrong best count costs falls from {change}"
+    return f"measure {cells} next: the 90 % interval of the expected time shrinks from ± {change}"
+
+
+def _advice(
+    model: Forecaster,
+    ask: Ask,
+    cells: Sequence[tuple[float, int]],
+    known: set[tuple[float, int]],
+    count: int,
+) -> Advice | None:
+    open_ = [cell for cell in cells if cell not in known]
+    # How long runs of somebody else's program take is not known: all count the same.
+    costs = None if _is_ours(model) else np.ones(len(open_))
+    try:
+        return proposed(model, ask, open_, costs=costs, count=count)
+    except InputError:  # a GPU count whose communication the data cannot know
+        return None
+
+
+def _is_ours(model: Forecaster) -> bool:
+    return model.data.schedule in SCHEDULES and model.data.kernel in KERNELS
+
+
+def _cells(
+    model: Forecaster, measured: Sequence[tuple[float, int]], machine_gpus: int
+) -> list[tuple[float, int]]:
+    """Measured sizes, some beyond, and of our own programs the usual ones between, on all GPUs of
+    the machine; of other programs on counts that people use."""
+    least, largest = min(n for n, _ in measured), max(n for n, _ in measured)
+    ours = _is_ours(model)
+    whole = grain_of(least, largest) == 1
+    wanted = (largest * factor for factor in (BEYOND**0.5, BEYOND))
+    beyond = (round(n) if whole else n for n in wanted if n <= LARGEST_N)
+    usual = (n for n in GPU_SIZES if ours and least < n < largest)
+    sizes = sorted({*(n for n, _ in measured), *usual, *beyond})
+    most = max(machine_gpus, *(gpus for _, gpus in measured))
+    counts: Iterable[int] = range(1, most + 1)
+    if most > EVERY_COUNT or not ours:
+        powers = {1 << power for power in range(most.bit_length())}
+        counts = sorted({*powers, *(gpus for _, gpus in measured), most})
+    return [(n, gpus) for n in sizes for gpus in counts]
+
+
+def _commands(model: Forecaster, cells: Sequence[tuple[float, int]], data: Dataset) -> list[str]:
+    """``gpucast measure`` for the cells, a line a GPU count; none for programs it cannot run."""
+    about = model.data
+    if not _is_ours(model) or about.what_if:
+        return []
+    path = about.path
+    reached = path if path in ("host", "native") else f"{path}=HOST:PORT"
+    output = data.name if data.name.endswith(".jsonl") else "more.jsonl"
+    lines = []
+    for gpus in sorted({gpus for _, gpus in cells}):
+        sizes = ",".join(str(n) for n in sorted(n for n, count in cells if count == gpus))
+        words = [
+            *("gpucast", "measure", "--paths", reached, "--schedules", str(about.schedule)),
+            *("--kernels", str(about.kernel), "-n", sizes, "--gpus", str(gpus)),
+            *("--no-transfers", "-o", output),
+        ]
+        lines.append(shlex.join(words))
+    return lines

@@ -1,0 +1,471 @@
+"""What a report says, in numbers and words: a plain dict, the same whatever page shows it.
+
+Everything is JSON-ready and SI; no HTML, no formatting. ``render`` turns it into the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.answers.caveats import caveats
+from gpucast.answers.comparison import compare
+from gpucast.answers.validation import Cell, refuted, validate
+from gpucast.data.dataset import Dataset
+from gpucast.data.limits import LARGEST_N
+from gpucast.data.selection import StepSelection
+from gpucast.errors import InputError
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import MORE_PER_GPU, Forecaster, outer, sizes_to_show, spaced
+from gpucast.model.intervals import SURE, Interval, at_most, interval_named
+from gpucast.show.report import curves
+from gpucast.show.report.advice import next_cells
+from gpucast.show.report.picture import decades
+from gpucast.util import JsonObject
+from gpucast.util.typed_json import to_json
+from gpucast.util.units import plain
+
+Array = NDArray[np.float64]
+
+SIZES = 161
+"""Stops of the page's slider for n; forecasts there are the model's own, to the digits written."""
+
+BEYOND = 4.0
+"""The page goes up to this many times the largest n that was fitted."""
+
+USUAL_GPUS = 8
+"""GPU counts that the page shows at least, where the model can forecast them."""
+
+STEPS = {
+    Interval.now: "single steps",
+    Interval.later: "single steps, later on the same machines,",
+    Interval.machine: "single steps on other machines of the kind",
+}
+"""What 90 % are of."""
+
+MOST_MODELS = 6
+MOST_COUNTS = 1000
+
+
+def content(
+    models: Sequence[Forecaster],
+    data: Dataset | None = None,
+    *,
+    title: str | None = None,
+    sizes: Sequence[float] | None = None,
+    gpus: Sequence[float] | None = None,
+    interval: str = Interval.now,
+) -> JsonObject:
+    """All that a report of some models says.
+
+    Args:
+        models: one, or several to compare (native first, then remote).
+        data: measured steps to hold the models against; each takes those of its own path.
+        title: of the page.
+        sizes: n that the page shows: the least and the largest bound it.
+        gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
+        interval: what intervals and probabilities are of: steps now, later, or on another machine.
+
+    Returns:
+        ``title``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
+        ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take), ``sure``
+        (probability of being in time that counts as sure), ``measured_gpus``, ``models`` (a dict
+        each: label, curves, shares, cells, parameters, ...), ``extra`` (each further model over the
+        first), ``table`` (the answer for round n), ``warnings``.
+
+    Raises:
+        InputError: no or too many models, a count that none can forecast, or data that hold no
+            steps of any of the models.
+    """
+    if not 1 <= len(models) <= MOST_MODELS:
+        raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
+    for model in models:
+        model.check_shared_out()
+    kind = interval_named(interval)
+    counts = _counts(models, gpus)
+    n = _sizes(models, data, sizes)
+    labels = _labels(models)
+    most = _most(models, counts) if gpus is None else int(counts[-1])
+    described = [
+        _model(model, label, n, counts, data, most, kind)
+        for model, label in zip(models, labels, strict=True)
+    ]
+    if data is not None and not any(model["cells"] for model in described):
+        wanted = "; ".join(model["about"] for model in described)
+        raise InputError(f"there are no steps of {wanted}", file=data.name)
+    # What was asked about is answered first; else the largest n that was fitted.
+    first = min(sizes_to_show(model)[1] for model in models) if sizes is None else max(sizes)
+    start = float(n[np.argmin(np.abs(np.log(n / first)))])
+    return {
+        "title": title or _title(models, described),
+        "steps": STEPS[kind],
+        "unit": _unit(models),
+        "n": {"values": _plain(n), "start": plain(start)},
+        "gpus": _plain(counts),
+        "most": most,
+        "sure": SURE,
+        "measured_gpus": _measured_gpus(models),
+        "models": described,
+        "extra": [
+            _extra(models[0], other, n, counts, at, kind)
+            for at, other in enumerate(models[1:], start=1)
+        ],
+        "table": _table(models, labels, n, counts[counts <= most], kind),
+        "data": None if data is None else {"name": data.name, "digest": data.digest},
+        "warnings": [] if data is None else list(data.warnings),
+    }
+
+
+def _counts(models: Sequence[Forecaster], gpus: Sequence[float] | None) -> Array:
+    """GPU counts that all models can forecast."""
+    measured = _measured_gpus(models)
+    wanted = np.array(
+        sorted({*range(1, USUAL_GPUS + 1), *_doublings(measured)} if gpus is None else set(gpus)),
+        dtype=np.float64,
+    )
+    if wanted.size > MOST_COUNTS:
+        raise InputError(
+            f"a page shows at most {MOST_COUNTS} GPU counts, not {wanted.size}", field="gpus"
+        )
+    for model in models:
+        try:
+            model.forecasts(np.full(wanted.size, 1000.0), wanted)
+        except InputError:
+            if gpus is not None:
+                raise
+            wanted = wanted[wanted <= model.domain.gpus[1]]
+    return wanted
+
+
+def _measured_gpus(models: Sequence[Forecaster]) -> int:
+    return max(model.domain.gpus[1] for model in models)
+
+
+def _most(models: Sequence[Forecaster], counts: Array) -> int:
+    """GPUs that an answer may take where nobody says: those measured, if there are several."""
+    measured = counts[counts <= _measured_gpus(models)]
+    return int((measured if measured.size > 1 else counts)[-1])
+
+
+def _doublings(measured: int) -> set[int]:
+    beyond = {USUAL_GPUS * 2**power for power in range(1, 18)}
+    return {count for count in beyond if count < measured} | {measured}
+
+
+def _sizes(
+    models: Sequence[Forecaster], data: Dataset | None, sizes: Sequence[float] | None
+) -> Array:
+    """The slider's stops: even in log n, with the measured sizes and the fitted ends among them."""
+    ends = [end for model in models for end in sizes_to_show(model)]
+    least, largest = min(ends), min(max(ends) * BEYOND, LARGEST_N)
+    if sizes is not None:
+        least, largest = min(sizes), max(sizes)
+    measured = [step.n for step in data.steps] if data is not None else []
+    # Answers for these sizes depend on what was measured there.
+    measured += [size for model in models if model.timed for size in model.timed.n]
+    wanted = np.unique(
+        [*spaced(least, largest, SIZES), *ends, *measured, *(sizes or ()), *decades(least, largest)]
+    )
+    wanted = np.asarray(wanted[(wanted >= least) & (wanted <= largest)], dtype=np.float64)
+    if wanted.size < 2:
+        raise InputError("needs two different sizes at least", field="n")
+    return wanted
+
+
+def _labels(models: Sequence[Forecaster]) -> list[str]:
+    """What people call the models: their paths where these differ, else their files' names."""
+    paths = [_path(model) for model in models]
+    if len(models) == 1 and models[0].data.program is not None:
+        return [models[0].data.program]
+    names = paths if len(set(paths)) == len(paths) else [model.name for model in models]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})"
+        for at, name in enumerate(names)
+    ]
+
+
+def _path(model: Forecaster) -> str:
+    what_if = model.data.what_if
+    return model.data.path if what_if is None else f"{what_if.path} (what if)"
+
+
+def _unit(models: Sequence[Forecaster]) -> str | None:
+    """What n counts: of our own programs particles; None where models differ or do not say."""
+    units = {"particles" if isinstance(model, Model) else model.unit for model in models}
+    return units.pop() if len(units) == 1 else None
+
+
+def _title(models: Sequence[Forecaster], described: Sequence[JsonObject]) -> str:
+    if len(described) == 1:
+        unit = _unit(models)
+        return f"How many GPUs should n {unit} get?" if unit else "How many GPUs for size n?"
+    return f"How many GPUs, and {' or '.join(each['label'] for each in described)}?"
+
+
+def _model(
+    model: Forecaster,
+    label: str,
+    n: Array,
+    counts: Array,
+    data: Dataset | None,
+    most: int,
+    interval: Interval,
+) -> JsonObject:
+    """Describe a model; ``most``: GPUs that the first answer may take."""
+    about = model.data
+    # What is shown as it stands in the file.
+    content = model.content
+    cells = _cells(model, data, interval)
+    drawn = [curves.curve(model, int(count), n, interval) for count in counts]
+    times = _times(model, drawn, n)
+    of_fit = data is not None and about.what_if is None and data.digest == about.digest
+    held = refuted(cells, data.name) if data is not None else None
+    about_cells = [] if held is None else [held]
+    # Caveats of answers inside what was fitted, beyond its sizes, beyond its GPU counts, and both.
+    of_sizes = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
+    of_counts = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
+    caveats_at = {
+        f"n {sizes}, gpus {gpus}": about_cells + caveats(model, *_filled(model, some, few))
+        for sizes, some in of_sizes.items()
+        for gpus, few in of_counts.items()
+    }
+    return {
+        "name": model.name,
+        "label": label,
+        "about": ", ".join(filter(None, (f"path {_path(model)!r}", about.words))),
+        "chosen": model.chosen or model.form,
+        "unit": model.unit,
+        "timestep": model.timestep,
+        "parts": model.knows_parts,
+        "forms": content["candidates"] if _averages(model) else [],
+        "believed": _believed(n, counts, times),
+        "domain": {
+            **content["domain"],
+            "n": _plain(np.array(model.domain.n)),
+            "per_gpu": model.most_per_gpu and MORE_PER_GPU * model.most_per_gpu,
+        },
+        "curves": [
+            {
+                "gpus": curve.gpus,
+                "n": _plain(curve.forecasts.n),
+                "seconds": _digits(curve.forecasts.seconds, 6),
+                # Factors to the ends of both intervals and to what is not exceeded with the
+                # probability that a plan asks for, and shares of two terms.
+                **{
+                    end: _digits(getattr(curve.forecasts, end) / curve.forecasts.seconds, 5)
+                    for end in ("low", "high", "mean_low", "mean_high")
+                },
+                "sure": _digits(at_most(model.log_width(curve.forecasts.spread), SURE), 5),
+                "gpu": _digits(curve.forecasts.t_gpu / curve.forecasts.seconds, 4),
+                "com": _digits(curve.forecasts.t_com / curve.forecasts.seconds, 4),
+            }
+            for curve in drawn
+        ],
+        "interpolation_error": curves.largest_error(model, drawn),
+        "shares": _shares(model, n, counts, times, most, interval),
+        "cells": cells,
+        "caveats": caveats_at["n beyond, gpus beyond"],
+        "caveat_at": {place: next(iter(texts), None) for place, texts in caveats_at.items()},
+        "refuted": held,
+        "of_fit": of_fit,
+        # Intervals that measurements refute cannot say what to measure.
+        "next": None if held is not None and not of_fit else _next(model, cells, data),
+        **_terms(model),
+        "quality": content["quality"] or {},
+        "candidates": sorted(
+            content["candidates"],
+            key=lambda each: np.inf if each["cv_error"] is None else each["cv_error"],
+        ),
+        "observations": content["observations"] or {},
+        "machine": content["machine"],
+        "data": content["data"],
+        "created": model.created,
+        "warnings": model.warnings,
+        "notes": model.notes,
+    }
+
+
+def _averages(model: Forecaster) -> bool:
+    """Whether forecasts are averages over several forms."""
+    return not isinstance(model, Model) or model.mixture is not None
+
+
+def _terms(model: Forecaster) -> JsonObject:
+    """What is known about the parameters; nothing for programs that are known by their step times
+    alone, whose parameters mean little."""
+    own = model if isinstance(model, Model) else None
+    parameters = own.parameters if own else {}
+    return {
+        "parameters": [{"name": name, **to_json(known)} for name, known in parameters.items()],
+        "combinations": own.content["combinations"] if own else [],
+        "identified": {
+            "rank": own.rank if own else None,
+            "parameters": len(parameters),
+            "not_alone": [name for name, known in parameters.items() if not known.identified],
+        },
+        "k_profile": own.content["k_profile"] if own else [],
+        "k": own.k if own else None,
+        "k_plausible": own.k_plausible if own else [],
+    }
+
+
+def _times(model: Forecaster, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array, Array]:
+    """The model's ``times``, taken from its curves, which hold the forecasts of every n."""
+    columns = []
+    for curve in drawn:
+        forecasts, here = curve.forecasts, np.isin(curve.forecasts.n, n)
+        believed = model.believed(forecasts, model.measured(forecasts.n, forecasts.gpus))
+        columns.append((forecasts.seconds[here], believed[here]))
+    forecast, believed = (np.column_stack(column) for column in zip(*columns, strict=True))
+    return forecast, believed
+
+
+def _believed(n: Array, counts: Array, times: tuple[Array, Array]) -> JsonObject:
+    """Cells whose measured times are believed rather than the forecasts."""
+    forecast, believed = times
+    of_n, of_gpus = np.nonzero(believed != forecast)
+    return {
+        "n": _plain(n[of_n]),
+        "gpus": _plain(counts[of_gpus]),
+        "seconds": _digits(believed[of_n, of_gpus], 6),
+    }
+
+
+def _shares(
+    model: Forecaster,
+    n: Array,
+    counts: Array,
+    times: tuple[Array, Array],
+    most: int,
+    interval: Interval,
+) -> list[list[list[float]]] | None:
+    """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
+    if not model.draw_count:
+        return None
+    of_sizes = list(model.believed_shares_of_first(n, counts, times, interval))
+    by_choice = [
+        [_digits(of_size[at, : at + 1], 3) for of_size in of_sizes] for at in range(counts.size)
+    ]
+    # Other draws change shares by some per cent. Few counts, and those that the page answers for
+    # first, use the same draws as the other commands.
+    for some in {*range(1, USUAL_GPUS + 1), int(np.sum(counts <= most))}:
+        if some < counts.size:
+            known = (times[0][:, :some], times[1][:, :some])
+            shares = model.believed_shares(n, counts[:some], interval, known)[1]
+            by_choice[some - 1] = [_digits(row, 3) for row in shares]
+    return by_choice
+
+
+def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[Cell]:
+    """Measured against forecast; empty without data of the model's path, schedule and kernel."""
+    if data is None:
+        return []
+    about = model.selection
+    wanted = StepSelection(
+        path=about.path,
+        schedule=about.schedule,
+        kernel=about.kernel,
+        program=about.program,
+        case=about.case,
+    )
+    of_model = [step for step in data.steps if wanted.admits(step)]
+    if not of_model:
+        return []
+    there = any(step.machine == model.machine.id for step in of_model)
+    machine = model.machine.id if there else None
+    return validate(model, data, wanted, interval, machine=machine)["cells"]
+
+
+def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
+    if data is None or not cells:
+        return None
+    machine = data.machines.get(str(model.machine.id))
+    gpus = len(machine.gpus or []) if machine is not None else 0
+    return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
+
+
+def _extra(
+    first: Forecaster, other: Forecaster, n: Array, counts: Array, at: int, interval: Interval
+) -> JsonObject:
+    """How many times as long a step takes by another model: [n][count], with its interval."""
+    rows = compare(first, other, n, counts, interval)["ratio"]
+    shape = (n.size, counts.size)
+    return {
+        "model": at,
+        **{
+            key: [_digits(line, 5) for line in np.reshape([row[key] for row in rows], shape)]
+            for key in ("ratio", "low", "high", "probability_first_faster")
+        },
+    }
+
+
+def _table(
+    models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array, interval: Interval
+) -> list[JsonObject]:
+    """The best of all models for round n: what the page says without any script."""
+    ends = [sizes_to_show(model) for model in models]
+    least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
+    shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
+    shown |= set(decades(float(n[0]), float(n[-1])))
+    asked = sorted(size for size in shown if n[0] <= size <= n[-1])
+    choices = [
+        _choices(model, label, asked, counts, interval)
+        for model, label in zip(models, labels, strict=True)
+    ]
+    rows = []
+    for size, *of_models in zip(asked, *choices, strict=True):
+        best = min(range(len(of_models)), key=lambda i: of_models[i]["trusted"])
+        rows.append({"n": plain(size), "best": best, "choices": of_models})
+    return rows
+
+
+def _choices(
+    model: Forecaster, label: str, sizes: Sequence[float], counts: Array, interval: Interval
+) -> list[JsonObject]:
+    """The best count of one model for each size."""
+    best = model.best_counts(sizes, list(counts), interval)
+    forecasts = model.forecasts(sizes, [row["gpus"] for row in best], interval)
+    known = model.measured(forecasts.n, forecasts.gpus)
+    return [
+        {
+            "label": label,
+            "measured": bool(np.isfinite(known[at])),
+            **{key: row[key] for key in ("gpus", "probability")},
+            # Chosen by what was measured where a forecast is not to be believed, and shown as all
+            # forecasts of the page are.
+            "trusted": row["seconds"],
+            "seconds": float(forecasts.seconds[at]),
+            "low": float(forecasts.low[at]),
+            "high": float(forecasts.high[at]),
+            "extrapolated": bool(forecasts.extrapolated[at]),
+            "place": _place(model, float(forecasts.n[at]), float(forecasts.gpus[at])),
+        }
+        for at, row in enumerate(best)
+    ]
+
+
+def _filled(model: Forecaster, n: Array, counts: Array) -> tuple[Array, Array]:
+    """Every n with every count, except those that give a GPU more than any had: their caveats do
+    not hold for others, and they are marked."""
+    size, count = outer(n, counts)
+    kept = ~model.overfills(size, count) | (size > model.domain.n[1])
+    return size[kept], count[kept]
+
+
+def _place(model: Forecaster, n: float, gpus: float) -> str:
+    """Where a cell lies, as ``caveat_at`` names it."""
+    ends = {"n": (n, model.domain.n), "gpus": (gpus, model.domain.gpus)}
+    return ", ".join(
+        f"{name} {'inside' if least <= value <= most else 'beyond'}"
+        for name, (value, (least, most)) in ends.items()
+    )
+
+
+def _plain(values: Array) -> list[float]:
+    return [plain(value) for value in values]
+
+
+def _digits(values: Array, digits: int) -> list[float]:
+    return [float(f"{value:.{digits}g}") for value in values]

@@ -1,0 +1,180 @@
+"""The report as a page: one HTML file that needs no network.
+
+Styles, scripts, numbers and pictures are in the file; a content security policy in it forbids the
+browser to fetch anything, or to run another script than the page's own. All that comes from data is
+escaped: as text by the template's autoescaping, as JSON by escaping what could end the script
+element.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import importlib.resources
+import re
+
+import jinja2
+from markupsafe import Markup
+
+from gpucast.answers.validation import summarize
+from gpucast.show.report.picture import picture
+from gpucast.util import JsonObject
+from gpucast.util.units import duration, interval, percent, quantity
+
+_SCRIPTS = (
+    *("vendor/d3.min.js", "vendor/plot.umd.min.js"),
+    *("static/question.js", "static/report.js"),
+)
+
+_LOADING = "static/loading.js"
+
+# Parameters of a chain's or a curve's pieces are numbered from 1.
+_PIECE = re.compile(r"_[1-9]\d*$")
+
+# What the page's scripts need; the rest of the content is text in the page already.
+_PAGE_KEYS = ("n", "gpus", "most", "sure", "models", "extra", "unit", "steps")
+_MODEL_KEYS = (
+    *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
+    *("parts", "timestep", "believed"),
+)
+
+
+def page(
+    content: JsonObject,
+    *,
+    version: str = "unknown",
+    command: str | None = None,
+    panel: JsonObject | None = None,
+) -> str:
+    """The whole file.
+
+    Args:
+        content: see ``gpucast.show.report.content.content``.
+        version: of gpucast.
+        command: the command line that made the report, to be shown.
+        panel: of a page that files can be loaded on, see ``loading_page``.
+    """
+    scripts = [_resource(name) for name in (*_SCRIPTS, *([_LOADING] if panel else []))]
+    shown = [n for n in content["gpus"] if n <= content["most"]]
+    start = content["n"]["start"]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            c={
+                **content,
+                "models": [_shown(model) for model in content["models"]],
+                "size_label": f"n, {content['unit']}" if content["unit"] else "n",
+            },
+            page={
+                **{key: content[key] for key in _PAGE_KEYS},
+                "models": [{key: model[key] for key in _MODEL_KEYS} for model in content["models"]],
+            },
+            panel=panel,
+            css=_resource("static/report.css"),
+            scripts=scripts,
+            script_hashes=Markup(" ").join(map(_hash, scripts)),
+            start_row=next(row for row in content["table"] if row["n"] == start),
+            pictures=[picture(model, shown) for model in content["models"]],
+            points=sum(len(c["n"]) for model in content["models"] for c in model["curves"]),
+            interpolation=max(model["interpolation_error"] for model in content["models"]),
+            made={
+                "version": version,
+                "command": command,
+                "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            },
+        )
+    )
+
+
+def loading_page(panel: JsonObject) -> str:
+    """A page where files are loaded, before there is any answer.
+
+    Args:
+        panel: ``files`` that are loaded, ``error`` (a line, or None), ``warnings``, ``understood``
+            (lines), ``settings`` [{name, meaning, value}], ``series`` and which is ``chosen``,
+            ``most`` (bytes that may be sent) and ``downloads`` (names).
+    """
+    scripts = [_resource(_LOADING)]
+    return (
+        _environment()
+        .get_template("start.html")
+        .render(
+            panel=panel,
+            css=_resource("static/report.css"),
+            scripts=scripts,
+            script_hashes=Markup(" ").join(map(_hash, scripts)),
+        )
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: str(_resource(f"templates/{name}"))),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The filter tojson escapes <, >, & and ', so that no text can end the script element.
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.filters |= {
+        "about": lambda seconds: duration(float(f"{seconds:.2g}")),
+        "chance": _chance,
+        "count": lambda value: f"{value:,}",
+        "duration": lambda seconds: _typeset(duration(seconds)),
+        "interval": lambda ends, unit: _typeset(interval(ends, unit)),
+        "number": lambda value: f"{value:.4g}",
+        "percent": lambda share, digits=1: percent(share, digits) or "-",
+        "quantity": lambda value, unit: _typeset(quantity(value, unit)),
+    }
+    return environment
+
+
+def _chance(share: float | None) -> str:
+    # Some hundred refits know no chance beyond these.
+    if share is None:
+        return "-"
+    return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+
+
+def _typeset(text: str | None) -> str | None:
+    return None if text is None else text.replace(" us", " µs").replace("...", "…")
+
+
+def _hash(script: str) -> Markup:
+    """As a content security policy names a script that may run; no other does."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return Markup(f"'sha256-{base64.b64encode(digest).decode()}'")
+
+
+def _resource(name: str) -> Markup:
+    # The project's own and the vendored files: what is marked as safe comes from nowhere else.
+    folder = importlib.resources.files("gpucast.show.report")
+    return Markup(folder.joinpath(name).read_text(encoding="utf-8"))
+
+
+def _shown(model: JsonObject) -> JsonObject:
+    """A model's content with what only the page's text needs."""
+    unknown = ("median_relative_error", "held_out_gpus_error", "held_out_n_error")
+    quality = dict.fromkeys(unknown) | model["quality"]
+    held_out = [e["cv_error"] for e in model["candidates"] if e["model"] == model["chosen"]]
+    about = model["data"]
+    kind = [about.get(key) for key in ("program", "case", "schedule", "kernel")]
+    pieces = [parameter for parameter in model["parameters"] if _PIECE.search(parameter["name"])]
+    return {
+        **model,
+        # Keys that a model file need not have.
+        "data": {"digest": None, "what_if": None, **model["data"]},
+        "machine": {"id": None, **model["machine"]},
+        "observations": {"samples": None, "cells": None, **model["observations"]},
+        "quality": quality,
+        "known": [*filter(None, [model["refuted"]]), *model["warnings"]],
+        "held_out": held_out[0] if held_out else None,
+        "summary": summarize(model["cells"]) if model["cells"] else None,
+        "kind": ", ".join(filter(None, kind)),
+        "form": model["chosen"].replace("+", " + ") if model["parts"] else model["chosen"],
+        "main": [parameter for parameter in model["parameters"] if parameter not in pieces],
+        "pieces": pieces,
+    }

@@ -1,1 +1,0 @@
-"""What transfers, launches and overlaps cost: curves, series, contention."""
