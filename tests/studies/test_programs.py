@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,16 @@ from gpucast.data.bundled import bundled_files
 from programs import command, rivals, series, study
 from programs.extrap_lines import Question
 from programs.judging import Forecast, judge
-from programs.series import BUNDLED, Series, bundled, published, read, series_of, tuned_on
+from programs.series import (
+    BUNDLED,
+    Series,
+    bundled,
+    families,
+    published,
+    read,
+    series_of,
+    tuned_on,
+)
 from programs.splits import FOUR_TIMES, LARGER_SIZES, MOST_GPUS, Split, splits_of
 
 Array = NDArray[np.float64]
@@ -186,21 +196,25 @@ def test_a_split_trains_on_its_cells_and_no_others(tmp_path: Path) -> None:
     assert {step.gpus for step in box.trained_on(split).steps} == {1, 2, 4}
 
 
-def test_the_figures_of_the_other_tables_are_those_of_their_rows() -> None:
-    for file in sorted(series.TABLES.glob("*.csv"))[::7]:
-        with file.open(newline="") as text:
-            rows = list(csv.DictReader(text))
-        told = sorted((float(r["n"]), int(r["gpus"]), float(r["seconds"])) for r in rows)
-        steps = [
-            step for each in published() if each.table == file.stem for step in each.data.steps
-        ]
-        assert sorted((s.n, s.gpus, t) for s in steps for t in s.seconds) == told
+@pytest.mark.parametrize("file", sorted(series.TABLES.glob("*.csv")), ids=lambda file: file.stem)
+def test_the_figures_of_a_table_are_those_of_its_rows(file: Path) -> None:
+    with file.open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    told = sorted((float(r["n"]), int(r["gpus"]), float(r["seconds"])) for r in rows)
+    steps = [step for each in series_of(read(file), file.stem) for step in each.data.steps]
+    assert sorted((s.n, s.gpus, t) for s in steps for t in s.seconds) == told
+    assert min(t for _, _, t in told) > 0
+    assert all(row["notes"] for row in rows)
 
 
-def test_every_table_is_described_with_its_source() -> None:
+def test_every_table_is_described_with_its_source_and_family() -> None:
     text = (series.TABLES / "README.md").read_text()
     described = {line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")}
-    assert {file.stem for file in series.TABLES.glob("*.csv")} == described - {"table"}
+    tables = {file.stem for file in series.TABLES.glob("*.csv")}
+    assert tables == described - {"table"}
+    assert families().keys() == tables | set(BUNDLED)
+    assert families()["quick-dft"] == families()["dftfe-mo-summit-strong"] == "qchem"
+    assert all(re.fullmatch("[a-z]+", family) for family in families().values())
 
 
 def test_the_bundled_series_are_those_of_bundled_datasets() -> None:

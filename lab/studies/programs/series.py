@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gpucast
-from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.formats import Options
+from gpucast.data.loading import load
 from gpucast.data.records import Step
 from gpucast.data.steps import medians_of
 from programs.splits import Split
@@ -25,8 +26,14 @@ BUNDLED = (
     "lammps-lj-v100", "gromacs-lumi", "quick-dft", "stencil-cg", "hecbiosim", "openmm-cellulose",
 )  # fmt: skip
 TABLES = Path(__file__).parent / "tables"
+DATASETS = Path(__file__).parents[3] / "data" / "programs" / "source" / "datasets.toml"
 
-_NOT_TUNED_ON = ("quick", "hecbiosim", "amber16")
+_NOT_TUNED_ON = (
+    "quick", "hecbiosim", "amber16", "amrex", "athenak", "devito", "dftfe", "dlperf",
+    "fastertransformer", "hugectr", "keyshot", "maestroex", "mpt", "mstar", "nanofluidx", "nekrs",
+    "parthenon", "quicksilver", "quiver", "speos", "tnavigator", "tuflow", "turbomachinery",
+    "ultrafluidx", "vlasiator", "wrf",
+)  # fmt: skip
 """First words of tables that took no part when priors were chosen."""
 
 
@@ -109,19 +116,16 @@ def series_of(data: Dataset, table: str) -> Iterator[Series]:
 
 
 def read(file: Path) -> Dataset:
-    """A table with the columns program, case, machine, n, gpus and seconds as steps."""
-    with file.open(encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(text))
-    cells: dict[tuple[str, str, str, float, int], list[float]] = defaultdict(list)
-    for row in rows:
-        key = (row["machine"], row["program"], row["case"], float(row["n"]), int(row["gpus"]))
-        cells[key].append(float(row["seconds"]))
-    lines: list[dict[str, object]] = [
-        {"kind": "machine", "id": machine} for machine in dict.fromkeys(key[0] for key in cells)
-    ]
-    for (machine, program, case, n, gpus), seconds in cells.items():
-        lines.append(
-            {"kind": "step", "machine": machine, "path": "native", "program": program,
-             "case": case, "n": n, "gpus": gpus, "seconds": seconds}
-        )  # fmt: skip
-    return from_records(file.stem, [jsonl.record(line) for line in lines])
+    """A table's steps, its times in seconds however long they are."""
+    return load(file, options=Options(columns={"seconds": "seconds:s"}))
+
+
+def families() -> dict[str, str]:
+    """The kind of program of every table, as the README of the tables and datasets.toml say."""
+    lines = (TABLES / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
+    datasets = tomllib.loads(DATASETS.read_text(encoding="utf-8"))
+    return {
+        **{row[1]: row[2] for row in rows[1:]},
+        **{name: about["family"] for name, about in datasets.items()},
+    }
