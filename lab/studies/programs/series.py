@@ -30,9 +30,9 @@ DATASETS = Path(__file__).parents[3] / "data" / "programs" / "source" / "dataset
 
 _NOT_TUNED_ON = (
     "quick", "hecbiosim", "amber16", "amrex", "athenak", "devito", "dftfe", "dlperf",
-    "fastertransformer", "hugectr", "keyshot", "maestroex", "mpt", "mstar", "nanofluidx", "nekrs",
-    "parthenon", "quicksilver", "quiver", "speos", "tnavigator", "tuflow", "turbomachinery",
-    "ultrafluidx", "vlasiator", "wrf",
+    "fastertransformer", "gamer", "hugectr", "keyshot", "llamacpp", "maestroex", "mpt", "mstar",
+    "nanofluidx", "nekrs", "parthenon", "quicksilver", "quiver", "speos", "tfcnn", "tnavigator",
+    "tuflow", "turbomachinery", "ultrafluidx", "vlasiator", "wrf",
 )  # fmt: skip
 """First words of tables that took no part when priors were chosen."""
 
