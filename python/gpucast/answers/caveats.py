@@ -107,7 +107,7 @@ def _ranked(
 
 def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
     """What traces leave open that no interval holds, or that makes it as wide as it is."""
-    if model.lone_gpus is not None and gpus.size and (gpus != model.lone_gpus).any():
+    if _lone(model) and gpus.size and (gpus != model.lone_gpus).any():
         yield _NOT_KNOWN, lone_count.NOT_KNOWN
     for text in model.scaling.doubts:
         yield _DOUBTED, text
@@ -273,7 +273,11 @@ def _wanting(model: Forecaster, what: str, measured: Sequence[float] | None) -> 
 
 
 def _lone(model: Forecaster) -> bool:
-    return isinstance(model, ScalingModel) and model.lone_gpus is not None
+    return (
+        isinstance(model, ScalingModel)
+        and model.lone_gpus is not None
+        and (model.scaling.traced or model.unshared is not None)
+    )
 
 
 def _share(error: float) -> str:

@@ -101,8 +101,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         for terms, growth, overlap, deviates, coefficients, weight in fitted.components
     ]
     counts = set(cells.gpus.tolist())
-    alone = traced or unshared is not None
-    lone = int(counts.pop()) if alone and len(counts) == 1 else None
+    lone = int(counts.pop()) if len(counts) == 1 else None
     names = [lone_count.name_with(form, lone) for form in fitted.forms]
     weights = _weights(fitted, names)
     chosen = max(weights, key=lambda name: weights[name])

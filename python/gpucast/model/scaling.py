@@ -234,12 +234,15 @@ class ScalingModel(FittedScaling, Forecaster):
     def _of_other_counts(self, n: Array, gpus: Array, lone: int, interval: Interval) -> Forecasts:
         known = self._traced_on(gpus)
         own = self._forecasts(n, known, interval, np.zeros(n.size))
-        wide = self._forecasts(n, known, interval, lone_count.variance(gpus, lone))
-        low, high = lone_count.within_division(wide.low, wide.high, gpus, lone, (own.low, own.high))
-        mean_low, mean_high = lone_count.within_division(
-            wide.mean_low, wide.mean_high, gpus, lone, (own.mean_low, own.mean_high)
+        wide = self._forecasts(n, known, interval, lone_count.variance(gpus, lone, self._law))
+        longer = lone_count.factor(gpus, lone, self._law)
+        low, high, mean_low, mean_high = (
+            longer * end for end in (wide.low, wide.high, wide.mean_low, wide.mean_high)
         )
-        longer = lone_count.factor(gpus, lone)
+        low, high = lone_count.within_division(low, high, gpus, lone, (own.low, own.high))
+        mean_low, mean_high = lone_count.within_division(
+            mean_low, mean_high, gpus, lone, (own.mean_low, own.mean_high)
+        )
         return replace(
             wide,
             gpus=gpus,
@@ -322,7 +325,7 @@ class ScalingModel(FittedScaling, Forecaster):
     def seconds(self, n: Array, gpus: Array) -> Array:
         lone = self.lone_gpus
         if lone is not None:
-            longer = lone_count.factor(gpus, lone)
+            longer = lone_count.factor(gpus, lone, self._law)
             return np.asarray(longer * self._seconds(n, self._traced_on(gpus)), dtype=np.float64)
         return self._seconds(n, gpus)
 
@@ -348,7 +351,7 @@ class ScalingModel(FittedScaling, Forecaster):
         that. NaN where there are none."""
         lone = self.lone_gpus
         known = self.measured(n, self._traced_on(gpus))
-        return known if lone is None else known * lone_count.factor(gpus, lone)
+        return known if lone is None else known * lone_count.factor(gpus, lone, self._law)
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         times = joint_draws(lambda a, b: self._drawn(a, b, count), self.seconds, n, gpus)
@@ -384,7 +387,8 @@ class ScalingModel(FittedScaling, Forecaster):
         traced = np.full(sizes.size, float(lone))
         times = self.core.draws(sizes, traced, self.nodes_of(traced), count, _SEED)
         # Another path's draws do not go with these.
-        other = lone_count.drawn(gpus, lone, count, zlib.crc32(str(self.data).encode()))
+        seed_of_path = zlib.crc32(str(self.data).encode())
+        other = lone_count.drawn(gpus, lone, self._law, count, seed_of_path)
         return np.asarray(shuffled(times, seed)[:, at] * other, dtype=np.float64)
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
@@ -510,11 +514,13 @@ class ScalingModel(FittedScaling, Forecaster):
 
     @property
     def lone_gpus(self) -> int | None:
-        """The only GPU count of traces, or of work that is not shared out (``lone_count``);
-        None: it is of several, or of neither."""
+        """The only GPU count that was timed (``lone_count``); None: there are several."""
         counts = set(self.scaling.cells.gpus)
-        alone = self.scaling.traced or self.unshared is not None
-        return counts.pop() if alone and len(counts) == 1 else None
+        return counts.pop() if len(counts) == 1 else None
+
+    @property
+    def _law(self) -> lone_count.Law:
+        return lone_count.TRACED if self.scaling.traced else lone_count.PUBLISHED
 
     def nodes_of(self, gpus: Array) -> Array:
         """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where

@@ -1,0 +1,69 @@
+"""Steps of one GPU count: what they tell, and what is said of other counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpucast as gc
+from gpucast import _core
+from gpucast.data.dataset import from_records
+from gpucast.model.lone_count import name_with
+
+
+@pytest.mark.parametrize(
+    ("form", "gpus", "name"),
+    [
+        ("work + start + shell + several + reduction, work ~ n^p", 1, "work + start, work ~ n^p"),
+        ("work + start + halo, hidden in part", 1, "work + start"),
+        ("work + filling + ring, filled slowly", 1, "work + filling, filled slowly"),
+        # Surfaces grow with n on two GPUs, too; a constant is a constant.
+        ("work + start + shell + several + ring, hidden", 2, "work + start + shell, hidden"),
+        ("work + start + several", None, "work + start + several"),
+        ("several", 1, "several"),
+    ],
+)
+def test_terms_that_one_count_does_not_tell_are_left_out(
+    form: str, gpus: int | None, name: str
+) -> None:
+    assert name_with(form, gpus) == name
+
+
+@pytest.mark.parametrize("term", list(_core.SCALING_TERMS))
+def test_of_one_gpu_those_are_left_that_are_something_there(term: str) -> None:
+    shape = _core.scaling_shape(term, 1000.0, 1.0)
+    assert name_with(f"start + {term}", 1) == (f"start + {term}" if shape > 0 else "start")
+
+
+@pytest.mark.parametrize("machine", ["expanse-a100", "expanse-v100"])
+def test_intervals_of_other_counts_hold_what_was_measured_there(machine: str) -> None:
+    steps = [
+        step
+        for step in gc.load("quick-dft").steps
+        if step.machine == machine and step.program == "QUICK 25.03"
+        and step.case == "B3LYP/6-31G** SCF+gradient"
+    ]  # fmt: skip
+    on_one = from_records("one", [step for step in steps if step.gpus == 1])
+    on_two = [step for step in steps if step.gpus == 2]
+    forecasts = gc.fit(on_one).forecasts([step.n for step in on_two], [2] * len(on_two))
+    seconds = np.array([np.median(step.seconds) for step in on_two])
+    assert (forecasts.low <= seconds).all()
+    assert (seconds <= forecasts.high).all()
+    assert forecasts.extrapolated.all()
+
+
+def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further() -> None:
+    program = [{"n": n, "gpus": 4, "seconds": 1e-6 * n + 0.01} for n in (1e4, 3e4, 1e5)]
+    model = gc.fit(gc.read(program))
+    counts = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    at = model.forecasts(np.full(5, 3e4), counts)
+    divided = 4 / counts
+    assert (at.low[3:] >= at.low[2] * divided[3:]).all()
+    assert (at.high[:2] <= at.high[2] * divided[:2]).all()
+    width = np.log(at.high / at.low)
+    assert width[0] > width[1] > width[2]
+    assert width[2] < width[3] < width[4]
+    # Draws say the same: their median is the forecast, and no draw beats division.
+    draws = model.draws(at.n, counts, 2000)
+    assert np.log(np.median(draws, axis=0) / at.seconds) == pytest.approx(0, abs=0.05)
+    assert (draws[:, 3] >= draws[:, 2] / 2 * (1 - 1e-6)).all()
