@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 
 import gpucast as gc
 from gpucast import _core
-from gpucast.data.dataset import from_records
 from gpucast.model.lone_count import name_with
 
 
@@ -37,23 +37,24 @@ def test_of_one_gpu_those_are_left_that_are_something_there(term: str) -> None:
 
 @pytest.mark.parametrize("machine", ["expanse-a100", "expanse-v100"])
 def test_intervals_of_other_counts_hold_what_was_measured_there(machine: str) -> None:
-    steps = [
-        step
-        for step in gc.load("quick-dft").steps
-        if step.machine == machine and step.program == "QUICK 25.03"
-        and step.case == "B3LYP/6-31G** SCF+gradient"
-    ]  # fmt: skip
-    on_one = from_records("one", [step for step in steps if step.gpus == 1])
-    on_two = [step for step in steps if step.gpus == 2]
-    forecasts = gc.fit(on_one).forecasts([step.n for step in on_two], [2] * len(on_two))
-    seconds = np.array([np.median(step.seconds) for step in on_two])
-    assert (forecasts.low <= seconds).all()
-    assert (seconds <= forecasts.high).all()
+    case = {"program": "QUICK 25.03", "case": "B3LYP/6-31G** SCF+gradient"}
+    steps = gc.load("quick-dft").select(machine=machine, **case).steps
+    table = pandas.DataFrame(
+        [(step.n, step.gpus, np.median(step.seconds)) for step in steps],
+        columns=["n", "gpus", "seconds"],
+    )
+    on_one, on_two = table[table.gpus == 1], table[table.gpus == 2]
+    model = gc.fit(gc.read(on_one, columns={"seconds": "seconds:s"}))
+    forecasts = model.forecasts(on_two.n.to_numpy(), on_two.gpus.to_numpy())
+    assert len(on_two) == 4
+    assert (forecasts.low <= on_two.seconds).all()
+    assert (on_two.seconds <= forecasts.high).all()
     assert forecasts.extrapolated.all()
 
 
 def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further() -> None:
-    program = [{"n": n, "gpus": 4, "seconds": 1e-6 * n + 0.01} for n in (1e4, 3e4, 1e5)]
+    sizes = np.array([1e4, 3e4, 1e5])
+    program = pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01})
     model = gc.fit(gc.read(program))
     counts = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     at = model.forecasts(np.full(5, 3e4), counts)
