@@ -1,39 +1,18 @@
-"""What is held against what in lab/studies/traces.py, and traces trimmed for it."""
+"""What is held against what in lab/studies/traces.py."""
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import from_records
-from gpucast.data.traces import find_steps, read
-from gpucast.data.traces.phases import FULL, LIGHT
-from gpucast.data.traces.tables import frame
-from gpucast.data.traces.trace import RunDescription, Trace
-from gpucast.data.traces.writing import write
-from gpucast.paths.replay import program_of
-from made_traces import MadeTrace
+from gpucast.paths.traces.trace import RunDescription
 from tracing.cells import OWN, Cell, cell_of, skeletons, visits
 from tracing.outcomes import Outcome, _floor, table
 from tracing.page import page
-
-ROOT = Path(__file__).parents[2]
-US = 1e-6
-
-
-def made(steps: int) -> MadeTrace:
-    trace = MadeTrace()
-    for _ in range(steps):
-        trace.launch("advance", seconds=20 * US)
-        trace.host(5 * US)
-        trace.copy(8, "d2h")
-    return trace
 
 
 def test_a_cell_is_what_the_command_line_names() -> None:
@@ -102,44 +81,3 @@ def test_the_page_says_so_in_short_and_names_the_table_of_cells() -> None:
     assert "| native | 1 | 5.0 % | 5.0 % | 5.0 % | 2.9 % | 2.9 % | -2.9 % | 2.0 %" in text
     assert "| remote | 1 | 5.0 % | 5.0 % | 5.0 % | 14 % | 14 % | -14 % | 10 %" in text
     assert "[x.csv](x.csv)" in text
-
-
-def trimmed(trace: Trace) -> Trace:
-    script = runpy.run_path(str(ROOT / "lab" / "data" / "trim_traces.py"))
-    found: Trace = script["trimmed"](trace, 60)
-    return found
-
-
-def in_two_phases(trace: Trace) -> Trace:
-    """Only the calls of the second half were recorded."""
-    (process,) = trace.processes
-    starts, ends = process.calls["start_ns"], process.calls["end_ns"]
-    half = int(starts[len(starts) // 2])
-    both = {"start_ns": [int(starts.iloc[0]), half], "end_ns": [half, int(ends.iloc[-1])]}
-    light = process.calls.loc[starts >= half, "correlation"]
-    kept = {name: rows[~rows["correlation"].isin(light)].reset_index(drop=True)
-            for name, rows in (("work", process.work), ("waits", process.waits))}  # fmt: skip
-    phases = frame("phases", {**both, "full": [FULL, LIGHT]})
-    return replace(trace, processes=(replace(process, phases=phases, **kept),))
-
-
-@pytest.mark.parametrize("phases", [1, 2])
-def test_a_trimmed_trace_has_few_steps_and_gives_the_same_replay(
-    phases: int, tmp_path: Path
-) -> None:
-    whole = made(600).trace()
-    if phases == 2:
-        whole = in_two_phases(whole)
-    trace = trimmed(whole)
-    (process,) = trace.processes
-    assert len(process.calls) < len(whole.processes[0].calls) / 8
-    assert set(process.work["correlation"]) <= set(process.calls["correlation"])
-    steps = find_steps(trace).main
-    for phase in (FULL, LIGHT)[:phases]:
-        assert (steps.kept & (steps.phase == phase)).sum() >= 8
-    programs = [program_of(each, find_steps(each)) for each in (whole, trace)]
-    full, short = (np.median(each.step_seconds(each.simulate())) for each in programs)
-    assert short == pytest.approx(full, rel=1e-3)
-    write(trace, tmp_path / "T.zip")
-    again = read(tmp_path / "T.zip").processes[0]
-    pd.testing.assert_frame_equal(again.calls, process.calls)

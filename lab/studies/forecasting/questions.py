@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 import gpucast as gc
-from another_machine import three_cells
 from forecasting.splits import held_out
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
@@ -163,6 +162,14 @@ def over(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
 def updated(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
     """The model for the machine that some cells of a group were timed on."""
     return model.updated(data, group)
+
+
+def three_cells(cells: Iterable[Cell]) -> set[Cell]:
+    """What a user is told to time: the smallest and the middle n on the most GPUs, and the largest
+    on the fewest. Small n are the host's and communication's, large ones the GPU's."""
+    sizes, counts = (sorted(set(column)) for column in zip(*cells, strict=True))
+    middle = sizes[round((len(sizes) - 1) / 2)]
+    return {(sizes[0], counts[-1]), (middle, counts[-1]), (sizes[-1], counts[0])}
 
 
 def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Question]:

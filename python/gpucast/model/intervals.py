@@ -136,8 +136,8 @@ OF_PARTS = CommonFactors(
     cell=_independent(0.0, 0.08, 0.0),
 )
 """Factors of programs whose parts are known, from h200-x2, h200-x4 and h200-x4-mixed alone;
-h200-x2-other, for which they are tried (lab/studies/another_machine.py), turned out +23 %, +10 %
-and 0.1 %."""
+h200-x2-other, for which they are tried (docs/explanation/another-machine.md), turned out +23 %,
++10 % and 0.1 %."""
 
 OF_TOTAL = CommonFactors(
     # Means over all cells of a visit of openmm-h200 and ddp-h200, three visits each: 1.9, 1.7, 1.8

@@ -59,7 +59,7 @@ BEYOND = (4.0, 16.0, 64.0)
 """Times the largest traced size, to which workloads are followed; below the least, not the last."""
 SCALED = 0.05
 """Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
-lab/studies/trace_models.py."""
+docs/explanation/traces.md."""
 DRAWS = 60
 """Draws of the path's costs, which tell their standard deviation to a tenth."""
 PLAIN = Options()
