@@ -1,34 +1,25 @@
 #!/usr/bin/env bash
 # Builds the two programs on a GPU machine, checks them there and measures with them.
 #
-#   lab/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
-#   lab/gpu.sh check FOLDER       gates, copies, forces, bytes, trajectories, on all GPUs
-#   lab/gpu.sh transfers FOLDER   gpucast-microbench: the whole suite, in a minute
-#   lab/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
-#   lab/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
-#                                     instructions a pair
-#   lab/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
-#   lab/gpu.sh shared FOLDER      shared memory beside native runs and TCP: calls, copies, steps,
-#                                     trajectories, clients that come and go (four minutes)
-#   lab/gpu.sh tls FOLDER         what TLS costs, beside servers without it (two minutes)
-#   lab/gpu.sh copies FOLDER      remote copies of 64 KiB to 4 MiB, beside raw sockets (two minutes)
-#   lab/gpu.sh graphs FOLDER      CUDA graphs, memory pools and host functions over servers on loopback,
-#                                     beside native runs (a minute)
-#   lab/gpu.sh others FOLDER      programs of cuBLAS, cuFFT, PyTorch, CuPy and the static runtime over servers
-#                                     on loopback: each ends, and says who called the driver (a minute)
-#   lab/gpu.sh trace FOLDER       gpucast trace: what traces hold of programs that are known, what
-#                                     recording costs (five minutes)
-#   lab/gpu.sh dataset FOLDER     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over
-#                                     native and remote paths; with the same folder it goes on where it
-#                                     ended (docs/measure.md). Parts of it: micro FOLDER PATH ROUND,
-#                                     cells FOLDER PATH ROUND KERNEL, concurrent FOLDER
+#   lab/gpu.sh VERB FOLDER
 #
-#   lab/gpu.sh traces FOLDER      what forecasts from traces are held against: small programs and the
-#                                     mini-app, recorded natively, and measured in rounds over native and
-#                                     remote paths; goes on where it ended, as dataset does. Parts of it:
-#                                     build-traces FOLDER, costs FOLDER PATH ROUND, visit FOLDER PATH ROUND
-#                                     PROGRAM, record FOLDER PROGRAM, skeletons FOLDER PATH,
-#                                     together FOLDER PATH, record-torch FOLDER, pack FOLDER
+#   build       without fit and tests, for this machine's GPUs
+#   check       gates, copies, forces, bytes, trajectories, on all GPUs
+#   transfers   gpucast-microbench: the whole suite, in a minute
+#   sanitize    under compute-sanitizer, all four tools
+#   throughput  pairs a second of the kernels, beside OpenMM where Python has it; instructions a pair
+#   remote      servers on loopback beside native runs, over TCP and through shared memory: checks,
+#               trajectories, calls, copies, steps, clients that come and go (five minutes)
+#   trace       gpucast trace: what traces hold of programs that are known, and what recording takes
+#               (five minutes)
+#   dataset     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over native and remote
+#               paths; with the same folder it goes on where it ended (docs/measure.md). Parts of it:
+#               micro FOLDER PATH ROUND, cells FOLDER PATH ROUND KERNEL, concurrent FOLDER
+#   traces      what forecasts from traces are held against: small programs and the mini-app,
+#               recorded natively, and measured in rounds over native and remote paths; goes on where
+#               it ended, as dataset does. Parts of it: build-traces FOLDER, costs FOLDER PATH ROUND,
+#               visit FOLDER PATH ROUND PROGRAM, record FOLDER PROGRAM, skeletons FOLDER PATH,
+#               together FOLDER PATH, pack FOLDER
 #
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS, as may the sources of
@@ -44,9 +35,8 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly verbs="build check sanitize transfers throughput build-remote remote shared tls copies graphs others \
-trace dataset micro cells concurrent \
-traces build-traces costs visit record record-torch skeletons together pack"
+readonly verbs="build check transfers sanitize throughput build-remote remote trace \
+dataset micro cells concurrent traces build-traces costs visit record skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -152,70 +142,12 @@ remote() {
   build-remote
   local status=0
   python3 lab/benchmarks/remote.py --build build/gpu -o "$out" | tee "$out/remote.txt" || status=$?
-  python3 lab/benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
-    --seconds 30 | tee "$out/remote-soak.txt" || status=$?
-  return "$status"
-}
-
-shared() {
-  build-remote
-  local status=0
-  python3 lab/benchmarks/remote.py --build build/gpu --shared --repeats 3 -o "$out" \
-    | tee "$out/shared.txt" || status=$?
-  python3 lab/benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
-    --seconds 20 --transport shared-memory | tee "$out/shared-soak.txt" || status=$?
-  return "$status"
-}
-
-tls() {
-  build-remote
-  python3 lab/benchmarks/remote.py --build build/gpu --tls -o "$out" | tee "$out/tls.txt"
-}
-
-copies() {
-  build-remote
-  local security
-  for security in --plain ''; do
-    echo "== ${security:-TLS}"
-    python3 lab/benchmarks/remote.py --build build/gpu --copies $security -o "$out"
-  done | tee "$out/copies.txt"
-}
-
-# The same trajectories to the last bit, natively and remotely, with graphs and without; then a graph's
-# own program, and what only the driver can say of pools and host functions.
-graphs() {
-  build && build-remote && compile build-graph.log graph
-  local gpus way name
-  for ((gpus = 1; gpus <= $(gpus); ++gpus)); do
-    for way in native remote; do
-      for name in plain graph; do
-        on "$way" "$program" simulate --engine cuda --n 1000 --steps 200 --every 50 --gpus "$gpus" \
-          --schedule star-async --kernel tuned --force --trajectory "$out/$way-$name-$gpus.xyz" \
-          $([[ $name == plain ]] || echo --graph) >"$out/$way-$name-$gpus.txt"
-        cmp "$out/native-plain-$gpus.xyz" "$out/$way-$name-$gpus.xyz" && echo "same: $way $name $gpus"
-      done
-    done
+  local transport
+  for transport in tls shared-memory; do
+    python3 lab/benchmarks/remote_clients.py soak --build build/gpu -o "$out" --gpus "$(gpus)" \
+      --clients 200 --seconds 30 --transport $transport | tee "$out/soak-$transport.txt" || status=$?
   done
-  for way in native remote; do
-    on "$way" "$built/trace/programs/graph" --n 5,50,500 --path "$way" -o "$out/graph-$way.jsonl" --force
-  done
-  on remote python3 lab/benchmarks/remote_calls.py
-}
-
-others() {
-  local nvcc
-  nvcc=$(scripts/nvcc.sh) || { echo "$0: no CUDA compiler" >&2; return 1; }
-  build && build-remote && serve
-  GPUCAST_REMOTE=$servers PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} with_cuda_libraries \
-    python3 lab/benchmarks/remote_others.py --client "$built/remote/client" --nvcc "$nvcc" \
-    --microbench "$microbench" -o "$out" 2>&1 | tee "$out/others.txt"
-}
-
-# CuPy needs cuFFT and NVRTC: those that came with PyTorch, else those of the toolkit.
-with_cuda_libraries() {
-  local beside
-  beside=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/lib
-  LD_LIBRARY_PATH=$beside:/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
+  return "$status"
 }
 
 trace() {
@@ -300,21 +232,11 @@ readonly remote_sizes=216,1000,4096,8000,13824,21952,32768,64000,110592
 
 # --- what forecasts from traces are held against --------------------------------------------------
 #
-# A round is, on each path, what transfers and launches cost, then each program on each path: a
-# program's native and remote steps are seconds apart, and a path's costs a minute. Traces are recorded
-# behind the first round, of as few steps as show the repetition. What is cut short goes on with the
-# same folder. Seconds on paper, two GPUs (a process takes 1.2 to start, a cell 0.1 to 0.3 to warm up and
-# at most 0.2 of steps):
-#
-#   build, build-traces                                                  60
-#   costs            3 paths, 9 of measuring                             32 a round
-#   visit            38 cells (graph: 3 more, native) in 7 programs      70 a round, all paths
-#   cells            12 of the mini-app                                  13 a round, all paths
-#   record           46 runs: each program's cells, 8 of the mini-app    70
-#   skeletons        the calls of 37 traces, of each path                40
-#   together         copies at once, of each path                        18
-#   record-torch     2 runs                                              20
-#   three rounds                                                        553, two rounds 438
+# A round is, on each path, what transfers and launches take, then each program on each path: a
+# program's native and remote steps are seconds apart, and a path's transfers a minute. Traces are
+# recorded behind the first round, of as few steps as show the repetition. What is cut short goes on
+# with the same folder. Three rounds take about nine minutes on two GPUs (a process takes 1.2 s to
+# start, a cell 0.1 to 0.3 s to warm up and at most 0.2 s of steps).
 
 traces() {
   local status=0 round path item
@@ -342,7 +264,6 @@ traces() {
       for path in $paths; do part together "$path" || status=1; done
     fi
   done
-  part record-torch || status=1
   join
   pack
   return "$status"
@@ -367,71 +288,57 @@ costs() {
 
 # skeletons PATH: the calls of traces (gpucast trace calls) that lie in GPUCAST_CALLS.
 skeletons() {
-  local file="$out/skeletons-$1.jsonl" calls chosen=()
+  local calls chosen=()
   for calls in "$GPUCAST_CALLS"/*.jsonl; do
     (($(sed -n '1s/.*"devices": *\([0-9]*\).*/\1/p' "$calls") > $(gpus))) || chosen+=("$calls")
   done
-  on "$1" "$microbench" skeleton --engine cuda --trace "${chosen[@]}" \
-    --max-time "${GPUCAST_CELL_SECONDS:-0.15}" --path "$1" \
-    --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" -o "$file.part" --force
-  mv "$file.part" "$file"
+  recorded "$1" "$out/skeletons-$1.jsonl" "$microbench" skeleton --engine cuda \
+    --trace "${chosen[@]}" --max-time "${GPUCAST_CELL_SECONDS:-0.15}"
 }
 
 together() {
   GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} suite "$1" "$out/together-$1.jsonl" 5 concurrent
 }
 
-# sizes_of, settings_of, counts_of PROGRAM: its cells are all combinations.
-sizes_of() { all_sizes_of "$1" | cut -d' ' -f "1-${GPUCAST_FIRST_SIZES:-9}"; }
-all_sizes_of() {
-  case "$1" in
-    conjugate_gradients) echo 1024 262144 4194304 ;;
-    many_kernels) echo 20 200 600 ;;
-    pageable_copies) echo 4 16384 262144 4194304 ;;
-    pipeline) echo 4096 65536 524288 2097152 ;;
-    halo_exchange) echo 16384 262144 4194304 ;;
-    histogram) echo 4096 1048576 16777216 ;;
-    streams) echo 500 5000 50000 ;;
-    graph) echo 5 50 500 ;;
-    mdapp) tr , ' ' <<<"${GPUCAST_SIZES:-1000,64000}" ;;
-  esac
+# Program, sizes, settings, GPU counts (some: one, and two where there are): its cells are all
+# combinations.
+readonly programs="
+conjugate_gradients 1024,262144,4194304 - 1
+many_kernels 20,200,600 - some
+pageable_copies 4,16384,262144,4194304 - 1
+pipeline 4096,65536,524288,2097152 - 1
+halo_exchange 16384,262144,4194304 pinned,pageable some
+histogram 4096,1048576,16777216 wait,poll 1
+streams 500,5000,50000 blocking,non-blocking 1
+graph 5,50,500 - 1
+mdapp ${GPUCAST_SIZES:-1000,64000} star-serial/pageable,star-async/pinned some"
+
+# cells_of PROGRAM: its sizes, settings and counts, with commas between them.
+cells_of() {
+  read -r _ sizes_of settings_of counts_of < <(grep "^$1 " <<<"$programs")
+  sizes_of=$(cut -d, -f "1-${GPUCAST_FIRST_SIZES:-9}" <<<"$sizes_of")
+  [[ "$counts_of" == 1 || $(gpus) == 1 ]] && counts_of=1 || counts_of=1,2
 }
-settings_of() {
-  case "$1" in
-    halo_exchange) echo pinned pageable ;;
-    histogram) echo wait poll ;;
-    streams) echo blocking non-blocking ;;
-    mdapp) echo star-serial/pageable star-async/pinned ;;
-    *) echo - ;;
-  esac
-}
-counts_of() {
-  case "$1" in
-    many_kernels | halo_exchange | mdapp) echo 1 $(($(gpus) > 1 ? 2 : 1)) | xargs -n 1 | uniq ;;
-    *) echo 1 ;;
-  esac
-}
-# listed WORDS: with commas between them
-listed() { tr -s ' \n' , <<<"$*" | sed 's/,$//'; }
 
 # visit PATH ROUND PROGRAM: all cells of a program.
 visit() {
-  local file="$out/visit-$1-$2-$3.jsonl" options=(--n "$(listed "$(sizes_of "$3")")")
+  cells_of "$3"
+  local options=(--n "$sizes_of")
   # Remote GPUs have no graphs.
   [[ "$3" != graph || "$1" == native ]] || return 0
-  [[ "$(counts_of "$3")" == 1 ]] || options+=(--gpus "$(listed "$(counts_of "$3")")")
-  on "$1" "$built/trace/programs/$3" "${options[@]}" --max-time "${GPUCAST_CELL_SECONDS:-0.2}" \
-    --warm-up 0.1 --path "$1" --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" -o "$file.part" --force
-  mv "$file.part" "$file"
+  [[ "$counts_of" == 1 ]] || options+=(--gpus "$counts_of")
+  recorded "$1" "$out/visit-$1-$2-$3.jsonl" "$built/trace/programs/$3" "${options[@]}" \
+    --max-time "${GPUCAST_CELL_SECONDS:-0.2}" --warm-up 0.1
 }
 
 # record PROGRAM: a run of each of its cells under the recorder, which goes on where one fails. Its
 # phases want some tenths of a second of steps.
 record() {
   local n setting gpus name command
-  for setting in $(settings_of "$1"); do
-    for n in $(sizes_of "$1"); do
-      for gpus in $(counts_of "$1"); do
+  cells_of "$1"
+  for setting in ${settings_of//,/ }; do
+    for n in ${sizes_of//,/ }; do
+      for gpus in ${counts_of//,/ }; do
         name=$1-${setting/\//-}-n$n-gpus$gpus
         name=${name/---/-}
         if [[ "$1" == mdapp ]]; then
@@ -451,23 +358,13 @@ record() {
   done
 }
 
-record-torch() {
-  local job
-  for job in train infer; do
-    # Loading cuDNN and choosing kernels comes first.
-    GPUCAST_RECORDING=60 GPUCAST_RECORD_FOR=30 under_recorder "torch-$job" python3 lab/data/torch_steps.py --job "$job" \
-      --steps 400 -o "$out/torch-$job.json" || echo "torch-$job: not recorded, exit status $?"
-  done
-}
-
-# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s
-# (GPUCAST_RECORD_FOR).
+# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s.
 # What does not end is ended, so that the others are recorded, too.
 under_recorder() {
   mkdir -p "$out/traces"
   PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} GPUCAST_TRACE_LIB=$built/trace \
     timeout --kill-after=5 "${GPUCAST_RECORDING:-20}" \
-    python3 -m gpucast.cli trace --steps 0 --seconds "${GPUCAST_RECORD_FOR:-3}" --force -o "$out/traces/$1.zip" -- "${@:2}"
+    python3 -m gpucast.cli trace --steps 0 --seconds 3 --force -o "$out/traces/$1.zip" -- "${@:2}"
 }
 
 # What is worth taking away, in few files of at most 15 MB.
@@ -493,10 +390,9 @@ on() {
 
 over_servers() { LD_LIBRARY_PATH="$built/remote/client" GPUCAST_REMOTE="$servers" "$@"; }
 
-# recorded PATH FILE PROGRAM ARGUMENTS...: what a program measures on a path, there when it is whole.
+# recorded PATH FILE COMMAND...: what a program measures on a path, there when it is whole.
 recorded() {
-  on "$1" "$3" measure --engine cuda --path "$1" --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" \
-    "${@:4}" --quiet -o "$2.part" --force
+  on "$1" "${@:3}" --path "$1" --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" -o "$2.part" --force
   mv "$2.part" "$2"
 }
 
@@ -505,7 +401,7 @@ recorded() {
 suite() {
   local largest=1073741824
   [[ "$1" == native ]] || largest=67108864
-  recorded "$1" "$2" "$microbench" --what "$4" --memory pinned,pageable --fresh 0 \
+  recorded "$1" "$2" "$microbench" measure --engine cuda --quiet --what "$4" --memory pinned,pageable --fresh 0 \
     --largest "${GPUCAST_LARGEST:-$largest}" --budget "${GPUCAST_BUDGET:-$3}" \
     ${GPUCAST_INTERVAL:+--interval "$GPUCAST_INTERVAL"} "${@:5}"
 }
@@ -527,8 +423,9 @@ cells() {
   local n=$sizes schedules=star-serial,star-async,allgather
   # NCCL knows no remote GPUs.
   [[ "$1" == native ]] || { n=$remote_sizes; schedules=star-serial,star-async; }
-  recorded "$1" "$out/cells-$1-$2-$3.jsonl" "$program" --kernel "$3" --n "${GPUCAST_SIZES:-$n}" \
-    --gpus "1-$(gpus)" --schedule "${GPUCAST_SCHEDULES:-$schedules}" \
+  recorded "$1" "$out/cells-$1-$2-$3.jsonl" "$program" measure --engine cuda --quiet \
+    --kernel "$3" --n "${GPUCAST_SIZES:-$n}" --gpus "1-$(gpus)" \
+    --schedule "${GPUCAST_SCHEDULES:-$schedules}" \
     --memory "${GPUCAST_MEMORIES:-pageable,pinned}" --warm-up 0.01 \
     --max-time "${GPUCAST_CELL_SECONDS:-0.1}"
 }

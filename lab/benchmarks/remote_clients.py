@@ -1,14 +1,22 @@
-"""A crowd: very many clients of one server at once. On NVIDIA GPUs or over the fake driver.
+"""What servers make of very many clients. On NVIDIA GPUs or over the fake driver.
 
-    python3 lab/benchmarks/remote_clients.py --build build/gpu -o FOLDER [--clients 1000]
+    python3 lab/benchmarks/remote_clients.py crowd --build build/gpu -o FOLDER [--clients 1000]
         [--max-clients 64] [--transport tls|plain|shared-memory]
+    python3 lab/benchmarks/remote_clients.py soak --build build/gpu -o FOLDER [--clients 1000]
+        [--seconds 600] [--gpus 1] [--transport tls|plain|shared-memory]
 
-All connect at once, and each allocates memory, copies to it and says what became of that. Those
-that are served stay until the last has said so, compare what they copied, and leave. The others are
-to say why in one line, and none is to hang. Before, meanwhile and after: what the server has, its
-children, and what they leave in /dev/shm and beside the server's socket. Another such crowd comes
-first, so that the server has what its allocator keeps for so many. Needs Python's standard library
-only; exit status 1 where any of that does not hold.
+crowd: all connect to one server at once, and each allocates memory, copies to it and says what
+became of that. Those that are served stay until the last has said so, compare what they copied, and
+leave. The others are to say why in one line, and none is to hang. Another such crowd comes first,
+so that the server has what its allocator keeps for so many.
+
+soak: clients come and go, eight at a time; then clients make calls of all kinds, by several threads
+on all GPUs, again and again until time is up.
+
+Before and after: descriptors and memory of every server, its child processes, and (where nvidia-smi
+is) the memory in use on its GPU; of a crowd also what it leaves in /dev/shm and beside the server's
+socket. Memory may grow by what an allocator keeps. Needs Python's standard library only; exit
+status 1 where anything is left behind or a client fails.
 """
 
 from __future__ import annotations
@@ -17,38 +25,96 @@ import argparse
 import ctypes
 import os
 import select
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from remote import Machine
-from remote_kept import compare, every_server, options_of, servers
+from remote import PROBE, Machine
 
 REASONS = ("the server has too many clients", "no answer in time")
 """Why clients are not served: the second where the host is too busy to greet all within 5 s."""
 
+AT_ONCE = 8
+"""Clients that come and go."""
+
 COPIED = 100_000
 """Bytes that each copies: within a message."""
 
-MOST_OF_A_CLIENT = 32 << 20
-"""Bytes of the server's host that one such client may take."""
-
-MOST_OF_THE_LISTENER = 64 << 20
-"""Bytes that the listening process may grow by, whoever comes."""
+KEPT_BY_ALLOCATOR, MOST_OF_A_CLIENT, MOST_OF_THE_LISTENER = 2 << 20, 32 << 20, 64 << 20
+"""Bytes: that a server may keep; that a client may take of its host; that the listening process
+may grow by, whoever comes."""
 
 HANG = 120.0
 """Seconds after which a client that has said nothing is one that hangs."""
 
 
-class Client(NamedTuple):
-    """A process that was begun."""
+class Held(NamedTuple):
+    """What one server has."""
 
-    process: int
-    errors: Path
+    descriptors: int
+    resident: int
+    children: list[int]
+    gpu_megabytes: int
+
+
+def held(pid: int, gpu: int) -> Held:
+    status = Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1]
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    used = 0
+    if shutil.which("nvidia-smi"):
+        query = ["nvidia-smi", f"--id={gpu}", "--query-gpu=memory.used",
+                 "--format=csv,noheader,nounits"]  # fmt: skip
+        used = int(subprocess.run(query, capture_output=True, check=True).stdout)
+    descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return Held(descriptors, int(status.split()[0]) << 10, [*map(int, children)], used)
+
+
+def every_server(machine: Machine) -> list[Held]:
+    """Once the last client's process is gone."""
+    deadline = time.monotonic() + 20
+    while True:
+        now = [held(server.pid, gpu) for gpu, server in enumerate(machine.servers)]
+        if not any(server.children for server in now) or time.monotonic() > deadline:
+            return now
+        time.sleep(0.1)
+
+
+def left_behind(machine: Machine) -> set[str]:
+    """Files that outlive processes: shared memory, and what lies beside the sockets."""
+    folders = (Path("/dev/shm"), Path(machine.folder.name))
+    return {str(file) for folder in folders for file in folder.iterdir()}
+
+
+def compare(machine: Machine, what: str, work: Callable[[], str]) -> None:
+    """`work` makes clients and says what they did."""
+    before = every_server(machine)
+    begin = time.monotonic()
+    done = work()
+    print(f"{what}: {done} in {time.monotonic() - begin:.0f} s")
+    for gpu, (first, last) in enumerate(zip(before, every_server(machine), strict=True)):
+        right = (
+            not first.children
+            and not last.children
+            and last.descriptors == first.descriptors
+            and last.resident - first.resident <= KEPT_BY_ALLOCATOR
+            and last.gpu_megabytes <= first.gpu_megabytes
+        )
+        machine.check(f"{what}: server {gpu} keeps nothing", right, f"{first}, then {last}")
+        resident = f"{first.resident >> 10} {last.resident >> 10} KiB"
+        memory = f"{first.gpu_megabytes} {last.gpu_megabytes} MiB"
+        descriptors = f"{first.descriptors} {last.descriptors}"
+        print(f"  descriptors {descriptors}, resident {resident}, GPU memory {memory}")
+
+
+# --- clients that come at once ---
 
 
 def be_client(library: Path, told: int, go: int) -> int:
@@ -67,7 +133,8 @@ def be_client(library: Path, told: int, go: int) -> int:
     return 2 if wrong or cuda.cudaFree(memory) != 0 else 0
 
 
-def begin(library: Path, errors: Path, told: int, go: int, hold: int) -> Client:
+def begin_client(library: Path, errors: Path, told: int, go: int, hold: int) -> int:
+    """The process that was begun."""
     process = os.fork()
     if process == 0:
         status = 2
@@ -77,27 +144,27 @@ def begin(library: Path, errors: Path, told: int, go: int, hold: int) -> Client:
             status = be_client(library, told, go)
         finally:
             os._exit(status)
-    return Client(process, errors)
+    return process
 
 
 def hear(told: int, count: int) -> Counter[str]:
     """What so many clients have said, or those of them that do not hang."""
-    said: Counter[str] = Counter()
-    while said.total() < count and select.select([told], [], [], HANG)[0]:
-        said.update(os.read(told, 4096).decode())
-    return said
+    heard: Counter[str] = Counter()
+    while heard.total() < count and select.select([told], [], [], HANG)[0]:
+        heard.update(os.read(told, 4096).decode())
+    return heard
 
 
-def ended(clients: list[Client]) -> Counter[int]:
+def ended(processes: list[int]) -> Counter[int]:
     """How often each exit status; those that hang are killed."""
     statuses: Counter[int] = Counter()
     end = time.monotonic() + HANG
-    for each in clients:
-        while not (found := os.waitpid(each.process, os.WNOHANG))[0]:
+    for process in processes:
+        while not (waited := os.waitpid(process, os.WNOHANG))[0]:
             if time.monotonic() > end:
-                os.kill(each.process, signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
             time.sleep(0.01)
-        statuses[os.waitstatus_to_exitcode(found[1])] += 1
+        statuses[os.waitstatus_to_exitcode(waited[1])] += 1
     return statuses
 
 
@@ -110,86 +177,115 @@ def proportional(process: int) -> int:
     return int(content.split("\nPss:")[1].split()[0]) << 10
 
 
-def resident(process: int) -> int:
-    return int(Path(f"/proc/{process}/status").read_text().split("VmRSS:")[1].split()[0]) << 10
-
-
-def children(process: int) -> list[int]:
-    words = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return [int(each) for each in words]
-
-
 def crowd(machine: Machine, count: int, most: int, library: Path) -> str:
     server = machine.servers[0].pid
-    before = resident(server)
+    before = held(server, 0).resident
     (told, say), (go, hold) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory() as folder:
-        clients = []
-        for k in range(count):
-            clients.append(begin(library, Path(folder) / str(k), say, go, hold))
-        said = hear(told, count)
-        grown = resident(server) - before
-        serving = children(server)
-        largest = max(map(proportional, serving), default=0)
+        errors = [Path(folder) / str(k) for k in range(count)]
+        processes = [begin_client(library, file, say, go, hold) for file in errors]
+        heard = hear(told, count)
+        now = held(server, 0)
+        grown = now.resident - before
+        largest = max(map(proportional, now.children), default=0)
         os.close(hold)
-        statuses = ended(clients)
-        lines = Counter(
-            line
-            for each in clients
-            for line in each.errors.read_text(errors="replace").splitlines()
-        )
-    for each in told, say, go:
-        os.close(each)
-    served = said["S"]
+        statuses = ended(processes)
+        texts = (file.read_text(errors="replace") for file in errors)
+        lines = Counter(line for text in texts for line in text.splitlines())
+    for end in told, say, go:
+        os.close(end)
+    served = heard["S"]
     full, late = (sum(lines[line] for line in lines if why in line) for why in REASONS)
-    machine.check("none hangs", said.total() == count == statuses.total(), f"{said}, {statuses}")
-    machine.check(
-        "as many as may be are served, unless they came to it too late",
-        served == min(count, most) or (served < most and full == 0 and late > 0),
-        f"{said}",
+    memory = (
+        f"listener {grown >> 10} KiB more, {len(now.children)} clients' processes of up to "
+        f"{largest >> 10} KiB"
     )
-    machine.check("what they copied is theirs", statuses[0] == served, f"{statuses}")
-    machine.check(
-        "every other has one line that says why",
-        full + late == lines.total() == count - served,
-        f"{lines.most_common(5)}",
-    )
-    machine.check(
-        "memory is within its limits",
-        grown <= MOST_OF_THE_LISTENER and largest <= MOST_OF_A_CLIENT,
-        f"listener {grown >> 10} KiB more, a client's process up to {largest >> 10} KiB",
-    )
-    return (
-        f"{served} served, {full} too many, {late} too late; listener {grown >> 10} KiB more, "
-        f"{len(serving)} clients' processes of up to {largest >> 10} KiB"
-    )
+    for what, right, otherwise in (
+        ("none hangs", heard.total() == count == statuses.total(), f"{heard}, {statuses}"),
+        ("as many as may be are served, unless they came to it too late",
+         served == min(count, most) or (served < most and full == 0 and late > 0), f"{heard}"),
+        ("what they copied is theirs", statuses[0] == served, f"{statuses}"),
+        ("every other has one line that says why",
+         full + late == lines.total() == count - served, f"{lines.most_common(5)}"),
+        ("memory is within its limits",
+         grown <= MOST_OF_THE_LISTENER and largest <= MOST_OF_A_CLIENT, memory),
+    ):  # fmt: skip
+        machine.check(what, right, otherwise)
+    return f"{served} served, {full} too many, {late} too late; {memory}"
 
 
-def left_behind(machine: Machine) -> set[str]:
-    """Files that outlive processes: shared memory, and what lies beside the sockets."""
-    return {
-        str(each) for folder in ("/dev/shm", machine.folder.name) for each in Path(folder).iterdir()
-    }
+# --- clients that come and go ---
+
+
+def connects(machine: Machine, count: int, shared: bool) -> str:
+    gpus = len(machine.servers)
+    before = machine.failed
+
+    def touch(_: int) -> bool:
+        if machine.failed > before:
+            return False
+        machine.run("connect and leave", PROBE, "touch", remote=gpus, shared=shared, quiet=True)
+        return machine.failed == before
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return f"{sum(pool.map(touch, range(count)))} of {count} clients"
+
+
+def mixed(machine: Machine, seconds: float, shared: bool) -> str:
+    gpus = len(machine.servers)
+    clients = rounds = 0
+    end = time.monotonic() + seconds
+    before = machine.failed
+    while (left := end - time.monotonic()) > 0 and machine.failed == before:
+        whole = max(1, round(min(left, 60)))
+        told = machine.run(
+            "mixed calls", PROBE, "soak", whole, remote=gpus, shared=shared, quiet=True
+        )
+        clients += 1
+        rounds += int(told.split()[0]) if told else 0
+    return f"{rounds} rounds by {clients} clients"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("crowd", "soak"))
+    parser.add_argument("--build", type=Path, default=Path("build/gpu"))
+    parser.add_argument("--transport", choices=("tls", "plain", "shared-memory"), default="tls")
+    parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--clients", type=int, default=1000)
-    parser.add_argument("--max-clients", type=int, default=64)
-    options, shared = options_of(parser)
-    library = options.build.resolve() / "remote/client/libcudart.so.13"
-    with servers(options, 1, ["--max-clients", str(options.max_clients)]) as machine:
-        os.environ.update(machine.variables(1, shared=shared))
+    parser.add_argument("--max-clients", type=int, default=64, help="of a crowd's server")
+    parser.add_argument("--gpus", type=int, default=1, help="of clients that come and go")
+    parser.add_argument("--seconds", type=float, default=600, help="of mixed calls")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    plain, shared = (options.transport == name for name in ("plain", "shared-memory"))
+    at_once = options.what == "crowd"
+    words = ["--max-clients", str(options.max_clients)] if at_once else []
+    gpus = 1 if at_once else options.gpus
+    machine = Machine(options.build, options.output, gpus, plain=plain, options=words)
+    try:
+        if at_once:
+            library = options.build.resolve() / "remote/client/libcudart.so.13"
+            os.environ.update(machine.variables(1, shared=shared))
 
-        def work() -> str:
-            return crowd(machine, options.clients, options.max_clients, library)
+            def work() -> str:
+                return crowd(machine, options.clients, options.max_clients, library)
 
-        work()
-        every_server(machine)
-        files = left_behind(machine)
-        compare(machine, f"{options.clients} clients at once, {options.transport}", work)
-        now = left_behind(machine)
-        machine.check("no file is left behind", now == files, f"{now - files}")
+            work()
+            every_server(machine)
+            files = left_behind(machine)
+            compare(machine, f"{options.clients} clients at once, {options.transport}", work)
+            now = left_behind(machine)
+            machine.check("no file is left behind", now == files, f"{now - files}")
+        else:
+            machine.run("connect and leave", PROBE, "touch", remote=gpus, shared=shared)
+            compare(machine, "connects", lambda: connects(machine, options.clients, shared))
+            compare(machine, "mixed calls", lambda: mixed(machine, options.seconds, shared))
+    finally:
+        machine.stop()
+    print(f"{machine.failed} failed")
     return 1 if machine.failed else 0
 
 
