@@ -1,7 +1,7 @@
-"""What recording costs, and whether traces hold what programs did: on a machine with a GPU.
+"""How much recording lengthens steps, and whether traces hold what programs did: on a GPU.
 
     python lab/benchmarks/trace.py --build build/gpu -o FOLDER  run, then check
-    python lab/benchmarks/trace.py --check FOLDER               what came from there, with pyarrow
+    python lab/benchmarks/trace.py --check FOLDER               what came from there, by pandas
 
 Each program runs native and recorded in turns, so that both see the same minutes. FOLDER gets
 results.jsonl (a line a run), refusals.txt and traces.tar, which holds the smaller traces.
@@ -10,9 +10,7 @@ results.jsonl (a line a run), refusals.txt and traces.tar, which holds the small
 from __future__ import annotations
 
 import argparse
-import bisect
 import io
-import itertools
 import json
 import os
 import signal
@@ -27,6 +25,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+try:  # not on every machine with a GPU
+    import pandas as pd
+    import pyarrow as pa
+except ImportError:
+    pd = pa = None
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 60  # s
@@ -55,7 +59,7 @@ class Case:
 
 
 def cases(build: Path) -> list[Case]:
-    """All of them, what recording costs first."""
+    """All of them, those of which the steps are compared first."""
     probe = str(build / "trace/probe/gpucast-trace-probe")
     mdapp = [str(build / "mdapp/gpucast-mdapp"), "measure", "--engine", "cuda", "--quiet"]
     mdapp += ["--n", "4096", "--max-time", "0.2", "--force", "-o", "/dev/null", "--schedule"]
@@ -97,7 +101,7 @@ def cases(build: Path) -> list[Case]:
 
 
 def overhead(build: Path) -> list[Case]:
-    """What light phases cost: programs that are in one nearly all the time.
+    """How light phases lengthen steps: programs that are in one nearly all the time.
 
     Those whose name ends with ``begin`` are so from the first call: what differs from the others is
     what remains when the GPU's work is no longer recorded.
@@ -125,7 +129,7 @@ def run(case: Case, folder: Path, build: Path) -> Iterator[dict[str, Any]]:
     """Native and recorded runs in turns; a result each."""
     trace = folder / f"{case.name}.trace"
     gpucast = [sys.executable, "-m", "gpucast.cli", "trace", "--steps", "0", "--force"]
-    paths = [str(HERE.parent / "python"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(HERE.parents[1] / "python"), os.environ.get("PYTHONPATH", "")]
     variables = os.environ | {
         "GPUCAST_TRACE_LIB": str(build / "trace"),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
@@ -194,149 +198,136 @@ def measure(folder: Path, build: Path, only: str | None, seconds: float) -> None
                     results.write(json.dumps(result) + "\n")
                     results.flush()
                     ran.append(result)
-                print(f"{case.name}: {time.monotonic() - begin:.1f} s; {_at_a_glance(ran)}")
+                print(f"{case.name}: {time.monotonic() - begin:.1f} s")
+                for problem in _lengthened(case, ran):
+                    print(f"  WRONG: {problem}")
     if only is None and time.monotonic() < end:
         lines = list(refusals(folder, build))
         (folder / "refusals.txt").write_text("\n".join(lines) + "\n")
         print("\n".join(lines))
     with tarfile.open(folder / "traces.tar", "w") as archive:
         left = ALL
-        for trace in sorted(folder.glob("*.trace"), key=lambda each: each.stat().st_size):
+        for trace in sorted(folder.glob("*.trace"), key=lambda file: file.stat().st_size):
             left -= trace.stat().st_size
             if trace.stat().st_size <= LARGEST and left >= 0:
                 archive.add(trace, trace.name)
             trace.unlink()
 
 
-def _at_a_glance(ran: list[dict[str, Any]]) -> str:
-    """Median steps (us), exit statuses, and what the last recording said."""
-    parts = []
-    for recorded, word in ((False, "native"), (True, "recorded")):
-        runs = [each for each in ran if each["recorded"] == recorded]
-        us = ", ".join(f"{each['said'][0]['median_us']:.2f}" for each in runs if each["said"])
-        parts.append(f"{word} {us} (status {', '.join(str(each['status']) for each in runs)})")
-    return f"{'; '.join(parts)}; {' | '.join(ran[-1]['stderr'].strip().splitlines())[-400:]}"
-
-
 # --- checking -----------------------------------------------------------------------------------
+
+KEY = ["process", "correlation"]
+COLUMNS = {
+    "calls": ["start_ns", "end_ns", "correlation", "thread", "name"],
+    "work": ["kind", "start_ns", "end_ns", "correlation", "bytes", "direction", "graph"],
+    "waits": ["kind", "recording"],
+    "ranges": [],
+    "phases": ["start_ns", "end_ns", "full"],
+    "names": ["id", "text"],
+}  # fmt: skip
+"""What is looked at of each table of a trace, with a column more: the process."""
 
 
 class Tables:
-    """A trace's tables, all processes together, as columns of numpy."""
+    """A trace's tables, rows of all processes together; calls have their name as ``text``."""
 
     def __init__(self, content: bytes) -> None:
-        import pyarrow as pa
-
         self.processes = []
-        names: dict[str, dict[int, str]] = {}
-        rows: dict[str, list[dict[str, Any]]] = {}
+        parts = {
+            name: [pd.DataFrame(columns=[*columns, "process"])] for name, columns in COLUMNS.items()
+        }
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for entry in archive.namelist():
-                process, _, table = entry.rpartition("/")
-                if entry.endswith("process.json"):
+                process, _, file = entry.rpartition("/")
+                if file == "process.json":
                     self.processes.append(json.loads(archive.read(entry)))
-                elif entry.endswith(".arrows"):
-                    stream = pa.ipc.open_stream(archive.read(entry))
-                    batches = []
-                    try:
-                        batches.extend(stream)
-                    except pa.ArrowInvalid:
-                        print(f"  {entry}: cut off")
-                    table_rows = pa.Table.from_batches(batches, stream.schema).to_pylist()
-                    for row in table_rows:
-                        row["process"] = process
-                    rows.setdefault(table.removesuffix(".arrows"), []).extend(table_rows)
-        for row in rows.get("names", []):
-            names.setdefault(row["process"], {})[row["id"]] = row["text"]
-        self._rows, self._names = rows, names
+                elif (name := file.removesuffix(".arrows")) in COLUMNS:
+                    rows = whole_batches(entry, archive.read(entry))
+                    parts[name].append(rows[COLUMNS[name]].assign(process=process))
+        tables = {
+            name: pd.concat(frames[1:] or frames, ignore_index=True)
+            for name, frames in parts.items()
+        }
+        # Times since the first call: floats hold them to the nanosecond.
+        first = tables["calls"].start_ns.min()
+        for name in ("calls", "work", "phases"):
+            tables[name][["start_ns", "end_ns"]] -= first
+        self.work, self.waits, self.ranges = tables["work"], tables["waits"], tables["ranges"]
+        self.phases = tables["phases"]
+        names = tables["names"].rename(columns={"id": "name"})
+        self.calls = tables["calls"].merge(names, how="left", on=["process", "name"])
 
-    def of(self, table: str, **wanted: int) -> list[dict[str, Any]]:
-        """Rows whose columns have these values."""
-        rows = self._rows.get(table, [])
-        return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+    def in_phases(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows in time's order, with the phase that they lie in; NaN: in none."""
+        phases = self.phases.rename(columns={"end_ns": "phase_end"}).sort_values("start_ns")
+        phases = phases.assign(phase_start=phases.start_ns).astype({"full": float})
+        rows = rows.sort_values("start_ns")
+        found = pd.merge_asof(rows, phases, on="start_ns", by="process")
+        return found.assign(full=found.full.where(found.end_ns <= found.phase_end))
 
-    def name(self, row: dict[str, Any]) -> str:
-        return self._names.get(row["process"], {}).get(row["name"], "")
+
+def whole_batches(entry: str, content: bytes) -> pd.DataFrame:
+    """The rows of a table, which may be cut off."""
+    stream, batches = pa.ipc.open_stream(content), []
+    try:
+        batches.extend(stream)
+    except pa.ArrowInvalid:
+        print(f"  {entry}: cut off")
+    return pa.Table.from_batches(batches, stream.schema).to_pandas()
 
 
 def counted(tables: Tables) -> Counter[str]:
     """What is in a trace, in the words of the probe."""
-    found = Counter(tables.name(call) for call in tables.of("calls"))
-    kernels = tables.of("work", kind=0)
-    found["kernels"] = sum(row["graph"] == 0 for row in kernels)
-    found["graph kernels"] = len(kernels) - found["kernels"]
+    counts = Counter(tables.calls.text.dropna())
+    work, waits = tables.work, tables.waits.kind.value_counts()
+    kernels, sets = work[work.kind == 0], work[work.kind == 2]
+    counts["kernels"] = int((kernels.graph == 0).sum())
+    counts["graph kernels"] = len(kernels) - counts["kernels"]
     for word, direction in {"h2d": 1, "d2h": 2, "d2d": 8}.items():
-        copies = tables.of("work", kind=1, direction=direction)
-        found[word] = len(copies)
-        found[f"{word} bytes"] = sum(row["bytes"] for row in copies)
-    sets = tables.of("work", kind=2)
-    found["memset"], found["memset bytes"] = len(sets), sum(row["bytes"] for row in sets)
+        copies = work[(work.kind == 1) & (work.direction == direction)]
+        counts[word], counts[f"{word} bytes"] = len(copies), int(copies.bytes.sum())
+    counts["memset"], counts["memset bytes"] = len(sets), int(sets.bytes.sum())
     words = ("event waits", "stream waits for event", "stream waits", "device waits", "recorded")
     for kind, word in enumerate(words, start=1):
-        found[word] = len(tables.of("waits", kind=kind))
-    found["ranges"] = len(tables.of("ranges"))
-    return found
+        counts[word] = int(waits.get(kind, 0))
+    counts["ranges"] = len(tables.ranges)
+    return counts
 
 
-def findings(case: Case, tables: Tables, said: list[dict[str, Any]]) -> Iterator[str]:
-    """What is wrong with a trace; nothing where all is right."""
-    if other := {row["full"] for row in tables.of("phases")} - {0, 1, 2}:
+def findings(case: Case, tables: Tables, answers: list[dict[str, Any]]) -> Iterator[str]:
+    """What is wrong with a trace; nothing where all is right. ``answers``: the programs' own."""
+    if other := set(tables.phases.full) - {0, 1, 2}:
         yield f"phases of kinds {sorted(other)}, which this gpucast does not know"
         return
-    found, asked = counted(tables), Counter[str]()
-    light = len(tables.of("phases", full=0))
-    for each in said:
-        asked.update(each["asked"])
+    counts, asked = counted(tables), Counter[str]()
+    light = bool((tables.phases.full == 0).any())
+    for answer in answers:
+        asked.update(answer["asked"])
     for word, count in asked.items():
         calls_alone = word.startswith(("cuda", "cu")) or word == "ranges"
-        if case.whole and (calls_alone or not light) and found[word] != count:
+        if case.whole and (calls_alone or not light) and counts[word] != count:
             # Without a light phase all that was asked is there; calls always are.
-            yield f"{word}: {found[word]}, asked for {count}"
+            yield f"{word}: {counts[word]}, asked for {count}"
     for process in tables.processes:
         for word in ("lost", "untimed"):
-            if process[word]:
+            if process.get(word):
                 yield f"{process[word]} records {word}"
-    calls = {(row["process"], row["correlation"]): row for row in tables.of("calls")}
-    if len(calls) != len(tables.of("calls")):
-        several = Counter((row["process"], row["correlation"]) for row in tables.of("calls"))
-        shared = sum(count for count in several.values() if count > 1)
+    if shared := int(tables.calls.duplicated(KEY, keep=False).sum()):
         yield f"{shared} calls bear a number that others bear, too"
-    orphans = [
-        row for row in tables.of("work") if (row["process"], row["correlation"]) not in calls
-    ]
+    calls = pd.MultiIndex.from_frame(tables.calls[KEY])
+    orphans = int((~pd.MultiIndex.from_frame(tables.work[KEY]).isin(calls)).sum())
     # A process that is cut off may have lost the call's record, which ends after the work's.
-    if len(orphans) > sum(each["ended"] == "open" for each in tables.processes):
-        yield f"{len(orphans)} pieces of work without their call"
+    if orphans > sum(process["ended"] == "open" for process in tables.processes):
+        yield f"{orphans} pieces of work without their call"
     if light:
         yield from _misplaced(tables)
         return  # a wait may be recorded, and not the recording of its event
-    recorded = {(row["process"], row["recording"]) for row in tables.of("waits", kind=5)}
+    waits, ends = tables.waits, ["process", "recording"]
+    recorded = pd.MultiIndex.from_frame(waits.loc[waits.kind == 5, ends])
     for kind in (1, 2):
-        waits = tables.of("waits", kind=kind)
-        lost = sum((row["process"], row["recording"]) not in recorded for row in waits)
-        if lost:
-            yield f"{lost} of {len(waits)} waits of kind {kind} without the recording"
-
-
-class Phases:
-    """In which phase a moment is: its row, or None."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._rows = {
-            process: sorted(
-                (row for row in tables.of("phases") if row["process"] == process),
-                key=lambda row: row["start_ns"],
-            )
-            for process in {row["process"] for row in tables.of("phases")}
-        }
-        self._starts = {
-            process: [row["start_ns"] for row in rows] for process, rows in self._rows.items()
-        }
-
-    def of(self, process: str, start_ns: int, end_ns: int) -> dict[str, Any] | None:
-        at = bisect.bisect_right(self._starts.get(process, []), start_ns) - 1
-        row = self._rows[process][at] if at >= 0 else None
-        return row if row is not None and end_ns <= row["end_ns"] else None
+        own = pd.MultiIndex.from_frame(waits.loc[waits.kind == kind, ends])
+        if lost := int((~own.isin(recorded)).sum()):
+            yield f"{lost} of {len(own)} waits of kind {kind} without the recording"
 
 
 ASKS = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaMemcpy",
@@ -345,123 +336,63 @@ ASKS = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaMemcpy
 
 def _misplaced(tables: Tables) -> Iterator[str]:
     """Work that is missing in full phases, or there in light ones; how far from a switch."""
-    phases = Phases(tables)
-    worked = Counter((row["process"], row["correlation"]) for row in tables.of("work"))
-    usual = Counter[int]()
-    full = []
-    counts, late, early = Counter[str](), [], []
-    for call in tables.of("calls"):
-        if tables.name(call) == "cudaStreamEndCapture":
-            late, early = [], []  # launches that a graph captured
-        if tables.name(call) not in ASKS:
-            continue
-        phase = phases.of(call["process"], call["start_ns"], call["end_ns"])
-        there = worked[call["process"], call["correlation"]]
-        if phase is None:
-            counts["between"] += 1
-        elif phase["full"] == 2:
-            counts["without kernels, which the recorder noticed"] += 1
-        elif phase["full"]:
-            counts["full"] += 1
-            if not there:
-                late.append((phase["end_ns"] - call["end_ns"]) / 1e3)
-                early.append((call["start_ns"] - phase["start_ns"]) / 1e3)
-            elif tables.name(call) == "cudaGraphLaunch":
-                usual[there] += 1
-                full.append(there)
-        else:
-            counts["light"] += 1
-            counts["light with work"] += there > 0
-    print(f"  calls that ask for work, by phase: {dict(counts)}")
-    if late:
+    calls = tables.calls.reset_index(names="place")
+    captured = calls.place[calls.text == "cudaStreamEndCapture"].max()  # launches before: a graph's
+    works = tables.work.groupby(KEY).size().rename("works")
+    calls = tables.in_phases(calls[calls.text.isin(ASKS)]).join(works, on=KEY).fillna({"works": 0})
+    full, light = calls[calls.full == 1], calls[calls.full == 0]
+    worked = int((light.works > 0).sum())
+    print(
+        f"  calls that ask for work, by phase: {len(full)} full, {len(light)} light, "
+        f"{int((calls.full == 2).sum())} without kernels, which the recorder noticed, "
+        f"{int(calls.full.isna().sum())} between"
+    )
+    lost = full[(full.works == 0) & ~(full.place < captured)]
+    if len(lost):
+        late = (lost.phase_end - lost.end_ns) / 1e3
+        early = (lost.start_ns - lost.phase_start) / 1e3
         yield (
-            f"{len(late)} of {counts['full']} calls of full phases lack their work; they end "
-            f"{min(late):.0f}..{max(late):.0f} us before the phase does, and begin "
-            f"{min(early):.0f}..{max(early):.0f} us after it did"
+            f"{len(lost)} of {len(full)} calls of full phases lack their work; they end "
+            f"{late.min():.0f}..{late.max():.0f} us before the phase does, and begin "
+            f"{early.min():.0f}..{early.max():.0f} us after it did"
         )
-    if counts["light with work"]:
-        yield f"{counts['light with work']} of {counts['light']} calls of light phases have work"
-    if len(usual) > 1:
-        yield f"graph launches with several numbers of nodes: {dict(usual)}"
+    if worked:
+        yield f"{worked} of {len(light)} calls of light phases have work"
+    graphs = full.works[(full.text == "cudaGraphLaunch") & (full.works > 0)].astype(int)
+    if graphs.nunique() > 1:
+        yield f"graph launches with several numbers of nodes: {dict(Counter(graphs))}"
 
 
 def steps_by_phase(tables: Tables) -> dict[int, list[float]]:
     """Steps (us) of the first thread, from wait to wait, in full (1) and light (0) phases."""
-    phases = Phases(tables)
-    names = ("cudaMemcpy", "cudaStreamSynchronize", "cudaEventSynchronize")
-    ends: dict[str, list[int]] = {}
-    for call in tables.of("calls", thread=0):
-        if tables.name(call) in names:
-            ends.setdefault(call["process"], []).append(call["end_ns"])
-    result: dict[int, list[float]] = {0: [], 1: []}
-    for process, times in ends.items():
-        times.sort()
-        for start, end in itertools.pairwise(times):
-            phase = phases.of(process, start, end)
-            if phase is not None and phase["full"] in result:
-                result[phase["full"]].append((end - start) / 1e3)
-    return result
-
-
-def described(tables: Tables) -> Iterator[str]:
-    """What is worth a look."""
-    words = ("ended", "calls", "work", "inner")
-    yield f"processes {words}: {[tuple(map(each.get, words)) for each in tables.processes]}"
-    calls = {(row["process"], row["correlation"]): row for row in tables.of("calls")}
-    joined = [
-        (calls[key], row)
-        for row in tables.of("work")
-        if (key := (row["process"], row["correlation"])) in calls
-    ]
-    if joined:
-        early = [work["start_ns"] - call["start_ns"] for call, work in joined]
-        yield (
-            f"work begins after its call began by {min(early) / 1e3:.1f} us at least, "
-            f"{statistics.median(early) / 1e3:.1f} in the median"
-        )
-    blocking = [
-        call["end_ns"] - work["end_ns"]
-        for call, work in joined
-        if work["kind"] == 1 and work["direction"] == 2 and not work["asynchronous"]
-    ]
-    if blocking:
-        yield (
-            f"blocking copies return {min(blocking) / 1e3:.1f} us after their end at least, "
-            f"{statistics.median(blocking) / 1e3:.1f} in the median"
-        )
-    lasted = [(row["full"], (row["end_ns"] - row["start_ns"]) / 1e6) for row in tables.of("phases")]
-    yield f"phases (full, ms) {[(full, round(ms, 1)) for full, ms in lasted]}"
-    yield f"streams {[(row['stream'], row['flags']) for row in tables.of('streams')][:12]}"
-    names = Counter(tables.name(call) for call in tables.of("calls"))
-    yield f"calls {dict(names.most_common(14))}"
-    copies = Counter(
-        (row["direction"], row["from_memory"], row["to_memory"], row["asynchronous"], row["bytes"])
-        for row in tables.of("work", kind=1)
-    )
-    yield f"copies (direction, from, to, asynchronous, bytes) {dict(copies.most_common(8))}"
+    waits = ("cudaMemcpy", "cudaStreamSynchronize", "cudaEventSynchronize")
+    calls = tables.calls[(tables.calls.thread == 0) & tables.calls.text.isin(waits)]
+    ends = calls.sort_values("end_ns")[["process", "end_ns"]]
+    steps = ends.assign(start_ns=ends.groupby("process").end_ns.shift()).dropna()
+    steps = tables.in_phases(steps.astype({"start_ns": "int64"}))
+    us = (steps.end_ns - steps.start_ns) / 1e3
+    return {full: us[steps.full == full].tolist() for full in (0, 1)}
 
 
 def check(folder: Path, build: Path) -> int:
-    """Print what the runs cost and what is wrong; how many things are."""
+    """Print what recording took and what is wrong; how many things are."""
     results: dict[str, list[dict[str, Any]]] = {}
     for line in (folder / "results.jsonl").read_text().splitlines():
         result = json.loads(line)
         results.setdefault(result["case"], []).append(result)
     wrong = 0
     with tarfile.open(folder / "traces.tar") as archive:
-        traces = {each.name: archive.extractfile(each) for each in archive.getmembers()}
+        traces = {member.name: archive.extractfile(member) for member in archive.getmembers()}
         for case in {case.name: case for case in cases(build) + overhead(build)}.values():
             if case.name in results:
                 print(f"== {case.name}")
-                problems = list(_costs(case, results[case.name]))
+                problems = list(_lengthened(case, results[case.name]))
                 stream = traces.get(f"{case.name}.trace")
                 if stream is not None:
                     tables = Tables(stream.read())
-                    for line in described(tables):
-                        print(f"  {line}")
-                    last = [each for each in results[case.name] if each["recorded"]][-1]
+                    last = [run for run in results[case.name] if run["recorded"]][-1]
                     problems += findings(case, tables, last["said"])
-                    problems += _cost_by_phase(case, tables, results[case.name])
+                    problems += _lengthened_by_phase(case, tables, results[case.name])
                 for problem in problems:
                     print(f"  WRONG: {problem}")
                 wrong += len(problems)
@@ -469,36 +400,34 @@ def check(folder: Path, build: Path) -> int:
     return wrong
 
 
-def _costs(case: Case, results: list[dict[str, Any]]) -> Iterator[str]:
+def _lengthened(case: Case, results: list[dict[str, Any]]) -> Iterator[str]:
+    """Prints the steps without and with the recorder; what is wrong with how the runs ended."""
     for result in results:
         if result["status"] != (0 if case.name != "kill" else 137 if result["recorded"] else -9):
             yield f"status {result['status']}: {result['stderr']}"
             return
     steps = {
-        recorded: [
-            each["said"][0] for each in results if each["recorded"] == recorded and each["said"]
-        ]
+        recorded: [run["said"][0] for run in results if run["recorded"] == recorded and run["said"]]
         for recorded in (False, True)
     }
-    last = [each for each in results if each["recorded"]][-1]
-    print(
-        f"  {last['bytes'] / 1e6:.3g} MB; {' | '.join(last['stderr'].strip().splitlines())[-300:]}"
-    )
+    last = [run for run in results if run["recorded"]][-1]
+    told = " | ".join(last["stderr"].strip().splitlines())[-300:]
+    print(f"  {(last['bytes'] or 0) / 1e6:.3g} MB; {told}")
     if case.size is not None and last["bytes"] > case.size:
         yield f"{last['bytes'] / 1e6:.3g} MB, at most {case.size / 1e6:.3g} promised"
     if all(steps.values()):
         for word in ("median_us", "mean_us"):
             native, recorded = (
-                statistics.median(each[word] for each in steps[which]) for which in (False, True)
+                statistics.median(run[word] for run in steps[which]) for which in (False, True)
             )
             more = recorded / native - 1
             print(f"  {word}: native {native:.2f}, recorded {recorded:.2f}: {more:+.1%}")
 
 
-def _cost_by_phase(case: Case, tables: Tables, results: list[dict[str, Any]]) -> Iterator[str]:
-    native = [
-        each["said"][0]["median_us"] for each in results if each["said"] and not each["recorded"]
-    ]
+def _lengthened_by_phase(
+    case: Case, tables: Tables, results: list[dict[str, Any]]
+) -> Iterator[str]:
+    native = [r["said"][0]["median_us"] for r in results if r["said"] and not r["recorded"]]
     steps = steps_by_phase(tables)
     if case.limit is None or not native or not steps[0]:
         return
@@ -527,10 +456,8 @@ def main() -> int:
     if given.check is None:
         folder.mkdir(parents=True, exist_ok=True)
         measure(folder, build, given.only, given.seconds)
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        print("no pyarrow here: check what is in the folder elsewhere")
+    if pd is None:
+        print("no pandas and pyarrow here: check what is in the folder elsewhere")
         return 0
     return 1 if check(folder, build) else 0
 
