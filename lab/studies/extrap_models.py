@@ -1,9 +1,9 @@
-"""Extra-P's forecasts, for extra_p.py. Runs under .venv-extrap's interpreter.
+"""Extra-P's models, for extra_p.py. Runs under .venv-extrap's interpreter.
 
-Usage: extrap_models.py POINTS.json FILE.txt...    (text format, parameters n and gpus)
-
-Prints one JSON object: for each set of options and each file, the forecasts at the points and the
-seconds that modelling took (interpreter start and imports not counted); or why there are none.
+Reads from stdin one JSON object: lines (parameters, points, seconds, asked) and options (whether
+exponents may be negative; median or mean). Prints one: for each set of options and each line, the
+seconds at the points asked for and the seconds that modelling took (interpreter start and imports
+not counted); or why there are none.
 """
 
 from __future__ import annotations
@@ -13,42 +13,56 @@ import io
 import json
 import sys
 import time
+from typing import Any
 
-from extrap.entities.measurement import Measure
-from extrap.fileio.file_reader.text_file_reader import TextFileReader
+from extrap.entities.callpath import Callpath
+from extrap.entities.coordinate import Coordinate
+from extrap.entities.experiment import Experiment
+from extrap.entities.measurement import Measure, Measurement
+from extrap.entities.metric import Metric
+from extrap.entities.parameter import Parameter
 from extrap.modelers.model_generator import ModelGenerator
-
-OPTIONS = {
-    "default, median": (False, Measure.MEDIAN),
-    "default, mean": (False, Measure.MEAN),
-    "negative exponents, median": (True, Measure.MEDIAN),
-    "negative exponents, mean": (True, Measure.MEAN),
-}
+from extrap.util.progress_bar import DUMMY_PROGRESS
 
 
-def forecasts(path: str, points: list[list[float]], options: str) -> dict[str, object]:
-    negative, measure = OPTIONS[options]
+def experiment_of(line: dict[str, list[Any]]) -> Experiment:
+    experiment = Experiment()
+    metric, callpath = Metric("seconds"), Callpath("step")
+    experiment.add_metric(metric)
+    experiment.add_callpath(callpath)
+    for name in line["parameters"]:
+        experiment.add_parameter(Parameter(name))
+    for point, seconds in zip(line["points"], line["seconds"], strict=True):
+        coordinate = Coordinate(*map(float, point))
+        experiment.add_coordinate(coordinate)
+        experiment.add_measurement(Measurement(coordinate, callpath, metric, seconds))
+    return experiment
+
+
+def fit(line: dict[str, list[Any]], negative: bool, measure: str) -> dict[str, object]:
     begin = time.perf_counter()
     try:
-        experiment = TextFileReader().read_experiment(path)
-        generator = ModelGenerator(experiment, modeler="Default", use_measure=measure)
-        generator.modeler.single_parameter_modeler.allow_negative_exponents = negative
-        generator.model_all()
+        generator = ModelGenerator(
+            experiment_of(line), modeler="Default", use_measure=Measure[measure.upper()]
+        )
+        modeler = getattr(generator.modeler, "single_parameter_modeler", generator.modeler)
+        modeler.allow_negative_exponents = negative
+        generator.model_all(DUMMY_PROGRESS)
         function = next(iter(generator.models.values())).hypothesis.function
-        seconds = [float(function.evaluate(point)) for point in points]
+        single = len(line["parameters"]) == 1
+        seconds = [float(function.evaluate(at[0] if single else at)) for at in line["asked"]]
     except Exception as error:  # whatever Extra-P raises where it finds no model
         return {"error": f"{type(error).__name__}: {error}"}
     return {"forecast": seconds, "elapsed": time.perf_counter() - begin}
 
 
 def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as file:
-        points = json.load(file)
+    given = json.load(sys.stdin)
     # Extra-P prints progress and advice; only the answer belongs on stdout.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         answer = {
-            options: [forecasts(path, points, options) for path in sys.argv[2:]]
-            for options in OPTIONS
+            name: [fit(line, *options) for line in given["lines"]]
+            for name, options in given["options"].items()
         }
     print(json.dumps(answer))
 

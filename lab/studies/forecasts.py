@@ -26,8 +26,7 @@ import gpucast
 from forecasting import questions
 from forecasting.answers import KEY, answered
 from forecasting.outcome import Outcome, outcome
-from forecasting.page import page
-from forecasting.picture import shares
+from forecasting.page import page, shares
 from forecasting.questions import Measured, Question
 from forecasting.rivals import RIVALS, rivals_of
 from forecasting.splits import HELD_OUT
@@ -35,6 +34,7 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.show.plots import style
 from gpucast.util import files
 from gpucast.util.processes import spread
+from pages import show_progress
 
 USUAL = ["h200-x4-mixed", "h200-x4", "h200-x2", "h200-x2-other"]
 FIRST = "h200-x2"
@@ -86,12 +86,6 @@ def others(data: str, options: argparse.Namespace, kept: Path, held_out: bool) -
     own = measured(data, options, options.only)
     tasks = [partial(rivals_of, own, each, group) for each, group in own.groups.items()]
     return pd.concat(spread(tasks, options.jobs, show_progress), ignore_index=True)
-
-
-def show_progress(done: int, total: int) -> None:
-    """A line on stderr that is overwritten where that is a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r{done} of {total} parts", end="\n" if done == total else "", file=sys.stderr)
 
 
 def write(found: Outcome, to: Path, folder: Path) -> None:

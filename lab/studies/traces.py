@@ -29,8 +29,7 @@ from gpucast.util import files
 from gpucast.util.processes import spread
 from tracing.cells import NATIVE, Cell, cell_of, costs_of, skeletons, traces_in, visits
 from tracing.outcomes import Outcome, outcomes, table
-from tracing.page import page
-from tracing.picture import picture
+from tracing.page import page, picture
 
 Answer = tuple[list[Outcome], str]
 """A trace's answer, and why there is none."""

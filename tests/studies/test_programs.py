@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 import extra_p
 from gpucast.data.bundled import bundled_files
-from programs import command, rivals, series, study
+from gpucast.errors import InputError
+from programs import command, extrap_lines, rivals, series, study
 from programs.extrap_lines import Question
-from programs.judging import Forecast, judge
+from programs.page import page
 from programs.series import (
     BUNDLED,
     Series,
@@ -31,6 +32,7 @@ from programs.series import (
     tuned_on,
 )
 from programs.splits import FOUR_TIMES, LARGER_SIZES, MOST_GPUS, Split, splits_of
+from programs.summing import Sum
 
 Array = NDArray[np.float64]
 
@@ -148,27 +150,6 @@ def test_what_one_gpu_cannot_show_is_forecast_not_to_be() -> None:
     assert found == pytest.approx([1e-6 * 1e4 / 8])
 
 
-# ------------------------------------------------------------------ judging ----
-
-
-def test_errors_coverage_and_regret_are_of_the_cells_left_out() -> None:
-    n, gpus = grid([10, 20], [1, 2])
-    measured = np.array([2.0, 1.0, 4.0, 5.0])
-    forecast = np.array([2.0, 1.1, 4.0, 3.0])
-    found = judge(Forecast(forecast, 0.9 * forecast, 1.1 * forecast), n, measured, gpus == 2)
-    assert found is not None
-    assert found.errors == pytest.approx([0.1, 0.4])
-    assert found.covered == [True, False]
-    # n = 20: two GPUs are preferred, which take 5 s where one takes 4.
-    assert found.regrets == pytest.approx([0, 0.25])
-    assert found.hits == 1
-
-
-def test_a_method_that_says_nothing_of_a_cell_left_out_has_no_verdict() -> None:
-    n, gpus = grid([10], [1, 2])
-    assert judge(Forecast(np.array([1.0, np.nan])), n, np.array([1.0, 2.0]), gpus == 2) is None
-
-
 # ------------------------------------------------------------------- tables ----
 
 
@@ -245,33 +226,60 @@ def _no_extrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extra_p, "PYTHON", tmp_path / "no-python")
 
 
-def right(each: Series, split: Split) -> Forecast:
-    return Forecast(each.seconds, 0.9 * each.seconds, 1.1 * each.seconds)
+def right(series: Series, split: Split) -> study.Forecast:
+    return series.seconds, 0.9 * series.seconds, 1.1 * series.seconds
 
 
 @pytest.mark.usefixtures("_no_extrap")
-def test_a_right_forecast_reaches_all_that_can_be_reached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_right_forecast_reaches_all_that_can_be_reached(tmp_path: Path) -> None:
     every = list(series_of(read(table(tmp_path)), "made"))
-    found = study.outcomes(every, lambda done, total: None, right)
-    assert {o.verdicts[study.GPUCAST].largest for o in found} == {0}  # type: ignore[union-attr]
-    assert {o.verdicts[study.EXTRA_P] for o in found} == {None}
-    numbers = tmp_path / "numbers.json"
-    numbers.write_text(json.dumps([o.content() for o in found]))
-    page = tmp_path / "page.md"
-    command.main(["-o", str(page), "--from-json", str(numbers)])
-    text = page.read_text()
+    rows = study.cells(every, lambda done, total: None, right)
+    found = study.splits(rows)
+    assert set(found[study.GPUCAST]) == {0}
+    assert found[study.EXTRA_P].isna().all()
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text(rows.to_csv(index=False))
+    command.main(["-o", str(tmp_path / "page.md"), "--from-cells", str(numbers)])
+    text = (tmp_path / "page.md").read_text()
     assert "median error of the typical split is **0 %**" in text
     assert (tmp_path / "images" / "page.png").exists()
     assert "0 splits have a median error above 10 %" in text
     assert "[page.csv](page.csv)" in text
     with open(tmp_path / "page.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+        written = list(csv.DictReader(file))
     # N = 16 is all that is above a quarter, so that the second split is the first.
-    assert [(row["series"], row["split"]) for row in rows] == [(o.series, o.kind) for o in found]
-    assert sum(row["series"] == "made: box" for row in rows) == 2
-    assert {(row["median"], row["why"], row["Extra-P"]) for row in rows} == {("0", "", "")}
+    names = list(zip(found.series, found.split, strict=True))
+    assert [(row["series"], row["split"]) for row in written] == names
+    assert sum(row["series"] == "made: box" for row in written) == 2
+    assert {(row["median"], row["why"], row["Extra-P"]) for row in written} == {("0", "", "")}
+
+
+@pytest.mark.usefixtures("_no_extrap")
+def test_a_method_that_says_nothing_of_a_cell_left_out_has_no_error(tmp_path: Path) -> None:
+    def of_one_gpu(series: Series, split: Split) -> study.Forecast:
+        seconds, low, high = right(series, split)
+        return np.where(series.gpus > 1, np.nan, seconds), low, high
+
+    box, _ = series_of(read(table(tmp_path)), "made")
+    found = study.splits(study.cells([box], lambda done, total: None, of_one_gpu))
+    assert found[study.GPUCAST].isna().all()
+    assert Sum(found).medians().tolist() == [np.inf] * len(found)
+
+
+@pytest.mark.usefixtures("_no_extrap")
+def test_a_refusal_is_reported_and_counts_as_infinitely_wrong(tmp_path: Path) -> None:
+    def refused(series: Series, split: Split) -> study.Forecast:
+        raise InputError("no")
+
+    box, ball = series_of(read(table(tmp_path)), "made")
+    quiet = lambda done, total: None  # noqa: E731
+    rows = pd.concat([study.cells([box], quiet, refused), study.cells([ball], quiet, right)])
+    found = study.splits(rows)
+    both = Sum(found)
+    assert both.small() == (found.series == ball.name).mean()
+    assert both.coverage == 1
+    text = page(found, "make it", "x.png", "x.csv")
+    assert "Refused: made: box (most GPUs): no;" in text
 
 
 def test_extra_p_gets_lines_of_one_size_or_of_one_share() -> None:
@@ -289,5 +297,5 @@ def test_extra_p_finds_a_constant() -> None:
         pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
     n, gpus = grid([10], [1, 2, 4, 8, 16, 32])
     trained = gpus < 32
-    (found,) = study.extrap_lines.forecasts([Question(n, gpus, np.full(6, 3.0), trained)])
+    (found,) = extrap_lines.forecasts([Question(n, gpus, np.full(6, 3.0), trained)])
     assert found["gpus, no negative exponents"] == pytest.approx([3.0] * 6)

@@ -48,14 +48,15 @@ OUTCOME = Outcome(
 
 
 def test_an_outcome_says_how_far_off_it_is() -> None:
-    assert OUTCOME.error == pytest.approx(-0.1)
-    assert not OUTCOME.covered
-    assert OUTCOME.right  # neither measured nor forecast within 10 % of native
-    assert not replace(OUTCOME, forecast=1.05).right
-    assert OUTCOME.replay_error == pytest.approx(0.02)
-    assert OUTCOME.light_recording == pytest.approx(0.03)
-    assert OUTCOME.recording == pytest.approx(0.1)
-    assert OUTCOME.skeleton_error == pytest.approx(0.05)
+    near, wrong = table([OUTCOME, replace(OUTCOME, forecast=1.05)]).itertuples()
+    assert near.error == pytest.approx(-0.1)
+    assert not near.covered
+    assert near.right  # neither measured nor forecast within 10 % of native
+    assert not wrong.right
+    assert near.replay_error == pytest.approx(0.02)
+    assert near.light_recording == pytest.approx(0.03)
+    assert near.recording == pytest.approx(0.1)
+    assert near.skeleton_error == pytest.approx(0.05)
 
 
 def test_a_floor_is_how_far_a_visit_lies_from_the_others() -> None:

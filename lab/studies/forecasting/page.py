@@ -1,24 +1,19 @@
-"""The page in Markdown, made of an outcome."""
+"""The page in Markdown and its picture, made of an outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-from forecasting.markdown import percent, table
 from forecasting.outcome import FLOOR, PROTOTYPE, Outcome
 from forecasting.scores import OWN, Score, Target
 from forecasting.splits import HELD_OUT
+from pages import draw_shares, percent, table, written
 
-PAGES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent),
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-    undefined=StrictUndefined,
-)
 FORECASTERS = {
     FLOOR: "floor",
     OWN: "gpucast",
@@ -33,12 +28,15 @@ LINES = {
 }
 """What a split's lines show, two figures each."""
 WORST = 3
+ENDS = (1e-3, 1.0)
+"""Errors that the picture shows; smaller and larger ones count at the edge."""
 
 
 def page(outcome: Outcome, picture: str, tables: str) -> str:
     """The whole page; ``picture`` and the folder ``tables`` as seen from it."""
     held = [name for name in outcome.rows if _held_out(outcome, name)]
-    return PAGES.get_template("page.md.jinja").render(
+    return written(
+        Path(__file__).with_name("page.md.jinja"),
         command=outcome.command, picture=picture, tables=tables, datasets=list(outcome.rows),
         missed=len(outcome.missed()), targets=len(list(outcome.targets())),
         held_out=[(name, held_out_table(outcome, name)) for name in held],
@@ -144,3 +142,25 @@ def worst(outcome: Outcome, dataset: str) -> Iterator[str]:
         left = own.nsmallest(WORST, "coverage")[["group", "coverage"]].itertuples(index=False)
         errors, covered = ("; ".join(f"{g} {percent(v)}" for g, v in each) for each in (off, left))
         yield f"{dataset}, {split}. Largest errors (median): {errors}. Least coverage: {covered}."
+
+
+def shares(rows: pd.DataFrame, dataset: str) -> Figure:
+    """Share of the cells whose relative error is at most the abscissa; a panel a split."""
+    splits = [split for split in HELD_OUT if (rows.split == split).any()]
+    figure = Figure(figsize=(3.2 * len(splits), 3.2), layout="constrained")
+    figure.suptitle(f"{dataset}: how many forecasts come how near", fontsize="medium")
+    panels = figure.subplots(1, len(splits), sharey=True, squeeze=False)[0]
+    drawn = [name for name in FORECASTERS if name in rows and rows[name].notna().any()]
+    for axes, split in zip(panels, splits, strict=True):
+        left_out = rows[(rows.split == split) & ~rows.trained]
+        errors = {
+            FORECASTERS[name]: (left_out[name] / left_out.measured - 1).abs().fillna(np.inf)
+            for name in drawn
+        }
+        draw_shares(axes, errors, FORECASTERS[OWN], ENDS)
+        axes.set_xlabel("error of a cell")
+        axes.set_title(f"{split} ({len(left_out)} cells)", fontsize="small")
+    panels[0].set_ylabel("cells with at most this error")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(drawn), frameon=False)
+    return figure

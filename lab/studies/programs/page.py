@@ -1,21 +1,20 @@
-"""The page of results."""
+"""The page of results, its picture and the table of splits."""
 
 from __future__ import annotations
 
-import csv
-import io
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import jinja2
-import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-from forecasting.markdown import missed, percent, table
+from pages import draw_shares, missed, percent, table, written
 from programs.series import BUNDLED
 from programs.splits import FOUR_TIMES, LARGER_SIZES, MOST_GPUS
-from programs.study import EXTRA_P, GPUCAST, METHODS, Outcome
-from programs.summing import TARGETS, Sum
+from programs.study import EXTRA_P, GPUCAST, METHODS, WAYS
+from programs.summing import SMALL, TARGETS, Sum
 
 HERE = Path(__file__).parent
 FAR_OFF = 0.1
@@ -27,173 +26,162 @@ FEW = 4
 MANY = 16
 """Cells of four sizes on four counts, which the documentation asks for."""
 
-KINDS = (MOST_GPUS, FOUR_TIMES, LARGER_SIZES)
+ENDS = (1e-3, 3.0)
+"""Errors that are shown; smaller and larger ones count at the edge."""
 
 
-def groups_of(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    """The outcomes in the groups that are held against the targets, without empty ones."""
-    found = {
-        "all": [*outcomes],
-        "bundled tables": [o for o in outcomes if o.table in BUNDLED],
-        "other tables": [o for o in outcomes if o.table not in BUNDLED],
-        "programs of the priors": [o for o in outcomes if o.tuned],
-        "programs not of the priors": [o for o in outcomes if not o.tuned],
-        **{kind: [o for o in outcomes if o.kind == kind] for kind in KINDS},
-    }
-    return {name: each for name, each in found.items() if each}
+def sums_of(groups: Mapping[str, pd.DataFrame]) -> dict[str, Sum]:
+    """The sums of groups of splits, without empty ones."""
+    return {name: Sum(splits) for name, splits in groups.items() if len(splits)}
 
 
-def by_training(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    """The outcomes by how many cells they were trained on, without empty groups."""
-    ends = [(3, FEW), (FEW + 1, 8), (9, MANY - 1), (MANY, None)]
-    found = {
-        f"{least} to {most} cells" if most else f"{least} cells or more": [
-            o for o in outcomes if least <= o.trained <= (most or o.trained)
-        ]
-        for least, most in ends
-    }
-    return {f"trained on {name}": each for name, each in found.items() if each}
-
-
-def page(outcomes: Sequence[Outcome], command: str, picture: str, numbers: str) -> str:
+def page(splits: pd.DataFrame, command: str, picture: str, numbers: str) -> str:
     """The page in Markdown. ``picture``, ``numbers``: files beside it."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), trim_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    groups = {name: Sum(each) for name, each in groups_of(outcomes).items()}
-    trained = {name: Sum(each) for name, each in by_training(outcomes).items()}
-    far = [(o, why) for o, why in _explained(outcomes) if why]
-    found = environment.get_template("page.md.jinja").render(
-        summary=summary(outcomes),
+    bundled = splits.table.isin(BUNDLED)
+    groups = sums_of(
+        {
+            "all": splits,
+            "bundled tables": splits[bundled],
+            "other tables": splits[~bundled],
+            "programs of the priors": splits[splits.tuned],
+            "programs not of the priors": splits[~splits.tuned],
+            **{kind: splits[splits.split == kind]
+               for kind in (MOST_GPUS, FOUR_TIMES, LARGER_SIZES)},
+        }
+    )  # fmt: skip
+    trained = sums_of(
+        {f"trained on {least} to {most} cells": splits[splits.trained.between(least, most)]
+         for least, most in ((3, FEW), (FEW + 1, 8), (9, MANY - 1))}
+        | {f"trained on {MANY} cells or more": splits[splits.trained >= MANY]}
+    )  # fmt: skip
+    why = reasons_of(splits)
+    return written(
+        HERE / "page.md.jinja",
+        summary=summary(splits),
         command=command,
         picture=picture,
         targets=table(["", "target", *groups], _targets(groups)),
         methods=table(["median of medians / share at most 5 %", "splits", *METHODS],
                       _methods(groups | trained)),
         ways=table(["Extra-P with", "splits", "median of medians", "gpucast is nearer in"],
-                   _ways(outcomes)),
-        far_count=len(far),
-        far=table(["why", "splits", "median errors", "tables"], _by_reason(far), 1),
+                   _ways(splits)),
+        far_count=int((why != "").sum()),
+        far=table(["why", "splits", "median errors", "tables"], _by_reason(splits, why)),
         numbers=numbers,
         reached=sum(t.reached(groups["all"]) for t in TARGETS),
         total=len(TARGETS),
-        seconds=[o.seconds for o in outcomes],
-        trained=[o.trained for o in outcomes],
-        single=sum(len(o.cells) == 1 for o in outcomes),
-        blind=sum(o.counts == 1 and o.kind == MOST_GPUS for o in outcomes),
-        refused=[o for o in outcomes if o.refused],
-        percent=percent,
+        seconds=splits.elapsed.to_list(),
+        trained=splits.trained.to_list(),
+        single=int((splits["cells"] == 1).sum()),
+        blind=int(((splits.counts == 1) & (splits.split == MOST_GPUS)).sum()),
+        refused=list(splits[splits.refused != ""].itertuples()),
     )  # fmt: skip
-    return found.rstrip("\n") + "\n"
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
+def picture(splits: pd.DataFrame) -> Figure:
+    """Share of the splits whose median error is at most the abscissa, a line a method."""
+    every = Sum(splits)
+    label = {method: f"{method}: {every.small(method):.0%}" for method in METHODS}
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title("How many forecasts come how near", fontsize="medium")
+    errors = {label[method]: every.medians(method) for method in METHODS}
+    draw_shares(axes, errors, label[GPUCAST], ENDS)
+    axes.axvline(SMALL, color="#000000", lw=0.8, ls=":")
+    axes.set_xlabel("median error of a split, of cells that were not fitted")
+    axes.set_ylabel("splits with at most this error")
+    axes.legend(title="within 5 %", frameon=False, loc="upper left", fontsize="small")
+    return figure
+
+
+def summary(splits: pd.DataFrame) -> str:
     """What a reader wants to know first."""
-    s = Sum(outcomes)
-    better, of = s.better
-    series = len({o.series for o in outcomes})
-    many = Sum([o for o in outcomes if o.trained >= MANY])
-    trained = (
-        f"Trained on {MANY} cells or more ({len(many.outcomes)} splits) it is "
-        f"{percent(many.median())}, Extra-P's {percent(many.median(EXTRA_P))}. "
-    )
+    s, many = Sum(splits), splits[splits.trained >= MANY]
+    trained = ""
+    if len(many):
+        trained = (
+            f"Trained on {MANY} cells or more ({len(many)} splits) it is "
+            f"{percent(Sum(many).median())}, Extra-P's {percent(Sum(many).median(EXTRA_P))}. "
+        )
     return (
-        f"{len(outcomes)} splits of {series} series, {s.cells} times left out and forecast. "
-        f"The median error of the typical split is **{percent(s.median())}**; it is at most 5 % "
-        f"in {percent(s.small())} of the splits. {trained if many.outcomes else ''}"
+        f"{len(splits)} splits of {splits.series.nunique()} series, {s.cells} times left out and "
+        f"forecast. The median error of the typical split is **{percent(s.median())}**; it is at "
+        f"most 5 % in {percent(s.small())} of the splits. {trained}"
         f"{percent(s.coverage)} of the times lie in their 90 % interval. "
-        f"gpucast is nearer than Extra-P in {better} of {of} splits and more than twice as far "
-        f"off in {s.twice_as_bad}. The best GPU count is right for {percent(s.hits)} of the "
-        f"sizes, and following the forecast costs {percent(s.mean_regret)} of time on average."
+        f"gpucast is nearer than Extra-P in {s.better[0]} of {s.better[1]} splits and more than "
+        f"twice as far off in {s.twice_as_bad}. The best GPU count is right for {percent(s.hits)} "
+        f"of the sizes, and following the forecast costs {percent(s.mean_regret)} of time on "
+        "average."
     )
 
 
-def splits_csv(outcomes: Sequence[Outcome]) -> str:
+def splits_csv(splits: pd.DataFrame) -> str:
     """A row a split: shares of 1, empty where there is none."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    figures_of = ["median", "p95", "maximum", "coverage", "best_right", "best_of", "regret"]
-    rows.writerow(
-        ["series", "bundled", "split", "trained_on", "left_out", *figures_of, *METHODS[1:], "why"]
-    )
-    for outcome, why in _explained(outcomes):
-        own = outcome.verdicts[GPUCAST]
-        figures: list[float | int | None] = [None] * 7
-        if own is not None:
-            figures = [
-                own.median, own.p95, own.largest, _mean(own.covered), own.hits, len(own.regrets),
-                _mean(own.regrets),
-            ]  # fmt: skip
-        theirs = [v.median if (v := outcome.verdicts.get(m)) else None for m in METHODS[1:]]
-        rows.writerow([
-            outcome.series, "yes" if outcome.table in BUNDLED else "no", outcome.kind,
-            outcome.trained, len(outcome.cells),
-            *("" if each is None else f"{each:.4g}" for each in (*figures, *theirs)), why,
-        ])  # fmt: skip
-    return text.getvalue()
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
+    bundled = splits.table.isin(BUNDLED).map({True: "yes", False: "no"})
+    columns = {
+        "series": splits.series, "bundled": bundled,
+        "split": splits.split, "trained_on": splits.trained, "left_out": splits["cells"],
+        "median": splits["median"], "p95": splits.p95, "maximum": splits.errors.map(max),
+        "coverage": splits.coverage, "best_right": splits.hits, "best_of": splits.total,
+        "regret": splits.regret, **{method: splits[method] for method in METHODS[1:]},
+        "why": reasons_of(splits),
+    }  # fmt: skip
+    return pd.DataFrame(columns).to_csv(index=False, float_format="%.4g")
 
 
 def _targets(groups: Mapping[str, Sum]) -> Iterator[list[str]]:
-    yield ["splits", "", *(str(len(s.outcomes)) for s in groups.values())]
+    yield ["splits", "", *(str(len(s)) for s in groups.values())]
     for target in TARGETS:
         figures = [missed(target.figure(s), target.reached(s)) for s in groups.values()]
         yield [target.what, target.bound, *figures]
 
 
-def _methods(groups: Mapping[str, Sum]) -> Iterator[list[str]]:
+def _methods(groups: Mapping[str, Sum]) -> Iterator[list[object]]:
     for name, s in groups.items():
-        yield [
-            name,
-            str(len(s.outcomes)),
-            *(f"{percent(s.median(m))} / {percent(s.small(m))}" for m in METHODS),
-        ]
+        figures = (
+            f"{percent(s.median(method))} / {percent(s.small(method))}" for method in METHODS
+        )
+        yield [name, len(s), *figures]
 
 
-def _ways(outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
-    for way in dict.fromkeys(way for outcome in outcomes for way in outcome.ways):
-        pairs = [
-            (own.median, theirs)
-            for o in outcomes
-            if (own := o.verdicts[GPUCAST]) and (theirs := o.ways.get(way)) is not None
-        ]
-        median = float(np.median([theirs for _, theirs in pairs])) if pairs else None
-        nearer = sum(own < theirs for own, theirs in pairs)
-        yield [way, str(len(pairs)), percent(median), f"{nearer} of {len(pairs)}"]
+def _ways(splits: pd.DataFrame) -> Iterator[list[object]]:
+    for way in (way for way in WAYS if splits[way].notna().any()):
+        pairs = splits[splits[GPUCAST].notna() & splits[way].notna()]
+        nearer = int((pairs[GPUCAST] < pairs[way]).sum())
+        yield [way, len(pairs), percent(pairs[way].median()), f"{nearer} of {len(pairs)}"]
 
 
-def _explained(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, str]]:
-    """Each outcome with the reason why it is far off; empty where it is not."""
-    reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reasons"]
-    for outcome in outcomes:
-        own = outcome.verdicts[GPUCAST]
-        yield outcome, _reason(outcome, reasons) if own and own.median > FAR_OFF else ""
-
-
-def _by_reason(far: Sequence[tuple[Outcome, str]]) -> Iterator[list[str]]:
+def _by_reason(splits: pd.DataFrame, why: pd.Series) -> Iterator[list[object]]:
     """A row a reason that explains several splits, the most frequent first."""
-    found: dict[str, list[Outcome]] = {}
-    for outcome, why in far:
-        found.setdefault(why, []).append(outcome)
-    for why, members in sorted(found.items(), key=lambda each: -len(each[1])):
+    groups = splits[why != ""].groupby(why[why != ""], sort=False)
+    for reason, members in sorted(groups, key=lambda group: -len(group[1])):
         if len(members) > 1:
-            errors = sorted(own.median for o in members if (own := o.verdicts[GPUCAST]))
-            tables = ", ".join(dict.fromkeys(o.table for o in members))
-            ends = dict.fromkeys(percent(each) for each in (errors[0], errors[-1]))
-            yield [why, str(len(members)), " to ".join(ends), tables]
+            ends = dict.fromkeys(map(percent, (members[GPUCAST].min(), members[GPUCAST].max())))
+            yield [reason, len(members), " to ".join(ends), ", ".join(members.table.unique())]
 
 
-def _reason(outcome: Outcome, reasons: Sequence[Mapping[str, str]]) -> str:
+def reasons_of(splits: pd.DataFrame) -> pd.Series:
+    """The reason why a split is far off; empty where it is not."""
+    reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reasons"]
+    far = splits[GPUCAST] > FAR_OFF
+    return pd.Series(
+        [
+            _reason(split, reasons) if off else ""
+            for off, split in zip(far, splits.itertuples(), strict=True)
+        ],
+        index=splits.index,
+        dtype=str,
+    )
+
+
+def _reason(split: Any, reasons: Sequence[Mapping[str, str]]) -> str:
     """The first reason whose words are all in the series' name and whose kind is the split's."""
-    for each in reasons:
-        fits = all(word in outcome.series for word in each["series"].split(" & "))
-        if fits and each.get("split", outcome.kind) == outcome.kind:
-            return each["why"]
-    if outcome.counts == 1 and outcome.kind == MOST_GPUS:
+    for reason in reasons:
+        fits = all(word in split.series for word in reason["series"].split(" & "))
+        if fits and reason.get("split", split.split) == split.split:
+            return reason["why"]
+    if split.counts == 1 and split.split == MOST_GPUS:
         return "trained on one GPU count, which says nothing of another"
-    if outcome.trained <= FEW:
-        return f"{outcome.trained} cells, which several forms go through"
+    if split.trained <= FEW:
+        return f"{split.trained} cells, which several forms go through"
     return "not known"

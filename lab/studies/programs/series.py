@@ -61,20 +61,20 @@ class Series:
         """Whether the model's priors were chosen on tables of this program, too."""
         return tuned_on(self.table)
 
-    @cached_property
+    @property
     def n(self) -> Array:
         """Size of each measured cell, sorted by size and count."""
-        return np.array([n for n, _ in self._cells], float)
+        return self._cells[0]
 
-    @cached_property
+    @property
     def gpus(self) -> Array:
         """GPU count of each measured cell."""
-        return np.array([gpus for _, gpus in self._cells], float)
+        return self._cells[1]
 
-    @cached_property
+    @property
     def seconds(self) -> Array:
         """Median step time of each measured cell, s."""
-        return np.array(list(self._cells.values()))
+        return self._cells[2]
 
     def trained_on(self, split: Split) -> Dataset:
         """The steps of the cells that a split trains on."""
@@ -83,8 +83,9 @@ class Series:
         return self.data.where(lambda step: (step.n, step.gpus) in cells)
 
     @cached_property
-    def _cells(self) -> dict[tuple[float, int], float]:
-        return {(n, gpus): t for (n, gpus), t in medians_of(self.data.steps).items()}
+    def _cells(self) -> Array:
+        medians = medians_of(self.data.steps)
+        return np.array([(n, gpus, seconds) for (n, gpus), seconds in medians.items()], float).T
 
 
 def tuned_on(table: str) -> bool:
@@ -109,9 +110,9 @@ def series_of(data: Dataset, table: str) -> Iterator[Series]:
     groups: dict[tuple[str | None, ...], list[Step]] = defaultdict(list)
     for step in data.steps:
         groups[step.program, step.case, step.machine].append(step)
-    told = [i for i, values in enumerate(zip(*groups, strict=True)) if len(set(values)) > 1]
+    differ = [i for i, values in enumerate(zip(*groups, strict=True)) if len(set(values)) > 1]
     for group, steps in groups.items():
-        label = ", ".join(value for i in told if (value := group[i]))
+        label = ", ".join(value for i in differ if (value := group[i]))
         machines = [data.machines[step.machine] for step in steps[:1]]
         yield Series(table, label, from_records(table, [*machines, *steps]))
 

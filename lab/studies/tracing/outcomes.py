@@ -69,43 +69,6 @@ class Outcome:
     skeleton: float
     skeleton_native: float
 
-    @property
-    def skeleton_error(self) -> float:
-        """Relative error of the calls made again, against the program itself."""
-        return self.skeleton / self.measured - 1
-
-    @property
-    def error(self) -> float:
-        """Relative."""
-        return self.forecast / self.measured - 1
-
-    @property
-    def covered(self) -> bool:
-        """Whether the measured step lies in the interval."""
-        return self.low <= self.measured <= self.high
-
-    @property
-    def right(self) -> bool:
-        """Whether the forecast says rightly if the path is good enough."""
-        return (self.measured <= (1 + WORTH_IT) * self.native) == (
-            self.forecast <= (1 + WORTH_IT) * self.native
-        )
-
-    @property
-    def replay_error(self) -> float:
-        """Relative error of the simulated native step; it should equal the unrecorded one."""
-        return self.replayed / self.native - 1
-
-    @property
-    def recording(self) -> float:
-        """By how much the recorded steps were longer."""
-        return self.recorded / self.native - 1
-
-    @property
-    def light_recording(self) -> float:
-        """By how much they were longer where calls alone were recorded."""
-        return self.light / self.native - 1
-
 
 def outcomes(
     cell: Cell,
@@ -214,11 +177,19 @@ def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
     )
 
 
-DERIVED = ("error", "skeleton_error", "covered", "right", "replay_error", "recording",
-           "light_recording")  # fmt: skip
-
-
-def table(found: Sequence[Outcome]) -> pd.DataFrame:
-    """A row an outcome, with what follows from it."""
-    rows = [{**asdict(each), **{name: getattr(each, name) for name in DERIVED}} for each in found]
-    return pd.DataFrame(rows)
+def table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """A row an outcome, with what follows from it: relative errors of the forecast, of the calls
+    made again against the program, and of the simulated native step against the one that was not
+    recorded; whether the interval holds the measured step; whether the forecast says rightly if the
+    path is good enough; by how much recorded steps were longer, and those of calls alone."""
+    rows = pd.DataFrame(map(asdict, outcomes))
+    enough = (1 + WORTH_IT) * rows.native
+    return rows.assign(
+        error=rows.forecast / rows.measured - 1,
+        skeleton_error=rows.skeleton / rows.measured - 1,
+        covered=(rows.low <= rows.measured) & (rows.measured <= rows.high),
+        right=(rows.measured <= enough) == (rows.forecast <= enough),
+        replay_error=rows.replayed / rows.native - 1,
+        recording=rows.recorded / rows.native - 1,
+        light_recording=rows.light / rows.native - 1,
+    )

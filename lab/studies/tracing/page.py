@@ -1,18 +1,25 @@
-"""The page: how near, in short; by path and program."""
+"""The page: how near, in short; by path and program; and its picture."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 
-from forecasting.markdown import missed, percent, table
+from gpucast.plots import style
+from pages import missed, percent, table, written
 from tracing.outcomes import NATIVE, WORTH_IT
 
 MEDIAN, P95, COVERAGE, REPLAY = 0.05, 0.12, (0.80, 0.97), 0.02
 """Targets: of the forecasts' errors, of their 90 % intervals, and of the native replay's errors."""
 ABOVE = 1.5
 """Times the floor: the target where that is not below the usual one."""
+
+_CELL = ["program", "case", "n", "gpus"]
+_HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right", "visits", "floor",
+          "floor p95", "replay", "recording", "of calls alone", "skeleton"]  # fmt: skip
 
 
 def page(
@@ -25,132 +32,123 @@ def page(
     cells: str,
 ) -> str:
     """Markdown. ``figure``, ``cells``: files beside it; the latter has a row a cell and path."""
-    error = rows.error.abs()
-    about = f" ({title})" if title else ""
-    parts = [
-        "# Forecasts from traces",
-        f"**How near is a forecast of another path from one native trace?** {len(rows)} forecasts "
-        f"of {len(rows.groupby(_CELL))} cells{about}: the median error is "
-        f"**{percent(error.median())}**, the 95th percentile {percent(error.quantile(0.95))}; "
-        f"{percent(rows.covered.mean())} of the measured steps lie in their 90 % interval. Whether "
-        f"the path costs at most {percent(WORTH_IT)} of time is told rightly for "
-        f"{percent(rows.right.mean())}.",
-        f"![Forecast over measured step, a mark a cell]({figure})",
-        "*A mark is a cell: program, case, size, GPUs. Bars are 90 % intervals; 20 % to either "
-        "side is shaded.*",
-        f"Made by `{command}`; no number on this page comes from elsewhere. A trace is some steps "
-        "of one native run. What calls cost on the other path comes from launches, transfers and "
-        "skeletons measured there; the program's steps there are only looked at to judge.",
-        "## In short",
-        table(_HEADS, [_sums("all", rows), *(_sums(*each) for each in rows.groupby("path"))]),
-        f"Targets: median {percent(MEDIAN)}, p95 {percent(P95)}, intervals {percent(COVERAGE[0])} "
-        f"to {percent(COVERAGE[1])}, replay {percent(REPLAY)}; where the floor lies above that of "
-        f"median or p95, {ABOVE} times the floor: of all cells, {_targets(rows)}. **Bold** figures "
-        "miss theirs. Visits: how far measurements of one cell, minutes apart, lie from one "
-        "another (largest over smallest), in the median. Floor: the error of a visit that is "
-        "forecast by the median of the others, median and p95 over cells: what a forecast would "
-        "miss that knew the program on the path. Replay: the recorded calls, "
-        "simulated natively, against the native step that was not recorded. Recording: by how "
-        "much it lengthened steps; of calls alone: in phases in which GPUs' work was not recorded, "
-        "which are to be as long as without a recorder. Skeleton: see below.",
-        *_made_again(rows),
-        "## By program",
-        table(
-            ["path, program", *_HEADS[1:]],
-            [_sums(" ".join(key), of) for key, of in rows.groupby(["path", "program"])],
-        ),
-        "## Every cell",
-        f"[{cells}]({cells}) holds a row for each cell and path, times in seconds: native, "
-        "recorded, replayed, measured, forecast with its 90 % interval, and errors as shares of 1.",
-    ]  # fmt: skip
-    if left_out:
-        why = [f"- {name}: {reason}" for name, reason in left_out.items()]
-        parts += ["Traces without a forecast:", "\n".join(why)]
-    return "\n\n".join(parts) + "\n"
+    median, p95 = (percent(target) for target in _targets(rows))
+    targets = (
+        f"median {percent(MEDIAN)}, p95 {percent(P95)}, intervals {percent(COVERAGE[0])} to "
+        f"{percent(COVERAGE[1])}, replay {percent(REPLAY)}; where the floor lies above that of "
+        f"median or p95, {ABOVE} times the floor: of all cells, {median} and {p95}"
+    )
+    by_path = [_sums(str(path), own) for path, own in rows.groupby("path")]
+    by_program = (_sums(" ".join(key), own) for key, own in rows.groupby(["path", "program"]))
+    return written(
+        Path(__file__).with_name("page.md.jinja"),
+        rows=rows,
+        cells=len(rows.groupby(_CELL)),
+        about=f" ({title})" if title else "",
+        error=rows.error.abs(),
+        percent=percent,
+        worth_it=WORTH_IT,
+        figure=figure,
+        command=command,
+        short=table(_HEADS, [_sums("all", rows), *by_path]),
+        targets=targets,
+        made_again=_made_again(rows),
+        by_program=table(["path, program", *_HEADS[1:]], by_program),
+        table=cells,
+        left_out=left_out,
+    )
 
 
-def _made_again(rows: pd.DataFrame) -> list[str]:
+def _made_again(rows: pd.DataFrame) -> str:
     """Programs, their calls alone, and forecasts, on each path; nothing where none were made."""
     there = rows[rows.skeleton.notna()]
     if there.empty:
-        return []
+        return ""
     native = there.drop_duplicates(_CELL).assign(path=NATIVE)
     native = native.assign(
         measured=native.native, forecast=native.replayed, skeleton=native.skeleton_native
     )
-    groups = [(NATIVE, native), *there.groupby("path")]
-    return [
-        "## The calls made again",
-        "gpucast-microbench skeleton makes a trace's calls on a path, without the program and its "
-        "work: a measurement of what a forecast simulates. Between the calls and the program lies "
-        "what a recording does not hold; between the forecast and the calls, what the simulation "
-        "and its costs miss. Natively the forecast is the replay. The calls may be those of "
-        "another recording of the program than the trace: data/measured/README.md says which.",
-        table(
-            ["path", "cells", "calls against program: median", "p95", "bias",
-             "forecast against calls: median", "p95", "bias",
-             "forecast against program: median", "p95", "bias"],
-            [_between(name, of) for name, of in groups],
-        ),
-    ]  # fmt: skip
+    heads = ["path", "cells"]
+    for pair in ("calls against program", "forecast against calls", "forecast against program"):
+        heads += [f"{pair}: median", "p95", "bias"]
+    return table(
+        heads,
+        [_between(str(path), own) for path, own in ((NATIVE, native), *there.groupby("path"))],
+    )
 
 
 def _between(name: str, rows: pd.DataFrame) -> list[object]:
-    errors = [
+    """Median and p95 of the errors' sizes, and the median error, of each pair."""
+    line: list[object] = [name, len(rows)]
+    for error in (
         rows.skeleton / rows.measured - 1,
         rows.forecast / rows.skeleton - 1,
         rows.forecast / rows.measured - 1,
-    ]
-    return [name, len(rows), *(text for each in errors for text in _spread(each))]
+    ):
+        size = error.abs()
+        line += map(percent, (size.median(), size.quantile(0.95), error.median()))
+    return line
 
 
-def _spread(errors: pd.Series) -> tuple[str, str, str]:
-    """Median and p95 of their sizes, and the median error."""
-    sizes = errors.abs()
-    return percent(sizes.median()), percent(sizes.quantile(0.95)), percent(errors.median())
-
-
-_CELL = ["program", "case", "n", "gpus"]
-_HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right", "visits", "floor",
-          "floor p95", "replay", "recording", "of calls alone", "skeleton"]  # fmt: skip
-
-
-def _target(usual: float, floor: float) -> float:
-    """The limit on a median or 95th percentile whose floor is known, or is not a number."""
-    return ABOVE * floor if floor > usual else usual
-
-
-def _targets(rows: pd.DataFrame) -> str:
-    median = _target(MEDIAN, rows["floor"].median())
-    p95 = _target(P95, rows["floor"].quantile(0.95))
-    return f"{percent(median)} and {percent(p95)}"
+def _targets(rows: pd.DataFrame) -> tuple[float, float]:
+    """The limits on median and 95th percentile; their floors are known or not a number."""
+    floors = rows["floor"].median(), rows["floor"].quantile(0.95)
+    median, p95 = (
+        ABOVE * floor if floor > usual else usual
+        for usual, floor in zip((MEDIAN, P95), floors, strict=True)
+    )
+    return median, p95
 
 
 def _sums(name: str, rows: pd.DataFrame) -> list[object]:
     error, replay = rows.error.abs(), rows.replay_error.abs().median()
     median, p95, covered = error.median(), error.quantile(0.95), rows.covered.mean()
-    spread, floor, floor_p95 = (
-        rows.spread.median(),
-        rows["floor"].median(),
-        rows["floor"].quantile(0.95),
-    )
+    limits = _targets(rows)
     return [
         name,
         len(rows),
-        missed(percent(median), bool(median <= _target(MEDIAN, floor))),
-        missed(percent(p95), bool(p95 <= _target(P95, floor_p95))),
+        missed(percent(median), bool(median <= limits[0])),
+        missed(percent(p95), bool(p95 <= limits[1])),
         percent(rows.error.median()),
         missed(percent(covered), bool(COVERAGE[0] <= covered <= COVERAGE[1])),
         percent(rows.right.mean()),
-        _percent(spread),
-        _percent(floor),
-        _percent(floor_p95),
+        percent(rows.spread.median()),
+        percent(rows["floor"].median()),
+        percent(rows["floor"].quantile(0.95)),
         missed(percent(replay), bool(replay <= REPLAY)),
         percent(rows.recording.median()),
-        _percent(rows.light_recording.median()),
-        _percent(rows.skeleton_error.abs().median()),
+        percent(rows.light_recording.median()),
+        percent(rows.skeleton_error.abs().median()),
     ]
 
 
-def _percent(value: float) -> str:
-    return percent(None if pd.isna(value) else value)
+@style.styled
+def picture(rows: pd.DataFrame) -> Figure:
+    """Forecast over measured step: a panel a path, a colour and mark a program."""
+    paths = list(dict.fromkeys(rows.path))
+    figure = Figure(figsize=(style.TWO_COLUMNS, 3.4), layout="constrained")
+    panels = figure.subplots(1, len(paths), sharex=True, sharey=True, squeeze=False)[0]
+    both = rows[["measured", "forecast"]].to_numpy() * 1e6
+    ends = (both.min() / 1.3, both.max() * 1.3)
+    looks = list(zip(style.COLOURS, style.MARKERS, strict=True))
+    for axes, path in zip(panels, paths, strict=True):
+        axes.plot(ends, ends, color="black", lw=0.6)
+        axes.fill_between(
+            ends, [0.8 * end for end in ends], [1.2 * end for end in ends],
+            color="black", alpha=0.08, lw=0,
+        )  # fmt: skip
+        for (colour, mark), (program, own) in zip(looks, rows.groupby("program"), strict=False):
+            here = own[own.path == path]
+            below, above = here.forecast - here.low, here.high - here.forecast
+            axes.errorbar(
+                here.measured * 1e6, here.forecast * 1e6,
+                yerr=[below.clip(lower=0) * 1e6, above.clip(lower=0) * 1e6],
+                fmt=mark, color=colour, elinewidth=0.7, label=program,
+            )  # fmt: skip
+        axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, title=path)
+        axes.set_xlabel("measured step (µs)")
+        axes.grid(which="major", alpha=0.3)
+    panels[0].set_ylabel("forecast from a native trace (µs)")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center")
+    return figure
