@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 from numpy.typing import ArrayLike
 
-from gpucast.plots.style import COLOURS
+from gpucast.show.plots.style import COLOURS
 
 
 def written(template: Path, **values: object) -> str:

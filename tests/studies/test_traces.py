@@ -9,7 +9,7 @@ import pytest
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import from_records
-from gpucast.paths.traces.trace import RunDescription
+from gpucast.data.traces.trace import RunDescription
 from tracing.cells import OWN, Cell, cell_of, skeletons, visits
 from tracing.outcomes import Outcome, _floor, table
 from tracing.page import page

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from gpucast.plots import style
+from gpucast.show.plots import style
 from pages import missed, percent, table, written
 from tracing.outcomes import NATIVE, WORTH_IT
 
