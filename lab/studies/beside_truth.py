@@ -1,41 +1,45 @@
-"""A forecast beside the time that came true: what studies of made programs count."""
+"""Forecasts beside the times that came true: what studies of made programs count."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+import argparse
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from gpucast.model.forecaster import Forecasts
 
 
-@dataclass(frozen=True, kw_only=True)
-class BesideTruth:
-    """A time as forecast, with its 90 % interval, and as measured; seconds."""
+def beside_truth(found: Forecasts, measured: NDArray[np.float64], **about: object) -> pd.DataFrame:
+    """A row for each cell: n, gpus, the forecast and its 90 % interval (low, seconds, high) and the
+    measured time, s; whether the interval holds that, the relative error and half the interval's
+    width of ln T. ``about``: columns that the rows have in common."""
+    rows = pd.DataFrame(
+        {"n": found.n, "gpus": found.gpus.astype(int), "low": found.low, "seconds": found.seconds,
+         "high": found.high, "measured": measured}
+    )  # fmt: skip
+    return rows.assign(
+        covered=(rows.low <= measured) & (measured <= rows.high),
+        error=(rows.seconds / measured - 1).abs(),
+        half_width=np.log(rows.high / rows.low) / 2,
+        **about,
+    )
 
-    n: float
-    gpus: int
-    low: float
-    seconds: float
-    high: float
-    measured: float
 
-    @classmethod
-    def rows(cls, found: Forecasts, measured: NDArray[np.float64], **about: Any) -> list[Self]:
-        """A row for each cell; ``about``: what they have in common."""
-        columns = found.n, found.gpus, found.low, found.seconds, found.high, measured
-        return [
-            cls(n=n, gpus=int(gpus), low=low, seconds=seconds, high=high, measured=time, **about)
-            for n, gpus, low, seconds, high, time in np.column_stack(columns).tolist()
-        ]
+def parser_of(study: str, documentation: str | None, seeds: str) -> argparse.ArgumentParser:
+    """The command line of a study of made programs."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m lab.studies.{study}",
+        description=documentation,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--seeds", type=_seeds, default=seeds, help="first and last (default: %(default)s)"
+    )
+    return parser
 
-    @property
-    def covered(self) -> bool:
-        return self.low <= self.measured <= self.high
 
-    @property
-    def error(self) -> float:
-        """Relative."""
-        return abs(self.seconds / self.measured - 1)
+def _seeds(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)

@@ -1,6 +1,6 @@
 """Is a best GPU count that is called certain the best one, and do intervals hold beyond the data?
 
-    .venv/bin/python -m lab.studies.certainty [--seeds 100-119] [--only KIND] [--json F]
+    .venv/bin/python -m lab.studies.certainty [--seeds 100-119] [--only KIND] [--cells F]
 
 Programs whose truth is written down are measured on few GPUs, and asked about on two and four times
 as many: how often is a count that is stated with a probability of 90 % or more the fastest, and how
@@ -20,15 +20,14 @@ Kinds of programs:
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from lab.studies.beside_truth import BesideTruth
+import pandas as pd
+from lab.studies.beside_truth import beside_truth, parser_of
 from numpy.typing import NDArray
 
 import gpucast
@@ -181,107 +180,47 @@ def ring(seed: int) -> Iterator[Made]:
 KINDS = {"training": training, "boxes": boxes, "ring": ring}
 
 
-@dataclass(frozen=True)
-class Stated:
-    """A best count as it was stated, and whether it is as good as the best."""
-
-    kind: str
-    name: str
-    seed: int
-    n: float
-    gpus: int
-    probability: float
-    right: bool
-    best: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timed(BesideTruth):
-    """A time beyond the data.
-
-    Attributes:
-        most: the largest GPU count measured.
-    """
-
-    kind: str
-    name: str
-    most: int
-
-    @property
-    def reach(self) -> float:
-        """Its GPU count over the largest measured."""
-        return max(1.0, self.gpus / self.most)
-
-    @property
-    def half_width(self) -> float:
-        """Half the width of the interval of ln T."""
-        return float(np.log(self.high / self.low) / 2)
-
-
-def examine(made: Made) -> tuple[list[Stated], list[Timed]]:
-    """What gpucast says of a made program, beside the truth."""
+def examined(made: Made) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The best counts that gpucast states of a made program, and the times beyond its data: rows
+    beside the truth."""
     model = gpucast.fit(made.dataset())
-    stated = []
-    for best in model.best_counts(made.sizes, made.counts):
-        counts = np.array(made.counts, dtype=np.float64)
-        truth = made.seconds(np.full(counts.size, best["n"]), counts)
-        chosen = truth[made.counts.index(best["gpus"])]
-        stated.append(
-            Stated(
-                made.kind,
-                made.name,
-                made.seed,
-                best["n"],
-                best["gpus"],
-                best["probability"] or 0.0,
-                bool(chosen <= AS_GOOD * truth.min()),
-                made.counts[int(np.argmin(truth))],
-            )
-        )
+    about = {"kind": made.kind, "name": made.name, "seed": made.seed}
+    stated = pd.DataFrame(model.best_counts(made.sizes, made.counts))
+    stated = stated[["n", "gpus", "probability"]].assign(**about).fillna({"probability": 0.0})
+    truth = np.array([made.seconds(np.full(len(made.counts), n), np.array(made.counts, float))
+                      for n in stated.n])  # fmt: skip
+    chosen = truth[np.arange(len(stated)), np.searchsorted(made.counts, stated.gpus)]
+    stated["right"] = chosen <= AS_GOOD * truth.min(axis=1)
+    stated["best"] = np.array(made.counts)[truth.argmin(axis=1)]
     n, gpus = _pairs(made.sizes, made.counts)
     beyond = (gpus > max(made.gpus)) | (n > max(made.n))
     n, gpus = n[beyond], gpus[beyond]
-    found = model.forecasts(n, gpus)
     noise = np.random.default_rng([made.seed, 4]).standard_normal(n.size)
     measured = made.seconds(n, gpus) * np.exp(made.noise * noise)
-    timed = Timed.rows(found, measured, kind=made.kind, name=made.name, most=max(made.gpus))
-    return stated, timed
+    timed = beside_truth(model.forecasts(n, gpus), measured, **about)
+    return stated, timed.assign(reach=np.maximum(1.0, gpus / max(made.gpus)))
 
 
-def report(stated: Sequence[Stated], timed: Sequence[Timed]) -> str:
+def report(stated: pd.DataFrame, timed: pd.DataFrame) -> Iterator[str]:
     """Scores, a line a kind of program and question."""
-    lines = []
-    for kind in dict.fromkeys(each.kind for each in stated):
-        lines += [f"{kind}", *_of_best([each for each in stated if each.kind == kind])]
-        lines += _of_times([each for each in timed if each.kind == kind])
-    return "\n".join(lines)
-
-
-def _of_best(stated: Sequence[Stated]) -> Iterator[str]:
-    certain = [each for each in stated if each.probability >= CERTAIN]
-    sound = [each for each in stated if each.right or each.probability <= DOUBTED]
-    mean = float(np.mean([each.probability for each in stated]))
-    right = float(np.mean([each.right for each in stated]))
-    yield f"  {len(stated)} best counts: right in {right:.0%}, mean stated {mean:.0%}"
-    yield f"  right or doubted (up to {DOUBTED:.0%}): {len(sound) / len(stated):.0%}"
-    if certain:
-        share = float(np.mean([each.right for each in certain]))
-        yield f"  stated at {CERTAIN:.0%} or more: {len(certain)}, of these right {share:.0%}"
-    else:
-        yield f"  stated at {CERTAIN:.0%} or more: none"
-
-
-def _of_times(timed: Sequence[Timed]) -> Iterator[str]:
-    for reach in sorted({each.reach for each in timed}):
-        cells = [each for each in timed if each.reach == reach]
-        covered = float(np.mean([each.covered for each in cells]))
-        low = float(np.mean([each.measured > each.high for each in cells]))
-        width = float(np.median([each.half_width for each in cells]))
-        error = float(np.median([each.error for each in cells]))
+    for kind, best in stated.groupby("kind", sort=False):
+        certain = best[best.probability >= CERTAIN]
+        sound = best.right | (best.probability <= DOUBTED)
+        yield str(kind)
         yield (
-            f"  times at {reach:g}x the GPUs: {len(cells)}, covered {covered:.0%} (too low "
-            f"{low:.0%}), median error {error:.1%}, median half-width {width:.2f} of ln T"
+            f"  {len(best)} best counts: right in {best.right.mean():.0%}, mean stated "
+            f"{best.probability.mean():.0%}"
         )
+        yield f"  right or doubted (up to {DOUBTED:.0%}): {sound.mean():.0%}"
+        share = f"{len(certain)}, of these right {certain.right.mean():.0%}"
+        yield f"  stated at {CERTAIN:.0%} or more: {share if len(certain) else 'none'}"
+        for reach, cells in timed[timed.kind == kind].groupby("reach"):
+            low = (cells.measured > cells.high).mean()
+            yield (
+                f"  times at {reach:g}x the GPUs: {len(cells)}, covered {cells.covered.mean():.0%} "
+                f"(too low {low:.0%}), median error {cells.error.median():.1%}, median half-width "
+                f"{cells.half_width.median():.2f} of ln T"
+            )
 
 
 def _pairs(sizes: Sequence[float], counts: Sequence[int]) -> tuple[Array, Array]:
@@ -290,28 +229,20 @@ def _pairs(sizes: Sequence[float], counts: Sequence[int]) -> tuple[Array, Array]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.studies.certainty",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--seeds", default="100-119", help="first and last (default: %(default)s)")
+    parser = parser_of("certainty", __doc__, "100-119")
     parser.add_argument("--only", action="append", choices=KINDS, help="these kinds alone")
-    parser.add_argument("--json", type=Path, help="all numbers, case by case")
+    parser.add_argument("--cells", type=Path, help="all times beyond the data, case by case (CSV)")
     options = parser.parse_args(arguments)
-    first, _, last = options.seeds.partition("-")
-    stated: list[Stated] = []
-    timed: list[Timed] = []
-    for kind in options.only or KINDS:
-        for seed in range(int(first), int(last or first) + 1):
-            for made in KINDS[kind](seed):
-                of_best, of_times = examine(made)
-                stated += of_best
-                timed += of_times
-    print(report(stated, timed))
-    if options.json is not None:
-        content = {"stated": [asdict(s) for s in stated], "timed": [asdict(t) for t in timed]}
-        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    answers = [
+        examined(made)
+        for kind in options.only or KINDS
+        for seed in options.seeds
+        for made in KINDS[kind](seed)
+    ]
+    stated, timed = (pd.concat(tables) for tables in zip(*answers, strict=True))
+    print("\n".join(report(stated, timed)))
+    if options.cells is not None:
+        timed.to_csv(options.cells, index=False)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Do forecasts hold where small sizes do not fill a GPU, and the size that fills it was not run?
 
-    .venv/bin/python -m lab.studies.knees [--seeds 100-104] [--only beyond] [--cells]
+    .venv/bin/python -m lab.studies.knees [--seeds 100-104] [--only beyond] [--cells F]
 
 Steps are made whose time does not depend on how the work is shared out until a GPU has K elements:
 
@@ -17,14 +17,14 @@ the median of the interval's upper over its lower end.
 
 from __future__ import annotations
 
-import argparse
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from lab.studies.beside_truth import BesideTruth
+from lab.studies.beside_truth import beside_truth, parser_of
 from numpy.typing import NDArray
 
 import gpucast
@@ -100,83 +100,58 @@ class Draw:
 
 def draws(seeds: range, where: str) -> Iterator[Draw]:
     """One of each law, power, noise and seed."""
-    for law in LAWS:
-        for power in POWERS:
-            for noise in NOISES:
-                for seed in seeds:
-                    own = (list(LAWS).index(law), list(POWERS).index(power), NOISES.index(noise))
-                    random = np.random.default_rng([seed, *own])
-                    counts = np.array([1.0] if random.random() < 0.4 else [1.0, 2.0, 4.0, 8.0])
-                    several = 6 if where == "inside" else int(random.integers(3, 6))
-                    sizes = np.round(LARGEST / 2.0 ** np.arange(several - 1, -1, -1))
-                    factor = {
-                        "beyond": FARTHEST_KNEE ** random.random(),
-                        "last": 0.5,
-                        "inside": 1 / 8,
-                    }
-                    knee = LARGEST * factor[where]
-                    yield Draw(law, power, noise, where, seed, knee, sizes, counts)
+    kinds = product(enumerate(LAWS), enumerate(POWERS), enumerate(NOISES), seeds)
+    for (i, law), (j, power), (k, noise), seed in kinds:
+        random = np.random.default_rng([seed, i, j, k])
+        counts = np.array([1.0] if random.random() < 0.4 else [1.0, 2.0, 4.0, 8.0])
+        several = 6 if where == "inside" else int(random.integers(3, 6))
+        sizes = np.round(LARGEST / 2.0 ** np.arange(several - 1, -1, -1))
+        factor = {"beyond": FARTHEST_KNEE ** random.random(), "last": 0.5, "inside": 1 / 8}
+        yield Draw(law, power, noise, where, seed, LARGEST * factor[where], sizes, counts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer(BesideTruth):
-    """One forecast beside the measurement."""
-
-    draw: Draw
-
-
-def answers(draw: Draw) -> list[Answer]:
+def answers(draw: Draw) -> pd.DataFrame:
+    """Forecasts beside the measurements, with what groups are made by."""
     n, gpus = draw.asked()
     found = gpucast.fit(draw.table()).forecasts(n, gpus)
-    return Answer.rows(found, draw.measured(n, gpus, 2), draw=draw)
+    rows = beside_truth(found, draw.measured(n, gpus, 2), **asdict(draw, dict_factory=_words))
+    return rows.assign(knee=draw.knee / LARGEST, of_largest=n / LARGEST)
 
 
-def summary(found: list[Answer]) -> list[str]:
-    covered = 100 * np.mean([each.covered for each in found])
-    error = 100 * np.median([each.error for each in found])
-    wide = np.median([each.high / each.low for each in found])
-    return [str(len(found)), f"{covered:.0f} %", f"{error:.1f} %", f"{wide:.2f}"]
+def _words(fields: list[tuple[str, object]]) -> dict[str, object]:
+    """What a draw is, but for its arrays, of which their lengths are told."""
+    return {name: value.size if isinstance(value, np.ndarray) else value for name, value in fields}
+
+
+def summary(rows: pd.DataFrame) -> list[str]:
+    covered, error = 100 * rows.covered.mean(), 100 * rows.error.median()
+    wide = (rows.high / rows.low).median()
+    return [str(len(rows)), f"{covered:.0f} %", f"{error:.1f} %", f"{wide:.2f}"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.studies.knees",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--seeds", default="100-104", help="first and last (100-104)")
+    parser = parser_of("knees", __doc__, "100-104")
     parser.add_argument("--only", choices=KNEES, action="append", help="where the knee lies")
-    parser.add_argument("--cells", action="store_true", help="print each forecast")
+    parser.add_argument("--cells", type=Path, help="each forecast (CSV)")
     options = parser.parse_args(arguments)
-    first, _, last = options.seeds.partition("-")
-    rows = []
-    for where in options.only or KNEES:
-        found = [
-            each
-            for draw in draws(range(int(first), int(last or first) + 1), where)
-            for each in answers(draw)
-        ]
-        if options.cells:
-            for a in found:
-                print(
-                    f"{where:6} {a.draw.law:6} {a.draw.power:7} {a.draw.noise:5} {a.draw.seed:3} "
-                    f"knee {a.draw.knee / LARGEST:4.2f} {len(a.draw.sizes)} sizes on "
-                    f"{a.draw.counts[-1]:.0f}: {a.n / LARGEST:.0f} x on {a.gpus}: "
-                    f"{1e3 * a.measured:8.3f} ms, {1e3 * a.seconds:8.3f} "
-                    f"({1e3 * a.low:8.3f} ... {1e3 * a.high:8.3f}) {'' if a.covered else 'MISSED'}"
-                )
-        groups: dict[str, list[Answer]] = defaultdict(list)
-        for each in found:
-            for name in (
-                "all",
-                each.draw.law,
-                f"work ~ {each.draw.power}",
-                f"noise {100 * each.draw.noise:g} %",
-                f"{each.draw.counts.size} count(s)",
-            ):
-                groups[name].append(each)
-        rows += [[where, name, *summary(group)] for name, group in groups.items()]
-    print_table(["knee", "of", "cells", "covered", "median error", "high / low"], rows)
+    where = options.only or KNEES
+    rows = pd.concat([answers(draw) for knee in where for draw in draws(options.seeds, knee)])
+    groups = {
+        "all": rows["where"].map(lambda _: "all"),
+        "law": rows.law,
+        "power": "work ~ " + rows.power,
+        "noise": rows.noise.map(lambda noise: f"noise {100 * noise:g} %"),
+        "counts": rows.counts.map(lambda count: f"{count} count(s)"),
+    }
+    lines = [
+        [knee, name, *summary(group)]
+        for knee, at in rows.groupby("where", sort=False)
+        for by in groups.values()
+        for name, group in at.groupby(by, sort=False)
+    ]
+    print_table(["knee", "of", "cells", "covered", "median error", "high / low"], lines)
+    if options.cells is not None:
+        rows.to_csv(options.cells, index=False)
     return 0
 
 
