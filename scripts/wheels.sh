@@ -5,11 +5,6 @@
 #                                          3.12 or newer (one for it and all that follow: stable ABI)
 #   scripts/wheels.sh check WHEEL PYTHON   in a fresh environment without compilers: installs the wheel,
 #                                          makes a first forecast from a CSV, measures, rehearses
-#   scripts/wheels.sh offline WHEEL VERSION FOLDER
-#                                          into FOLDER: the wheel and what it needs (without numpy, pandas
-#                                          and scipy) for a machine with Python VERSION and no network
-#   scripts/wheels.sh gpu WHEELS FOLDER    on a GPU machine without a network: installs from a folder of wheels
-#                                          beside that Python's own packages; forecasts, measures, records
 #
 # Built on Debian 12 after `make setup`, they run on Linux x86_64 with glibc 2.34 or newer or what
 # auditwheel then says. All is within, but for the CUDA runtime (gpucast[measure], or a CUDA 13
@@ -147,58 +142,8 @@ check() {
   say "all of it: $SECONDS s"
 }
 
-offline() {
-  local wheel=$1 version=$2 to=$3
-  mkdir -p "$to"
-  cp "$wheel" "$to/"
-  "$venv/bin/python" -m pip --disable-pip-version-check download -q --only-binary=:all: \
-    --python-version "$version" --implementation cp --platform manylinux_2_28_x86_64 \
-    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
-    --no-deps --constraint scripts/constraints.txt -d "$to" \
-    annotated-doc annotated-types click et-xmlfile jinja2 markdown-it-py markupsafe mdurl nanoarrow \
-    openpyxl pydantic pydantic-core pygments pyyaml rich shellingham typer typing-extensions \
-    typing-inspection
-  du -sh "$to" >&2
-}
-
-gpu() {
-  local wheels out
-  wheels=$(realpath "$1") out=$(realpath -m "$2")
-  rm -rf "$out/env"
-  mkdir -p "$out"
-  # The machine's pip installs, as not every Python has one to put into an environment.
-  python3 -m venv --system-site-packages --without-pip "$out/env"
-  python3 -m pip --python "$out/env/bin/python" install -q --no-index --find-links "$wheels" gpucast
-  bare_path "$out/tools"
-  ln -sf "$(command -v nvidia-smi)" "$out/tools/nvidia-smi"
-  cd "$out"
-  PATH=$out/env/bin:$out/tools
-  python --version
-  gpucast --version
-  cat "$example" >steps.csv
-  gpucast fit steps.csv -o model.json --force
-  gpucast predict model.json -n 20000,3e6 --gpus 1-4 --best
-  gpucast-microbench check --engine cuda | tail -n 1
-  gpucast-mdapp check --engine cuda | tail -n 1
-  # A program that says how long it took, described in a file.
-  cat >program.yaml <<'END'
-program: mdapp
-command: [gpucast-mdapp, measure, --engine, cuda, --n, "{n}", --gpus, "{gpus}", --schedule, star-async, --kernel, tuned, --quiet, -o, "-"]
-sizes: [4096, 32768, 110592]
-gpus: [1]
-result: {regex: '"seconds":\[(?P<time>[0-9.e-]+)', unit: s}
-END
-  rm -f steps.jsonl
-  gpucast measure --program program.yaml --visits 2 --quiet -o steps.jsonl
-  gpucast trace -o trace.zip --force -- gpucast-mdapp measure --engine cuda --n 4096 --gpus 1 \
-    --schedule star-async --kernel tuned --quiet -o traced.jsonl --force
-  gpucast trace show trace.zip
-}
-
 case "${1:-}" in
-  gpu) gpu "${2:?folder of wheels}" "${3:?folder for the output}" ;;
   build) build "${@:2}" ;;
   check) check "${2:?wheel}" "${3:?python}" ;;
-  offline) offline "${2:?wheel}" "${3:?version}" "${4:?folder}" ;;
-  *) fail "usage: scripts/wheels.sh build|check|offline|gpu ..." ;;
+  *) fail "usage: scripts/wheels.sh build|check ..." ;;
 esac

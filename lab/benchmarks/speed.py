@@ -13,10 +13,16 @@ to history.jsonl. Ends with status 1 if a bound is missed.
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
@@ -27,15 +33,17 @@ import pandas
 import extra_p
 import gpucast as gc
 import synthetic
+from accuracy import made
 from gpucast import _core
 from gpucast.answers.planning.plan import plan_request
 from gpucast.answers.planning.reading import of_values, read
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
-from study import made
+from gpucast.util.tables import print_table
 from synthetic import GPU_GRID, N_GRID, TRUTHS
-from timing import HISTORY, Figure, finish, least
 
+HISTORY = Path(__file__).with_name("history.jsonl")
+"""What was found before: a line a figure."""
 GPUCAST = Path(sys.executable).parent / "gpucast"
 LARGEST_K = 128
 JOBS, COUNTS = 1000, 64
@@ -43,6 +51,93 @@ PICTURES = 30
 SAMPLES = Path(__file__).resolve().parents[2] / "tests" / "data" / "logs"
 LOGS, LOG_BYTES = 1000, 50_000
 THERMO = "   100000   299.84512     -5757722.4     1111356.7    -4646365.7     0.99731\n"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What some work takes: seconds of the clock, and of the processor (all threads, all processes
+    that were waited for); ``bound``: of the clock, on an idle machine of two cores."""
+
+    what: str
+    seconds: float
+    processor: float
+    bound: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.bound is None:
+            return ""
+        return "reached" if self.seconds <= self.bound else "MISSED"
+
+
+def least(what: str, work: Callable[[], object], runs: int, bound: float | None = None) -> Figure:
+    """The least of several runs, after one that is not counted: machines are shared, and the least
+    is what the work costs."""
+    work()
+    found = []
+    for _ in range(runs):
+        begin, busy = time.perf_counter(), processor_seconds()
+        work()
+        found.append((time.perf_counter() - begin, processor_seconds() - busy))
+    return Figure(what, *(min(column) for column in zip(*found, strict=True)), bound)
+
+
+def processor_seconds() -> float:
+    """Processor seconds of this process and of those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def finish(figures: Sequence[Figure], keep: bool) -> int:
+    """Prints the figures beside those kept last on a machine like this; exit status 1 if a bound is
+    missed."""
+    here = machine()
+    entries = map(json.loads, HISTORY.read_text(encoding="utf-8").splitlines())
+    before = {
+        entry["what"]: entry["seconds"]
+        for entry in entries
+        if (entry["cpu"], entry["cores"]) == here
+    }
+    print_table(
+        ["what", "seconds", "of processor", "kept last", "bound", ""],
+        [
+            [each.what, f"{each.seconds:.4f}", f"{each.processor:.4f}",
+             f"{before[each.what]:.4f}" if each.what in before else "",
+             "" if each.bound is None else f"{each.bound:.3g}", each.verdict]
+            for each in figures
+        ],
+        "lrrrrl",
+    )  # fmt: skip
+    if keep:
+        add(figures)
+    return int(any(each.verdict == "MISSED" for each in figures))
+
+
+def machine() -> tuple[str, int]:
+    """The processor's name, and the cores that this process may use."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "unknown"), len(os.sched_getaffinity(0))
+
+
+def add(figures: Sequence[Figure]) -> None:
+    """Add figures to the history."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=HISTORY.parent, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    cpu, cores = machine()
+    about = {"date": datetime.date.today().isoformat(), "commit": described.stdout.strip(),
+             "cpu": cpu, "cores": cores, "load": round(os.getloadavg()[0], 1),
+             "benchmark": "speed"}  # fmt: skip
+    with open(HISTORY, "a", encoding="utf-8") as stream:
+        for each in figures:
+            entry = about | {
+                "what": each.what,
+                "seconds": float(f"{each.seconds:.4g}"),
+                "processor_seconds": float(f"{each.processor:.4g}"),
+            }
+            stream.write(json.dumps(entry) + "\n")
 
 
 def samples(repeats: int) -> _core.Observations:
@@ -216,7 +311,7 @@ def main() -> int:
     for name in options.subjects or SUBJECTS:
         with tempfile.TemporaryDirectory() as folder:
             found += SUBJECTS[name](Path(folder), options.models)
-    return finish("speed", found, options.keep)
+    return finish(found, options.keep)
 
 
 if __name__ == "__main__":

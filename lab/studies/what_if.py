@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -58,25 +58,14 @@ WAYS: dict[str, Launch] = {"skeletons": "auto", "transfers": "measured"}
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Cells that were measured: medians (s) of their steps and of the host's work in them."""
-
-    n: Array
-    gpus: Array
-    measured: Array
-    host_work: Array
-    samples: list[int]
-    visits: list[int]
-
-
-@dataclass(frozen=True)
 class Judged:
-    """One group's what-if beside what was measured; arrays have an entry a cell.
+    """One group's what-if beside what was measured.
 
     Attributes:
-        error: relative.
-        covered: whether the interval of the cell's median holds it.
-        width: half-width of that interval, of ln of the time.
+        cells: a row a cell: n and gpus; medians (s) of the steps (``measured``) and of the host's
+            work in them (``host``); ``samples`` and ``visits``; the forecast's relative ``error``;
+            whether the interval of the cell's median holds it (``covered``), and that interval's
+            half-width of ln of the time (``width``).
         apart: what the steps took of the communication and of the host's work that were expected,
             the medians over cells with enough of it; ln.
     """
@@ -84,10 +73,7 @@ class Judged:
     group: StepSelection
     way: str
     model: Model
-    cells: Cells
-    error: Array
-    covered: NDArray[np.bool_]
-    width: Array
+    cells: pd.DataFrame
     apart: tuple[float, float]
 
     @property
@@ -97,7 +83,14 @@ class Judged:
 
 def judged(data: Dataset, replicates: int, one_gpu: bool) -> Iterator[Judged | str]:
     """All groups over other paths; a line where one is refused."""
-    native = _native(data, replicates, one_gpu)
+    native = {}
+    for group in groups_of(data):
+        if group.path == NATIVE and group.schedule != "allgather":
+            training = data_of(data, group)
+            if one_gpu:
+                training = _of_one_gpu(training.where(lambda step: step.gpus == 1))
+            model = own(gc.fit(training, group, replicates=replicates), "what-if")
+            native[group.schedule, group.kernel, group.memory] = model
     beside = data.where(lambda step: False)
     if one_gpu:
         beside = _of_one_gpu(beside)
@@ -118,41 +111,27 @@ def judged(data: Dataset, replicates: int, one_gpu: bool) -> Iterator[Judged | s
                 yield f"{group.label}, {way}: {error}"
 
 
-def _native(
-    data: Dataset, replicates: int, one_gpu: bool
-) -> dict[tuple[str | None, str | None, str | None], Model]:
-    found = {}
-    for group in groups_of(data):
-        if group.path == NATIVE and group.schedule != "allgather":
-            training = data_of(data, group)
-            if one_gpu:
-                training = _of_one_gpu(training.where(lambda step: step.gpus == 1))
-            model = own(gc.fit(training, group, replicates=replicates), "what-if")
-            found[group.schedule, group.kernel, group.memory] = model
-    return found
-
-
 def _of_one_gpu(data: Dataset) -> Dataset:
-    kept = [each for each in data.records if not (isinstance(each, Skeleton) and each.gpus > 1)]
+    kept = [r for r in data.records if not (isinstance(r, Skeleton) and r.gpus > 1)]
     return replace(data, records=kept)
 
 
-def _cells(data: Dataset, group: StepSelection) -> Cells:
-    of_cell = defaultdict(list)
-    for step in data_of(data, group).steps:
-        if not step.cold:
-            of_cell[float(step.n), float(step.gpus)].append(step)
-    cells = sorted(of_cell)
-    steps = [of_cell[cell] for cell in cells]
-    n, gpus = np.array(cells).T
-    return Cells(
-        n,
-        gpus,
-        np.array([np.median(np.concatenate([s.seconds for s in own])) for own in steps]),
-        np.array([np.median([np.median(_host_work(s)) for s in own]) for own in steps]),
-        [sum(len(s.seconds) for s in own) for own in steps],
-        [len(own) for own in steps],
+def _cells(data: Dataset, group: StepSelection) -> pd.DataFrame:
+    visits = pd.DataFrame(
+        [
+            (float(step.n), float(step.gpus), step.seconds, np.median(_host_work(step)))
+            for step in data_of(data, group).steps
+            if not step.cold
+        ],
+        columns=["n", "gpus", "seconds", "host"],
     )
+    cells = visits.groupby(["n", "gpus"]).agg(
+        measured=("seconds", lambda seconds: np.median(np.concatenate([*seconds]))),
+        host=("host", lambda medians: np.median(medians)),
+        samples=("seconds", lambda seconds: sum(map(len, seconds))),
+        visits=("seconds", "size"),
+    )
+    return cells.reset_index()
 
 
 def _host_work(step: Step) -> Sequence[float]:
@@ -161,30 +140,30 @@ def _host_work(step: Step) -> Sequence[float]:
 
 def _beside(model: Model, data: Dataset, group: StepSelection, way: str) -> Judged:
     cells = _cells(data, group)
-    found = model.forecasts(cells.n, cells.gpus)
-    covered, width = _held(model, cells)
+    n, gpus = cells.n.to_numpy(), cells.gpus.to_numpy()
     elsewhere = model.elsewhere
     assert elsewhere is not None
-    parts = elsewhere.parts(model.core, model.values, cells.n, cells.gpus)
-    moved = (cells.measured - parts.gpu - cells.host_work - parts.woken) / parts.moved
+    parts = elsewhere.parts(model.core, model.values, n, gpus)
+    moved = (cells.measured - parts.gpu - cells.host - parts.woken) / parts.moved
     apart = (
         _median_of_log(moved[parts.moved > ENOUGH * parts.seconds]),
-        _median_of_log((cells.host_work / parts.cpu)[parts.cpu > TOLD]),
+        _median_of_log((cells.host / parts.cpu)[parts.cpu > TOLD]),
     )
-    error = found.seconds / cells.measured - 1
-    return Judged(group, way, model, cells, error, covered, width, apart)
+    error = model.forecasts(n, gpus).seconds / cells.measured - 1
+    return Judged(group, way, model, _held(model, cells).assign(error=error), apart)
 
 
-def _median_of_log(ratio: Array) -> float:
+def _median_of_log(ratio: pd.Series) -> float:
     return float(np.median(np.log(np.maximum(ratio, LEAST))))
 
 
-def _held(model: Model, cells: Cells) -> tuple[NDArray[np.bool_], Array]:
-    """Whether intervals hold the measured medians, and their half-widths."""
-    found = model.forecasts(cells.n, cells.gpus)
-    rounding = np.zeros(cells.n.size)
-    low, high = model.cell_intervals(found, cells.samples, rounding, cells.visits)
-    return (low <= cells.measured) & (cells.measured <= high), np.log(high / low) / 2
+def _held(model: Model, cells: pd.DataFrame) -> pd.DataFrame:
+    """With whether the model's intervals hold the measured medians, and their half-widths."""
+    found = model.forecasts(cells.n.to_numpy(), cells.gpus.to_numpy())
+    samples, visits = cells.samples.to_list(), cells.visits.to_list()
+    low, high = model.cell_intervals(found, samples, np.zeros(len(cells)), visits)
+    covered = (low <= cells.measured) & (cells.measured <= high)
+    return cells.assign(covered=covered, width=np.log(high / low) / 2)
 
 
 # ---- how far hosts lie apart ----
@@ -196,86 +175,84 @@ def spread(hosts: Sequence[str], apart: Array) -> float:
     A group lies apart by its host's effect, with mean 0, and by its own. What few hosts tell of the
     first is Student's t; groups are many.
     """
-    names = sorted(set(hosts))
-    own = [apart[[host == name for host in hosts]] for name in names]
-    of_host = np.sqrt(np.mean([each.mean() ** 2 for each in own]))
-    left = sum(float(np.sum((each - each.mean()) ** 2)) for each in own)
-    of_group = np.sqrt(left / (apart.size - len(names)))
-    quantiles = stats.t.ppf(0.95, len(names) - 1), stats.norm.ppf(0.95)
+    by_host = pd.Series(apart).groupby(list(hosts))
+    of_host = np.sqrt((by_host.mean() ** 2).mean())
+    left = float(((apart - by_host.transform("mean")) ** 2).sum())
+    of_group = np.sqrt(left / (apart.size - by_host.ngroups))
+    quantiles = stats.t.ppf(0.95, by_host.ngroups - 1), stats.norm.ppf(0.95)
     return float(np.hypot(quantiles[0] * of_host, quantiles[1] * of_group) / T90)
 
 
-def constants(found: Sequence[Judged]) -> tuple[float, float]:
+def constants(groups: Sequence[Judged]) -> tuple[float, float]:
     """BEYOND of one way, and HOST."""
-    hosts, apart = [each.host for each in found], np.array([each.apart for each in found])
+    hosts, apart = [one.host for one in groups], np.array([one.apart for one in groups])
     moved, host = (spread(hosts, column) for column in apart.T)
     return moved, host
 
 
-def left_out(found: Sequence[Judged], host: str) -> tuple[Array, Array]:
-    """Whether cells of a host lie within what the others tell, and half-widths."""
-    moved, work = constants([each for each in found if each.host != host])
-    rows = []
-    for each in found:
-        if each.host != host:
-            continue
-        known = each.model.other_path
+def left_out(groups: Sequence[Judged], host: str) -> pd.DataFrame:
+    """The cells of a host, held against what the others tell."""
+    moved, work = constants([one for one in groups if one.host != host])
+    tables = []
+    for one in (one for one in groups if one.host == host):
+        known = one.model.other_path
         assert known is not None
-        more = max(0.0, known.beyond**2 - BEYOND[each.way] ** 2)
+        more = max(0.0, known.beyond**2 - BEYOND[one.way] ** 2)
         other = replace(known, beyond=float(np.hypot(moved, more**0.5)), host=work)
-        rows.append(_held(replace(each.model, other_path=other), each.cells))
-    covered, width = (np.concatenate(column) for column in zip(*rows, strict=True))
-    return covered, width
+        tables.append(_held(replace(one.model, other_path=other), one.cells))
+    return pd.concat(tables)
 
 
-def percentages(each: Judged) -> list[str]:
-    error = 100 * np.abs(each.error)
-    return [
-        f"{np.median(error):.1f}",
-        f"{np.percentile(error, 95):.1f}",
-        f"{100 * each.covered.mean():.0f}",
-        f"{100 * np.median(each.width):.1f}",
-    ]
+def figures(cells: pd.DataFrame) -> list[str]:
+    """Median and 95th percentile of the errors, coverage and half-width, percent."""
+    error = 100 * cells.error.abs()
+    return [f"{error.median():.1f}", f"{error.quantile(0.95):.1f}", *coverage(cells)]
 
 
-def summary(found: list[Judged], way: str, target: bool) -> tuple[list[list[str]], bool]:
-    """Rows by kernel and pooled, and whether targets are reached; ``target``: of medians, too."""
+def coverage(cells: pd.DataFrame) -> list[str]:
+    return [f"{100 * cells.covered.mean():.0f}", f"{100 * cells.width.median():.1f}"]
+
+
+def pooled(groups: Sequence[Judged]) -> float:
+    """Share of all cells that intervals hold."""
+    return float(pd.concat([one.cells for one in groups]).covered.mean()) if groups else 1.0
+
+
+def summary(groups: list[Judged], target: bool) -> bool:
+    """Prints rows by way and kernel; whether targets are reached; ``target``: of medians, too."""
     rows, reached = [], True
-    of_way = [each for each in found if each.way == way]
-    for kernel in sorted({str(each.group.kernel) for each in of_way}):
-        its = [each for each in of_way if each.group.kernel == kernel]
-        median = float(np.median([np.median(np.abs(each.error)) for each in its]))
-        covered = float(np.mean(np.concatenate([each.covered for each in its])))
-        width = float(np.median([np.median(each.width) for each in its]))
-        rows.append([kernel, way, *(f"{100 * x:.1f}" for x in (median, covered, width))])
-        if target and way == "skeletons" and kernel in TARGETS:
-            reached &= median <= TARGETS[kernel]
-    pooled = float(np.mean(np.concatenate([each.covered for each in of_way]))) if of_way else 1.0
-    rows.append(["all", way, "", f"{100 * pooled:.1f}", ""])
-    return rows, reached
+    for way in WAYS:
+        of_way = [one for one in groups if one.way == way]
+        for kernel in sorted({str(one.group.kernel) for one in of_way}):
+            its = [one for one in of_way if one.group.kernel == kernel]
+            median = float(np.median([one.cells.error.abs().median() for one in its]))
+            width = float(np.median([one.cells.width.median() for one in its]))
+            rows.append([kernel, way, *(f"{100 * x:.1f}" for x in (median, pooled(its), width))])
+            if target and way == "skeletons" and kernel in TARGETS:
+                reached &= median <= TARGETS[kernel]
+        rows.append(["all", way, "", f"{100 * pooled(of_way):.1f}", ""])
+    print_table(["kernel", "by", "median %", "coverage %", "half-width %"], rows, "llrrr")
+    return reached
 
 
-def judge_left_out(found: list[Judged]) -> bool:
+def judge_left_out(groups: list[Judged]) -> bool:
     """Prints a row a host and way; whether the target is reached."""
     rows, reached = [], True
     for way in WAYS:
-        its = [each for each in found if each.way == way]
-        hosts = sorted({each.host for each in its})
-        if len(hosts) < 3:
-            continue
-        every = []
+        its = [one for one in groups if one.way == way]
+        cells = {}
+        if len(hosts := sorted({one.host for one in its})) < 3:
+            continue  # of two hosts one tells nothing of how they differ
         for host in hosts:
-            covered, width = left_out(its, host)
-            every.append(covered)
-            rows.append([host, way, f"{100 * covered.mean():.0f}", f"{100 * np.median(width):.1f}"])
-        pooled = float(np.concatenate(every).mean())
-        rows.append(["all", way, f"{100 * pooled:.1f}", ""])
-        print(f"{way}: BEYOND {constants(its)[0]:.3f}, HOST {constants(its)[1]:.3f}")
-        reached &= pooled >= COVERAGE
-    if not rows:  # of two hosts one tells nothing of how they differ
-        return True
-    print()
-    print_table(["host left out", "by", "coverage %", "half-width %"], rows, "llrr")
+            cells[host] = left_out(its, host)
+            rows.append([host, way, *coverage(cells[host])])
+        share = float(pd.concat(cells).covered.mean())
+        rows.append(["all", way, f"{100 * share:.1f}", ""])
+        print("{}: BEYOND {:.3f}, HOST {:.3f}".format(way, *constants(its)))
+        reached &= share >= COVERAGE
+    if rows:
+        print()
+        print_table(["host left out", "by", "coverage %", "half-width %"], rows, "llrr")
     return reached
 
 
@@ -287,24 +264,19 @@ def main() -> int:
     options = parser.parse_args()
     reached, every = True, []
     for name in options.data:
-        found, rows = [], []
-        for each in judged(gc.load(name), options.replicates, options.one_gpu):
-            if isinstance(each, str):
-                print(f"refused: {each}")
+        groups, rows = [], []
+        for one in judged(gc.load(name), options.replicates, options.one_gpu):
+            if isinstance(one, str):
+                print(f"refused: {one}")
                 continue
-            found.append(each)
-            rows.append([each.group.label, each.way, *percentages(each)])
+            groups.append(one)
+            rows.append([one.group.label, one.way, *figures(one.cells)])
         heads = ["median %", "p95 %", "coverage %", "half-width %"]
         print(f"\n{name}\n")
         print_table(["group", "by", *heads], rows, "llrrrr")
         print()
-        total = []
-        for way in WAYS:
-            its, ok = summary(found, way, name == MEDIANS_ON and not options.one_gpu)
-            total += its
-            reached &= ok
-        print_table(["kernel", "by", "median %", "coverage %", "half-width %"], total, "llrrr")
-        every += found
+        reached &= summary(groups, name == MEDIANS_ON and not options.one_gpu)
+        every += groups
     return 0 if judge_left_out(every) and reached else 1
 
 

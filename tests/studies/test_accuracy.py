@@ -10,8 +10,8 @@ import pytest
 import accuracy
 import extra_p
 import gpucast
+from accuracy import OUTLIERS, made, outcome, wrong_model
 from made_data import steps_alone, whole
-from study import OUTLIERS, made, outcome, wrong_model
 from synthetic import TRUTHS
 
 pytestmark = pytest.mark.slow
