@@ -142,25 +142,19 @@ rest() {
   # nvcc and the sanitizers do not go together.
   step "CUDA: what programs link with" cuda
   step "remote GPUs: fake driver and kernels" fake_driver
-  step "set-up of Extra-P, begun earlier" extrap_is_there
-  step "set-up of programs to measure, begun earlier" examples_are_there
+  step "set-up of Extra-P, begun earlier" begun "$extrap" setup-extrap.log
+  step "set-up of programs to measure, begun earlier" begun "$examples" setup-examples.log
   step "set-up of a Slurm for tests" scripts/setup.sh slurm
   step "Python tests: slow" python_tests slow slow
 }
 
-extrap_is_there() {
-  wait "$extrap" || {
-    cat "$logs/setup-extrap.log"
+# begun PROCESS LOG: waits for what was begun earlier; what could not be set up is told.
+begun() {
+  wait "$1" || {
+    cat "$logs/$2"
     return 1
   }
-}
-
-examples_are_there() {
-  wait "$examples" || {
-    cat "$logs/setup-examples.log"
-    return 1
-  }
-  grep "could not" "$logs/setup-examples.log" || true
+  grep "could not" "$logs/$2" || true
 }
 
 trap 'python scripts/test_summary.py "$results"' EXIT

@@ -12,7 +12,6 @@ the tables, and --rivals asks them again. The parts are in forecasting/.
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Collection
@@ -27,9 +26,8 @@ from forecasting import questions
 from forecasting.answers import KEY, answered
 from forecasting.outcome import Outcome, outcome
 from forecasting.page import page, shares
-from forecasting.questions import Measured, Question
+from forecasting.questions import HELD_OUT, Measured, Question
 from forecasting.rivals import RIVALS, rivals_of
-from forecasting.splits import HELD_OUT
 from gpucast.errors import GpucastError, InputError
 from gpucast.show.plots import style
 from gpucast.util import files
@@ -113,7 +111,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("data", nargs="*", help="names or files")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
-    parser.add_argument("--json", type=Path, help="sums over groups, and targets")
     parser.add_argument("--only", action="append", default=[], help="groups whose name has this")
     earlier = "forecast from all of this dataset's cells, of another machine"
     parser.add_argument("--train", metavar="DATA", help=earlier)
@@ -132,9 +129,6 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = run(options, command, folder)
         write(found, options.output, folder)
-        if options.json is not None:
-            text = json.dumps(found.to_dict(), indent=1, default=lambda number: number.item())
-            files.write_text(options.json, text + "\n", force=True)
     except GpucastError as error:
         print(f"forecasts.py: {error}", file=sys.stderr)
         return 2

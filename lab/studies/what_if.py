@@ -1,14 +1,13 @@
 """How good are what-ifs? Remote steps from native steps and the remote path's microbenchmarks.
 
-    .venv/bin/python lab/studies/what_if.py [DATA...] [--one-gpu] [--replicates 60]
+    .venv/bin/python lab/studies/what_if.py [DATA...] [--replicates 60]
 
 Prints, for each group of steps over another path, with skeletons and without: median and 95th
-percentile of the errors, how many measured cells the 90 % interval holds, and its half-width; with
---one-gpu where native steps and skeletons are of one GPU alone. Then, for each host, the coverage
-by intervals that know of the other hosts alone how far hosts lie apart, which is what to expect on
-a new one; and the constants of forecast/other_path.py by all. Ends with status 1 if a target is
-missed: at least 85 % of the cells of hosts left out, by skeletons and by transfers; on h200-x2,
-with skeletons, median 3 % (claret) and 5 % (tuned).
+percentile of the errors, how many measured cells the 90 % interval holds, and its half-width. Then,
+for each host, the coverage by intervals that know of the other hosts alone how far hosts lie apart,
+which is what to expect on a new one; and the constants of paths/other_path.py by all. Ends with
+status 1 if a target is missed: at least 85 % of the cells of hosts left out, by skeletons and by
+transfers; on h200-x2, with skeletons, median 3 % (claret) and 5 % (tuned).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from scipy import stats
 
 import gpucast as gc
 from gpucast.data.dataset import Dataset
-from gpucast.data.records import Skeleton, Step
+from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import data_of, groups_of
 from gpucast.errors import InputError
@@ -81,19 +80,14 @@ class Judged:
         return str(self.group.machine).split("/")[0]
 
 
-def judged(data: Dataset, replicates: int, one_gpu: bool) -> Iterator[Judged | str]:
+def judged(data: Dataset, replicates: int) -> Iterator[Judged | str]:
     """All groups over other paths; a line where one is refused."""
     native = {}
     for group in groups_of(data):
         if group.path == NATIVE and group.schedule != "allgather":
-            training = data_of(data, group)
-            if one_gpu:
-                training = _of_one_gpu(training.where(lambda step: step.gpus == 1))
-            model = own(gc.fit(training, group, replicates=replicates), "what-if")
+            model = own(gc.fit(data_of(data, group), group, replicates=replicates), "what-if")
             native[group.schedule, group.kernel, group.memory] = model
     beside = data.where(lambda step: False)
-    if one_gpu:
-        beside = _of_one_gpu(beside)
     for group in groups_of(data):
         model = native.get((group.schedule, group.kernel, group.memory))
         if group.path == NATIVE or model is None:
@@ -109,11 +103,6 @@ def judged(data: Dataset, replicates: int, one_gpu: bool) -> Iterator[Judged | s
                     yield _beside(found, data, group, way)
             except InputError as error:
                 yield f"{group.label}, {way}: {error}"
-
-
-def _of_one_gpu(data: Dataset) -> Dataset:
-    kept = [r for r in data.records if not (isinstance(r, Skeleton) and r.gpus > 1)]
-    return replace(data, records=kept)
 
 
 def _cells(data: Dataset, group: StepSelection) -> pd.DataFrame:
@@ -259,13 +248,12 @@ def judge_left_out(groups: list[Judged]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("data", nargs="*", default=DATA)
-    parser.add_argument("--one-gpu", action="store_true", help="know one GPU alone")
     parser.add_argument("--replicates", type=int, default=60)
     options = parser.parse_args()
     reached, every = True, []
     for name in options.data:
         groups, rows = [], []
-        for one in judged(gc.load(name), options.replicates, options.one_gpu):
+        for one in judged(gc.load(name), options.replicates):
             if isinstance(one, str):
                 print(f"refused: {one}")
                 continue
@@ -275,7 +263,7 @@ def main() -> int:
         print(f"\n{name}\n")
         print_table(["group", "by", *heads], rows, "llrrrr")
         print()
-        reached &= summary(groups, name == MEDIANS_ON and not options.one_gpu)
+        reached &= summary(groups, name == MEDIANS_ON)
         every += groups
     return 0 if judge_left_out(every) and reached else 1
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from forecasting.questions import Measured, restricted, splits_of
-from forecasting.splits import GPUS, SIZES
+from forecasting.questions import GPUS, SIZES, Measured, restricted, splits_of
 from gpucast.answers.caveats import caveats
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Record, Skeleton, Step, Transfer

@@ -11,7 +11,7 @@ from what_if import COVERAGE, WAYS, Judged, judged, pooled
 @pytest.mark.slow
 def test_intervals_hold_a_host_that_is_unlike_its_skeletons() -> None:
     """Steps of h200-shm take up to 0.4 more of the communication than its skeletons say."""
-    groups = list(judged(gc.load("h200-shm"), 20, one_gpu=False))
+    groups = list(judged(gc.load("h200-shm"), 20))
     for way in WAYS:
         judgements = [group for group in groups if isinstance(group, Judged) and group.way == way]
         assert pooled(judgements) >= COVERAGE

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from forecasting import floor
@@ -64,23 +63,6 @@ class Outcome:
                 if why:
                     found[f"{name}, {group}, {split}"] = str(why)
         return found
-
-    def to_dict(self) -> dict[str, object]:
-        """Sums over groups and targets, for ``--json``."""
-        of = self.groups[["dataset", "split", "forecaster"]].drop_duplicates()
-        sums = [
-            {**dict(zip(of.columns, which, strict=True)), **asdict(self.score(*which))}
-            for which in of.itertuples(index=False)
-        ]
-        targets = [
-            {
-                **{k: v for k, v in asdict(target).items() if v != np.inf},
-                "value": getattr(score, target.figure),
-                "reached": target.reached(score),
-            }
-            for target, score in self.targets()
-        ]
-        return {"command": self.command, "sums": sums, "targets": targets}
 
 
 def outcome(

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from forecasting.outcome import FLOOR, PROTOTYPE, Outcome
+from forecasting.questions import HELD_OUT
 from forecasting.scores import OWN, Score, Target
-from forecasting.splits import HELD_OUT
 from pages import draw_shares, percent, table, written
 
 FORECASTERS = {

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 import gpucast as gc
-from forecasting.splits import held_out
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
@@ -20,6 +19,13 @@ from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import Interval
+
+GPUS, SIZES, RANDOM = HELD_OUT = ("more GPUs", "larger n", "random cells")
+
+LARGEST_N = 64000
+"""Trained on up to this n where larger ones are forecast."""
+LEFT_OUT = 0.2
+"""Share of the cells that is drawn at random."""
 
 WHAT_IF, WITHOUT_SKELETONS = "what-if", "what-if without skeletons"
 ANOTHER_MACHINE = "another machine"
@@ -129,6 +135,19 @@ def left_out(measured: Measured) -> Iterator[Question]:
 def splits_of(cells: pd.DataFrame) -> Mapping[str, frozenset[Cell]]:
     """``held_out`` for cells of ``cells_of``."""
     return held_out(list(zip(cells.n, cells.gpus, strict=True)))
+
+
+def held_out(cells: Collection[Cell]) -> dict[str, frozenset[Cell]]:
+    """The cells that each split trains on; without splits that leave all or nothing."""
+    ordered = sorted(cells)
+    most = max(gpus for _, gpus in cells) // 2
+    drawn = np.random.default_rng(0).permutation(len(ordered))
+    trained = {
+        GPUS: [cell for cell in ordered if cell[1] <= most],
+        SIZES: [cell for cell in ordered if cell[0] <= LARGEST_N],
+        RANDOM: [ordered[i] for i in drawn[: round((1 - LEFT_OUT) * len(ordered))]],
+    }
+    return {kind: frozenset(kept) for kind, kept in trained.items() if 0 < len(kept) < len(ordered)}
 
 
 def over_other_paths(measured: Measured, native: str) -> Iterator[Question]:

@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 
 from forecasting.answers import FORECAST
-from forecasting.questions import ANOTHER_MACHINE, THREE_CELLS, WHAT_IF, WITHOUT_SKELETONS
-from forecasting.splits import GPUS, RANDOM, SIZES
+from forecasting.questions import (
+    ANOTHER_MACHINE,
+    GPUS,
+    RANDOM,
+    SIZES,
+    THREE_CELLS,
+    WHAT_IF,
+    WITHOUT_SKELETONS,
+)
 
 OWN = FORECAST[0]
 
@@ -81,20 +88,17 @@ def over_groups(scores: pd.DataFrame) -> Score:
         known = scores[column].dropna()
         return None if known.empty else getattr(known, how)()
 
-    def summed(column: str) -> int | None:
-        total = reduced(column, "sum")
-        return None if total is None else int(total)
-
     covered = scores.dropna(subset="coverage")
     pooled = np.average(covered.coverage, weights=covered.cells) if len(covered) else None
+    hits, total = reduced("hits", "sum"), reduced("total", "sum")
     return Score(
         cells=int(scores.cells.sum()),
         median=reduced("median", "median"),
         p95=reduced("p95", "median"),
         coverage=None if pooled is None else float(pooled),
         half_width=reduced("half_width", "median"),
-        hits=summed("hits"),
-        total=summed("total"),
+        hits=None if hits is None else int(hits),
+        total=None if total is None else int(total),
         regret=reduced("regret", "mean"),
     )
 
