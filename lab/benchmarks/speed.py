@@ -74,18 +74,18 @@ def least(what: str, work: Callable[[], object], runs: int, bound: float | None 
     """The least of several runs, after one that is not counted: machines are shared, and the least
     is what the work costs."""
     work()
-    found = []
+    runs_taken = []
     for _ in range(runs):
         begin, busy = time.perf_counter(), processor_seconds()
         work()
-        found.append((time.perf_counter() - begin, processor_seconds() - busy))
-    return Figure(what, *(min(column) for column in zip(*found, strict=True)), bound)
+        runs_taken.append((time.perf_counter() - begin, processor_seconds() - busy))
+    return Figure(what, *(min(column) for column in zip(*runs_taken, strict=True)), bound)
 
 
 def processor_seconds() -> float:
     """Processor seconds of this process and of those that it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def finish(figures: Sequence[Figure], keep: bool) -> int:
@@ -101,16 +101,16 @@ def finish(figures: Sequence[Figure], keep: bool) -> int:
     print_table(
         ["what", "seconds", "of processor", "kept last", "bound", ""],
         [
-            [each.what, f"{each.seconds:.4f}", f"{each.processor:.4f}",
-             f"{before[each.what]:.4f}" if each.what in before else "",
-             "" if each.bound is None else f"{each.bound:.3g}", each.verdict]
-            for each in figures
+            [figure.what, f"{figure.seconds:.4f}", f"{figure.processor:.4f}",
+             f"{before[figure.what]:.4f}" if figure.what in before else "",
+             "" if figure.bound is None else f"{figure.bound:.3g}", figure.verdict]
+            for figure in figures
         ],
         "lrrrrl",
     )  # fmt: skip
     if keep:
         add(figures)
-    return int(any(each.verdict == "MISSED" for each in figures))
+    return int(any(figure.verdict == "MISSED" for figure in figures))
 
 
 def machine() -> tuple[str, int]:
@@ -131,11 +131,11 @@ def add(figures: Sequence[Figure]) -> None:
              "cpu": cpu, "cores": cores, "load": round(os.getloadavg()[0], 1),
              "benchmark": "speed"}  # fmt: skip
     with open(HISTORY, "a", encoding="utf-8") as stream:
-        for each in figures:
+        for figure in figures:
             entry = about | {
-                "what": each.what,
-                "seconds": float(f"{each.seconds:.4g}"),
-                "processor_seconds": float(f"{each.processor:.4g}"),
+                "what": figure.what,
+                "seconds": float(f"{figure.seconds:.4g}"),
+                "processor_seconds": float(f"{figure.processor:.4g}"),
             }
             stream.write(json.dumps(entry) + "\n")
 
@@ -221,7 +221,7 @@ def plans(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
         native, remote = (
             gc.fit(made(TRUTHS[name], 1, 0.0).dataset()) for name in ("native", "virtualized")
         )
-    of = {"a": native, "b": remote, "c": remote}
+    models = {"a": native, "b": remote, "c": remote}
     machines = "".join(
         f"  - {{name: {name}, gpus: {COUNTS}, gpus_per_host: 8, price_per_gpu_hour: {price}, "
         "price_per_host_hour: 0.5}\n"
@@ -233,9 +233,9 @@ def plans(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     )
     file = folder / "plan.yaml"
     file.write_text(f"window: 24h\nmachines:\n{machines}jobs:\n{jobs}")
-    request = read(file, of)
-    sizes = of_values({**request.model_dump(), "iso_efficiency": 0.8, "break_even": 0.2}, of)
-    yield least("the file read and checked", lambda: read(file, of), 5, 1.0)
+    request = read(file, models)
+    sizes = of_values({**request.model_dump(), "iso_efficiency": 0.8, "break_even": 0.2}, models)
+    yield least("the file read and checked", lambda: read(file, models), 5, 1.0)
     yield least("planned", lambda: plan_request(request), 5, 1.0)
     yield least("planned, with sizes", lambda: plan_request(sizes), 5, 2.0)
 
@@ -292,8 +292,8 @@ def programs(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
 
 
 SUBJECTS = {
-    each.__name__: each
-    for each in (library, commands, beside_extrap, plans, figures, imports, programs)
+    subject.__name__: subject
+    for subject in (library, commands, beside_extrap, plans, figures, imports, programs)
 }
 
 
@@ -307,11 +307,11 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.subjects) - set(SUBJECTS):
         parser.error(f"no subject {', '.join(unknown)}; there are: {', '.join(SUBJECTS)}")
-    found: list[Figure] = []
+    taken: list[Figure] = []
     for name in options.subjects or SUBJECTS:
         with tempfile.TemporaryDirectory() as folder:
-            found += SUBJECTS[name](Path(folder), options.models)
-    return finish(found, options.keep)
+            taken += SUBJECTS[name](Path(folder), options.models)
+    return finish(taken, options.keep)
 
 
 if __name__ == "__main__":

@@ -262,8 +262,8 @@ class Tables:
         phases = self.phases.rename(columns={"end_ns": "phase_end"}).sort_values("start_ns")
         phases = phases.assign(phase_start=phases.start_ns).astype({"full": float})
         rows = rows.sort_values("start_ns")
-        found = pd.merge_asof(rows, phases, on="start_ns", by="process")
-        return found.assign(full=found.full.where(found.end_ns <= found.phase_end))
+        joined = pd.merge_asof(rows, phases, on="start_ns", by="process")
+        return joined.assign(full=joined.full.where(joined.end_ns <= joined.phase_end))
 
 
 def whole_batches(entry: str, content: bytes) -> pd.DataFrame:

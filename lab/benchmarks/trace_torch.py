@@ -34,9 +34,9 @@ def train(rank: int, steps: int) -> None:
             optimizer.step()
             loss.item()
         us.append((time.perf_counter() - begin) * 1e6)
-    said = {"mode": "torch", "steps": steps, "median_us": statistics.median(us)}
-    said |= {"mean_us": statistics.fmean(us), "asked": {"ranges": steps}}
-    print(json.dumps(said), flush=True)
+    answer = {"mode": "torch", "steps": steps, "median_us": statistics.median(us)}
+    answer |= {"mean_us": statistics.fmean(us), "asked": {"ranges": steps}}
+    print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

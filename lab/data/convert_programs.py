@@ -50,7 +50,7 @@ def rows(name: str) -> list[dict[str, str]]:
 def _step(row: Mapping[str, str], about: About) -> Fields:
     machine = _machine_of(row, about["machines"])
     gpus = int(row["gpus"])
-    found: Fields = {
+    fields: Fields = {
         "kind": "step", "machine": machine["id"], "path": "native",
         "program": _program(row["program"]), "case": _case(row["case"], about),
         "n": float(row["n"]), "unit": about["unit"], "gpus": gpus,
@@ -58,12 +58,12 @@ def _step(row: Mapping[str, str], about: About) -> Fields:
         "timestep": _timestep(row), "seconds": [float(row["seconds"])],
         "uncertainty": _rounding(row["notes"], about),
     }  # fmt: skip
-    return {field: value for field, value in found.items() if value is not None}
+    return {field: value for field, value in fields.items() if value is not None}
 
 
 def _machine_of(row: Mapping[str, str], machines: Sequence[About]) -> About:
     # Several tables name the GPU count in the machine, so that only its beginning is compared.
-    return next(each for each in machines if row["machine"].startswith(each["column"]))
+    return next(known for known in machines if row["machine"].startswith(known["column"]))
 
 
 def _program(told: str) -> str:
@@ -82,25 +82,25 @@ def _nodes(gpus: int, machine: About) -> int | None:
 
 
 def _ranks(notes: str) -> int | None:
-    found = re.search(r"([0-9]+) (?:MPI )?ranks", notes)
-    return int(found[1]) if found else None
+    stated = re.search(r"([0-9]+) (?:MPI )?ranks", notes)
+    return int(stated[1]) if stated else None
 
 
 def _timestep(row: Mapping[str, str]) -> float | None:
-    found = re.search(r"dt ([0-9.]+) fs", row["case"])
-    return float(f"{found[1]}e-15") if found else None
+    stated = re.search(r"dt ([0-9.]+) fs", row["case"])
+    return float(f"{stated[1]}e-15") if stated else None
 
 
 def _rounding(notes: str, about: About) -> float | None:
     """Half of the last printed digit of the published figure, relative to it."""
-    found = re.search(about["printed"], notes) if "printed" in about else None
-    if found is None:
+    printed = re.search(about["printed"], notes) if "printed" in about else None
+    if printed is None:
         return None
-    decimals = len(found[1].partition(".")[2])
+    decimals = len(printed[1].partition(".")[2])
     # Not 0.5 * 10**-decimals: the quotient of two exact decimals is rounded once.
-    return 5 / (float(found[1]) * 10.0 ** (decimals + 1))
+    return 5 / (float(printed[1]) * 10.0 ** (decimals + 1))
 
 
 if __name__ == "__main__":
-    for each, content in datasets().items():
-        (FOLDER / f"{each}.jsonl").write_text(content, encoding="utf-8", newline="\n")
+    for name, content in datasets().items():
+        (FOLDER / f"{name}.jsonl").write_text(content, encoding="utf-8", newline="\n")

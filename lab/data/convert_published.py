@@ -169,5 +169,5 @@ def _at_rate(size: int, printed: str, unit: int, counted: int = 1) -> Fields:
 
 
 if __name__ == "__main__":
-    for each, content in datasets().items():
-        (FOLDER / f"{each}.jsonl").write_text(content, encoding="utf-8", newline="\n")
+    for name, content in datasets().items():
+        (FOLDER / f"{name}.jsonl").write_text(content, encoding="utf-8", newline="\n")

@@ -63,13 +63,13 @@ class About(TypedDict):
 def read() -> tuple[About, dict[str, list[Quantity]]]:
     """Title and label, and the quantities of ``both``, ``native`` and ``remote``."""
     content = tomllib.loads((FOLDER / f"{NAME}.toml").read_text(encoding="utf-8"))
-    found = {
+    groups = {
         group: [Quantity(name, **entry) for name, entry in content.pop(group).items()]
         for group in ("both", *PATHS)
     }
-    for each in (each for group in found.values() for each in group):
-        _check(each)
-    return content, found
+    for one in (one for group in groups.values() for one in group):
+        _check(one)
+    return content, groups
 
 
 def _check(each: Quantity) -> None:
@@ -102,9 +102,9 @@ def parameters(values: dict[str, Array]) -> dict[str, Array]:
 def model(path: str) -> Model:
     """The reconstruction of one path, as a fit would have written it."""
     about, groups = read()
-    made_of = [*((each, "both") for each in groups["both"]), *((q, path) for q in groups[path])]
-    known = {each.name: each.value for each, _ in made_of}
-    drawn = parameters({each.name: draws(group, each) for each, group in made_of})
+    made_of = [*((q, "both") for q in groups["both"]), *((q, path) for q in groups[path])]
+    known = {q.name: q.value for q, _ in made_of}
+    drawn = parameters({q.name: draws(group, q) for q, group in made_of})
     likely = parameters(known)
     cores, sms, k = (int(known[name]) for name in ("cores", "sms", "k"))
     core = _core.Model("wave", "linear", "star-serial", cores=cores, sms=sms, integer=k)
@@ -129,7 +129,7 @@ def model(path: str) -> Model:
             title=about["title"],
             label=about["label"],
             path=about["paths"][path],
-            quantities=[each for each, _ in made_of],
+            quantities=[q for q, _ in made_of],
         ),
         replicates=_rounded(np.column_stack([drawn[name] for name, _, _ in core.parameters])),
         integers=[k] * DRAWS,
@@ -160,25 +160,25 @@ def seconds(of: Model, n: float, gpus: Sequence[int] = GPUS) -> tuple[Array, Arr
     """T and T_com of each draw, shape (draws, GPU counts)."""
     counts = np.array(gpus, dtype=np.float64)
     sizes = np.full(counts.size, float(n))
-    each = np.array([
+    terms = np.array([
         _core.forecast(of.core, row, np.empty((0, row.size)), [], sizes, counts)[:3]
         for row in of.replicates
     ])  # fmt: skip
-    return each.sum(axis=1), each[:, 2]
+    return terms.sum(axis=1), terms[:, 2]
 
 
 def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
     """What the paper finds; where; and the share of draws in which the reconstruction agrees."""
     result: list[tuple[str, str, NDArray[np.bool_]]] = []
     times = {}
-    for path, of in (("native", native), ("remote", remote)):
-        small, com = seconds(of, SMALL)
-        large, _ = seconds(of, LARGE)
+    for path, made in (("native", native), ("remote", remote)):
+        small, com = seconds(made, SMALL)
+        large, _ = seconds(made, LARGE)
         times[path] = small, large
         n = [1024, 2048, 4096, 8192]
-        few = np.column_stack([seconds(of, size, [1])[0] for size in n])
+        few = np.column_stack([seconds(made, size, [1])[0] for size in n])
         straight = np.array([np.interp(n, [n[0], n[-1]], [row[0], row[-1]]) for row in few])
-        doubling = seconds(of, 2e6, [1])[0] / seconds(of, 1e6, [1])[0]
+        doubling = seconds(made, 2e6, [1])[0] / seconds(made, 1e6, [1])[0]
         result += [
             (f"with few particles Gflops fall with N (n = {SMALL}, N = 1 to 8)", path,
              np.diff(small) > 0),
@@ -191,7 +191,7 @@ def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
             ("step time is quadratic for large n (doubling it from 1e6: 3.6 to 4 times)", path,
              (doubling > 3.6) & (doubling <= 4.01)),
         ]  # fmt: skip
-    names = [each for each, _, _ in native.core.parameters]
+    names = [name for name, _, _ in native.core.parameters]
     for name in ("L_h2d", "L_d2h", "1/B_h2d", "1/B_d2h", "t_kernel"):
         at = names.index(name.removeprefix("1/"))
         higher = native.replicates[:, [at]] < remote.replicates[:, [at]]
@@ -255,19 +255,20 @@ def _with_interval(each: Parameter) -> str:
 
 
 def _cells(of: Model, n: int, gpus: int) -> list[str]:
-    found = of.forecasts([n], [gpus])
+    forecasts = of.forecasts([n], [gpus])
     step, low, high = (
-        duration(float(each[0])) for each in (found.seconds, found.mean_low, found.mean_high)
+        duration(float(times[0]))
+        for times in (forecasts.seconds, forecasts.mean_low, forecasts.mean_high)
     )
-    rate = of.workload.gflops(n, float(found.seconds[0]))
-    share = percent(float(found.t_com[0] / found.seconds[0]), 0)
+    rate = of.workload.gflops(n, float(forecasts.seconds[0]))
+    share = percent(float(forecasts.t_com[0] / forecasts.seconds[0]), 0)
     return [f"{step} ({low} ... {high})", f"{rate:.3g}", share]
 
 
 def main() -> None:
     models = {path: model(path) for path in PATHS}
-    for path, each in models.items():
-        each.save(FOLDER / f"{NAME}-{path}.json", force=True)
+    for path, made in models.items():
+        made.save(FOLDER / f"{NAME}-{path}.json", force=True)
     files.write_text(PAGE, page(models), force=True)
 
 

@@ -61,17 +61,18 @@ def asked(data: str, options: argparse.Namespace) -> list[Question]:
 def run(options: argparse.Namespace, command: str, folder: Path) -> Outcome:
     """Everything anew but what the others said, unless they are asked again."""
     tasks = {data: asked(data, options) for data in options.data or USUAL}
-    if empty := [data for data, of in tasks.items() if not of]:
+    if empty := [data for data, asked_of in tasks.items() if not asked_of]:
         raise InputError("has nothing to forecast", file=empty[0])
-    every = [partial(answered, each, options.replicates) for of in tasks.values() for each in of]
-    found = iter(spread(every, options.jobs, show_progress))
+    every = [partial(answered, q, options.replicates) for own in tasks.values() for q in own]
+    answers = iter(spread(every, options.jobs, show_progress))
     datasets, rows = {}, {}
-    for data, of in tasks.items():
-        own = pd.concat([next(found) for _ in of], ignore_index=True)
+    for data, asked_of in tasks.items():
+        own = pd.concat([next(answers) for _ in asked_of], ignore_index=True)
         name = Path(data).stem
         datasets[name] = loaded(data)
-        said = others(data, options, folder / f"{name}.csv", bool(own.split.isin(HELD_OUT).any()))
-        rows[name] = own.merge(said, how="left", on=KEY)
+        held_out = bool(own.split.isin(HELD_OUT).any())
+        by_others = others(data, options, folder / f"{name}.csv", held_out)
+        rows[name] = own.merge(by_others, how="left", on=KEY)
     return outcome(command, not options.only, datasets, rows, loaded(FIRST))
 
 
@@ -82,7 +83,7 @@ def others(data: str, options: argparse.Namespace, kept: Path, held_out: bool) -
     if not options.rivals:
         return pd.read_csv(kept)[KEY + RIVALS]
     own = measured(data, options, options.only)
-    tasks = [partial(rivals_of, own, each, group) for each, group in own.groups.items()]
+    tasks = [partial(rivals_of, own, name, group) for name, group in own.groups.items()]
     return pd.concat(spread(tasks, options.jobs, show_progress), ignore_index=True)
 
 
@@ -127,16 +128,16 @@ def main(arguments: list[str] | None = None) -> int:
     command = shlex.join(["python", "lab/studies/forecasts.py", *given])
     folder = options.output.parent / "results" / options.output.stem
     try:
-        found = run(options, command, folder)
-        write(found, options.output, folder)
+        answer = run(options, command, folder)
+        write(answer, options.output, folder)
     except GpucastError as error:
         print(f"forecasts.py: {error}", file=sys.stderr)
         return 2
-    missed, total = found.missed(), len(list(found.targets()))
+    missed, total = answer.missed(), len(list(answer.targets()))
     print(f"{total - len(missed)} of {total} targets reached")
-    for each in missed:
-        of = ", ".join(filter(None, (each.dataset, each.split, each.part)))
-        print(f"missed: {of}: {each.figure.replace('_', '-')}")
+    for target in missed:
+        which = ", ".join(filter(None, (target.dataset, target.split, target.part)))
+        print(f"missed: {which}: {target.figure.replace('_', '-')}")
     return int(bool(missed))
 
 

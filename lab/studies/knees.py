@@ -113,8 +113,8 @@ def draws(seeds: range, where: str) -> Iterator[Draw]:
 def answers(draw: Draw) -> pd.DataFrame:
     """Forecasts beside the measurements, with what groups are made by."""
     n, gpus = draw.asked()
-    found = gpucast.fit(draw.table()).forecasts(n, gpus)
-    rows = beside_truth(found, draw.measured(n, gpus, 2), **asdict(draw, dict_factory=_words))
+    forecasts = gpucast.fit(draw.table()).forecasts(n, gpus)
+    rows = beside_truth(forecasts, draw.measured(n, gpus, 2), **asdict(draw, dict_factory=_words))
     return rows.assign(knee=draw.knee / LARGEST, of_largest=n / LARGEST)
 
 

@@ -62,10 +62,10 @@ def cuobjdump() -> Path:
     """
     packages = [folder for entry in sys.path for folder in Path(entry).glob("nvidia/cu1*/bin")]
     folders = [*os.get_exec_path(), f"{os.environ.get('CUDA_HOME', '/usr/local/cuda')}/bin"]
-    found = shutil.which("cuobjdump", path=os.pathsep.join(map(str, [*folders, *packages])))
-    if found is None:
+    path = shutil.which("cuobjdump", path=os.pathsep.join(map(str, [*folders, *packages])))
+    if path is None:
         raise SassError("no cuobjdump (CUDA's tool) on this machine")
-    return Path(found)
+    return Path(path)
 
 
 def tuned_loops(program: Path, architecture: str = "sm_90") -> list[Loop]:

@@ -59,16 +59,16 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
         InputError: no traces, or nothing to hold them against.
     """
     traces = traces_in(folder)
-    measured = {cell: dict(of) for cell, of in visits(data).items()}
+    measured = {cell: dict(by_path) for cell, by_path in visits(data).items()}
     paths = costs_of(data)
     made = skeletons(data)
-    tasks = [partial(answered, each, measured, paths, made.get(each.stem, {})) for each in traces]
+    tasks = [partial(answered, file, measured, paths, made.get(file.stem, {})) for file in traces]
     answers = spread(tasks, jobs, lambda done, total: None)
-    found = [each for outcomes_of, _ in answers for each in outcomes_of]
-    if not found:
+    every = [outcome for outcomes_of, _ in answers for outcome in outcomes_of]
+    if not every:
         raise InputError("no trace is of a measured cell", file=folder)
     left_out = {file.stem: why for file, (_, why) in zip(traces, answers, strict=True) if why}
-    return table(found), left_out
+    return table(every), left_out
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -92,10 +92,10 @@ def main(arguments: list[str] | None = None) -> int:
         text = rows.to_csv(index=False, float_format="%.5g")
         cells = to.with_suffix(".csv")
         files.write_text(cells, text, force=True)
-        said = page(
+        page_text = page(
             rows, left_out, title=data.title(), command=command, figure=figure, cells=cells.name
         )
-        files.write_text(to, said, force=True)
+        files.write_text(to, page_text, force=True)
     except GpucastError as error:
         print(f"traces.py: error: {error}", file=sys.stderr)
         return error.exit_status

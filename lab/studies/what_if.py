@@ -94,13 +94,13 @@ def judged(data: Dataset, replicates: int) -> Iterator[Judged | str]:
             continue
         for way, launch in WAYS.items():
             try:
-                found = gc.what_if(
+                model_there = gc.what_if(
                     model, beside, group.path,
                     machine=group.machine, memory=group.memory, launch=launch,
                 )  # fmt: skip
-                source = found.data.what_if
+                source = model_there.data.what_if
                 if way != "skeletons" or (source is not None and source.launch == way):
-                    yield _beside(found, data, group, way)
+                    yield _beside(model_there, data, group, way)
             except InputError as error:
                 yield f"{group.label}, {way}: {error}"
 
@@ -148,9 +148,9 @@ def _median_of_log(ratio: pd.Series) -> float:
 
 def _held(model: Model, cells: pd.DataFrame) -> pd.DataFrame:
     """With whether the model's intervals hold the measured medians, and their half-widths."""
-    found = model.forecasts(cells.n.to_numpy(), cells.gpus.to_numpy())
+    forecasts = model.forecasts(cells.n.to_numpy(), cells.gpus.to_numpy())
     samples, visits = cells.samples.to_list(), cells.visits.to_list()
-    low, high = model.cell_intervals(found, samples, np.zeros(len(cells)), visits)
+    low, high = model.cell_intervals(forecasts, samples, np.zeros(len(cells)), visits)
     covered = (low <= cells.measured) & (cells.measured <= high)
     return cells.assign(covered=covered, width=np.log(high / low) / 2)
 

@@ -31,13 +31,13 @@ def _forecast(model: Forecaster, held: Held) -> pd.DataFrame:
     try:
         asked = held.change(model) if held.change else model
         n, gpus = cells.n.to_numpy(float), cells.gpus.to_numpy(float)
-        found = asked.forecasts(n, gpus, held.interval)
+        forecasts = asked.forecasts(n, gpus, held.interval)
     except InputError as error:
         return _refused(held, error)
     low, high = asked.cell_intervals(
-        found, cells.samples.to_list(), np.zeros(len(cells)), cells.visits.to_list()
+        forecasts, cells.samples.to_list(), np.zeros(len(cells)), cells.visits.to_list()
     )
-    return _rows(held).assign(gpucast=found.seconds, low=low, high=high, refused="")
+    return _rows(held).assign(gpucast=forecasts.seconds, low=low, high=high, refused="")
 
 
 def _refused(held: Held, error: InputError) -> pd.DataFrame:

@@ -27,26 +27,26 @@ def floors(data: Dataset, elsewhere: Dataset | None = None) -> pd.DataFrame:
     """
     others = logarithms(elsewhere) if elsewhere is not None else {}
     rng = np.random.default_rng(0)
-    found = {}
+    by_group = {}
     for name, cells in logarithms(data).items():
         off = deviations(cells) if max(map(len, cells)) > 1 else deviations(others.get(name, ()))
         if off.size:
             visits = round(np.mean([len(cell) for cell in cells]))
             errors = np.abs(rng.choice(off, (DRAWS, visits)).mean(axis=1))
-            found[name] = {"median": np.median(errors), "p95": np.quantile(errors, 0.95)}
-    return pd.DataFrame.from_dict(found, orient="index", columns=["median", "p95"])
+            by_group[name] = {"median": np.median(errors), "p95": np.quantile(errors, 0.95)}
+    return pd.DataFrame.from_dict(by_group, orient="index", columns=["median", "p95"])
 
 
 def logarithms(data: Dataset) -> Mapping[str, list[NDArray[np.float64]]]:
     """By group, of each cell the logarithms of its visits' medians."""
     steps = steps_of(data)
-    found = {}
+    by_group = {}
     for group, name in names_of(steps).items():
         cells: dict[tuple[float, int], list[float]] = {}
         for step in steps[group]:
             cells.setdefault((step.n, step.gpus), []).append(float(np.median(step.seconds)))
-        found[name] = [np.log(seconds) for seconds in cells.values()]
-    return found
+        by_group[name] = [np.log(seconds) for seconds in cells.values()]
+    return by_group
 
 
 def deviations(cells: list[NDArray[np.float64]] | tuple[()]) -> NDArray[np.float64]:

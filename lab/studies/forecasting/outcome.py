@@ -37,9 +37,9 @@ class Outcome:
 
     def score(self, dataset: str, split: str, forecaster: str = OWN, part: str = "") -> Score:
         """Over the groups whose name has ``part``."""
-        of = self.groups
-        own = (of.dataset == dataset) & (of.split == split) & (of.forecaster == forecaster)
-        return over_groups(of[own & of.group.str.contains(part, regex=False)])
+        named = self.groups[["dataset", "split", "forecaster"]] == [dataset, split, forecaster]
+        with_part = self.groups.group.str.contains(part, regex=False)
+        return over_groups(self.groups[named.all(axis=1) & with_part])
 
     def splits(self, dataset: str) -> list[str]:
         """Those that there are."""
@@ -47,9 +47,9 @@ class Outcome:
 
     def targets(self) -> Iterator[tuple[Target, Score]]:
         """Those of datasets of this run, and what they are held against."""
-        for each in TARGETS:
-            if self.whole and each.dataset in self.rows:
-                yield each, self.score(each.dataset, each.split, part=each.part)
+        for target in TARGETS:
+            if self.whole and target.dataset in self.rows:
+                yield target, self.score(target.dataset, target.split, part=target.part)
 
     def missed(self) -> list[Target]:
         """Targets that are not reached."""
@@ -57,12 +57,12 @@ class Outcome:
 
     def refusals(self) -> dict[str, str]:
         """Why there is no forecast, by dataset, group and split."""
-        found = {}
+        reasons = {}
         for name, rows in self.rows.items():
             for (group, split, why), _ in rows.groupby(["group", "split", "refused"], sort=False):
                 if why:
-                    found[f"{name}, {group}, {split}"] = str(why)
-        return found
+                    reasons[f"{name}, {group}, {split}"] = str(why)
+        return reasons
 
 
 def outcome(
@@ -77,8 +77,8 @@ def outcome(
     ``elsewhere``: whose visits say how noisy a visit is where a cell was visited once.
     """
     of_datasets = []
-    for name, found in rows.items():
-        own = table(found, [OWN, *(each for each in RIVALS if each in found)])
+    for name, cells in rows.items():
+        own = table(cells, [OWN, *(rival for rival in RIVALS if rival in cells)])
         tables = [own, _floors(own, floor.floors(datasets[name], elsewhere))]
         if name == OF_PROTOTYPE:
             known = pd.read_csv(PROTOTYPES, comment="#").assign(forecaster=PROTOTYPE)

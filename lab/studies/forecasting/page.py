@@ -60,7 +60,9 @@ def held_out_table(outcome: Outcome, dataset: str) -> str:
         title = f"**{split}**, {outcome.score(dataset, split).cells} cells"
         for what, figures in LINES.items():
             scores = {name: outcome.score(dataset, split, name) for name in names}
-            targets = [each for each in _targets(outcome, dataset, split) if each.figure in figures]
+            targets = [
+                target for target in _targets(outcome, dataset, split) if target.figure in figures
+            ]
             shown = [
                 pair(score, figures, targets if name == OWN else ())
                 for name, score in scores.items()
@@ -80,11 +82,11 @@ def elsewhere(outcome: Outcome) -> Iterator[list[object]]:
             if split in HELD_OUT:
                 continue
             targets = _targets(outcome, dataset, split)
-            for part in dict.fromkeys(["", *(each.part for each in targets)]):
-                own = [each for each in targets if each.part == part]
+            for part in dict.fromkeys(["", *(target.part for target in targets)]):
+                own = [target for target in targets if target.part == part]
                 score = outcome.score(dataset, split, part=part)
                 shown = [pair(score, figures, own) for figures in LINES.values()]
-                words = "; ".join(in_words([each], [each.figure]) for each in own)
+                words = "; ".join(in_words([target], [target.figure]) for target in own)
                 title = ", ".join(filter(None, (dataset, split, part)))
                 yield [title, score.cells, *shown, words]
 
@@ -95,7 +97,7 @@ def _targets(outcome: Outcome, dataset: str, split: str) -> list[Target]:
 
 def pair(score: Score, figures: Sequence[str], targets: Sequence[Target]) -> str:
     """Two figures, bold where they miss their target."""
-    missed = {each.figure for each in targets if not each.reached(score)}
+    missed = {target.figure for target in targets if not target.reached(score)}
     texts = [text(score, figure) for figure in figures]
     if set(texts) == {"-"}:
         return "-"
@@ -117,17 +119,17 @@ def in_words(targets: Sequence[Target], figures: Sequence[str]) -> str:
     """The targets of some figures, in their order."""
     words = []
     for figure in figures:
-        for each in targets:
-            if each.figure != figure:
+        for target in targets:
+            if target.figure != figure:
                 continue
             if figure == "hits":
-                words.append(f"at least {each.least:.0f}")
-            elif not each.least:
-                words.append(f"at most {percent(each.most)}")
-            elif each.most == float("inf"):
-                words.append(f"at least {percent(each.least)}")
+                words.append(f"at least {target.least:.0f}")
+            elif not target.least:
+                words.append(f"at most {percent(target.most)}")
+            elif target.most == float("inf"):
+                words.append(f"at least {percent(target.least)}")
             else:
-                words.append(f"{percent(each.least)} to {percent(each.most)}")
+                words.append(f"{percent(target.least)} to {percent(target.most)}")
     return "; ".join(words)
 
 
@@ -140,7 +142,7 @@ def worst(outcome: Outcome, dataset: str) -> Iterator[str]:
         ]
         off = own.nlargest(WORST, "median")[["group", "median"]].itertuples(index=False)
         left = own.nsmallest(WORST, "coverage")[["group", "coverage"]].itertuples(index=False)
-        errors, covered = ("; ".join(f"{g} {percent(v)}" for g, v in each) for each in (off, left))
+        errors, covered = ("; ".join(f"{g} {percent(v)}" for g, v in rows) for rows in (off, left))
         yield f"{dataset}, {split}. Largest errors (median): {errors}. Least coverage: {covered}."
 
 

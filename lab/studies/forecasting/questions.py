@@ -210,5 +210,5 @@ def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Questi
             Held(name, THREE_CELLS, marked(cells, timed), update),
             Held(name, MORE_GPUS, cells.assign(trained=~beyond), None, Interval.machine),
         )
-        proper = tuple(each for each in held if not each.cells.trained.all())
+        proper = tuple(one for one in held if not one.cells.trained.all())
         yield Question(earlier.training(there), there, proper)

@@ -31,37 +31,37 @@ def rivals_of(measured: Measured, name: str, group: StepSelection) -> pd.DataFra
     known = {split: restricted(training, kept) for split, kept in splits_of(cells).items()}
     extrap = by_extrap(known, trained)
     problem = pose(training, group)
-    found = [
-        each.assign(
+    tables = [
+        own.assign(
             group=name,
             split=split,
             extrap=extrap[split],
-            scipy=paper_by_scipy(each, problem.cores, problem.largest_k),
+            scipy=paper_by_scipy(own, problem.cores, problem.largest_k),
         )
-        for split, each in trained.items()
+        for split, own in trained.items()
     ]
-    return pd.concat(found)[KEY + RIVALS] if found else pd.DataFrame(columns=KEY + RIVALS)
+    return pd.concat(tables)[KEY + RIVALS] if tables else pd.DataFrame(columns=KEY + RIVALS)
 
 
 def by_extrap(known: Mapping[str, Dataset], cells: Mapping[str, pd.DataFrame]) -> dict[str, Array]:
     """Each split's forecasts by the best of Extra-P's options, chosen in hindsight."""
-    none = {split: np.full(len(each), np.nan) for split, each in cells.items()}
+    none = {split: np.full(len(own), np.nan) for split, own in cells.items()}
     if not extra_p.available() or not cells:
         return none
     any_cells = next(iter(cells.values()))
     points = list(zip(any_cells.n, any_cells.gpus, strict=True))
     ways = extra_p.fits(list(known.values()), points)
-    found = dict(none)
-    for i, (split, each) in enumerate(cells.items()):
-        judged = ~each.trained.to_numpy()
+    best = dict(none)
+    for i, (split, own) in enumerate(cells.items()):
+        judged = ~own.trained.to_numpy()
         times = [np.array(fits[i]["forecast"]) for fits in ways.values() if "error" not in fits[i]]
-        measured = each.measured.to_numpy()
-        found[split] = min(
+        measured = own.measured.to_numpy()
+        best[split] = min(
             (seconds for seconds in times if np.isfinite(seconds).all()),
             key=lambda seconds: np.median(np.abs(seconds / measured - 1)[judged]),
             default=none[split],
         )
-    return found
+    return best
 
 
 def paper_by_scipy(cells: pd.DataFrame, cores: int, largest_k: int) -> Array:
@@ -100,5 +100,5 @@ def _least(columns: Array, seconds: Array, k: int) -> tuple[float, int, Array]:
         # A trial step may be wild; what overflows could not be turned back from.
         return np.asarray(np.log(columns @ np.exp(np.minimum(logarithms, 100)) / seconds))
 
-    found = least_squares(residuals, np.log(np.maximum(start, least)))
-    return float(found.cost), k, np.exp(found.x)
+    fit = least_squares(residuals, np.log(np.maximum(start, least)))
+    return float(fit.cost), k, np.exp(fit.x)

@@ -54,7 +54,7 @@ def of_group(rows: pd.DataFrame, forecaster: str) -> Score:
     judged = rows[~rows.trained]
     errors = (judged[forecaster] / judged.measured - 1).abs().fillna(np.inf)
     regrets = list(_regrets(rows, forecaster))
-    known = [each for each in regrets if each is not None]
+    known = [regret for regret in regrets if regret is not None]
     inside = (judged.low <= judged.measured) & (judged.measured <= judged.high)
     own = forecaster == OWN
     return Score(
@@ -63,7 +63,7 @@ def of_group(rows: pd.DataFrame, forecaster: str) -> Score:
         p95=float(np.quantile(errors, 0.95)) if np.isfinite(errors).all() else np.inf,
         coverage=float(inside.mean()) if own else None,
         half_width=float(np.median(np.sqrt(judged.high / judged.low) - 1)) if own else None,
-        hits=sum(each == 0 for each in known),
+        hits=sum(regret == 0 for regret in known),
         total=len(regrets),
         regret=float(np.mean(known)) if known else None,
     )
@@ -107,10 +107,10 @@ def table(rows: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
     """Scores of every group, split and forecaster that made any forecast there."""
     return pd.DataFrame(
         [
-            {"group": group, "split": split, "forecaster": name, **asdict(of_group(each, name))}
-            for (group, split), each in rows.groupby(["group", "split"], sort=False)
+            {"group": group, "split": split, "forecaster": name, **asdict(of_group(own, name))}
+            for (group, split), own in rows.groupby(["group", "split"], sort=False)
             for name in forecasters
-            if name == OWN or each[name].notna().any()
+            if name == OWN or own[name].notna().any()
         ]
     )
 

@@ -61,11 +61,11 @@ def forecasts(questions: Sequence[Question]) -> list[dict[str, Array]]:
         for layout in LAYOUTS
         for line, cells in question.lines(layout)
     ]
-    found: list[dict[str, Array]] = [{} for _ in questions]
+    by_way: list[dict[str, Array]] = [{} for _ in questions]
     for exponents, fits in extra_p.models([line for _, _, line, _ in asked], OPTIONS).items():
         for (number, layout, _, cells), fit in zip(asked, fits, strict=True):
             none = np.full(questions[number].n.size, np.nan)
-            seconds = found[number].setdefault(f"{layout}, {exponents}", none)
+            seconds = by_way[number].setdefault(f"{layout}, {exponents}", none)
             if "forecast" in fit:
                 seconds[cells] = fit["forecast"]
-    return found
+    return by_way

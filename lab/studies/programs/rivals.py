@@ -30,8 +30,8 @@ def universal(n: Array, gpus: Array, seconds: Array, at_n: Array, at_gpus: Array
 def plain(n: Array, gpus: Array, seconds: Array, at_n: Array, at_gpus: Array) -> Array:
     """T = a + b n/N, a and b not negative, least squares of relative errors."""
     columns, scale = _scaled(_shared(n, gpus))
-    found, _ = nnls(columns / seconds[:, None], np.ones_like(seconds))
-    forecast: Array = _shared(at_n, at_gpus) / scale @ found
+    coefficients, _ = nnls(columns / seconds[:, None], np.ones_like(seconds))
+    forecast: Array = _shared(at_n, at_gpus) / scale @ coefficients
     return forecast
 
 
@@ -60,10 +60,10 @@ def _logarithmic(
     lowest = 1e-12 * seconds.max()
 
     def residuals(coefficients: Array) -> Array:
-        found: Array = np.log(columns @ coefficients / seconds)
-        return found
+        residual: Array = np.log(columns @ coefficients / seconds)
+        return residual
 
-    found = least_squares(
+    fit = least_squares(
         residuals,
         np.maximum(start, 1e-3 * start.max()),
         bounds=(lowest, np.inf),
@@ -72,7 +72,7 @@ def _logarithmic(
         ftol=1e-12,
         gtol=1e-12,
     )
-    forecast: Array = (form(at_n, at_gpus) / scale)[:, seen] @ found.x
+    forecast: Array = (form(at_n, at_gpus) / scale)[:, seen] @ fit.x
     return forecast
 
 

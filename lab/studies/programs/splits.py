@@ -41,12 +41,12 @@ def splits_of(n: NDArray[np.float64], gpus: NDArray[np.float64]) -> list[Split]:
 
     Two that leave the same cells out are one, the first.
     """
-    found: list[Split] = []
+    different: list[Split] = []
     for split in _splits(n, gpus):
-        new = not any(np.array_equal(split.left_out, other.left_out) for other in found)
+        new = not any(np.array_equal(split.left_out, other.left_out) for other in different)
         if new and split.trained.sum() >= FEWEST_TRAINED:
-            found.append(split)
-    return found
+            different.append(split)
+    return different
 
 
 def _splits(n: NDArray[np.float64], gpus: NDArray[np.float64]) -> Iterator[Split]:

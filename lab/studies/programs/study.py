@@ -29,7 +29,7 @@ LAWS: Mapping[str, rivals.Method] = {
 }
 METHODS = (GPUCAST, EXTRA_P, *LAWS)
 WAYS = [f"{layout}, {way}" for way in extrap_lines.OPTIONS for layout in extrap_lines.LAYOUTS]
-"""Of using Extra-P."""
+"""Ways of using Extra-P."""
 
 Forecast = tuple[Array, Array, Array]
 """Seconds of all cells of a series, and the ends of their 90 % intervals."""
@@ -37,8 +37,8 @@ Forecast = tuple[Array, Array, Array]
 
 def forecast(series: Series, split: Split) -> Forecast:
     """gpucast's, as a user calls it: the steps that are trained on, and nothing else."""
-    found = gpucast.fit(series.trained_on(split)).forecasts(series.n, series.gpus)
-    return found.seconds, found.low, found.high
+    forecasts = gpucast.fit(series.trained_on(split)).forecasts(series.n, series.gpus)
+    return forecasts.seconds, forecasts.low, forecasts.high
 
 
 def cells(

@@ -36,10 +36,10 @@ class Cell:
 
 def visits(data: Dataset) -> dict[Cell, dict[str, list[float]]]:
     """Median step of each visit, s, by path; a visit is a record."""
-    found: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for each in data.steps:
-        found[_of_record(each)][each.path].append(statistics.median(each.seconds))
-    return found
+    by_cell: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for step in data.steps:
+        by_cell[_of_record(step)][step.path].append(statistics.median(step.seconds))
+    return by_cell
 
 
 def traces_in(folder: Path) -> list[Path]:
@@ -52,16 +52,18 @@ def traces_in(folder: Path) -> list[Path]:
 
 def costs_of(data: Dataset) -> dict[str, PathCosts]:
     """What calls cost on each path that traces are forecast for. Raises InputError."""
-    return {each: step_costs(data, each) for each in data.paths() if each not in (NATIVE, RECORDED)}
+    return {path: step_costs(data, path) for path in data.paths() if path not in (NATIVE, RECORDED)}
 
 
 def skeletons(data: Dataset) -> dict[str, dict[str, float]]:
     """Median step of each trace's calls made again (gpucast-microbench skeleton), s, by path."""
-    found: dict[str, dict[str, float]] = defaultdict(dict)
-    for cell, of in visits(data).items():
+    by_trace: dict[str, dict[str, float]] = defaultdict(dict)
+    for cell, by_path in visits(data).items():
         if cell.program == SKELETON:
-            found[cell.case] |= {path: statistics.median(each) for path, each in of.items()}
-    return found
+            by_trace[cell.case] |= {
+                path: statistics.median(steps) for path, steps in by_path.items()
+            }
+    return by_trace
 
 
 def _of_record(step: Step) -> Cell:
@@ -72,11 +74,11 @@ def _of_record(step: Step) -> Cell:
 
 def cell_of(run: RunDescription) -> Cell | None:
     """The cell that a trace's command line names; None: it names none."""
-    said = dict(zip(run.command, run.command[1:], strict=False))
-    if not run.command or "--n" not in said:
+    stated = dict(zip(run.command, run.command[1:], strict=False))
+    if not run.command or "--n" not in stated:
         return None
     program = Path(run.command[0]).name.replace("_", "-")
-    case = said.get("--case", "")
+    case = stated.get("--case", "")
     if program == OWN:
-        case = f"{said.get('--schedule')}, {said.get('--memory')}"
-    return Cell(program, case, int(said["--n"]), int(said.get("--gpus", "1")))
+        case = f"{stated.get('--schedule')}, {stated.get('--memory')}"
+    return Cell(program, case, int(stated["--n"]), int(stated.get("--gpus", "1")))

@@ -96,8 +96,8 @@ def outcomes(
     program = program_of(trace, grouped, most_steps=most)
     for path, costs in paths.items():
         if path in measured:
-            found = forecast(program, costs)
-            yield _outcome(cell, path, found, measured, native, grouped, repeats, skeletons)
+            answer = forecast(program, costs)
+            yield _outcome(cell, path, answer, measured, native, grouped, repeats, skeletons)
 
 
 def _outcome(
@@ -107,7 +107,7 @@ def _outcome(
     share = min(1.0, repeats)
     recorded, light = (
         share * float(np.median(own)) if own.size else float("nan")
-        for own in (steps.seconds[steps.kept & (steps.phase == each)] for each in _PHASES)
+        for own in (steps.seconds[steps.kept & (steps.phase == phase)] for phase in _PHASES)
     )
     return Outcome(
         **asdict(cell),
@@ -139,7 +139,9 @@ def _floor(visits: Sequence[float]) -> float:
     if len(visits) < 2:
         return float("nan")
     others = [statistics.median([*visits[:k], *visits[k + 1 :]]) for k in range(len(visits))]
-    return statistics.mean(abs(of / one - 1) for of, one in zip(others, visits, strict=True))
+    return statistics.mean(
+        abs(median / one - 1) for median, one in zip(others, visits, strict=True)
+    )
 
 
 def repeats_of(steps: ProcessSteps, seconds: float) -> float:
@@ -147,8 +149,8 @@ def repeats_of(steps: ProcessSteps, seconds: float) -> float:
 
     Their mean counts: what the program's step begins or ends with is in one of them. Not pauses.
     """
-    found = steps.seconds[steps.kind >= 0]
-    usual = float(found[found < PAUSE * np.median(found)].mean())
+    seconds_of = steps.seconds[steps.kind >= 0]
+    usual = float(seconds_of[seconds_of < PAUSE * np.median(seconds_of)].mean())
     return max(1, round(seconds / usual)) / max(1, round(usual / seconds))
 
 
