@@ -1,6 +1,6 @@
 """Forces and energies against OpenMM's Reference platform, in double precision throughout.
 
-The potential is written for OpenMM from the published formula and constants (lab/studies/
+The potential is written for OpenMM from the published formula and constants (tests/support/
 openmm_salt.py for the open box; DSF's damping here), and knows nothing of gpucast's.
 """
 
