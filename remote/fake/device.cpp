@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "protocol/ranges.h"
+
 namespace gpucast::fake {
 namespace {
 
@@ -39,8 +41,8 @@ Device::Device(const Settings& settings) : settings_(settings), next_(settings.b
 
 Device::~Device() {
   queues_.wait_for_all();
-  for (const auto* each : {&allocations_, &opened_}) {
-    for (const auto& [address, memory] : *each)
+  for (const auto* memories : {&allocations_, &opened_}) {
+    for (const auto& [address, memory] : *memories)
       unmap(address, memory);
   }
 }
@@ -91,15 +93,15 @@ CUresult Device::free(CUdeviceptr address) {
 
 CUresult Device::release(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
-  const auto found = allocations_.find(address);
-  if (found == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
-  const Memory& memory = found->second;
+  const auto entry = allocations_.find(address);
+  if (entry == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
+  const Memory& memory = entry->second;
   // Who still has it open is not to find there what once was.
   constexpr int garbage = 0xdd;
   if (memory.shared) std::memset(reinterpret_cast<void*>(address), garbage, memory.bytes);
   unmap(address, memory);
   used_ -= memory.bytes;
-  allocations_.erase(found);
+  allocations_.erase(entry);
   return CUDA_SUCCESS;
 }
 
@@ -108,76 +110,66 @@ void Device::adopt(CUdeviceptr address, std::size_t bytes) {
   adopted_[address] = {.bytes = bytes};
 }
 
-Device::Memories::const_iterator Device::find(const Memories& memories, CUdeviceptr address,
-                                              std::size_t bytes) {
-  auto found = memories.upper_bound(address);
-  if (found == memories.begin()) return memories.end();
-  --found;
-  const std::size_t offset = address - found->first;
-  const bool within = offset <= found->second.bytes && bytes <= found->second.bytes - offset;
-  return within ? found : memories.end();
-}
-
 bool Device::holds(CUdeviceptr address, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
-  for (const auto* each : {&allocations_, &adopted_, &opened_}) {
-    if (find(*each, address, bytes) != each->end()) return true;
-  }
-  return false;
+  const auto holds = [&](const Memories& memories) {
+    return remote::holder(memories, address, bytes) != memories.end();
+  };
+  return holds(allocations_) || holds(adopted_) || holds(opened_);
 }
 
 CUresult Device::range(CUdeviceptr& begin, std::size_t& bytes, CUdeviceptr address) const {
   const std::lock_guard lock(mutex_);
-  const auto found = find(allocations_, address, 1);
-  if (found == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
-  begin = found->first - found->second.lead;
-  bytes = found->second.lead + found->second.bytes;
+  const auto entry = remote::holder(allocations_, address, 1);
+  if (entry == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
+  begin = entry->first - entry->second.lead;
+  bytes = entry->second.lead + entry->second.bytes;
   return CUDA_SUCCESS;
 }
 
 CUresult Device::share(CUipcMemHandle& handle, CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
-  const auto found = allocations_.find(address);
-  if (found == allocations_.end() || !found->second.file) return CUDA_ERROR_INVALID_VALUE;
+  const auto entry = allocations_.find(address);
+  if (entry == allocations_.end() || !entry->second.file) return CUDA_ERROR_INVALID_VALUE;
   struct stat facts{};
-  if (fstat(found->second.file.get(), &facts) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
-  found->second.shared = true;
-  const Shared said{.process = getpid(), .file = found->second.file.get(), .file_id = facts.st_ino};
+  if (fstat(entry->second.file.get(), &facts) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
+  entry->second.shared = true;
+  const Shared told{.process = getpid(), .file = entry->second.file.get(), .file_id = facts.st_ino};
   handle = {};
-  static_assert(sizeof said <= sizeof handle.reserved);
-  std::memcpy(handle.reserved, &said, sizeof said);
+  static_assert(sizeof told <= sizeof handle.reserved);
+  std::memcpy(handle.reserved, &told, sizeof told);
   return CUDA_SUCCESS;
 }
 
 CUresult Device::open(CUdeviceptr& address, const CUipcMemHandle& handle) {
   const std::lock_guard lock(mutex_);
-  Shared said{.magic = 0};
-  std::memcpy(&said, handle.reserved, sizeof said);
-  if (said.magic != Shared{}.magic) return CUDA_ERROR_INVALID_VALUE;
-  if (said.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
+  Shared told{.magic = 0};
+  std::memcpy(&told, handle.reserved, sizeof told);
+  if (told.magic != Shared{}.magic) return CUDA_ERROR_INVALID_VALUE;
+  if (told.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
   for (const auto& [begin, memory] : opened_) {
-    if (memory.file_id == said.file_id) return CUDA_ERROR_ALREADY_MAPPED;
+    if (memory.file_id == told.file_id) return CUDA_ERROR_ALREADY_MAPPED;
   }
   const std::string name =
-      "/proc/" + std::to_string(said.process) + "/fd/" + std::to_string(said.file);
+      "/proc/" + std::to_string(told.process) + "/fd/" + std::to_string(told.file);
   const Descriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC));
   struct stat facts{};
-  if (!file || fstat(file.get(), &facts) != 0 || facts.st_ino != said.file_id)
+  if (!file || fstat(file.get(), &facts) != 0 || facts.st_ino != told.file_id)
     return CUDA_ERROR_MAP_FAILED;
   const auto bytes = static_cast<std::size_t>(facts.st_size);
   void* got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (got == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
   address = reinterpret_cast<CUdeviceptr>(got);
-  opened_[address] = {.bytes = bytes, .file_id = said.file_id};
+  opened_[address] = {.bytes = bytes, .file_id = told.file_id};
   return CUDA_SUCCESS;
 }
 
 CUresult Device::close(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
-  const auto found = opened_.find(address);
-  if (found == opened_.end()) return CUDA_ERROR_INVALID_VALUE;
-  unmap(address, found->second);
-  opened_.erase(found);
+  const auto entry = opened_.find(address);
+  if (entry == opened_.end()) return CUDA_ERROR_INVALID_VALUE;
+  unmap(address, entry->second);
+  opened_.erase(entry);
   return CUDA_SUCCESS;
 }
 

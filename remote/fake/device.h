@@ -57,8 +57,6 @@ class Device {
 
   CUresult map(CUdeviceptr& address, Memory memory, CUdeviceptr at);
   static void unmap(CUdeviceptr address, const Memory& memory);
-  static Memories::const_iterator find(const Memories& memories, CUdeviceptr address,
-                                       std::size_t bytes);
 
   const Settings& settings_;
   mutable std::mutex mutex_;

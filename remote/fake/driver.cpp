@@ -52,9 +52,9 @@ Driver::Driver() : settings_(read_settings()) {
   }
   for (int k = 0; k < settings_.devices; ++k)
     devices_.push_back(std::make_unique<Device>(settings_));
-  for (const Variable& each : contents_.variables) {
+  for (const Variable& variable : contents_.variables) {
     for (const auto& device : devices_)
-      device->adopt(reinterpret_cast<CUdeviceptr>(each.data), each.bytes);
+      device->adopt(reinterpret_cast<CUdeviceptr>(variable.data), variable.bytes);
   }
 }
 
@@ -77,7 +77,7 @@ const Kernel* Driver::silent_kernel(remote::images::KernelParameters& image,
   return &silent_kernels_.emplace_back(std::move(silent));
 }
 
-void Driver::pause(const char* name) const {
+void Driver::pause(const std::string& name) const {
   if (const auto delay = settings_.delays.find(name); delay != settings_.delays.end())
     std::this_thread::sleep_for(std::chrono::duration<double>(delay->second));
   const auto hold = settings_.holds.find(name);
@@ -91,7 +91,7 @@ void Driver::pause(const char* name) const {
     std::this_thread::sleep_for(moment);
 }
 
-CUresult Driver::call(const char* name) {
+CUresult Driver::call(const std::string& name) {
   unsigned count = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -108,50 +108,26 @@ CUresult Driver::call(const char* name) {
   return fails ? static_cast<CUresult>(failure->second.status) : CUDA_SUCCESS;
 }
 
-Stream* Driver::stream(CUstream handle) {
-  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &queues().legacy();
-  const std::lock_guard lock(mutex_);
-  auto* result = reinterpret_cast<Stream*>(handle);
-  return streams_.contains(result) ? result : nullptr;
+Stream& Driver::stream(CUstream handle) {
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return queues().legacy();
+  return *reinterpret_cast<Stream*>(handle);
 }
 
-std::shared_ptr<Event> Driver::event(CUevent handle) {
+Stream& Driver::add_stream(bool blocking) {
   const std::lock_guard lock(mutex_);
-  const auto found = events_.find(reinterpret_cast<Event*>(handle));
-  return found == events_.end() ? nullptr : found->second;
-}
-
-Stream* Driver::add_stream(bool blocking) {
-  const std::lock_guard lock(mutex_);
-  auto owned = std::make_unique<Stream>(blocking);
-  Stream* result = owned.get();
-  streams_[result] = std::move(owned);
+  auto made = std::make_unique<Stream>(blocking);
+  Stream& result = *made;
+  streams_[&result] = std::move(made);
   return result;
 }
 
-void Driver::remove(Stream* stream) {
+void Driver::remove(const Stream& stream) {
   const std::lock_guard lock(mutex_);
-  streams_.erase(stream);
-}
-
-Event* Driver::add_event(bool timed) {
-  const std::lock_guard lock(mutex_);
-  auto owned = std::make_shared<Event>();
-  owned->timed = timed;
-  Event* result = owned.get();
-  events_[result] = std::move(owned);
-  return result;
-}
-
-void Driver::remove(Event* event) {
-  const std::lock_guard lock(mutex_);
-  events_.erase(event);
+  streams_.erase(&stream);
 }
 
 CUresult Driver::queue(CUstream handle, const char* kind, std::function<void()> operation,
                        const Work& also) {
-  Stream* on = stream(handle);
-  if (on == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult status = queues().failure(); status != CUDA_SUCCESS) return status;
   if (settings_.delays.contains(kind) || settings_.holds.contains(kind)) {
     operation = [this, kind, inner = std::move(operation)] {
@@ -159,15 +135,13 @@ CUresult Driver::queue(CUstream handle, const char* kind, std::function<void()> 
       inner();
     };
   }
-  queues().queue(*on, std::move(operation), also);
+  queues().queue(stream(handle), std::move(operation), also);
   return CUDA_SUCCESS;
 }
 
 CUresult Driver::record(const std::shared_ptr<Event>& event, CUstream handle) {
-  Stream* on = stream(handle);
-  if (on == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult status = queues().failure(); status != CUDA_SUCCESS) return status;
-  Work work = queues().queue(*on, [event] { event->time = Clock::now(); });
+  Work work = queues().queue(stream(handle), [event] { event->time = Clock::now(); });
   const std::lock_guard lock(mutex_);
   event->record = std::move(work);
   return CUDA_SUCCESS;

@@ -6,19 +6,17 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "fake/device.h"
-#include "fake/graphs.h"
 #include "fake/kernels.h"
-#include "fake/pools.h"
 #include "fake/settings.h"
 #include "images/kernel_parameters.h"
 
 namespace gpucast::fake {
 
-// Handles are pointers to these, and to streams.
 struct Event {
   bool timed = true;
   Work record = {};        // what records it
@@ -33,7 +31,7 @@ class Driver {
   Driver();
 
   // Counts a call of a driver function, and does to it what the settings ask for.
-  CUresult call(const char* name);
+  CUresult call(const std::string& name);
 
   const Settings& settings() const { return settings_; }
   Device& device(int ordinal) { return *devices_.at(static_cast<std::size_t>(ordinal)); }
@@ -48,13 +46,11 @@ class Driver {
   // A kernel with the image's parameters that does nothing; nullptr where the image has none such.
   const Kernel* silent_kernel(remote::images::KernelParameters& image, const std::string& mangled);
 
-  // CUDA_ERROR_INVALID_HANDLE unless it is one. The default stream is one.
-  Stream* stream(CUstream handle);
-  std::shared_ptr<Event> event(CUevent handle);
-  Stream* add_stream(bool blocking);
-  void remove(Stream* stream);
-  Event* add_event(bool timed);
-  void remove(Event* event);
+  // The default stream is one.
+  Stream& stream(CUstream handle);
+  // Those that nobody removes are gone with the driver.
+  Stream& add_stream(bool blocking);
+  void remove(const Stream& stream);
   // As queued on the stream, behind what it holds and `also`; what pauses its kind goes before it.
   CUresult queue(CUstream stream, const char* kind, std::function<void()> operation,
                  const Work& also = {});
@@ -67,30 +63,25 @@ class Driver {
   // pages; and where none that begins there is.
   bool register_memory(void* memory, std::size_t bytes);
   bool unregister_memory(void* memory);
-  Graphs& graphs() { return graphs_; }
-  Pools& pools() { return pools_; }
   // The delay and the hold of a driver function, or of a kind of operation.
-  void pause(const char* name) const;
+  void pause(const std::string& name) const;
 
   static thread_local int current_device;
 
  private:
   template <class Entry>
   static const Entry* named(const std::vector<Entry>& all, std::string_view mangled) {
-    const auto found = std::ranges::find(all, source_name(mangled), &Entry::name);
-    return found == all.end() ? nullptr : &*found;
+    const auto entry = std::ranges::find(all, source_name(mangled), &Entry::name);
+    return entry == all.end() ? nullptr : &*entry;
   }
   Settings settings_;
   Contents contents_;
   std::vector<std::unique_ptr<Device>> devices_;
-  Graphs graphs_;
-  Pools pools_;
   std::mutex mutex_;
   std::unordered_map<std::string, unsigned> calls_;
   std::deque<remote::images::KernelParameters> images_;
   std::deque<Kernel> silent_kernels_;
-  std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
-  std::unordered_map<Event*, std::shared_ptr<Event>> events_;
+  std::unordered_map<const Stream*, std::unique_ptr<Stream>> streams_;
   std::map<std::uintptr_t, std::size_t> registered_;  // bytes, by where they begin
 };
 

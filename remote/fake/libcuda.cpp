@@ -1,4 +1,5 @@
-// The driver functions that the server uses, on host memory.
+// The driver functions that the server uses, on host memory. What the server itself looks at is not
+// looked at again: handles are taken for what they are.
 #include <cuda.h>
 
 #include <algorithm>
@@ -7,13 +8,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,8 +27,9 @@
 namespace {
 
 using gpucast::fake::Driver;
-using gpucast::fake::GraphNode;
+using gpucast::fake::Event;
 using gpucast::fake::Kernel;
+using gpucast::fake::Shape;
 using gpucast::fake::Stream;
 using gpucast::fake::Work;
 
@@ -37,38 +41,31 @@ std::unique_ptr<Driver>& the_driver() {
 
 Driver& driver() { return *the_driver(); }
 
-// Begins every function; a status that is not success ends it.
-#define ENTER(name)                                     \
-  if (!the_driver()) return CUDA_ERROR_NOT_INITIALIZED; \
-  if (const CUresult injected = driver().call(name); injected != CUDA_SUCCESS) return injected
+// Counts a call and does to it what the settings ask for; a status that is not success ends it. The
+// name is a macro's expansion (cuMemAlloc_v2) where the header has one.
+CUresult enter(std::string_view function) {
+  if (!the_driver()) return CUDA_ERROR_NOT_INITIALIZED;
+  constexpr std::string_view version = "_v2";
+  if (function.ends_with(version)) function.remove_suffix(version.size());
+  return driver().call(std::string(function));
+}
+#define ENTER() \
+  if (const CUresult status = enter(__func__); status != CUDA_SUCCESS) return status
+
+template <class T>
+CUresult set(T& value, const std::type_identity_t<T>& to) {
+  value = to;
+  return CUDA_SUCCESS;
+}
+CUresult valid(bool is_valid) { return is_valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 
 std::byte* at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
-// What was set of functions.
-class FunctionAttributes {
- public:
-  void set(CUfunction function, CUfunction_attribute which, int value) {
-    const std::lock_guard lock(mutex_);
-    values_[{function, which}] = value;
-  }
-  std::optional<int> of(CUfunction function, CUfunction_attribute which) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = values_.find({function, which});
-    return found == values_.end() ? std::nullopt : std::optional(found->second);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::pair<CUfunction, CUfunction_attribute>, int> values_;
-};
-
-FunctionAttributes& function_attributes() {
-  static FunctionAttributes the_attributes;
-  return the_attributes;
-}
-
 bool held(CUdeviceptr address, std::size_t bytes) {
   return driver().settings().reaches_all || driver().current().holds(address, bytes);
+}
+bool rows_held(CUdeviceptr address, std::size_t pitch, std::size_t width, std::size_t height) {
+  return height > 0 && held(address, pitch * (height - 1) + width);
 }
 
 CUresult state_of(const Work& work) {
@@ -77,33 +74,21 @@ CUresult state_of(const Work& work) {
   return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
+// As long as somebody holds it, also work that records it.
+std::shared_ptr<Event>& event_of(CUevent handle) {
+  return *reinterpret_cast<std::shared_ptr<Event>*>(handle);
+}
+
 constexpr int most_shared = 232448;
 
-constexpr auto device_attributes = std::to_array<std::pair<CUdevice_attribute, int>>({
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, most_shared},
-    {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
-    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 4},
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
-    {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000},
-    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
-    {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1},
-    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
-    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
-    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
-    {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
-});
+// A server's session alone sets and asks.
+std::map<std::pair<CUfunction, CUfunction_attribute>, int>& attributes_set() {
+  static std::map<std::pair<CUfunction, CUfunction_attribute>, int> values;
+  return values;
+}
 
 // The work of a launch, with the arguments as they are now.
-std::function<void()> launch_of(CUfunction function, const gpucast::fake::Shape& shape,
-                                void* const* arguments) {
+std::function<void()> launch_of(CUfunction function, const Shape& shape, void* const* arguments) {
   const auto* kernel = reinterpret_cast<const Kernel*>(function);
   auto values = std::make_shared<std::vector<std::vector<std::byte>>>();
   for (std::size_t k = 0; k < kernel->parameters.size(); ++k) {
@@ -118,52 +103,113 @@ std::function<void()> launch_of(CUfunction function, const gpucast::fake::Shape&
   };
 }
 
-bool can_be_launched(const gpucast::fake::Shape& shape) {
+// Grid and block of CUlaunchConfig or CUDA_KERNEL_NODE_PARAMS; nothing where no GPU has them.
+template <class Parameters>
+std::optional<Shape> shape_of(const Parameters& what) {
+  const Shape shape{.grid = {what.gridDimX, what.gridDimY, what.gridDimZ},
+                    .block = {what.blockDimX, what.blockDimY, what.blockDimZ},
+                    .shared = what.sharedMemBytes};
   constexpr std::size_t most_threads = 1024;
   const std::size_t threads = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
-  return shape.threads() != 0 && threads <= most_threads;
+  return shape.threads() != 0 && threads <= most_threads ? std::optional(shape) : std::nullopt;
 }
 
-// These say whether the driver takes the node.
-bool kernel_node(GraphNode& node, const CUDA_KERNEL_NODE_PARAMS& what) {
-  const gpucast::fake::Shape shape{.grid = {what.gridDimX, what.gridDimY, what.gridDimZ},
-                                   .block = {what.blockDimX, what.blockDimY, what.blockDimZ},
-                                   .shared = what.sharedMemBytes};
-  if (what.extra != nullptr || what.func == nullptr || !can_be_launched(shape)) return false;
-  node = {.kind = "kernel", .work = launch_of(what.func, shape, what.kernelParams)};
-  return true;
+using Body = std::function<void()>;
+
+Body copied_rows(std::byte* to, std::size_t to_pitch, const std::byte* from, std::size_t from_pitch,
+                 std::size_t width, std::size_t height) {
+  return [=] {
+    for (std::size_t row = 0; row < height; ++row)
+      std::memmove(to + row * to_pitch, from + row * from_pitch, width);
+  };
+}
+Body set_rows(CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
+              std::size_t height) {
+  return [=] {
+    for (std::size_t row = 0; row < height; ++row)
+      std::memset(at(to + row * pitch), static_cast<int>(value), width);
+  };
 }
 
-bool copy_node(GraphNode& node, const CUDA_MEMCPY3D& what) {
+// ---- graphs: nodes that are done one after another, as one operation of a stream ----
+
+struct GraphNode {
+  const char* kind = "";  // what pauses it: `kernel`, `copy`, `memset`
+  Body work = [] {};
+};
+// A graph, or one that is ready; a node's handle is its number there, from 1.
+using Nodes = std::vector<GraphNode>;
+
+template <class Graph>
+Nodes& nodes_of(Graph graph) {
+  return *reinterpret_cast<Nodes*>(graph);
+}
+
+// These are nothing where the driver does not take the node.
+std::optional<GraphNode> node_of(const CUDA_KERNEL_NODE_PARAMS& what) {
+  const auto shape = shape_of(what);
+  if (what.extra != nullptr || what.func == nullptr || !shape) return std::nullopt;
+  return GraphNode{.kind = "kernel", .work = launch_of(what.func, *shape, what.kernelParams)};
+}
+
+std::optional<GraphNode> node_of(const CUDA_MEMCPY3D& what) {
   const auto end = [&](CUmemorytype type, CUdeviceptr device, const void* host,
                        std::size_t pitch) -> std::byte* {
     if (type == CU_MEMORYTYPE_HOST) return static_cast<std::byte*>(const_cast<void*>(host));
-    const bool there =
-        what.Height > 0 && held(device, pitch * (what.Height - 1) + what.WidthInBytes);
-    return there ? at(device) : nullptr;
+    return rows_held(device, pitch, what.WidthInBytes, what.Height) ? at(device) : nullptr;
   };
   std::byte* to = end(what.dstMemoryType, what.dstDevice, what.dstHost, what.dstPitch);
   std::byte* from = end(what.srcMemoryType, what.srcDevice, what.srcHost, what.srcPitch);
-  if (to == nullptr || from == nullptr || what.Depth != 1 || what.WidthInBytes == 0) return false;
-  node = {.kind = "copy", .work = [=] {
-            for (std::size_t row = 0; row < what.Height; ++row)
-              std::memmove(to + row * what.dstPitch, from + row * what.srcPitch, what.WidthInBytes);
-          }};
-  return true;
+  if (to == nullptr || from == nullptr || what.Depth != 1 || what.WidthInBytes == 0)
+    return std::nullopt;
+  return GraphNode{
+      .kind = "copy",
+      .work = copied_rows(to, what.dstPitch, from, what.srcPitch, what.WidthInBytes, what.Height)};
 }
 
-bool memset_node(GraphNode& node, const CUDA_MEMSET_NODE_PARAMS& what) {
-  if (what.elementSize != 1 || what.height == 0 ||
-      !held(what.dst, what.pitch * (what.height - 1) + what.width)) {
-    return false;
-  }
-  node = {.kind = "memset", .work = [=] {
-            for (std::size_t row = 0; row < what.height; ++row)
-              std::memset(at(what.dst + row * what.pitch), static_cast<int>(what.value),
-                          what.width);
-          }};
-  return true;
+std::optional<GraphNode> node_of(const CUDA_MEMSET_NODE_PARAMS& what) {
+  if (what.elementSize != 1 || !rows_held(what.dst, what.pitch, what.width, what.height))
+    return std::nullopt;
+  return GraphNode{.kind = "memset",
+                   .work = set_rows(what.dst, what.pitch, what.value, what.width, what.height)};
 }
+
+// Behind nodes that the graph has already.
+CUresult add_node(CUgraphNode* made, CUgraph graph, const CUgraphNode* after, std::size_t count,
+                  std::optional<GraphNode> node) {
+  Nodes& nodes = nodes_of(graph);
+  const bool known = std::all_of(after, after + count, [&](CUgraphNode before) {
+    return reinterpret_cast<std::uintptr_t>(before) <= nodes.size();
+  });
+  if (!known || !node) return CUDA_ERROR_INVALID_VALUE;
+  nodes.push_back(*std::move(node));
+  *made = reinterpret_cast<CUgraphNode>(nodes.size());
+  return CUDA_SUCCESS;
+}
+
+CUresult set_node(CUgraphExec exec, CUgraphNode which, std::optional<GraphNode> node) {
+  if (!node) return CUDA_ERROR_INVALID_VALUE;
+  nodes_of(exec).at(reinterpret_cast<std::uintptr_t>(which) - 1) = *std::move(node);
+  return CUDA_SUCCESS;
+}
+
+// ---- memory pools: memory goes back to the device at once ----
+
+struct Pool {
+  std::size_t most = 0;  // bytes; 0: no bound
+  std::uint64_t used = 0;
+  std::map<CUmemPool_attribute, std::uint64_t> told = {};
+};
+struct Pools {
+  std::map<CUdevice, Pool> usual;
+  std::deque<Pool> made;  // none is ever gone: memory may still be in it
+  std::map<CUdeviceptr, std::pair<Pool*, std::size_t>> memory;
+};
+Pools& pools() {
+  static Pools the_pools;
+  return the_pools;
+}
+Pool& pool_of(CUmemoryPool handle) { return *reinterpret_cast<Pool*>(handle); }
 
 }  // namespace
 
@@ -179,62 +225,74 @@ CUresult cuInit(unsigned int /*flags*/) {
   return driver().call("cuInit");
 }
 
-CUresult cuDriverGetVersion(int* version) {
-  *version = CUDA_VERSION;
-  return CUDA_SUCCESS;
-}
+CUresult cuDriverGetVersion(int* version) { return set(*version, CUDA_VERSION); }
 
 CUresult cuGetErrorString(CUresult status, const char** text) {
   static thread_local std::string last;
   last = "fake driver's status " + std::to_string(status);
-  *text = last.c_str();
-  return CUDA_SUCCESS;
+  return set(*text, last.c_str());
 }
 
 // ---- devices ----
 
 CUresult cuDeviceGetCount(int* count) {
-  ENTER("cuDeviceGetCount");
-  *count = driver().settings().devices;
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*count, driver().settings().devices);
 }
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  ENTER("cuDeviceGet");
+  ENTER();
   if (ordinal < 0 || ordinal >= driver().settings().devices) return CUDA_ERROR_INVALID_DEVICE;
-  *device = ordinal;
-  return CUDA_SUCCESS;
+  return set(*device, ordinal);
 }
 
 CUresult cuDeviceGetName(char* name, int size, CUdevice device) {
-  ENTER("cuDeviceGetName");
+  ENTER();
   std::snprintf(name, static_cast<std::size_t>(size), "fake GPU %d", device);
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  ENTER("cuDeviceGetUuid");
+  ENTER();
   std::memset(uuid->bytes, device, sizeof uuid->bytes);
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
-  ENTER("cuDeviceTotalMem");
-  *bytes = driver().device(device).total_bytes();
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*bytes, driver().device(device).total_bytes());
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
-  ENTER("cuDeviceGetAttribute");
-  const auto* const found =
-      std::ranges::find(device_attributes, which, &std::pair<CUdevice_attribute, int>::first);
-  *value = found == device_attributes.end() ? 0 : found->second;
-  if (which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) *value = device + 1;
-  return CUDA_SUCCESS;
+  ENTER();
+  if (which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) return set(*value, device + 1);
+  static const std::map<CUdevice_attribute, int> attributes = {
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, most_shared},
+      {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 4},
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+      {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+      {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1},
+      {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+      {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+      {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+      {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+  };
+  const auto known = attributes.find(which);
+  return set(*value, known == attributes.end() ? 0 : known->second);
 }
 
 CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
-  ENTER("cuDeviceGetPCIBusId");
+  ENTER();
   std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0",
                 static_cast<unsigned>(device) + 1);
   return CUDA_SUCCESS;
@@ -242,17 +300,16 @@ CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
 
 // A context is no more than the device's number, counted from 1.
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  ENTER("cuDevicePrimaryCtxRetain");
-  *context = reinterpret_cast<CUcontext>(static_cast<std::intptr_t>(device) + 1);
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*context, reinterpret_cast<CUcontext>(static_cast<std::intptr_t>(device) + 1));
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
-  ENTER("cuCtxSetCurrent");
+  ENTER();
   Driver::current_device = static_cast<int>(reinterpret_cast<std::intptr_t>(context)) - 1;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize() {
-  ENTER("cuCtxSynchronize");
+  ENTER();
   driver().queues().wait_for_all();
   return driver().queues().failure();
 }
@@ -260,117 +317,124 @@ CUresult cuCtxSynchronize() {
 // ---- memory ----
 
 CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
-  ENTER("cuMemGetInfo");
+  ENTER();
   *free = driver().current().free_bytes();
-  *total = driver().current().total_bytes();
-  return CUDA_SUCCESS;
+  return set(*total, driver().current().total_bytes());
 }
 CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
-  ENTER("cuMemAlloc");
+  ENTER();
   return driver().current().allocate(*address, bytes);
 }
 CUresult cuMemFree(CUdeviceptr address) {
-  ENTER("cuMemFree");
+  ENTER();
   return address == 0 ? CUDA_SUCCESS : driver().current().free(address);
 }
 CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
-  ENTER("cuMemHostAlloc");
+  ENTER();
   constexpr std::size_t page = 4096;
   *memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
   return *memory == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 CUresult cuMemHostRegister(void* memory, std::size_t bytes, unsigned /*flags*/) {
-  ENTER("cuMemHostRegister");
+  ENTER();
   return driver().register_memory(memory, bytes) ? CUDA_SUCCESS
                                                  : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 }
 CUresult cuMemHostUnregister(void* memory) {
-  ENTER("cuMemHostUnregister");
+  ENTER();
   return driver().unregister_memory(memory) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t /*align*/,
                              CUdeviceptr at, unsigned long long /*flags*/) {
-  ENTER("cuMemAddressReserve");
+  ENTER();
   return driver().current().reserve(*address, bytes, at);
 }
 CUresult cuMemAddressFree(CUdeviceptr address, std::size_t /*bytes*/) {
-  ENTER("cuMemAddressFree");
+  ENTER();
   return driver().current().free(address);
 }
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                      const CUmemAllocationProp* /*kind*/, unsigned long long /*flags*/) {
-  ENTER("cuMemCreate");
-  *handle = bytes;
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*handle, bytes);
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle /*handle*/) {
-  ENTER("cuMemRelease");
+  ENTER();
   return CUDA_SUCCESS;
 }
 CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t /*offset*/,
                   CUmemGenericAllocationHandle handle, unsigned long long /*flags*/) {
-  ENTER("cuMemMap");
-  return held(address, bytes) && handle == bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  ENTER();
+  return valid(held(address, bytes) && handle == bytes);
 }
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
-  ENTER("cuMemUnmap");
-  return held(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  ENTER();
+  return valid(held(address, bytes));
 }
 CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* /*access*/,
                         std::size_t /*count*/) {
-  ENTER("cuMemSetAccess");
-  return held(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  ENTER();
+  return valid(held(address, bytes));
 }
 CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* /*kind*/,
                                        CUmemAllocationGranularity_flags /*which*/) {
-  ENTER("cuMemGetAllocationGranularity");
-  *bytes = std::size_t{2} << 20;
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*bytes, std::size_t{2} << 20);
 }
 
 // ---- memory pools ----
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
-  ENTER("cuDeviceGetDefaultMemPool");
-  *pool = driver().pools().usual(device);
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*pool, reinterpret_cast<CUmemoryPool>(&pools().usual[device]));
 }
 CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
-  ENTER("cuMemPoolCreate");
+  ENTER();
   if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-  *pool = driver().pools().create(properties->maxSize);
+  Pool& made = pools().made.emplace_back(Pool{.most = properties->maxSize});
+  return set(*pool, reinterpret_cast<CUmemoryPool>(&made));
+}
+CUresult cuMemPoolDestroy(CUmemoryPool /*pool*/) {
+  ENTER();
   return CUDA_SUCCESS;
 }
-CUresult cuMemPoolDestroy(CUmemoryPool pool) {
-  ENTER("cuMemPoolDestroy");
-  return driver().pools().destroy(pool);
-}
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t /*bytes*/) {
-  ENTER("cuMemPoolTrimTo");
-  return driver().pools().has(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+CUresult cuMemPoolTrimTo(CUmemoryPool /*pool*/, std::size_t /*bytes*/) {
+  ENTER();
+  return CUDA_SUCCESS;
 }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
-  ENTER("cuMemPoolSetAttribute");
-  return driver().pools().set(pool, which, value);
+  ENTER();
+  if (which > CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) return CUDA_ERROR_INVALID_VALUE;
+  const bool is_flag = which < CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+  return set(pool_of(pool).told[which], is_flag ? static_cast<cuuint64_t>(*static_cast<int*>(value))
+                                                : *static_cast<cuuint64_t*>(value));
 }
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
-  ENTER("cuMemPoolGetAttribute");
-  return driver().pools().get(pool, which, value);
+  ENTER();
+  const bool is_told = which <= CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+  const std::uint64_t now = is_told ? pool_of(pool).told[which] : pool_of(pool).used;
+  if (which < CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    return set(*static_cast<int*>(value), static_cast<int>(now));
+  return set(*static_cast<cuuint64_t*>(value), now);
 }
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
-                                 CUstream stream) {
-  ENTER("cuMemAllocFromPoolAsync");
-  if (driver().stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!driver().pools().has_room(pool, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult status = driver().current().allocate(*address, bytes);
-  if (status == CUDA_SUCCESS) driver().pools().add(pool, *address, bytes);
-  return status;
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, std::size_t bytes, CUmemoryPool handle,
+                                 CUstream /*stream*/) {
+  ENTER();
+  Pool& pool = pool_of(handle);
+  if (pool.most != 0 && bytes > pool.most - pool.used) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult allocated = driver().current().allocate(*address, bytes);
+  if (allocated != CUDA_SUCCESS) return allocated;
+  pool.used += bytes;
+  pools().memory[*address] = {&pool, bytes};
+  return CUDA_SUCCESS;
 }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  ENTER("cuMemFreeAsync");
-  if (!driver().pools().remove(address)) return CUDA_ERROR_INVALID_VALUE;
+  ENTER();
+  const auto removed = pools().memory.extract(address);
+  if (!removed) return CUDA_ERROR_INVALID_VALUE;
+  removed.mapped().first->used -= removed.mapped().second;
   return driver().queue(stream, "free",
                         [address, &device = driver().current()] { device.release(address); });
 }
@@ -378,150 +442,130 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
 // ---- memory of other processes ----
 
 CUresult cuMemGetAddressRange(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) {
-  ENTER("cuMemGetAddressRange");
+  ENTER();
   return driver().current().range(*begin, *bytes, address);
 }
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
-  ENTER("cuIpcGetMemHandle");
+  ENTER();
   return driver().current().share(*handle, address);
 }
 CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
-  ENTER("cuIpcOpenMemHandle");
+  ENTER();
   if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
   return driver().current().open(*address, handle);
 }
 // Waits for nothing: who closes has to know that the memory is used no more.
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  ENTER("cuIpcCloseMemHandle");
+  ENTER();
   return driver().current().close(address);
 }
 
 // ---- copies ----
 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
-  ENTER("cuMemcpyHtoDAsync");
+  ENTER();
   if (!held(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memcpy(at(to), from, bytes); });
 }
 CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  ENTER("cuMemcpyDtoHAsync");
+  ENTER();
   if (!held(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memcpy(to, at(from), bytes); });
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  ENTER("cuMemcpyDtoDAsync");
+  ENTER();
   if (!held(to, bytes) || !held(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memmove(at(to), at(from), bytes); });
 }
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  ENTER("cuMemcpy2DAsync");
-  const CUDA_MEMCPY2D c = *copy;
-  if (c.srcMemoryType != CU_MEMORYTYPE_DEVICE || c.dstMemoryType != CU_MEMORYTYPE_DEVICE ||
-      c.Height == 0 || !held(c.dstDevice, c.dstPitch * (c.Height - 1) + c.WidthInBytes) ||
-      !held(c.srcDevice, c.srcPitch * (c.Height - 1) + c.WidthInBytes)) {
+  ENTER();
+  if (copy->srcMemoryType != CU_MEMORYTYPE_DEVICE || copy->dstMemoryType != CU_MEMORYTYPE_DEVICE ||
+      !rows_held(copy->dstDevice, copy->dstPitch, copy->WidthInBytes, copy->Height) ||
+      !rows_held(copy->srcDevice, copy->srcPitch, copy->WidthInBytes, copy->Height)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return driver().queue(stream, "copy", [c] {
-    for (std::size_t row = 0; row < c.Height; ++row)
-      std::memmove(at(c.dstDevice + row * c.dstPitch), at(c.srcDevice + row * c.srcPitch),
-                   c.WidthInBytes);
-  });
+  return driver().queue(stream, "copy",
+                        copied_rows(at(copy->dstDevice), copy->dstPitch, at(copy->srcDevice),
+                                    copy->srcPitch, copy->WidthInBytes, copy->Height));
 }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
-  ENTER("cuMemsetD8Async");
+  ENTER();
   if (!held(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "memset", [=] { std::memset(at(to), value, bytes); });
 }
 CUresult cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned char value,
                            std::size_t width, std::size_t height, CUstream stream) {
-  ENTER("cuMemsetD2D8Async");
-  if (height == 0 || !held(to, pitch * (height - 1) + width)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().queue(stream, "memset", [=] {
-    for (std::size_t row = 0; row < height; ++row)
-      std::memset(at(to + row * pitch), value, width);
-  });
+  ENTER();
+  if (!rows_held(to, pitch, width, height)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().queue(stream, "memset", set_rows(to, pitch, value, width, height));
 }
 
 // ---- streams and events ----
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int /*priority*/) {
-  ENTER("cuStreamCreateWithPriority");
-  const bool blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
-  *stream = reinterpret_cast<CUstream>(driver().add_stream(blocking));
+  ENTER();
+  Stream& made = driver().add_stream((flags & CU_STREAM_NON_BLOCKING) == 0);
+  return set(*stream, reinterpret_cast<CUstream>(&made));
+}
+CUresult cuStreamDestroy(CUstream stream) {
+  ENTER();
+  driver().remove(driver().stream(stream));
   return CUDA_SUCCESS;
 }
-CUresult cuStreamDestroy(CUstream handle) {
-  ENTER("cuStreamDestroy");
-  Stream* stream = driver().stream(handle);
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  driver().remove(stream);
-  return CUDA_SUCCESS;
+CUresult cuStreamQuery(CUstream stream) {
+  ENTER();
+  return state_of(driver().queues().last(driver().stream(stream)));
 }
-CUresult cuStreamQuery(CUstream handle) {
-  ENTER("cuStreamQuery");
-  const Stream* stream = driver().stream(handle);
-  return stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : state_of(driver().queues().last(*stream));
-}
-CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned /*flags*/) {
-  ENTER("cuStreamWaitEvent");
-  const auto event = driver().event(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return driver().queue(stream, "wait", [] {}, driver().recorded(*event));
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned /*flags*/) {
+  ENTER();
+  return driver().queue(stream, "wait", [] {}, driver().recorded(*event_of(event)));
 }
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
                               unsigned /*flags*/) {
-  ENTER("cuStreamWriteValue32");
+  ENTER();
   return driver().queue(stream, "write", [=] {
     std::atomic_ref(*reinterpret_cast<cuuint32_t*>(address))
         .store(value, std::memory_order_release);
   });
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  ENTER("cuLaunchHostFunc");
+  ENTER();
   return driver().queue(stream, "host", [=] { function(data); });
 }
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
-  ENTER("cuEventCreate");
-  *event = reinterpret_cast<CUevent>(driver().add_event((flags & CU_EVENT_DISABLE_TIMING) == 0));
+  ENTER();
+  auto made = std::make_unique<std::shared_ptr<Event>>(std::make_shared<Event>());
+  (*made)->timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+  return set(*event, reinterpret_cast<CUevent>(made.release()));
+}
+CUresult cuEventDestroy(CUevent event) {
+  ENTER();
+  const std::unique_ptr<std::shared_ptr<Event>> removed(&event_of(event));
   return CUDA_SUCCESS;
 }
-CUresult cuEventDestroy(CUevent handle) {
-  ENTER("cuEventDestroy");
-  const auto event = driver().event(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  driver().remove(event.get());
-  return CUDA_SUCCESS;
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  ENTER();
+  return driver().record(event_of(event), stream);
 }
-CUresult cuEventRecord(CUevent handle, CUstream on) {
-  ENTER("cuEventRecord");
-  const auto event = driver().event(handle);
-  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : driver().record(event, on);
+CUresult cuEventQuery(CUevent event) {
+  ENTER();
+  return state_of(driver().recorded(*event_of(event)));
 }
-CUresult cuEventQuery(CUevent handle) {
-  ENTER("cuEventQuery");
-  const auto event = driver().event(handle);
-  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : state_of(driver().recorded(*event));
-}
-CUresult cuEventSynchronize(CUevent handle) {
-  ENTER("cuEventSynchronize");
-  const auto event = driver().event(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  driver().queues().wait(driver().recorded(*event));
+CUresult cuEventSynchronize(CUevent event) {
+  ENTER();
+  driver().queues().wait(driver().recorded(*event_of(event)));
   return driver().queues().failure();
 }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent first, CUevent second) {
-  ENTER("cuEventElapsedTime");
-  const auto begin = driver().event(first);
-  const auto end = driver().event(second);
-  if (begin == nullptr || end == nullptr || !begin->timed || !end->timed) {
-    return CUDA_ERROR_INVALID_HANDLE;
-  }
-  const Work began = driver().recorded(*begin);
-  const Work ended = driver().recorded(*end);
-  if (!began || !ended) return CUDA_ERROR_INVALID_HANDLE;
+  ENTER();
+  const Event& begin = *event_of(first);
+  const Event& end = *event_of(second);
+  const Work began = driver().recorded(begin);
+  const Work ended = driver().recorded(end);
+  if (!begin.timed || !end.timed || !began || !ended) return CUDA_ERROR_INVALID_HANDLE;
   if (!driver().queues().done(began) || !driver().queues().done(ended)) return CUDA_ERROR_NOT_READY;
-  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
-  return CUDA_SUCCESS;
+  return set(*milliseconds,
+             std::chrono::duration<float, std::milli>(end.time - begin.time).count());
 }
 
 // ---- libraries and kernels ----
@@ -530,47 +574,44 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* /
                            void** /*values*/, unsigned /*count*/,
                            CUlibraryOption* /*library_options*/, void** /*values*/,
                            unsigned /*count*/) {
-  ENTER("cuLibraryLoadData");
-  constexpr std::uint32_t magic = 0xba55ed50;
-  std::uint32_t found = 0;
-  std::memcpy(&found, code, sizeof found);
-  if (found != magic) return CUDA_ERROR_INVALID_IMAGE;
+  ENTER();
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, code, sizeof magic);
+  if (magic != gpucast::remote::images::container_magic) return CUDA_ERROR_INVALID_IMAGE;
   *library = driver().settings().any_kernel
                  ? reinterpret_cast<CUlibrary>(driver().add_image(code))
                  : reinterpret_cast<CUlibrary>(&the_driver());  // they do not differ
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryUnload(CUlibrary /*library*/) {
-  ENTER("cuLibraryUnload");
+  ENTER();
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  ENTER("cuLibraryGetKernel");
-  const Kernel* found = driver().kernel(name);
-  if (found == nullptr && driver().settings().any_kernel) {
-    found = driver().silent_kernel(
+  ENTER();
+  const Kernel* known = driver().kernel(name);
+  if (known == nullptr && driver().settings().any_kernel) {
+    known = driver().silent_kernel(
         *reinterpret_cast<gpucast::remote::images::KernelParameters*>(library), name);
   }
-  *kernel = reinterpret_cast<CUkernel>(const_cast<Kernel*>(found));
-  return found == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+  *kernel = reinterpret_cast<CUkernel>(const_cast<Kernel*>(known));
+  return known == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 CUresult cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* bytes, CUlibrary /*library*/,
                             const char* name) {
-  ENTER("cuLibraryGetGlobal");
+  ENTER();
   const auto* variable = driver().variable(name);
   if (variable == nullptr) return CUDA_ERROR_NOT_FOUND;
   *address = reinterpret_cast<CUdeviceptr>(variable->data);
-  *bytes = variable->bytes;
-  return CUDA_SUCCESS;
+  return set(*bytes, variable->bytes);
 }
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  ENTER("cuKernelGetFunction");
-  *function = reinterpret_cast<CUfunction>(kernel);
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*function, reinterpret_cast<CUfunction>(kernel));
 }
 CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset,
                               std::size_t* bytes) {
-  ENTER("cuKernelGetParamInfo");
+  ENTER();
   const auto& parameters = reinterpret_cast<const Kernel*>(kernel)->parameters;
   if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = parameters[index].offset;
@@ -578,131 +619,113 @@ CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* o
   return CUDA_SUCCESS;
 }
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
-  ENTER("cuFuncGetAttribute");
-  if (const auto set = function_attributes().of(function, which)) {
-    *value = *set;
-    return CUDA_SUCCESS;
-  }
-  static const std::map<CUfunction_attribute, int> known = {
+  ENTER();
+  static const std::map<CUfunction_attribute, int> usual = {
       {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
       {CU_FUNC_ATTRIBUTE_NUM_REGS, 32},
       {CU_FUNC_ATTRIBUTE_PTX_VERSION, 90},
       {CU_FUNC_ATTRIBUTE_BINARY_VERSION, 90}};
-  const auto found = known.find(which);
-  *value = found == known.end() ? 0 : found->second;
-  return CUDA_SUCCESS;
+  if (const auto told = attributes_set().find({function, which}); told != attributes_set().end())
+    return set(*value, told->second);
+  const auto known = usual.find(which);
+  return set(*value, known == usual.end() ? 0 : known->second);
 }
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value) {
-  ENTER("cuFuncSetAttribute");
+  ENTER();
   const bool settable = which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
                         which == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
   if (!settable || value > most_shared) return CUDA_ERROR_INVALID_VALUE;
-  function_attributes().set(function, which, value);
-  return CUDA_SUCCESS;
+  return set(attributes_set()[{function, which}], value);
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction /*function*/,
                                                               int block, std::size_t /*shared*/,
                                                               unsigned /*flags*/) {
-  ENTER("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags");
+  ENTER();
   if (block <= 0) return CUDA_ERROR_INVALID_VALUE;
   constexpr int threads = 2048;
-  *blocks = threads / block;
-  return CUDA_SUCCESS;
+  return set(*blocks, threads / block);
 }
 
 // The arguments are read now, as a launch does.
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
                           void** extra) {
-  ENTER("cuLaunchKernelEx");
-  const gpucast::fake::Shape shape{
-      .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-      .shared = config->sharedMemBytes};
-  if (extra != nullptr || !can_be_launched(shape)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().queue(config->hStream, "kernel", launch_of(function, shape, arguments));
+  ENTER();
+  const auto shape = shape_of(*config);
+  if (extra != nullptr || !shape) return CUDA_ERROR_INVALID_VALUE;
+  return driver().queue(config->hStream, "kernel", launch_of(function, *shape, arguments));
 }
 
 // ---- graphs ----
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned /*flags*/) {
-  ENTER("cuGraphCreate");
-  *graph = driver().graphs().create();
-  return CUDA_SUCCESS;
+  ENTER();
+  return set(*graph, reinterpret_cast<CUgraph>(std::make_unique<Nodes>().release()));
 }
 CUresult cuGraphDestroy(CUgraph graph) {
-  ENTER("cuGraphDestroy");
-  return driver().graphs().destroy(graph);
+  ENTER();
+  const std::unique_ptr<Nodes> removed(&nodes_of(graph));
+  return CUDA_SUCCESS;
 }
 CUresult cuGraphAddEmptyNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                              std::size_t count) {
-  ENTER("cuGraphAddEmptyNode");
-  return driver().graphs().add(*made, graph, after, count, {.kind = "", .work = [] {}});
+  ENTER();
+  return add_node(made, graph, after, count, GraphNode());
 }
 CUresult cuGraphAddKernelNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_KERNEL_NODE_PARAMS* what) {
-  ENTER("cuGraphAddKernelNode");
-  GraphNode node;
-  if (!kernel_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().graphs().add(*made, graph, after, count, std::move(node));
+  ENTER();
+  return add_node(made, graph, after, count, node_of(*what));
 }
 CUresult cuGraphAddMemcpyNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_MEMCPY3D* what, CUcontext context) {
-  ENTER("cuGraphAddMemcpyNode");
-  GraphNode node;
-  if (context == nullptr || !copy_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().graphs().add(*made, graph, after, count, std::move(node));
+  ENTER();
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(made, graph, after, count, node_of(*what));
 }
 CUresult cuGraphAddMemsetNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_MEMSET_NODE_PARAMS* what,
                               CUcontext context) {
-  ENTER("cuGraphAddMemsetNode");
-  GraphNode node;
-  if (context == nullptr || !memset_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().graphs().add(*made, graph, after, count, std::move(node));
+  ENTER();
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(made, graph, after, count, node_of(*what));
 }
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode /*node*/, CUkernelNodeAttrID /*which*/,
                                        const CUkernelNodeAttrValue* /*value*/) {
-  ENTER("cuGraphKernelNodeSetAttribute");
+  ENTER();
   return CUDA_SUCCESS;
 }
 CUresult cuGraphInstantiate(CUgraphExec* made, CUgraph graph, unsigned long long /*flags*/) {
-  ENTER("cuGraphInstantiate");
-  return driver().graphs().instantiate(*made, graph);
+  ENTER();
+  return set(*made,
+             reinterpret_cast<CUgraphExec>(std::make_unique<Nodes>(nodes_of(graph)).release()));
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
-  ENTER("cuGraphExecDestroy");
-  return driver().graphs().destroy(exec);
+  ENTER();
+  const std::unique_ptr<Nodes> removed(&nodes_of(exec));
+  return CUDA_SUCCESS;
 }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode which,
                                         const CUDA_KERNEL_NODE_PARAMS* what) {
-  ENTER("cuGraphExecKernelNodeSetParams");
-  GraphNode node;
-  if (!kernel_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().graphs().set(exec, which, std::move(node));
+  ENTER();
+  return set_node(exec, which, node_of(*what));
 }
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode which,
                                         const CUDA_MEMCPY3D* what, CUcontext /*context*/) {
-  ENTER("cuGraphExecMemcpyNodeSetParams");
-  GraphNode node;
-  if (!copy_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().graphs().set(exec, which, std::move(node));
+  ENTER();
+  return set_node(exec, which, node_of(*what));
 }
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode which,
                                         const CUDA_MEMSET_NODE_PARAMS* what,
                                         CUcontext /*context*/) {
-  ENTER("cuGraphExecMemsetNodeSetParams");
-  GraphNode node;
-  if (!memset_node(node, *what)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().graphs().set(exec, which, std::move(node));
+  ENTER();
+  return set_node(exec, which, node_of(*what));
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  ENTER("cuGraphLaunch");
-  const auto content = driver().graphs().content(exec);
-  if (content == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return driver().queue(stream, "graph", [content] {
-    for (const GraphNode& each : *content) {
-      driver().pause(each.kind);
-      each.work();
+  ENTER();
+  return driver().queue(stream, "graph", [nodes = nodes_of(exec)] {
+    for (const GraphNode& node : nodes) {
+      driver().pause(node.kind);
+      node.work();
     }
   });
 }
