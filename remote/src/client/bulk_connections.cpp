@@ -191,7 +191,7 @@ void BulkConnections::send_parts(BulkConnection& bulk) {
 void BulkConnections::receive_pieces(BulkConnection& bulk) {
   for (auto patience = std::chrono::microseconds(0);; patience = between_) {
     std::array<std::byte, Piece::size> head{};
-    read_all(*bulk.connection, head, patience);
+    read_all(*bulk.connection, head, std::nullopt, patience);
     sent_.load(std::memory_order_acquire);
     const auto piece = decode<Piece>(head);
     if (piece.status != 0) {

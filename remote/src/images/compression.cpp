@@ -1,11 +1,27 @@
 #include "images/compression.h"
 
+#include <dlfcn.h>
+
 #include <limits>
 
 #include "protocol/limits.h"
 
 namespace gpucast::remote::images {
 namespace {
+
+// Both throw MissingLibrary.
+void* open_library(const char* file) {
+  void* library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw MissingLibrary(std::string(file) + " is not on this machine");
+  return library;
+}
+
+template <class Function>
+Function* find_function(void* library, const char* name) {
+  auto* function = reinterpret_cast<Function*>(::dlsym(library, name));
+  if (function == nullptr) throw MissingLibrary(std::string("no ") + name + " on this machine");
+  return function;
+}
 
 // As zstd.h declares them, which has not changed since 1.0.
 struct Zstandard {

@@ -2,12 +2,10 @@
 // that says what it is, and 16 bits, which are the value or the bytes of it that follow. Those that
 // count here, as `cuobjdump --dump-elf` prints them:
 //
-//   KPARAM_INFO      0x17  u32 index, u16 ordinal, u16 offset, u32 with the size in its upper 14
-//   bits KPARAM_INFO_V2   0x45  the same, with the size in its lower 16 bits (sm_90 and newer,
-//   where
-//                          parameters may take 32764 bytes)
+//   KPARAM_INFO      0x17  u32 index, u16 ordinal, u16 offset, u32 with the size above bit 18
+//   KPARAM_INFO_V2   0x45  the same, with the size in its lower 16 bits (sm_90 and newer)
 //   CBANK_PARAM_SIZE 0x19  bytes of all parameters together
-#include "images/layouts.h"
+#include "images/kernel_parameters.h"
 
 #include <elf.h>
 
@@ -39,39 +37,33 @@ struct Attribute {
   std::uint16_t value;
 };
 
-void place(std::vector<std::optional<Parameter>>& found, std::uint16_t ordinal,
-           const Parameter& parameter) {
-  if (ordinal >= most_parameters) throw ImageError("a kernel with too many parameters");
-  if (found.size() <= ordinal) found.resize(ordinal + std::size_t{1});
-  if (found[ordinal]) throw ImageError("a parameter that is there twice");
-  found[ordinal] = parameter;
-}
-
 Layout layout_of(Bytes info) {
-  std::vector<std::optional<Parameter>> found;
-  std::optional<std::size_t> all_bytes;
+  std::vector<std::optional<Parameter>> parameters;
+  std::size_t all_bytes = most_argument_bytes;
   while (!info.empty()) {
     const auto attribute = value_at<Attribute>(info, 0);
     const std::size_t follows = attribute.where == value_follows ? attribute.value : 0;
     const Bytes value = part(info, sizeof attribute, follows);
     if (attribute.what == attribute_parameter || attribute.what == attribute_parameter_v2) {
-      const auto said = value_at<ParameterInfo>(value, 0);
-      const std::uint32_t bytes = attribute.what == attribute_parameter
-                                      ? said.size_and_more >> size_shift
-                                      : said.size_and_more & size_mask_v2;
-      place(found, said.ordinal, {.offset = said.offset, .bytes = bytes});
+      const auto told = value_at<ParameterInfo>(value, 0);
+      if (told.ordinal >= most_parameters) throw ImageError("a kernel with too many parameters");
+      if (parameters.size() <= told.ordinal) parameters.resize(told.ordinal + std::size_t{1});
+      auto& place = parameters[told.ordinal];
+      if (place) throw ImageError("a parameter that is there twice");
+      place = {.offset = told.offset,
+               .bytes = attribute.what == attribute_parameter ? told.size_and_more >> size_shift
+                                                              : told.size_and_more & size_mask_v2};
     } else if (attribute.what == attribute_all_bytes) {
       all_bytes = attribute.value;
     }
     info = info.subspan(sizeof attribute + follows);
   }
   Layout layout;
-  for (const auto& each : found) {
-    if (!each) throw ImageError("a parameter is missing");
-    layout.push_back(*each);
+  for (const auto& parameter : parameters) {
+    if (!parameter) throw ImageError("a parameter is missing");
+    layout.push_back(*parameter);
   }
-  if (argument_bytes(layout) > all_bytes.value_or(most_argument_bytes))
-    throw ImageError("parameters beyond their buffer");
+  if (argument_bytes(layout) > all_bytes) throw ImageError("parameters beyond their buffer");
   return layout;
 }
 

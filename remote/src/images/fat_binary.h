@@ -13,15 +13,13 @@
 
 namespace gpucast::remote::images {
 
-// Bytes within an image of GPU code, each access within its bounds.
-
 // An image is not what its own headers say, in one line.
 class ImageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// So many bytes from an offset. ImageError where the image ends before.
+// A part of the image, from an offset. ImageError where the image ends before.
 inline Bytes part(Bytes image, std::uint64_t offset, std::uint64_t bytes) {
   if (offset > image.size() || bytes > image.size() - offset) throw ImageError("it ends early");
   return image.subspan(offset, bytes);

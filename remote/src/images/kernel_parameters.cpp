@@ -1,7 +1,6 @@
 #include "images/kernel_parameters.h"
 
 #include "images/compression.h"
-#include "images/layouts.h"
 
 namespace gpucast::remote::images {
 
@@ -15,7 +14,7 @@ KernelParameters::KernelParameters(Bytes container) {
 
 const Layout* KernelParameters::of(const std::string& kernel) {
   for (;;) {
-    if (const auto found = layouts_.find(kernel); found != layouts_.end()) return &found->second;
+    if (const auto known = layouts_.find(kernel); known != layouts_.end()) return &known->second;
     if (read_ == members_.size()) return nullptr;
     read_next();
   }

@@ -1,13 +1,11 @@
 // After the manual of PTX ("Kernel Function Parameters"): each parameter begins at the next
 // multiple of its alignment, which is its size, or for arrays of bytes, as structures are given,
 // stated.
-#include "images/layouts.h"
+#include "images/kernel_parameters.h"
 
 #include <cctype>
 #include <charconv>
 #include <optional>
-
-#include "images/fat_binary.h"
 
 namespace gpucast::remote::images {
 namespace {
@@ -38,8 +36,8 @@ class Words {
     return word;
   }
   std::size_t up_to(std::string_view end, std::size_t from) const {
-    const std::size_t found = rest_.find(end, from);
-    return found == std::string_view::npos ? rest_.size() : found + end.size();
+    const std::size_t at = rest_.find(end, from);
+    return at == std::string_view::npos ? rest_.size() : at + end.size();
   }
   void skip_what_says_nothing() {
     for (;;) {
@@ -68,8 +66,8 @@ std::optional<std::uint32_t> bytes_of_type(std::string_view type) {
                                    {".b32", 4},   {".u32", 4},    {".s32", 4},  {".f32", 4},
                                    {".f16x2", 4}, {".bf16x2", 4}, {".b64", 8},  {".u64", 8},
                                    {".s64", 8},   {".f64", 8},    {".b128", 16}};
-  for (const Type& each : types) {
-    if (each.name == type) return each.bytes;
+  for (const Type& known : types) {
+    if (known.name == type) return known.bytes;
   }
   return std::nullopt;
 }
@@ -153,8 +151,8 @@ Layouts layouts_of_ptx(std::string_view text) {
     const std::string name(words.next());
     if (words.next() != "(") {
       result.emplace(name, Layout());
-    } else if (auto found = layout(words)) {
-      result.emplace(name, std::move(*found));
+    } else if (auto parameters = layout(words)) {
+      result.emplace(name, std::move(*parameters));
     }
   }
   return result;

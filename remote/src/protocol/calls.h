@@ -24,6 +24,7 @@
 // The server's GPU does a call at once (server/gpu.h) where its session has no function of its own
 // for it (Session::handle).
 // order, behind large copies to the client that the rings have no room for yet:
+//   only_asks      it goes on, and leaves no work for which a later one would have to wait
 //   behind_none    it goes on
 //   behind_stream  it waits for those whose stream its own waits for
 //   behind_all     it waits for all of them
@@ -31,11 +32,11 @@
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a list, which C++20 cannot iterate over otherwise
 #define GPUCAST_CALLS(CALL)                        \
   CALL(Open, Opened, behind_all)                   \
-  CALL(Ping, Nothing, behind_none)                 \
+  CALL(Ping, Nothing, only_asks)                   \
   CALL(Reset, Nothing, behind_all)                 \
   CALL(MemAlloc, Allocated, behind_none)           \
   CALL(MemFree, Nothing, behind_all)               \
-  CALL(MemInfo, MemAmounts, behind_none)           \
+  CALL(MemInfo, MemAmounts, only_asks)             \
   CALL(Memset, Nothing, behind_stream)             \
   CALL(CopyTo, Nothing, behind_stream)             \
   CALL(CopyToBulk, Nothing, behind_stream)         \
@@ -43,16 +44,16 @@
   CALL(CopyWithin, Nothing, behind_stream)         \
   CALL(StreamCreate, Nothing, behind_none)         \
   CALL(StreamDestroy, Nothing, behind_all)         \
-  CALL(StreamQuery, Nothing, behind_none)          \
-  CALL(StreamSync, Elapsed, behind_none)           \
+  CALL(StreamQuery, Nothing, only_asks)            \
+  CALL(StreamSync, Elapsed, only_asks)             \
   CALL(StreamWaitEvent, Nothing, behind_stream)    \
   CALL(EventCreate, Nothing, behind_none)          \
   CALL(EventDestroy, Nothing, behind_none)         \
   CALL(EventRecord, Nothing, behind_stream)        \
-  CALL(EventQuery, Nothing, behind_none)           \
-  CALL(EventSync, Elapsed, behind_none)            \
-  CALL(EventElapsed, Elapsed, behind_none)         \
-  CALL(DeviceSync, Elapsed, behind_none)           \
+  CALL(EventQuery, Nothing, only_asks)             \
+  CALL(EventSync, Elapsed, only_asks)              \
+  CALL(EventElapsed, Elapsed, only_asks)           \
+  CALL(DeviceSync, Elapsed, only_asks)             \
   CALL(ModulePiece, Nothing, behind_none)          \
   CALL(ModuleLoad, Nothing, behind_none)           \
   CALL(ModuleKernels, Kernels, behind_none)        \
@@ -62,11 +63,11 @@
   CALL(FunctionAttributes, Values, behind_none)    \
   CALL(FunctionSetAttribute, Nothing, behind_none) \
   CALL(Occupancy, Blocks, behind_none)             \
-  CALL(FenceSync, Nothing, behind_none)            \
+  CALL(FenceSync, Nothing, only_asks)              \
   CALL(Share, Shared, behind_none)                 \
   CALL(Attach, Attached, behind_none)              \
   CALL(Detach, Nothing, behind_all)                \
-  CALL(AskServer, ServerFacts, behind_none)        \
+  CALL(AskServer, ServerFacts, only_asks)          \
   CALL(SegmentMap, Nothing, behind_none)           \
   CALL(SegmentUnmap, Nothing, behind_all)          \
   CALL(CopyToShared, Nothing, behind_stream)       \
@@ -99,7 +100,7 @@ enum class Call : std::uint16_t {
 #undef GPUCAST_NAME
 };
 
-enum class Order : std::uint8_t { behind_none, behind_stream, behind_all };
+enum class Order : std::uint8_t { only_asks, behind_none, behind_stream, behind_all };
 
 // Defines CallOf (protocol/frame.h): a message's number, what it is answered with, and its order.
 #define GPUCAST_DECLARE(Message, Answer, behind)  \
@@ -236,10 +237,10 @@ struct CopyToBulk {
   std::uint8_t fence = 0;
 };
 
-// The data comes as the Reply's tail if there is a request, as Data if there is none. In pieces of
-// so many bytes it comes over so many bulk connections, each of which has every so manieth, and the
-// Reply then without a tail, once all is queued. So the data of two copies of one shape comes in
-// their order.
+// The data comes as the Reply's tail if there is a request, as Data if there is none. A copy with a
+// `piece` comes in pieces of that size over the bulk connections 1 to `connections` in turn, and
+// the Reply then without a tail, once all is queued. So the data of two copies of one shape comes
+// in their order.
 struct CopyFrom {
   Address from = 0;
   std::uint64_t bytes = 0;
@@ -251,7 +252,7 @@ struct CopyFrom {
 
 // ---- memory of the client's host that the server has, too (Connection::give) ----
 
-// So many bytes of the memory that was given with this call.
+// The first `bytes` bytes of the memory that was given with this call.
 struct SegmentMap {
   Id segment = 0;
   std::uint64_t bytes = 0;
@@ -420,7 +421,7 @@ struct KnownModules {
 struct ModulesKnown {
   List<ImageOf, most_names> images = {};
 };
-// A ModulePiece of so many bytes as a frame of Zstandard.
+// A ModulePiece of `bytes` bytes as a frame of Zstandard.
 struct ModulePacked {
   Id module = 0;
   std::uint32_t bytes = 0;
@@ -442,8 +443,8 @@ struct Parameter {
 // Bytes of the buffer that holds arguments at the offsets of these parameters.
 inline std::size_t argument_bytes(const std::vector<Parameter>& parameters) {
   std::size_t result = 0;
-  for (const Parameter& each : parameters)
-    result = std::max(result, std::size_t{each.offset} + each.bytes);
+  for (const Parameter& parameter : parameters)
+    result = std::max(result, std::size_t{parameter.offset} + parameter.bytes);
   return result;
 }
 struct Kernel {
@@ -529,7 +530,7 @@ struct GraphNode {
   CopyWithin copy = {};
   Memset memset = {};
 };
-// Makes ready to launch what was told, which is so many nodes.
+// Makes ready to launch what was told, which has `nodes` nodes.
 struct GraphReady {
   Id graph = 0;
   std::uint32_t nodes = 0;

@@ -111,26 +111,14 @@ struct Admission {
   static constexpr std::size_t size = 50;
 };
 
-// Any of them, as it is sent.
-template <class Message>
-std::vector<std::byte> packed(const Message& message) {
-  std::vector<std::byte> result;
-  Writer writer(result);
-  writer(message);
-  return result;
-}
-
 // Which TLS it is, of those that one connection may have.
 enum class Stage : std::uint8_t { door = 1, session };
 
 using Identity = std::array<std::byte, Hello::size + Challenge::size + 1>;
 
 inline Identity identity_of(const Hello& hello, const Challenge& challenge, Stage stage) {
-  std::vector<std::byte> said;
-  Writer writer(said);
-  writer(hello), writer(challenge), writer(stage);
   Identity result{};
-  std::copy_n(said.begin(), result.size(), result.begin());
+  std::ranges::copy(packed(hello, challenge, stage), result.begin());
   return result;
 }
 

@@ -38,18 +38,17 @@ struct Beat {
 };
 
 inline std::vector<std::byte> packed(const Beat& beat) {
-  std::vector<std::byte> result;
+  auto result = packed(beat.heard, static_cast<std::uint8_t>(beat.flows.size()));
   Writer writer(result);
-  writer(beat.heard), writer(static_cast<std::uint8_t>(beat.flows.size()));
-  for (const FlowReport& each : beat.flows)
-    writer(each);
+  for (const FlowReport& report : beat.flows)
+    writer(report);
   return result;
 }
 
 // Makes Beats of bytes as they come.
 class BeatReader {
  public:
-  void add(Bytes said) { bytes_.insert(bytes_.end(), said.begin(), said.end()); }
+  void add(Bytes bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
   // The next whole one. ProtocolError where it speaks of more connections than a client has.
   std::optional<Beat> next() {
     constexpr std::size_t head_size = 2;
@@ -82,19 +81,19 @@ class Heartbeat {
     ++unanswered_;
     return std::byte{last_};
   }
-  // That of so many beats ago.
+  // The number that was sent that many beats ago.
   std::byte number(int beats_ago) const {
     return std::byte{
         static_cast<std::uint8_t>((last_ + most_number - 1 - beats_ago) % most_number + 1)};
   }
   // What the server said. A number that is not awaited says nothing.
   void heard(std::byte answer) {
-    const auto said = std::to_integer<int>(answer);
-    const int beats_ago = (last_ + most_number - said) % most_number;
-    if (said != 0 && beats_ago < unanswered_) unanswered_ = beats_ago;
+    const auto number = std::to_integer<int>(answer);
+    const int beats_ago = (last_ + most_number - number) % most_number;
+    if (number != 0 && beats_ago < unanswered_) unanswered_ = beats_ago;
   }
-  // Whether the server, or a direction of the network, is gone: nothing that was said in so many
-  // seconds has been answered.
+  // Whether the server, or a direction of the network, is gone: nothing that was said for
+  // `most_unanswered` seconds has been answered.
   bool stopped() const { return unanswered_ > most_unanswered; }
 
  private:
@@ -117,7 +116,7 @@ class Progress {
     sent_ = sent;
     received_ = received;
   }
-  // Nothing has come for so many beats, though it was sent and is waited for.
+  // Nothing has come for `most_standing` beats, though it was sent and is waited for.
   bool stopped() const { return standing_ > most_standing; }
 
  private:
@@ -134,9 +133,9 @@ class Stalls {
   // Once a beat: what this end has seen, and the last that the server said since the beat before.
   void note(const std::map<std::uint8_t, FlowState>& here, const std::vector<FlowReport>& there) {
     for (const FlowReport& server : there) {
-      const auto found = here.find(server.connection);
-      if (found == here.end()) continue;
-      const FlowState& client = found->second;
+      const auto seen = here.find(server.connection);
+      if (seen == here.end()) continue;
+      const FlowState& client = seen->second;
       Ways& ways = ways_[server.connection];
       ways.up.note(client.offered, server.received, server.awaits != 0);
       ways.down.note(server.offered, client.received, client.awaits);

@@ -19,12 +19,12 @@ inline std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint6
 // The entry of a map from Address to what has `bytes` that holds all of this; its end if none does.
 template <class Map>
 Map::const_iterator holder(const Map& ranges, Address address, std::uint64_t bytes) {
-  auto found = ranges.upper_bound(address);
-  if (found == ranges.begin()) return ranges.end();
-  --found;
-  const std::uint64_t offset = address - found->first;
-  const bool inside = offset <= found->second.bytes && bytes <= found->second.bytes - offset;
-  return inside ? found : ranges.end();
+  auto range = ranges.upper_bound(address);
+  if (range == ranges.begin()) return ranges.end();
+  --range;
+  const std::uint64_t offset = address - range->first;
+  const bool inside = offset <= range->second.bytes && bytes <= range->second.bytes - offset;
+  return inside ? range : ranges.end();
 }
 
 }  // namespace gpucast::remote

@@ -10,10 +10,10 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "protocol/fields.h"
 #include "protocol/limits.h"
 
 namespace gpucast::remote {
@@ -31,7 +31,7 @@ class ProtocolError : public std::runtime_error {
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
-// A list of at most so many elements.
+// A list of at most `most` elements.
 template <class T, std::size_t most>
 struct List : std::vector<T> {
   using std::vector<T>::vector;
@@ -44,6 +44,69 @@ struct List : std::vector<T> {
 struct Tail {
   Bytes data = {};
 };
+
+// ---- the fields of a struct, in their order: as many as an initializer may name ----
+
+template <class T>
+struct is_array : std::false_type {};
+template <class T, std::size_t n>
+struct is_array<std::array<T, n>> : std::true_type {};
+
+template <class T>
+concept Fields = std::is_class_v<T> && std::is_aggregate_v<T> && !is_array<T>::value;
+
+namespace detail {
+
+struct Anything {
+  template <class T>
+  operator T() const;  // NOLINT(google-explicit-constructor): it stands for a field's value
+};
+
+template <class T, class... Known>
+consteval std::size_t count_fields() {
+  if constexpr (requires { T{Known{}..., Anything{}}; }) {
+    return count_fields<T, Known..., Anything>();
+  } else {
+    return sizeof...(Known);
+  }
+}
+
+}  // namespace detail
+
+// Calls `visit` with each of them.
+template <class T, class Visit>
+  requires Fields<std::remove_const_t<T>>
+void for_each_field(T& value, Visit& visit) {
+  constexpr std::size_t count = detail::count_fields<std::remove_const_t<T>>();
+  static_assert(count <= 8, "one more line below");
+  if constexpr (count == 1) {
+    auto& [a] = value;
+    visit(a);
+  } else if constexpr (count == 2) {
+    auto& [a, b] = value;
+    visit(a), visit(b);
+  } else if constexpr (count == 3) {
+    auto& [a, b, c] = value;
+    visit(a), visit(b), visit(c);
+  } else if constexpr (count == 4) {
+    auto& [a, b, c, d] = value;
+    visit(a), visit(b), visit(c), visit(d);
+  } else if constexpr (count == 5) {
+    auto& [a, b, c, d, e] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e);
+  } else if constexpr (count == 6) {
+    auto& [a, b, c, d, e, f] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f);
+  } else if constexpr (count == 7) {
+    auto& [a, b, c, d, e, f, g] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g);
+  } else if constexpr (count == 8) {
+    auto& [a, b, c, d, e, f, g, h] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h);
+  }
+}
+
+// ---- to bytes and back ----
 
 // Both take values one after another, and a struct's fields in their order.
 class Writer {
@@ -91,6 +154,15 @@ class Writer {
 
   std::vector<std::byte>* out_;
 };
+
+// The values as they are sent.
+template <class... Values>
+std::vector<std::byte> packed(const Values&... values) {
+  std::vector<std::byte> result;
+  Writer writer(result);
+  (writer(values), ...);
+  return result;
+}
 
 class Reader {
  public:

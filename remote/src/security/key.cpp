@@ -3,10 +3,9 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
 #include <vector>
 
@@ -60,13 +59,17 @@ Key derive_key(std::span<const std::uint8_t> material, std::span<const std::uint
 }
 
 void fill_random(std::span<std::uint8_t> bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = getrandom(bytes.data() + done, bytes.size() - done, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw std::runtime_error("the system gives no random bytes");
-    done += static_cast<std::size_t>(got);
+  if (::getentropy(bytes.data(), bytes.size()) != 0)
+    throw std::runtime_error("the system gives no random bytes");
+}
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  std::string result;
+  for (const unsigned byte : bytes) {
+    result += "0123456789abcdef"[byte / 16];
+    result += "0123456789abcdef"[byte % 16];
   }
+  return result;
 }
 
 }  // namespace gpucast::remote

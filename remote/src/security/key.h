@@ -8,11 +8,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace gpucast::remote {
 
 using Digest = std::array<std::uint8_t, 32>;
+
+// Text, or whatever else lies in a row, as bytes are wanted here.
+template <class Row>
+std::span<const std::uint8_t> octets(const Row& row) {
+  const auto bytes = std::as_bytes(std::span(row));
+  return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+// In lower case.
+std::string hex(std::span<const std::uint8_t> bytes);
 
 // FIPS 198-1; std::runtime_error where libcrypto fails, for want of memory.
 Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> message);

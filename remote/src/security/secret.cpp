@@ -12,11 +12,9 @@
 #include <set>
 #include <stdexcept>
 #include <string_view>
-#include <vector>
 
 #include "gpucast/support/descriptor.h"
 #include "security/key.h"
-#include "security/own_file.h"
 
 namespace gpucast::remote {
 namespace {
@@ -42,27 +40,57 @@ class Text {
   std::string text_;
 };
 
+constexpr mode_t others = S_IRWXG | S_IRWXO;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+// Not by way of a link: who makes one chooses where it leads.
+bool is_own_folder(const std::string& path) {
+  struct stat facts{};
+  return lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
+         (facts.st_mode & others) == 0;
+}
+
+void require_own_folder(const std::string& path) {
+  if (!is_own_folder(path))
+    throw std::runtime_error(path + ": is not a folder that only this user may enter");
+}
+
+// A name is given to what is written already.
+void make(const std::string& path, const std::string& content) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail(folder);
+  require_own_folder(folder);
+  std::string beside = path + ".XXXXXX";
+  const Descriptor file(mkostemp(beside.data(), O_CLOEXEC));
+  if (!file) fail(beside);
+  const bool written =
+      write(file.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  const bool named = written && (link(beside.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const int why = errno;
+  unlink(beside.c_str());
+  errno = why;
+  if (!named) fail(path);
+}
+
 std::string read_bounded(const std::string& path) {
-  const auto fail = [&] {
-    throw std::runtime_error(path + ": cannot be read: " + std::strerror(errno));
-  };
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat facts{};
-  if (!file || ::fstat(file.get(), &facts) != 0) fail();
+  if (!file || ::fstat(file.get(), &facts) != 0) fail(path + ": cannot be read");
   std::string content(most_secret_bytes + 1, '\0');
   std::size_t size = 0;
   for (ssize_t got = 1; got != 0 && size < content.size();) {
     got = ::read(file.get(), content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail();
+    if (got < 0) fail(path + ": cannot be read");
     size += static_cast<std::size_t>(got);
   }
-  if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+  if ((facts.st_mode & others) != 0)
     throw std::runtime_error(path + ": others may read the secret (chmod 600 " + path + ")");
-  }
-  if (size > most_secret_bytes) {
+  if (size > most_secret_bytes)
     throw std::runtime_error(path + ": is longer than a secret may be (4096 bytes)");
-  }
   content.resize(size);
   return content;
 }
@@ -101,19 +129,15 @@ std::string weakness_of(std::string_view text) {
   return "";
 }
 
-std::span<const std::uint8_t> bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 SecretKeys keys_of(const Text& content, const std::string& file) {
   const std::string_view text = content.trimmed();
   if (const std::string weakness = weakness_of(text); !weakness.empty()) {
     throw std::runtime_error(file + ": " + weakness +
                              "; make one: head -c 32 /dev/urandom | base64 >" + file);
   }
-  const auto salt = bytes_of("gpucast remote");
-  return {.tls = derive_key(bytes_of(text), salt, "TLS 1.3"),
-          .plain = derive_key(bytes_of(text), salt, "plain"),
+  const auto salt = octets(std::string_view("gpucast remote"));
+  return {.tls = derive_key(octets(text), salt, "TLS 1.3"),
+          .plain = derive_key(octets(text), salt, "plain"),
           .file = file};
 }
 
@@ -125,15 +149,41 @@ SecretKeys own(SecretKeys keys) {
 std::string random_text() {
   Key key;
   fill_random(key.bytes());
-  std::string result;
-  for (const unsigned byte : key.bytes()) {
-    result += "0123456789abcdef"[byte / 16];
-    result += "0123456789abcdef"[byte % 16];
-  }
-  return result + "\n";
+  return hex(key.bytes()) + "\n";
 }
 
 }  // namespace
+
+// Batch systems leave XDG_RUNTIME_DIR as it was on another node, and sudo that of another user.
+std::string own_file_path(const std::string& name) {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && is_own_folder(runtime)) return std::string(runtime) + "/" + name;
+  const std::string folder = "/tmp/gpucast-" + std::to_string(geteuid());
+  if (access(folder.c_str(), F_OK) == 0) require_own_folder(folder);
+  return folder + "/" + name;
+}
+
+std::optional<std::string> read_own_file(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) return std::nullopt;
+  struct stat facts{};
+  if (!file || fstat(file.get(), &facts) != 0) fail(path);
+  if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & others) != 0)
+    throw std::runtime_error(path + ": is not a file that only this user may read");
+  std::string content(most_secret_bytes, '\0');
+  const ssize_t got = ::read(file.get(), content.data(), content.size());
+  if (got < 0) fail(path);
+  content.resize(static_cast<std::size_t>(got));
+  return content;
+}
+
+std::string read_or_make_own_file(const std::string& path,
+                                  const std::function<std::string()>& content) {
+  if (auto known = read_own_file(path)) return *known;
+  make(path, content());
+  if (auto made = read_own_file(path)) return *made;
+  throw std::runtime_error(path + ": is removed again and again");
+}
 
 SecretKeys read_secret(const std::string& file) { return keys_of(Text(read_bounded(file)), file); }
 
@@ -150,11 +200,7 @@ std::optional<SecretKeys> find_own_secret() {
 }
 
 Mac prove(const Key& key, Side side, const Hello& hello, const Nonce& server, const Nonce& client) {
-  std::vector<std::byte> said;
-  Writer writer(said);
-  writer(side), writer(hello), writer(server), writer(client);
-  return hmac_sha256(key.bytes(),
-                     {reinterpret_cast<const std::uint8_t*>(said.data()), said.size()});
+  return hmac_sha256(key.bytes(), octets(packed(side, hello, server, client)));
 }
 
 }  // namespace gpucast::remote

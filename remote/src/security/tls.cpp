@@ -13,7 +13,6 @@
 #include <vector>
 
 namespace gpucast::remote {
-namespace {
 
 template <auto function>
 struct Deleter {
@@ -22,6 +21,16 @@ struct Deleter {
     function(object);
   }
 };
+
+struct TlsState {
+  std::unique_ptr<SSL, Deleter<SSL_free>> ssl;
+  std::unique_ptr<BIO, Deleter<BIO_free>> network;
+  Key key;  // until hands are shaken
+  std::vector<unsigned char> identity;
+};
+
+namespace {
+
 using Context = std::unique_ptr<SSL_CTX, Deleter<SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL_SESSION, Deleter<SSL_SESSION_free>>;
 
@@ -33,24 +42,6 @@ void require_setup(bool success) {
   if (success) return;
   ERR_clear_error();
   throw std::runtime_error("libssl sets up no TLS 1.3");
-}
-
-}  // namespace
-
-struct Tls::State {
-  struct Free {
-    void operator()(SSL* its) const { SSL_free(its); }
-  };
-  std::unique_ptr<SSL, Free> ssl;
-  Key key;  // until hands are shaken
-  std::vector<unsigned char> identity;
-};
-
-namespace {
-
-template <class State>
-State& state_of(SSL* ssl) {
-  return *static_cast<State*>(SSL_get_app_data(ssl));
 }
 
 // What OpenSSL calls the session of a pre-shared key. It wipes the key when it frees it.
@@ -65,10 +56,9 @@ Session session_of(SSL* ssl, const Key& key) {
   return made ? std::move(session) : nullptr;
 }
 
-template <class State>
 int offer_key(SSL* ssl, const EVP_MD* /*hash*/, const unsigned char** identity, std::size_t* size,
               SSL_SESSION** session) {
-  const State& state = state_of<State>(ssl);
+  const auto& state = *static_cast<const TlsState*>(SSL_get_app_data(ssl));
   *session = session_of(ssl, state.key).release();
   *identity = state.identity.data();
   *size = state.identity.size();
@@ -76,9 +66,8 @@ int offer_key(SSL* ssl, const EVP_MD* /*hash*/, const unsigned char** identity, 
 }
 
 // Without a session, and as there is no certificate, the handshake fails.
-template <class State>
 int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
-  const State& state = state_of<State>(ssl);
+  const auto& state = *static_cast<const TlsState*>(SSL_get_app_data(ssl));
   *session = nullptr;
   if (!std::ranges::equal(std::span(identity, size), state.identity)) return 1;
   *session = session_of(ssl, state.key).release();
@@ -86,7 +75,6 @@ int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESS
 }
 
 // For ever: threads of a program that ends may still connect.
-template <class State>
 SSL_CTX* make_context() {
   // Without a handler at exit, and without the system's configuration, as in key.cpp.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
@@ -100,8 +88,8 @@ SSL_CTX* make_context() {
   SSL_CTX_set_options(raw, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_clear_options(raw, SSL_OP_ALLOW_NO_DHE_KEX);
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_psk_use_session_callback(raw, offer_key<State>);
-  SSL_CTX_set_psk_find_session_callback(raw, find_key<State>);
+  SSL_CTX_set_psk_use_session_callback(raw, offer_key);
+  SSL_CTX_set_psk_find_session_callback(raw, find_key);
   return context.release();
 }
 
@@ -127,11 +115,9 @@ constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are alert
 
 }  // namespace
 
-void Tls::Free::operator()(bio_st* bio) const { BIO_free(bio); }
-
 Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
-    : state_(std::make_unique<State>()) {
-  static SSL_CTX* const context = make_context<State>();
+    : state_(std::make_unique<TlsState>()) {
+  static SSL_CTX* const context = make_context();
   state_->key = key;
   state_->identity.resize(identity.size());
   std::memcpy(state_->identity.data(), identity.data(), identity.size());
@@ -141,7 +127,7 @@ Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
   BIO* inner = nullptr;
   BIO* network = nullptr;
   require_setup(state_->ssl && BIO_new_bio_pair(&inner, buffer_bytes, &network, buffer_bytes) == 1);
-  network_.reset(network);
+  state_->network.reset(network);
   SSL* const ssl = state_->ssl.get();
   SSL_set_bio(ssl, inner, inner);  // which owns it now
   SSL_set_app_data(ssl, state_.get());
@@ -161,27 +147,27 @@ Tls::~Tls() = default;
 std::span<std::byte> Tls::room() {
   const std::lock_guard lock(mutex_);
   char* begin = nullptr;
-  const int size = BIO_nwrite0(network_.get(), &begin);
+  const int size = BIO_nwrite0(state_->network.get(), &begin);
   return std::as_writable_bytes(std::span(begin, static_cast<std::size_t>(std::max(size, 0))));
 }
 
 void Tls::came(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   char* begin = nullptr;
-  BIO_nwrite(network_.get(), &begin, static_cast<int>(bytes));
+  BIO_nwrite(state_->network.get(), &begin, static_cast<int>(bytes));
 }
 
 std::span<const std::byte> Tls::unsent() {
   const std::lock_guard lock(mutex_);
   char* begin = nullptr;
-  const int size = BIO_nread0(network_.get(), &begin);
+  const int size = BIO_nread0(state_->network.get(), &begin);
   return std::as_bytes(std::span(begin, static_cast<std::size_t>(std::max(size, 0))));
 }
 
 void Tls::sent(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   char* begin = nullptr;
-  BIO_nread(network_.get(), &begin, static_cast<int>(bytes));
+  BIO_nread(state_->network.get(), &begin, static_cast<int>(bytes));
 }
 
 // ---- the program's side ----

@@ -20,9 +20,9 @@
 
 #include "security/key.h"
 
-struct bio_st;
-
 namespace gpucast::remote {
+
+struct TlsState;  // libssl's
 
 // What came is not what the other end said, or it does not have the key. The connection is over.
 class TlsError : public std::runtime_error {
@@ -67,20 +67,15 @@ class Tls {
   std::size_t read(std::span<std::byte> into);
   // Together they have `most_unsent` bytes at most, and nothing is unsent. TlsError.
   void write(std::span<const std::byte> first, std::span<const std::byte> second = {});
-  // A new key after so many records, long before AES-GCM's bound of 2^24.5 (RFC 8446, 5.5), which
-  // libssl leaves to its user.
+  // A new key after that number of records, long before AES-GCM's bound of 2^24.5 (RFC 8446, 5.5),
+  // which libssl leaves to its user.
   void replace_key_after(std::uint64_t records) { most_records_ = records; }
 
  private:
-  struct State;
-  struct Free {
-    void operator()(bio_st* bio) const;
-  };
   void write_record(std::span<const std::byte> data);
 
   std::mutex mutex_;  // libssl's, with both ends of the buffers that it reads and writes
-  std::unique_ptr<State> state_;
-  std::unique_ptr<bio_st, Free> network_;
+  std::unique_ptr<TlsState> state_;
   std::vector<std::byte> joined_;  // one record's data, of both that were given
   std::uint64_t records_ = 0;
   std::uint64_t most_records_ = std::uint64_t{1} << 23;

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "transport/line.h"
-#include "transport/ring_connection.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote {

@@ -29,6 +29,11 @@ struct CarrierKind {
                                         const Deadline& deadline) = nullptr;
 };
 
+// Through memory that both ends have, on one host: a ring each way (ring_connection.cpp). It takes
+// over a Unix socket on which nothing is on its way.
+std::unique_ptr<Connection> offer_rings(support::Descriptor socket, const Deadline& deadline);
+std::unique_ptr<Connection> accept_rings(support::Descriptor socket, const Deadline& deadline);
+
 std::span<const CarrierKind> carriers();
 // nullptr for the socket itself, and for what is not known here.
 const CarrierKind* find_carrier(Carrier number);

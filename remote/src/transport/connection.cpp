@@ -25,17 +25,6 @@ SharedMemory Connection::take(std::size_t /*bytes*/) {
 
 namespace {
 
-std::size_t read_some(Connection& connection, std::span<std::byte> into, MemoryOf whose,
-                      const Deadline& deadline, std::chrono::microseconds patience) {
-  for (;;) {
-    std::size_t got = 0;
-    if (look_for(patience, [&] { return (got = connection.try_read(into, whose)) > 0; }))
-      return got;
-    if (deadline && Clock::now() >= *deadline) throw ConnectionLost("no answer in time");
-    connection.wait({.read = true}, deadline);
-  }
-}
-
 bool write_on(Connection& connection, std::span<const std::byte> first,
               std::span<const std::byte> second, MemoryOf whose,
               const std::function<void()>& blocked) {
@@ -60,24 +49,21 @@ bool write_on(Connection& connection, std::span<const std::byte> first,
 
 }  // namespace
 
-std::size_t read_some(Connection& connection, std::span<std::byte> into, const Deadline& deadline) {
-  return read_some(connection, into, MemoryOf::library, deadline, {});
+std::size_t read_some(Connection& connection, std::span<std::byte> into, const Deadline& deadline,
+                      std::chrono::microseconds patience, MemoryOf whose) {
+  for (;;) {
+    std::size_t got = 0;
+    if (look_for(patience, [&] { return (got = connection.try_read(into, whose)) > 0; }))
+      return got;
+    if (deadline && Clock::now() >= *deadline) throw ConnectionLost("no answer in time");
+    connection.wait({.read = true}, deadline);
+  }
 }
 
-std::size_t read_some(Connection& connection, std::span<std::byte> into,
-                      std::chrono::microseconds patience) {
-  return read_some(connection, into, MemoryOf::library, std::nullopt, patience);
-}
-
-void read_all(Connection& connection, std::span<std::byte> into, const Deadline& deadline) {
-  while (!into.empty())
-    into = into.subspan(read_some(connection, into, deadline));
-}
-
-void read_all(Connection& connection, std::span<std::byte> into,
+void read_all(Connection& connection, std::span<std::byte> into, const Deadline& deadline,
               std::chrono::microseconds patience) {
   while (!into.empty())
-    into = into.subspan(read_some(connection, into, patience));
+    into = into.subspan(read_some(connection, into, deadline, patience));
 }
 
 void write_all(Connection& connection, std::span<const std::byte> first,
@@ -92,7 +78,7 @@ bool read_all_or_drop(Connection& connection, std::span<std::byte> into,
                       std::chrono::microseconds patience) {
   try {
     while (!into.empty())
-      into = into.subspan(read_some(connection, into, MemoryOf::program, std::nullopt, patience));
+      into = into.subspan(read_some(connection, into, std::nullopt, patience, MemoryOf::program));
     return true;
   } catch (const BadMemory&) {
     std::vector<std::byte> dropped(into.size());

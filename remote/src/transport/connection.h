@@ -66,27 +66,24 @@ class Connection {
   // From any thread. Not without shares_memory(), as is true of take(). ConnectionLost where it is
   // not taken.
   virtual void give(const SharedMemory& memory);
-  // So many bytes of the next memory that the other end gave, by the thread that reads. It has to
-  // be given already: ConnectionLost otherwise; std::runtime_error where it cannot be used.
+  // The next memory that the other end gave, of which that many bytes are used, by the thread that
+  // reads. It has to be given already: ConnectionLost otherwise; std::runtime_error where it cannot
+  // be used.
   virtual SharedMemory take(std::size_t bytes);
 };
 
-// ConnectionLost at the end, and after the deadline. The memory is the library's.
+// ConnectionLost at the end, and after the deadline. `patience`: so long it looks for more before
+// it sleeps.
 std::size_t read_some(Connection& connection, std::span<std::byte> into,
-                      const Deadline& deadline = std::nullopt);
+                      const Deadline& deadline = std::nullopt,
+                      std::chrono::microseconds patience = {}, MemoryOf whose = MemoryOf::library);
 void read_all(Connection& connection, std::span<std::byte> into,
-              const Deadline& deadline = std::nullopt);
-// Both: look so long for more before they sleep.
-std::size_t read_some(Connection& connection, std::span<std::byte> into,
-                      std::chrono::microseconds patience);
-void read_all(Connection& connection, std::span<std::byte> into,
-              std::chrono::microseconds patience);
+              const Deadline& deadline = std::nullopt, std::chrono::microseconds patience = {});
 void write_all(Connection& connection, std::span<const std::byte> first,
                std::span<const std::byte> second = {}, const Deadline& deadline = std::nullopt);
 // The same of memory that may not be the program's: the stream of bytes goes on behind them, with
 // zeros for what cannot be read. False where that was so. Where nothing is taken, `blocked`
 // may wait for a while in its own way.
-// `patience`: so long it looks for more before it sleeps.
 bool read_all_or_drop(Connection& connection, std::span<std::byte> into,
                       std::chrono::microseconds patience = {});
 bool write_all_or_zeros(Connection& connection, std::span<const std::byte> first,

@@ -43,7 +43,7 @@ class Flow {
   }
 
  private:
-  // By one thread alone, so that it costs no more than adding.
+  // By one thread alone, so that it takes no longer than adding.
   static void add(std::atomic<std::uint64_t>& to, std::uint64_t amount) {
     to.store(to.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }

@@ -6,14 +6,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace gpucast::remote {
 namespace {
 
 constexpr std::size_t most_waiting = 16;  // descriptors that were given and not taken
-constexpr std::size_t most_at_once = 4;   // in a message; this side sends one
 
 }  // namespace
 
@@ -59,27 +57,12 @@ void Line::wait_for_end(const Deadline& deadline) { poll(0, deadline); }
 bool Line::wait(const Deadline& deadline) { return poll(POLLIN, deadline) && receive(); }
 
 bool Line::receive() {
-  std::array<char, 256> bytes{};
-  iovec data{.iov_base = bytes.data(), .iov_len = bytes.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(most_at_once * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  std::array<std::byte, 256> bytes{};
+  DescriptorMessage message(bytes);
+  const ssize_t got = ::recvmsg(socket_.get(), message.head(), MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) ended_ = true;
   if (got <= 0) return false;
-  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
-       head = CMSG_NXTHDR(&message, head)) {
-    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t k = 0; k < count; ++k) {
-      int file = -1;
-      std::memcpy(&file, CMSG_DATA(head) + k * sizeof file, sizeof file);
-      given_.emplace_back(file);
-    }
-  }
+  if (support::Descriptor file(message.descriptor()); file) given_.push_back(std::move(file));
   if (given_.size() > most_waiting) throw ConnectionLost("more memory is given than is asked for");
   return true;
 }

@@ -29,7 +29,7 @@ class DescriptorMessage {
     head_.msg_iov = &data_;
     head_.msg_iovlen = 1;
     head_.msg_control = control_.data();
-    head_.msg_controllen = control_.size();
+    head_.msg_controllen = CMSG_LEN(sizeof(int));  // of more the system leaves none open
   }
   DescriptorMessage(std::span<std::byte> bytes, int descriptor) : DescriptorMessage(bytes) {
     cmsghdr* const beside = CMSG_FIRSTHDR(&head_);

@@ -25,7 +25,7 @@ class RingWriter {
   RingWriter(RingCursors& cursors, std::span<std::byte> data) : cursors_(cursors), data_(data) {}
 
   bool has_room();
-  // So much of the first, followed by the second, as there is room for.
+  // What there is room for of the first, followed by the second; how many bytes that is.
   std::size_t write(std::span<const std::byte> first, std::span<const std::byte> second);
   // After something was written: whether the reader has to be woken, which one caller is told.
   bool takes_sleeper();

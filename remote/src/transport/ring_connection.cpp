@@ -1,5 +1,6 @@
-#include "transport/ring_connection.h"
-
+// Memory that both ends have, on one host. Who offers makes it. Who has nothing to read sleeps at
+// the Unix socket that stays open beside it; while both ends look, the system is not asked for
+// anything.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/carriers.h"
 #include "transport/line.h"
 #include "transport/program_memory.h"
 #include "transport/ring.h"

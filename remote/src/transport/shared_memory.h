@@ -10,7 +10,7 @@
 
 namespace gpucast::remote {
 
-// So many bytes and up to the end of their last page; less than them where no number is so large.
+// The bytes up to the end of their last page; less than them where no number is so large.
 constexpr std::size_t whole_pages(std::size_t bytes) {
   constexpr std::size_t page = 4096;
   return (bytes + page - 1) / page * page;

@@ -5,58 +5,58 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 
 #include <array>
-#include <asio/buffer.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/local/stream_protocol.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <utility>
 
 namespace gpucast::remote {
 namespace {
 
+using support::Descriptor;
+
+[[noreturn]] void lose(int error) { throw ConnectionLost(std::strerror(error)); }
+
 // The system itself tells of memory that the program does not have.
-//
-// Owns the context that Asio's sockets belong to; nothing runs in it.
 class SocketConnection : public Connection {
  public:
-  explicit SocketConnection(std::unique_ptr<asio::io_context> context, Socket socket)
-      : context_(std::move(context)), socket_(std::move(socket)) {
-    socket_.non_blocking(true);
+  explicit SocketConnection(Descriptor socket) : socket_(std::move(socket)) {
+    tune_tcp(socket_.get());
   }
 
   std::size_t try_read(std::span<std::byte> into, MemoryOf /*whose*/) override {
-    asio::error_code error;
-    const std::size_t got = socket_.read_some(asio::buffer(into.data(), into.size()), error);
-    if (error) require_passing(error);
-    return error ? 0 : got;
+    if (into.empty()) return 0;
+    const ssize_t got = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
+    if (got == 0) throw ConnectionLost("the other end closed the connection");
+    return count_of(got);
   }
 
   std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
                         MemoryOf /*whose*/) override {
-    asio::error_code error;
-    const std::array<asio::const_buffer, 2> both = {asio::buffer(first.data(), first.size()),
-                                                    asio::buffer(second.data(), second.size())};
-    const std::size_t sent = socket_.write_some(both, error);
-    if (error) require_passing(error);
-    return error ? 0 : sent;
+    const auto part = [](std::span<const std::byte> bytes) {
+      return iovec{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
+    };
+    std::array parts = {part(first), part(second)};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    return count_of(::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL));
   }
 
-  // Not Asio's: its sockets are not to be used from two threads at once, the descriptor is.
-  void shut_down() noexcept override { ::shutdown(descriptor(), SHUT_RDWR); }
+  void shut_down() noexcept override { ::shutdown(socket_.get(), SHUT_RDWR); }
 
   Ready wait(Ready wanted, const Deadline& deadline) override {
-    pollfd entry{.fd = descriptor(), .events = 0, .revents = 0};
+    pollfd entry{.fd = socket_.get(), .events = 0, .revents = 0};
     if (wanted.read) entry.events |= POLLIN;
     if (wanted.write) entry.events |= POLLOUT;
     const int count = ::poll(&entry, 1, milliseconds_until(deadline));
-    if (count < 0 && errno != EINTR) {
-      throw ConnectionLost(std::string("poll: ") + std::strerror(errno));
-    }
+    if (count < 0 && errno != EINTR) lose(errno);
     if (count <= 0) return {};
     // Errors are met by whoever reads or writes then.
     const bool broken = (entry.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
@@ -64,77 +64,57 @@ class SocketConnection : public Connection {
             .write = wanted.write && (broken || (entry.revents & POLLOUT) != 0)};
   }
 
-  int descriptor() { return socket_.native_handle(); }
+  Descriptor another() const { return Descriptor(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0)); }
 
  private:
-  static void require_passing(const asio::error_code& error) {
-    if (error == asio::error::would_block || error == asio::error::try_again ||
-        error == asio::error::interrupted) {
-      return;
-    }
-    if (error == asio::error::fault) throw BadMemory("memory that is not the program's");
-    throw ConnectionLost(error == asio::error::eof ? "the other end closed the connection"
-                                                   : error.message());
+  static std::size_t count_of(ssize_t result) {
+    if (result >= 0) return static_cast<std::size_t>(result);
+    if (errno == EAGAIN || errno == EINTR) return 0;
+    if (errno == EFAULT) throw BadMemory("memory that is not the program's");
+    lose(errno);
   }
 
-  std::unique_ptr<asio::io_context> context_;
-  Socket socket_;
+  Descriptor socket_;
 };
 
-sa_family_t family_of(int descriptor) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
-  return address.ss_family;
+// When the connection that has begun is there.
+void wait_for_connection(int descriptor, const Deadline& deadline) {
+  pollfd entry{.fd = descriptor, .events = POLLOUT, .revents = 0};
+  int count = 0;
+  do {
+    count = ::poll(&entry, 1, milliseconds_until(deadline));
+  } while (count < 0 && errno == EINTR);
+  if (count == 0) throw ConnectionLost("no answer in time");
+  int error = errno;
+  socklen_t size = sizeof error;
+  if (count > 0) ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) lose(error);
 }
 
-asio::error_code system_error(int number) { return {number, asio::error::get_system_category()}; }
-
-// When the connection that has begun is there or has failed.
-asio::error_code wait_for_connection(int descriptor, const Deadline& deadline) {
-  for (;;) {
-    pollfd entry{.fd = descriptor, .events = POLLOUT, .revents = 0};
-    const int count = ::poll(&entry, 1, milliseconds_until(deadline));
-    if (count == 0) throw ConnectionLost("no answer in time");
-    if (count < 0 && errno == EINTR) continue;
-    int status = count < 0 ? errno : 0;
-    socklen_t size = sizeof status;
-    if (count > 0) ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &status, &size);
-    return system_error(status);
-  }
-}
-
-// A socket of the address's kind that is connected before the deadline. Not by Asio, whose connect
-// waits for as long as it takes.
-void connect_in_time(Socket& socket, const asio::generic::stream_protocol::endpoint& address,
-                     const Deadline& deadline) {
-  const auto protocol = address.protocol();
-  const int descriptor =
-      ::socket(protocol.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol.protocol());
-  if (descriptor < 0) throw ConnectionLost(system_error(errno).message());
-  socket.assign(protocol, descriptor);
-  const auto size = static_cast<socklen_t>(address.size());
-  while (::connect(descriptor, address.data(), size) != 0) {
+std::unique_ptr<Connection> connected(const sockaddr* address, socklen_t size,
+                                      const Deadline& deadline) {
+  Descriptor socket(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) lose(errno);
+  while (::connect(socket.get(), address, size) != 0) {
     if (errno == EINPROGRESS || errno == EINTR) {
-      const asio::error_code error = wait_for_connection(descriptor, deadline);
-      if (error) throw ConnectionLost(error.message());
-      return;
+      wait_for_connection(socket.get(), deadline);
+      break;
     }
     // A Unix socket whose listener has not come to those before.
-    if (errno != EAGAIN) throw ConnectionLost(system_error(errno).message());
+    if (errno != EAGAIN) lose(errno);
     if (milliseconds_until(deadline) == 0) throw ConnectionLost("no answer in time");
     constexpr std::chrono::milliseconds pause(10);
     std::this_thread::sleep_for(pause);
   }
+  return std::make_unique<SocketConnection>(std::move(socket));
 }
 
 }  // namespace
 
-void tune_tcp(Socket& socket) {
-  const auto protocol = socket.local_endpoint().protocol().family();
-  if (protocol != AF_INET && protocol != AF_INET6) return;
+void tune_tcp(int descriptor) {
+  if (is_unix_socket(descriptor)) return;
   const auto set = [&](int level, int option, int value) {
-    setsockopt(socket.native_handle(), level, option, &value, sizeof value);
+    ::setsockopt(descriptor, level, option, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   // Seconds: a peer whose host is gone is known within ten where nothing is on its way to it. No
@@ -151,49 +131,47 @@ void limit_silence(int descriptor, std::chrono::milliseconds most) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof value);
 }
 
-support::Descriptor socket_of(Connection& connection) {
-  auto* const socket = dynamic_cast<SocketConnection*>(&connection);
-  if (socket == nullptr) return {};
-  return support::Descriptor(::fcntl(socket->descriptor(), F_DUPFD_CLOEXEC, 0));
+Descriptor socket_of(Connection& connection) {
+  const auto* const socket = dynamic_cast<SocketConnection*>(&connection);
+  return socket == nullptr ? Descriptor() : socket->another();
 }
 
-bool is_unix_socket(int descriptor) { return family_of(descriptor) == AF_UNIX; }
+bool is_unix_socket(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+  return address.ss_family == AF_UNIX;
+}
 
 std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
-  const sa_family_t family = family_of(descriptor);
-  auto context = std::make_unique<asio::io_context>(1);
-  const int tcp = family == AF_UNIX ? 0 : IPPROTO_TCP;
-  Socket socket(*context, asio::generic::stream_protocol(family, tcp), descriptor);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // programs that this one starts have no part in it
-  tune_tcp(socket);
-  return std::make_unique<SocketConnection>(std::move(context), std::move(socket));
+  return std::make_unique<SocketConnection>(Descriptor(descriptor));
 }
 
 std::unique_ptr<Connection> connect_to(const Endpoint& endpoint, const Deadline& deadline) {
-  auto context = std::make_unique<asio::io_context>(1);
-  const auto connected = [&](const auto& address) {
-    Socket socket(*context);
-    connect_in_time(socket, address, deadline);
-    tune_tcp(socket);
-    return std::make_unique<SocketConnection>(std::move(context), std::move(socket));
-  };
-  try {
-    if (endpoint.is_unix()) {
-      return connected(asio::local::stream_protocol::endpoint(endpoint.path));
-    }
-    asio::ip::tcp::resolver resolver(*context);
-    std::string last = "the name has no address";
-    for (const auto& entry : resolver.resolve(endpoint.host, endpoint.port)) {
-      try {
-        return connected(entry.endpoint());
-      } catch (const ConnectionLost& error) {
-        last = error.what();
-      }
-    }
-    throw ConnectionLost(last);
-  } catch (const asio::system_error& error) {
-    throw ConnectionLost(error.code().message());
+  if (endpoint.is_unix()) {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    endpoint.path.copy(address.sun_path, sizeof address.sun_path - 1);
+    return connected(reinterpret_cast<const sockaddr*>(&address), sizeof address, deadline);
   }
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* first = nullptr;
+  if (const int error =
+          ::getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &wanted, &first);
+      error != 0) {
+    throw ConnectionLost(::gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(first, ::freeaddrinfo);
+  std::string last = "the name has no address";
+  for (; first != nullptr; first = first->ai_next) {
+    try {
+      return connected(first->ai_addr, first->ai_addrlen, deadline);
+    } catch (const ConnectionLost& error) {
+      last = error.what();
+    }
+  }
+  throw ConnectionLost(last);
 }
 
 }  // namespace gpucast::remote

@@ -1,8 +1,6 @@
-// TCP and Unix sockets, by Asio.
+// TCP and Unix sockets.
 #pragma once
 
-#include <asio/generic/stream_protocol.hpp>
-#include <asio/io_context.hpp>
 #include <chrono>
 #include <memory>
 
@@ -12,13 +10,11 @@
 
 namespace gpucast::remote {
 
-using Socket = asio::generic::stream_protocol::socket;
-
 // Takes over a socket that is connected, of either kind.
 std::unique_ptr<Connection> adopt_descriptor(int descriptor);
 
 // Where it is TCP: small messages go at once, and a peer that vanished is noticed.
-void tune_tcp(Socket& socket);
+void tune_tcp(int descriptor);
 
 // Where it is TCP: the connection is over once something that was sent has not been acknowledged
 // for so long, which keeps the system from asking whether the peer is there.
