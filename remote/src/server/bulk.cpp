@@ -49,27 +49,46 @@ void Bulk::serve(const Gpu& gpu, std::chrono::microseconds spin) {
 // Those of the transfer that have begun to come. `missing`: bytes of it that have not.
 void Bulk::take_new(Pieces& pieces, const CopyToBulk& call, std::uint64_t& missing) {
   const std::lock_guard lock(state_.mutex);
-  const auto found = state_.incoming.find(call.transfer);
-  if (found == state_.incoming.end()) return;
-  for (auto& each : found->second) {
-    const Piece& piece = each->piece;
+  const auto begun = state_.incoming.extract(call.transfer);
+  if (!begun) return;
+  for (auto& incoming : begun.mapped()) {
+    const Piece& piece = incoming->piece;
     if (piece.offset > call.bytes || piece.bytes > call.bytes - piece.offset)
       throw ProtocolError("a piece lies outside its transfer");
     if (piece.bytes > missing) throw ProtocolError("a piece came twice");
     missing -= piece.bytes;
-    pieces.push_back(std::move(each));
+    pieces.push_back(std::move(incoming));
   }
-  state_.incoming.erase(found);
 }
 
+// What has come of the piece and the GPU is not told of.
+CUresult Bulk::queue(Incoming& incoming, std::uint32_t bytes, Address to, CUstream stream) const {
+  return state_.gpu->driver().cuMemcpyHtoDAsync(to + incoming.piece.offset + incoming.queued,
+                                                incoming.data + incoming.queued, bytes, stream);
+}
+
+// Gives the pieces' memory back to their connections, once the GPU sets the mark.
 void Bulk::release(Pieces& pieces, const std::shared_ptr<const GpuMark>& read) {
   const std::lock_guard lock(state_.mutex);
-  for (const auto& each : pieces) {
-    each->read = read;
-    each->taken = true;
+  for (const auto& incoming : pieces) {
+    incoming->read = read;
+    incoming->taken = true;
   }
   pieces.clear();
   state_.taken.notify_all();
+}
+
+// Until more has come than was `seen`, or the connections broke.
+void Bulk::wait_for_more(std::uint64_t seen, const Tend& tend) {
+  const auto over = [&] { return state_.broken || state_.arrivals != seen; };
+  if (look_for(state_.spin, tend, over)) return;
+  std::unique_lock lock(state_.mutex);
+  for (auto pause = moment; !state_.changed.wait_for(lock, pause, over);
+       pause = std::min(2 * pause, longest_moment)) {
+    lock.unlock();
+    tend();
+    lock.lock();
+  }
 }
 
 // The session's thread alone calls the driver: threads that do it at once wait for one another.
@@ -93,20 +112,19 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult statu
     // What else the client asked for may have taken the memory away meanwhile.
     if (status == CUDA_SUCCESS)
       status = status_of([&] { state_.gpu->require_held(call.to, call.bytes); });
-    for (auto& each : coming) {
-      const std::uint32_t come = each->come.load(std::memory_order_acquire);
-      const std::uint32_t bytes = come - each->queued;
+    for (auto& incoming : coming) {
+      const std::uint32_t come = incoming->come.load(std::memory_order_acquire);
+      const std::uint32_t bytes = come - incoming->queued;
       if (bytes == 0) continue;
       if (status == CUDA_SUCCESS) {
-        status = state_.gpu->driver().cuMemcpyHtoDAsync(call.to + each->piece.offset + each->queued,
-                                                        each->data + each->queued, bytes, stream);
+        status = queue(*incoming, bytes, call.to, stream);
         reads = true;
       }
-      each->queued = come;
+      incoming->queued = come;
       left -= bytes;
-      if (come < each->piece.bytes) continue;
+      if (come < incoming->piece.bytes) continue;
       bytes_whole += come;
-      whole.push_back(std::move(each));
+      whole.push_back(std::move(incoming));
     }
     std::erase(coming, nullptr);
     if (left == 0 || bytes_whole >= piece_bytes || whole.size() >= most_unmarked) {
@@ -117,18 +135,10 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult statu
       release(whole, read);
       bytes_whole = 0;
     }
-    if (left == 0) continue;
+    if (left == 0) break;
     const bool more = state_.arrivals != seen;
     if (!more || Clock::now() - tended > moment) tend_now();
-    const auto over = [&] { return state_.broken || state_.arrivals != seen; };
-    if (more || look_for(state_.spin, tend_now, over)) continue;
-    std::unique_lock lock(state_.mutex);
-    for (auto pause = moment; !state_.changed.wait_for(lock, pause, over);
-         pause = std::min(2 * pause, longest_moment)) {
-      lock.unlock();
-      tend_now();
-      lock.lock();
-    }
+    if (!more) wait_for_more(seen, tend_now);
   }
   return status;
 }

@@ -48,9 +48,11 @@ class Bulk {
 
  private:
   using Pieces = std::vector<std::shared_ptr<Incoming>>;
-  void take_new(Pieces& pieces, const CopyToBulk& call, std::uint64_t& missing);
   void break_off();
+  void take_new(Pieces& pieces, const CopyToBulk& call, std::uint64_t& missing);
+  CUresult queue(Incoming& incoming, std::uint32_t bytes, Address to, CUstream stream) const;
   void release(Pieces& pieces, const std::shared_ptr<const GpuMark>& read);
+  void wait_for_more(std::uint64_t seen, const Tend& tend);
 
   BulkState state_;
   std::vector<std::unique_ptr<BulkConnection>> connections_;

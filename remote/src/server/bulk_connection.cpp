@@ -10,8 +10,8 @@
 namespace gpucast::remote::server {
 namespace {
 
-// So much of a piece has to have come for the GPU to be told of it before the rest has. Where
-// a copy has long pieces, others keep the GPU busy meanwhile.
+// What has to have come of a piece, in bytes, for the GPU to be told of it before the rest has.
+// Where a copy has long pieces, others keep the GPU busy meanwhile.
 constexpr std::size_t worth_a_copy(std::size_t piece) {
   constexpr std::size_t parts = 4;
   return piece < piece_bytes ? std::clamp(piece / parts, std::min(piece, least_piece), piece)
@@ -58,7 +58,7 @@ void BulkConnection::receive() {
   if (!wait_for_gpu()) return;
   for (auto patience = std::chrono::microseconds(0);; patience = between_) {
     std::array<std::byte, Piece::size> head{};
-    read_all(*connection_, head, patience);
+    read_all(*connection_, head, std::nullopt, patience);
     const auto piece = decode<Piece>(head);
     if (piece.bytes == 0 || piece.bytes > piece_bytes) throw ProtocolError("a piece's size");
     incoming_.require(state_.gpu->driver());
@@ -69,18 +69,19 @@ void BulkConnection::receive() {
 }
 
 void BulkConnection::receive_piece(const Piece& piece, std::byte* data) {
-  const auto its = std::make_shared<Incoming>();
-  its->piece = piece;
-  its->data = data;
-  pieces_.push_back(its);
+  const auto incoming = std::make_shared<Incoming>();
+  incoming->piece = piece;
+  incoming->data = data;
+  pieces_.push_back(incoming);
   const std::size_t step = worth_a_copy(piece.bytes);
   for (std::size_t come = 0; come < piece.bytes;) {
     const std::size_t before = come;
     while (come < piece.bytes && come - before < step)
-      come += read_some(*connection_, {data + come, piece.bytes - come}, within_a_copy);
-    its->come.store(static_cast<std::uint32_t>(come), std::memory_order_release);
+      come +=
+          read_some(*connection_, {data + come, piece.bytes - come}, std::nullopt, within_a_copy);
+    incoming->come.store(static_cast<std::uint32_t>(come), std::memory_order_release);
     const std::lock_guard lock(state_.mutex);
-    if (before == 0) state_.incoming[piece.transfer].push_back(its);
+    if (before == 0) state_.incoming[piece.transfer].push_back(incoming);
     ++state_.arrivals;
     state_.changed.notify_all();
   }
@@ -93,8 +94,8 @@ bool BulkConnection::make_room(std::size_t bytes, std::size_t& begin) {
   }
   for (;;) {
     if (incoming_space_.size() < most_in_ring) {
-      if (const auto found = incoming_space_.take(bytes)) {
-        begin = *found;
+      if (const auto free = incoming_space_.take(bytes)) {
+        begin = *free;
         return true;
       }
     }
@@ -175,10 +176,7 @@ void BulkConnection::send() {
       if (broken()) return;
       if (next.piece.status == CUDA_SUCCESS) data = {next.data, next.piece.bytes};
     }
-    std::vector<std::byte> head;
-    Writer writer(head);
-    writer(next.piece);
-    write_all(*connection_, head, data);
+    write_all(*connection_, packed(next.piece), data);
     const bool is_in_ring = next.copied != nullptr;
     next.copied = nullptr;
     lock.lock();

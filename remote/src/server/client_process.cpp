@@ -10,11 +10,11 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <ostream>
-#include <syncstream>
+#include <string>
 #include <thread>
 
 #include "protocol/heartbeat.h"
+#include "server/log.h"
 #include "transport/carriers.h"
 #include "transport/flow.h"
 #include "transport/sockets.h"
@@ -54,7 +54,7 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
   const auto is_over = [&] { return end_of_silence && Clock::now() >= *end_of_silence; };
   hear_it();
   try {
-    std::array<std::byte, 64> said{};
+    std::array<std::byte, 64> beats{};
     constexpr int most_quiet = 3;
     int quiet = most_quiet;  // beats without a word of the client's
     for (std::byte heard{}; !is_over(); ++quiet) {
@@ -63,8 +63,8 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
       const auto next = Clock::now() + beat_pause;
       while (Clock::now() < next) {
         if (!monitor->wait({.read = true}, next).read) continue;
-        if (const std::size_t got = monitor->try_read(said, MemoryOf::library); got > 0) {
-          heard = said.at(got - 1);
+        if (const std::size_t got = monitor->try_read(beats, MemoryOf::library); got > 0) {
+          heard = beats.at(got - 1);
           quiet = -1;
           hear_it();
         }
@@ -73,9 +73,8 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
   } catch (const std::exception&) {
     if (!is_over()) std::_Exit(0);
   }
-  std::osyncstream(log) << "gpucast-gpu-server: a client was given up: it has said nothing for "
-                        << most_silence.count() << " s (--max-silence)\n"
-                        << std::flush;
+  say(log, "a client was given up: it has said nothing for " +
+               std::to_string(most_silence.count()) + " s (--max-silence)");
   std::_Exit(1);
 }
 
@@ -83,8 +82,8 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
 std::unique_ptr<Connection> connect(const ClientProgram& client, int descriptor,
                                     const Identity& identity) {
   auto socket = adopt_descriptor(descriptor);
-  if (client.security == Security::plain) return socket;
-  return secure(std::move(socket), TlsSide::server, client.key, identity,
+  if (client.admitted.security == Security::plain) return socket;
+  return secure(std::move(socket), TlsSide::server, Key(client.admitted.key), identity,
                 Clock::now() + time_for_handshake);
 }
 
@@ -110,24 +109,19 @@ class OtherConnections {
     const auto begun = Clock::now();
     for (;;) {
       if (!watched_ && !readable(client_.others.get(), begun + time_for_monitor) && !watched_) {
-        std::osyncstream(log_) << "gpucast-gpu-server: a client was cut off: it opened no monitor\n"
-                               << std::flush;
+        say(log_, "a client was cut off: it opened no monitor");
         std::_Exit(1);
       }
       auto passed = receive_descriptor(client_.others.get());
       if (!passed) return;
-      try {
-        if (client_.security == Security::plain) {
-          take(*passed);
-        } else if (shaking_hands_ < most_handshakes) {
-          ++shaking_hands_;
-          std::thread([this, each = std::move(*passed)]() mutable {
-            take_quietly(each);
-            --shaking_hands_;
-          }).detach();
-        }
-      } catch (const std::exception&) {
-        continue;  // gone already; the next is not
+      if (client_.admitted.security == Security::plain) {
+        take(*passed);
+      } else if (shaking_hands_ < most_handshakes) {
+        ++shaking_hands_;
+        std::thread([this, other = std::move(*passed)]() mutable {
+          take(other);
+          --shaking_hands_;
+        }).detach();
       }
     }
   }
@@ -135,27 +129,24 @@ class OtherConnections {
  private:
   static constexpr int most_handshakes = 32;  // under way at once
 
-  void take(Passed& passed) {
-    if (passed.greeted.purpose == Purpose::monitor)
-      limit_silence(passed.descriptor.get(), most_unacknowledged);
-    auto connection = connect(client_, passed.descriptor.release(), passed.greeted.identity);
-    if (passed.greeted.purpose == Purpose::bulk) {
-      // A connection with a number that no client gives is served, and not counted.
-      const std::uint8_t number = passed.greeted.number;
-      const bool is_counted = number >= 1 && number <= most_bulk_connections;
-      bulk_.add(is_counted ? flows_.counted(number, std::move(connection)) : std::move(connection));
-    } else if (passed.greeted.purpose == Purpose::host) {
-      host_functions_.add(std::move(connection));
-    } else if (!watched_.exchange(true)) {
-      std::thread(watch, std::move(connection), std::ref(flows_), client_.options.most_silence,
-                  std::ref(log_))
-          .detach();
-    }
-  }
-
-  void take_quietly(Passed& passed) noexcept {
+  void take(Passed& passed) noexcept {
+    const Greeted& greeted = passed.greeted;
     try {
-      take(passed);
+      if (greeted.purpose == Purpose::monitor)
+        limit_silence(passed.descriptor.get(), most_unacknowledged);
+      auto connection = connect(client_, passed.descriptor.release(), greeted.identity);
+      if (greeted.purpose == Purpose::bulk) {
+        // A connection with a number that no client gives is served, and not counted.
+        const bool is_counted = greeted.number >= 1 && greeted.number <= most_bulk_connections;
+        bulk_.add(is_counted ? flows_.counted(greeted.number, std::move(connection))
+                             : std::move(connection));
+      } else if (greeted.purpose == Purpose::host) {
+        host_functions_.add(std::move(connection));
+      } else if (!watched_.exchange(true)) {
+        std::thread(watch, std::move(connection), std::ref(flows_), client_.options.most_silence,
+                    std::ref(log_))
+            .detach();
+      }
     } catch (const std::exception&) {
       return;  // a stranger's, or gone already
     }
@@ -173,8 +164,8 @@ class OtherConnections {
 // The client's first connection, over what carries it.
 std::unique_ptr<Connection> connect_control(ClientProgram& client) {
   Descriptor line(::fcntl(client.control.get(), F_DUPFD_CLOEXEC, 0));
-  auto connection = connect(client, client.control.release(), client.identity);
-  const auto* const kind = find_carrier(client.carrier);
+  auto connection = connect(client, client.control.release(), client.admitted.identity);
+  const auto* const kind = find_carrier(client.admitted.carrier);
   if (kind == nullptr) return connection;
   const Deadline deadline = Clock::now() + time_for_handshake;
   std::byte greeted{};
@@ -195,8 +186,7 @@ int serve(ClientProgram& client, Bulk& bulk, HostFunctions& host_functions, Flow
   } catch (const ConnectionLost&) {
     return 0;
   } catch (const std::exception& error) {
-    std::osyncstream(log) << "gpucast-gpu-server: a client was cut off: " << error.what() << '\n'
-                          << std::flush;
+    say(log, std::string("a client was cut off: ") + error.what());
     return 1;
   }
 }

@@ -35,7 +35,7 @@ struct Passed {
 };
 
 // False if the other process is gone.
-bool pass_descriptor(int to, const Greeted& greeted, int descriptor);
+bool pass_descriptor(int to, Greeted greeted, int descriptor);
 // Waits; nothing once the other process is gone.
 std::optional<Passed> receive_descriptor(int from);
 
@@ -55,21 +55,21 @@ bool tell(int other, const Admitted& admitted);
 struct ClientProgram {
   Descriptor control;
   Descriptor others;  // brings the client's other connections
-  Security security = Security::tls;
-  Key key;  // of the session
-  Identity identity{};
-  Carrier carrier = Carrier::socket;
-  SessionOptions options;
+  Descriptor images;  // of ImageCache::make(); none where images are not kept
+  Admitted admitted = {};
+  SessionOptions options = {};
 };
 
-// Begins it in a new process, as this program under `name`; 0 where that cannot be. Until the
-// process runs the program it has no memory of its own, and nothing but the C library runs in it.
-pid_t begin_client_program(const std::string& name, int control, int others,
-                           const SessionOptions& options);
+// Begins it in a new process, as this program with these words, which it reads anew; 0 where that
+// cannot be. Until the process runs the program it has no memory of its own, and nothing but the C
+// library runs in it.
+pid_t begin_client_program(const std::vector<std::string>& words, int control, int others,
+                           const Descriptor& images);
 
-// What such a program was begun with and was told, and tells the listener that it has begun;
-// nothing where the words are a user's. std::runtime_error if the listener's process is gone.
-std::optional<ClientProgram> client_program(const std::vector<std::string>& words);
+// What such a program was begun with and was told, but for the options, and tells the listener that
+// it has begun; nothing where the words are a user's, which is all that is left of them.
+// std::runtime_error if the listener's process is gone.
+std::optional<ClientProgram> client_program(std::vector<std::string>& words);
 
 // Has this process end when its parent, which has to be `parent`, ends; false if it is gone.
 bool end_with_parent(pid_t parent);
@@ -81,13 +81,14 @@ bool end_with_parent(pid_t parent);
 // ---- whether a server has what it is to lend ----
 
 // The driver is asked by a process of its own, which ends: the server's own process, which has the
-// secret, never has a driver in its memory. Waits for that process, which is this program under
-// `name` begun anew. False where there is no driver or no such GPU; the process has said so on
+// secret, never has a driver in its memory. Waits for that process, which is this program begun
+// anew with these words. False where there is no driver or no such GPU; the process has said so on
 // stderr, in a line.
-bool gpu_is_there(const std::string& name, const SessionOptions& options);
+bool gpu_is_there(const std::vector<std::string>& words);
 
-// What such a process does: true where the words are for one, and the GPU is there.
-// std::runtime_error with the line where it is not.
-bool checked_gpu(const std::vector<std::string>& words);
+// Whether this is such a process; a user's words are left.
+bool asks_for_gpu(std::vector<std::string>& words);
+// What it does: InputError with the line where the GPU is not there.
+void require_gpu(const std::string& libcuda, int gpu);
 
 }  // namespace gpucast::remote::server

@@ -40,12 +40,19 @@ Driver::Driver(const std::string& file) : library_(open_library(file)) {
   }
 }
 
-std::string Driver::text(CUresult status) const {
+void Driver::require(CUresult status, const char* call) const {
+  if (status == CUDA_SUCCESS) return;
   const char* text = nullptr;
-  if (this->cuGetErrorString(status, &text) != CUDA_SUCCESS || text == nullptr) {
-    return "error " + std::to_string(status);
-  }
-  return text;
+  const bool known = this->cuGetErrorString(status, &text) == CUDA_SUCCESS && text != nullptr;
+  throw DriverError(status,
+                    std::string(call) + ": " + (known ? text : "error " + std::to_string(status)));
+}
+
+int Driver::initialize() const {
+  require(this->cuInit(0), "cuInit");
+  int count = 0;
+  require(this->cuDeviceGetCount(&count), "cuDeviceGetCount");
+  return count;
 }
 
 }  // namespace gpucast::remote::server

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "protocol/ranges.h"
-#include "server/driver_parameters.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -19,8 +18,7 @@ Gpu::Gpu(const std::string& library, int device, std::uint64_t most_memory,
          const std::optional<HostKey>& key, ImageCache* cache)
     : driver_(library),
       streams_(driver_),
-      memory_(driver_, device, most_memory, key),
-      pools_(driver_, device, streams_, memory_),
+      memory_(driver_, streams_, device, most_memory, key),
       modules_(driver_, streams_, most_image_bytes, cache),
       graphs_(driver_, streams_, modules_,
               {.require_held = [this](Address address,
@@ -31,22 +29,15 @@ Gpu::Gpu(const std::string& library, int device, std::uint64_t most_memory,
 }
 
 void Gpu::initialize(int device) {
-  const auto require = [this](CUresult status, const char* call) {
-    if (status != CUDA_SUCCESS) {
-      throw DriverError(status, std::string(call) + ": " + driver_.text(status));
-    }
-  };
-  require(driver_.cuInit(0), "cuInit");
-  int count = 0;
-  require(driver_.cuDeviceGetCount(&count), "cuDeviceGetCount");
+  const int count = driver_.initialize();
   if (device >= count) {
     throw DriverError(CUDA_ERROR_INVALID_DEVICE, "GPU " + std::to_string(device) +
                                                      " is served, but the machine has " +
                                                      std::to_string(count));
   }
-  require(driver_.cuDeviceGet(&device_, device), "cuDeviceGet");
-  require(driver_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
-  require(driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+  driver_.require(driver_.cuDeviceGet(&device_, device), "cuDeviceGet");
+  driver_.require(driver_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+  driver_.require(driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
 }
 
 void Gpu::use_in_this_thread() const { driver_.cuCtxSetCurrent(context_); }
@@ -94,7 +85,6 @@ void Gpu::run(const Reset& /*call*/) {
   streams_.reset();
   modules_.reset();
   memory_.reset();
-  pools_.reset();
   check(status);
 }
 

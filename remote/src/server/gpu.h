@@ -11,7 +11,6 @@
 #include "server/graphs.h"
 #include "server/memory.h"
 #include "server/modules.h"
-#include "server/pools.h"
 #include "server/streams.h"
 
 namespace gpucast::remote::server {
@@ -55,8 +54,6 @@ class Gpu {
       return memory_.run(call);
     } else if constexpr (requires { graphs_.run(call); }) {
       return graphs_.run(call);
-    } else if constexpr (requires { pools_.run(call); }) {
-      return pools_.run(call);
     } else if constexpr (requires { modules_.run(call); }) {
       return modules_.run(call);
     } else {
@@ -72,7 +69,6 @@ class Gpu {
   CUcontext context_ = nullptr;
   Streams streams_;
   Memory memory_;
-  Pools pools_;
   Modules modules_;
   Graphs graphs_;
 };

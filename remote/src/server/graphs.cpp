@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "protocol/ranges.h"
-#include "server/driver_parameters.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -14,27 +14,11 @@ namespace {
 constexpr std::size_t most_graphs = std::size_t{1} << 14;
 constexpr std::size_t most_nodes_of_all = std::size_t{1} << 20;
 constexpr std::size_t most_pinned = std::size_t{1} << 30;  // bytes, of all instances
-// So many launches of one graph the GPU holds at once where they have copies.
+// Launches of one graph that the GPU holds at once where they have copies.
 constexpr std::size_t most_instances = 4;
 constexpr std::size_t least_block = 4096;
 
 std::size_t block_size(std::size_t bytes) { return std::bit_ceil(std::max(bytes, least_block)); }
-
-CUDA_KERNEL_NODE_PARAMS kernel_node(const Launch& call, PreparedLaunch& launch) {
-  auto result = with_grid<CUDA_KERNEL_NODE_PARAMS>(call);
-  result.func = launch.function;
-  result.kernelParams = launch.arguments.data();
-  return result;
-}
-
-CUDA_MEMSET_NODE_PARAMS memset_node(const Memset& call) {
-  return {.dst = call.to,
-          .pitch = call.pitch,
-          .value = call.value,
-          .elementSize = 1,
-          .width = call.width,
-          .height = call.height};
-}
 
 }  // namespace
 
@@ -69,10 +53,10 @@ Graphs::Instance::~Instance() {
 // ---- what graphs are ----
 
 Graphs::Graph& Graphs::graph(Id id, bool ready) {
-  const auto found = graphs_.find(id);
-  if (found == graphs_.end() || found->second.is_ready < ready)
+  const auto known = graphs_.find(id);
+  if (known == graphs_.end() || known->second.is_ready < ready)
     throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  return found->second;
+  return known->second;
 }
 
 void Graphs::run(const GraphNode& call) {
@@ -81,7 +65,7 @@ void Graphs::run(const GraphNode& call) {
   Graph& graph = graphs_[call.graph];
   const bool is_new = call.node == graph.nodes.size();
   if (call.node > graph.nodes.size() || (is_new && graph.is_ready) ||
-      std::ranges::any_of(call.after, [&](std::uint32_t each) { return each >= call.node; }) ||
+      std::ranges::any_of(call.after, [&](std::uint32_t before) { return before >= call.node; }) ||
       (!is_new && graph.nodes[call.node].work != call.work)) {
     throw DriverError(CUDA_ERROR_INVALID_VALUE);
   }
@@ -117,7 +101,10 @@ void Graphs::run(const GraphReady& call) {
 }
 
 void Graphs::run(const GraphDestroy& call) {
-  leave(graph(call.graph, false));
+  Graph& gone = graph(call.graph, false);
+  nodes_ -= gone.nodes.size();
+  gone.filling.reset();
+  leave(gone);
   graphs_.erase(call.graph);
   forget_what_is_done();
 }
@@ -129,15 +116,12 @@ void Graphs::reset() {
 }
 
 void Graphs::leave(Graph& graph) {
-  nodes_ -= graph.nodes.size();
-  graph.filling.reset();
-  for (auto& each : graph.instances)
-    left_.push_back(std::move(each));
+  std::ranges::move(std::exchange(graph.instances, {}), std::back_inserter(left_));
 }
 
 void Graphs::forget_what_is_done() {
-  std::erase_if(left_, [this](const std::shared_ptr<Instance>& each) {
-    return !each->done || driver_.cuEventQuery(each->done->get()) != CUDA_ERROR_NOT_READY;
+  std::erase_if(left_, [this](const std::shared_ptr<Instance>& instance) {
+    return !instance->done || driver_.cuEventQuery(instance->done->get()) != CUDA_ERROR_NOT_READY;
   });
 }
 
@@ -201,55 +185,59 @@ std::shared_ptr<Graphs::Instance> Graphs::build(const Graph& graph) {
   if (made->bytes > 0) made->memory = blocks_.take(made->bytes);
   check(driver_.cuGraphCreate(&made->graph, 0));
   for (const Node& node : graph.nodes)
-    add_node(*made, node);
+    check(set_node(*made, node, made->nodes.emplace_back()));
   check(driver_.cuGraphInstantiate(&made->ready, made->graph, 0));
   return made;
 }
 
-void Graphs::add_node(Instance& instance, const Node& node) {
+CUresult Graphs::set_node(const Instance& instance, const Node& node, CUgraphNode& place) {
+  const bool is_new = place == nullptr;
   std::vector<CUgraphNode> after;
-  after.reserve(node.after.size());
-  for (const std::uint32_t each : node.after)
-    after.push_back(instance.nodes[each]);
-  CUgraphNode made = nullptr;
+  for (std::size_t k = 0; is_new && k < node.after.size(); ++k)
+    after.push_back(instance.nodes[node.after[k]]);
   switch (node.work) {
     case GraphWork::nothing:
-      check(driver_.cuGraphAddEmptyNode(&made, instance.graph, after.data(), after.size()));
-      break;
-    case GraphWork::kernel:
-      return add_kernel(instance, node, after);
+      return is_new
+                 ? driver_.cuGraphAddEmptyNode(&place, instance.graph, after.data(), after.size())
+                 : CUDA_SUCCESS;
+    case GraphWork::kernel: {
+      PreparedLaunch launch;
+      Launch call = node.kernel;
+      call.arguments = node.arguments;
+      modules_.prepare(call, launch);
+      auto what = with_grid<CUDA_KERNEL_NODE_PARAMS>(call);
+      what.func = launch.function;
+      what.kernelParams = launch.arguments.data();
+      if (!is_new) return driver_.cuGraphExecKernelNodeSetParams(instance.ready, place, &what);
+      CUresult status =
+          driver_.cuGraphAddKernelNode(&place, instance.graph, after.data(), after.size(), &what);
+      for (unsigned k = 0; k < launch.attribute_count && status == CUDA_SUCCESS; ++k) {
+        const CUlaunchAttribute& attribute = launch.attributes.at(k);
+        status = driver_.cuGraphKernelNodeSetAttribute(place, attribute.id, &attribute.value);
+      }
+      return status;
+    }
     case GraphWork::memset: {
-      const CUDA_MEMSET_NODE_PARAMS what = memset_node(node.memset);
-      check(driver_.cuGraphAddMemsetNode(&made, instance.graph, after.data(), after.size(), &what,
-                                         context_));
-      break;
+      const CUDA_MEMSET_NODE_PARAMS what{.dst = node.memset.to,
+                                         .pitch = node.memset.pitch,
+                                         .value = node.memset.value,
+                                         .elementSize = 1,
+                                         .width = node.memset.width,
+                                         .height = node.memset.height};
+      return is_new
+                 ? driver_.cuGraphAddMemsetNode(&place, instance.graph, after.data(), after.size(),
+                                                &what, context_)
+                 : driver_.cuGraphExecMemsetNodeSetParams(instance.ready, place, &what, context_);
     }
     case GraphWork::copy_within:
     case GraphWork::copy_to:
-    case GraphWork::copy_from: {
-      const CUDA_MEMCPY3D what = copy_of(instance, node);
-      check(driver_.cuGraphAddMemcpyNode(&made, instance.graph, after.data(), after.size(), &what,
-                                         context_));
+    case GraphWork::copy_from:
       break;
-    }
   }
-  instance.nodes.push_back(made);
-}
-
-void Graphs::add_kernel(Instance& instance, const Node& node,
-                        const std::vector<CUgraphNode>& after) {
-  PreparedLaunch launch;
-  Launch call = node.kernel;
-  call.arguments = node.arguments;
-  modules_.prepare(call, launch);
-  const CUDA_KERNEL_NODE_PARAMS what = kernel_node(call, launch);
-  CUgraphNode made = nullptr;
-  check(driver_.cuGraphAddKernelNode(&made, instance.graph, after.data(), after.size(), &what));
-  for (unsigned k = 0; k < launch.attribute_count; ++k) {
-    const CUlaunchAttribute& attribute = launch.attributes.at(k);
-    check(driver_.cuGraphKernelNodeSetAttribute(made, attribute.id, &attribute.value));
-  }
-  instance.nodes.push_back(made);
+  const CUDA_MEMCPY3D what = copy_of(instance, node);
+  return is_new ? driver_.cuGraphAddMemcpyNode(&place, instance.graph, after.data(), after.size(),
+                                               &what, context_)
+                : driver_.cuGraphExecMemcpyNodeSetParams(instance.ready, place, &what, context_);
 }
 
 CUDA_MEMCPY3D Graphs::copy_of(const Instance& instance, const Node& node) {
@@ -276,59 +264,32 @@ bool Graphs::update(Instance& instance, const Graph& graph) {
   if (graph.bytes_to + graph.bytes_from != instance.bytes) return false;
   for (std::size_t k = 0; k < graph.nodes.size(); ++k) {
     const Node& node = graph.nodes[k];
-    if (node.version > instance.version && update_node(instance, k, node) != CUDA_SUCCESS)
+    if (node.version > instance.version &&
+        set_node(instance, node, instance.nodes[k]) != CUDA_SUCCESS)
       return false;
   }
   instance.version = graph.version;
   return true;
 }
 
-CUresult Graphs::update_node(const Instance& instance, std::size_t k, const Node& node) {
-  switch (node.work) {
-    case GraphWork::nothing:
-      return CUDA_SUCCESS;
-    case GraphWork::kernel: {
-      PreparedLaunch launch;
-      Launch call = node.kernel;
-      call.arguments = node.arguments;
-      modules_.prepare(call, launch);
-      const CUDA_KERNEL_NODE_PARAMS what = kernel_node(call, launch);
-      return driver_.cuGraphExecKernelNodeSetParams(instance.ready, instance.nodes[k], &what);
-    }
-    case GraphWork::memset: {
-      const CUDA_MEMSET_NODE_PARAMS what = memset_node(node.memset);
-      return driver_.cuGraphExecMemsetNodeSetParams(instance.ready, instance.nodes[k], &what,
-                                                    context_);
-    }
-    case GraphWork::copy_within:
-    case GraphWork::copy_to:
-    case GraphWork::copy_from:
-      break;
-  }
-  const CUDA_MEMCPY3D what = copy_of(instance, node);
-  return driver_.cuGraphExecMemcpyNodeSetParams(instance.ready, instance.nodes[k], &what, context_);
-}
-
 // Idle is one whose memory nobody reads and the GPU has done with; one without memory is always.
 std::shared_ptr<Graphs::Instance> Graphs::idle_instance(Graph& graph) {
   if (graph.shape_changed) {
     lay_out(graph);
-    for (auto& each : graph.instances)
-      left_.push_back(std::move(each));
-    graph.instances.clear();
+    leave(graph);
     forget_what_is_done();
   }
   check_rights(graph);
-  for (std::shared_ptr<Instance>& each : graph.instances) {
+  for (std::shared_ptr<Instance>& instance : graph.instances) {
     const bool busy =
-        each->bytes > 0 &&
-        (each.use_count() > 1 ||
-         (each->done && driver_.cuEventQuery(each->done->get()) == CUDA_ERROR_NOT_READY));
+        instance->bytes > 0 &&
+        (instance.use_count() > 1 ||
+         (instance->done && driver_.cuEventQuery(instance->done->get()) == CUDA_ERROR_NOT_READY));
     if (busy) continue;
-    if (each->version != graph.version && !update(*each, graph)) {
-      left_.push_back(std::exchange(each, build(graph)));
+    if (instance->version != graph.version && !update(*instance, graph)) {
+      left_.push_back(std::exchange(instance, build(graph)));
     }
-    return each;
+    return instance;
   }
   if (graph.instances.size() >= most_instances) return nullptr;
   return graph.instances.emplace_back(build(graph));
@@ -343,38 +304,38 @@ void Graphs::fill(Graph& graph, Bytes data) {
 }
 
 bool Graphs::take(const GraphData& call) {
-  Graph& of = graph(call.graph, true);
-  if (!of.filling) of.filling = idle_instance(of);
-  if (!of.filling) return false;
-  fill(of, call.tail.data);
+  Graph& its = graph(call.graph, true);
+  if (!its.filling) its.filling = idle_instance(its);
+  if (!its.filling) return false;
+  fill(its, call.tail.data);
   return true;
 }
 
 std::optional<Graphs::Launched> Graphs::launch(const GraphLaunch& call) {
-  Graph& of = graph(call.graph, true);
+  Graph& its = graph(call.graph, true);
   auto* const stream = streams_.stream(call.stream);
-  if (!of.filling) of.filling = idle_instance(of);
-  if (!of.filling) return std::nullopt;
+  if (!its.filling) its.filling = idle_instance(its);
+  if (!its.filling) return std::nullopt;
   const auto taken = [&] {
     // Whatever becomes of it, the next launch begins anew.
-    const std::shared_ptr<Instance> instance = of.filling;
-    const CUresult status = status_of([&] { fill(of, call.tail.data); });
-    const bool whole = of.filled == of.bytes_to;
-    of.filling.reset();
-    of.filled = 0;
+    const std::shared_ptr<Instance> instance = its.filling;
+    const CUresult status = status_of([&] { fill(its, call.tail.data); });
+    const bool whole = its.filled == its.bytes_to;
+    its.filling.reset();
+    its.filled = 0;
     check(status);
     if (!whole) throw DriverError(CUDA_ERROR_INVALID_VALUE);
     return instance;
   }();
-  if (of.last && of.last_stream != call.stream)
-    check(driver_.cuStreamWaitEvent(stream, of.last->get(), 0));
+  if (its.last && its.last_stream != call.stream)
+    check(driver_.cuStreamWaitEvent(stream, its.last->get(), 0));
   check(driver_.cuGraphLaunch(taken->ready, stream));
-  if (of.last) streams_.give_back(std::move(of.last));
+  if (its.last) streams_.give_back(std::move(its.last));
   if (taken->done) streams_.give_back(std::move(taken->done));
-  taken->done = of.last = streams_.record(stream);
-  of.last_stream = call.stream;
-  Launched result{.done = of.last, .pieces = {}, .memory = taken};
-  for (const Node& node : of.nodes) {
+  taken->done = its.last = streams_.record(stream);
+  its.last_stream = call.stream;
+  Launched result{.done = its.last, .pieces = {}, .memory = taken};
+  for (const Node& node : its.nodes) {
     if (node.work != GraphWork::copy_from) continue;
     Bytes rest(taken->memory + node.offset, node.copy.width);
     while (!rest.empty()) {

@@ -116,12 +116,11 @@ class Graphs {
   void check_rights(Graph& graph);
   std::shared_ptr<Instance> idle_instance(Graph& graph);
   std::shared_ptr<Instance> build(const Graph& graph);
-  void add_node(Instance& instance, const Node& node);
-  void add_kernel(Instance& instance, const Node& node, const std::vector<CUgraphNode>& after);
+  // Adds the node, or where there is one in its place gives that another content.
+  CUresult set_node(const Instance& instance, const Node& node, CUgraphNode& place);
   static CUDA_MEMCPY3D copy_of(const Instance& instance, const Node& node);
   // Brings an instance up to date; false where that takes a new one.
   bool update(Instance& instance, const Graph& graph);
-  CUresult update_node(const Instance& instance, std::size_t k, const Node& node);
   void fill(Graph& graph, Bytes data);
   void leave(Graph& graph);
   void forget_what_is_done();

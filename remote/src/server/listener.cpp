@@ -12,6 +12,7 @@
 #include <asio/basic_socket_acceptor.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+#include <asio/generic/stream_protocol.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/local/stream_protocol.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -44,6 +45,7 @@ namespace gpucast::remote::server {
 namespace {
 
 using asio::use_awaitable;
+using Socket = asio::generic::stream_protocol::socket;
 
 constexpr std::chrono::seconds handshake_time(5);
 constexpr std::chrono::seconds ending_time(5);
@@ -60,21 +62,23 @@ std::size_t most_handshakes() {
 
 asio::const_buffer buffer_of(Bytes bytes) { return {bytes.data(), bytes.size()}; }
 
+std::string text_of(const asio::generic::stream_protocol::endpoint& endpoint) {
+  asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), endpoint.data(), endpoint.size());
+  return Endpoint{.host = tcp.address().to_string(), .port = std::to_string(tcp.port())}.text();
+}
+
 // As a log names who is at the other end.
 std::string peer_of(Socket& socket) {
   asio::error_code gone;
-  const asio::generic::stream_protocol::endpoint remote = socket.remote_endpoint(gone);
+  const auto remote = socket.remote_endpoint(gone);
   if (gone) return "address unknown";
-  if (remote.protocol().family() == AF_UNIX) {
-    ucred peer{};
-    socklen_t bytes = sizeof peer;
-    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
-      return "process unknown";
-    return "process " + std::to_string(peer.pid) + " of user " + std::to_string(peer.uid);
-  }
-  asio::ip::tcp::endpoint tcp;
-  std::memcpy(tcp.data(), remote.data(), remote.size());
-  return Endpoint{.host = tcp.address().to_string(), .port = std::to_string(tcp.port())}.text();
+  if (remote.protocol().family() != AF_UNIX) return text_of(remote);
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+    return "process unknown";
+  return "process " + std::to_string(peer.pid) + " of user " + std::to_string(peer.uid);
 }
 
 class Listener {
@@ -103,18 +107,14 @@ class Listener {
       }
       end();
     });
-    watch_children();
-    for (const auto& address : addresses_)
-      accept(*address);
+    asio::co_spawn(io_, watch_children(), asio::detached);
+    for (const auto& acceptor : acceptors_)
+      asio::co_spawn(io_, accept(*acceptor), asio::detached);
     io_.run();
   }
 
  private:
-  struct Address {
-    explicit Address(asio::io_context& io) : acceptor(io), retry(io) {}
-    asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
-    asio::steady_timer retry;
-  };
+  using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
   // A connection whose handshake is under way.
   struct Handshake {
     explicit Handshake(Socket s)
@@ -135,15 +135,13 @@ class Listener {
     return std::to_string(count) + (count == 1 ? " client" : " clients");
   }
 
-  void say(const std::string& line) {
-    log_ << "gpucast-gpu-server: " << line << '\n' << std::flush;
-  }
+  void say(const std::string& line) { server::say(log_, line); }
   void tell_of_client(const std::string& line) {
     if (const auto now = comings_.take("client " + line, Clock::now())) say(*now);
   }
   // What strangers can make this server say.
-  void complain(const std::string& what, const Handshake& of) {
-    if (const auto now = complaints_.take(what + " (" + of.peer + ")", Clock::now()))
+  void complain(const std::string& what, const Handshake& handshake) {
+    if (const auto now = complaints_.take(what + " (" + handshake.peer + ")", Clock::now()))
       return say(*now);
     if (complaints_wait_) return;
     complaints_wait_ = true;
@@ -182,55 +180,41 @@ class Listener {
 
   std::string listen_tcp(const Endpoint& endpoint) {
     asio::ip::tcp::resolver resolver(io_);
-    const auto found =
-        resolver.resolve(endpoint.host, endpoint.port, asio::ip::tcp::resolver::passive);
-    const asio::ip::tcp::endpoint address = *found.begin();
+    const asio::ip::tcp::endpoint address =
+        *resolver.resolve(endpoint.host, endpoint.port, asio::ip::tcp::resolver::passive).begin();
     if (!address.address().is_loopback() && options_.secret.is_own) {
       throw support::InputError(endpoint.text() +
                                 ": other machines reach this address: --secret-file is needed");
     }
-    const auto bound = add(address);
-    asio::ip::tcp::endpoint local;
-    std::memcpy(local.data(), bound.data(), bound.size());
-    return Endpoint{
-        .host = local.address().to_string(), .port = std::to_string(local.port()), .path = ""}
-        .text();
+    return text_of(add(address));
   }
 
-  template <class Name>
-  asio::generic::stream_protocol::endpoint add(const Name& name) {
-    const asio::generic::stream_protocol::endpoint generic(name);
-    auto& acceptor = addresses_.emplace_back(std::make_unique<Address>(io_))->acceptor;
-    acceptor.open(generic.protocol());
-    acceptor.set_option(asio::socket_base::reuse_address(true));
-    acceptor.bind(generic);
-    acceptor.listen();
-    return acceptor.local_endpoint();
+  asio::generic::stream_protocol::endpoint add(
+      const asio::generic::stream_protocol::endpoint& name) {
+    return acceptors_.emplace_back(std::make_unique<Acceptor>(io_, name))->local_endpoint();
   }
 
-  void accept(Address& address) {
-    address.acceptor.async_accept(io_, [this, &address](asio::error_code error, Socket socket) {
-      if (error == asio::error::operation_aborted) return;
+  asio::awaitable<void> accept(Acceptor& acceptor) {
+    while (acceptor.is_open()) {
+      asio::error_code error;
+      Socket socket = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, error));
       if (error) {
         // Out of descriptors, most likely: others may end meanwhile.
-        address.retry.expires_after(std::chrono::milliseconds(100));
-        address.retry.async_wait([this, &address](asio::error_code stopped) {
-          if (!stopped) accept(address);
-        });
-        return;
+        asio::steady_timer retry(io_, std::chrono::milliseconds(100));
+        co_await retry.async_wait(use_awaitable);
+        continue;
       }
       if (!handshakes_.empty() && handshakes_.size() >= most_handshakes()) turn_one_away();
       handshakes_.push_back(std::make_shared<Handshake>(std::move(socket)));
       asio::co_spawn(io_, shake_hands(handshakes_.back()), asio::detached);
-      accept(address);
-    });
+    }
   }
 
   // The oldest of those that say nothing, or of all: who means to come in has done so long ago, and
   // who comes now may be a client that is served.
   void turn_one_away() {
-    const auto silent =
-        std::ranges::find_if(handshakes_, [](const auto& each) { return !each->has_spoken; });
+    const auto silent = std::ranges::find_if(
+        handshakes_, [](const auto& handshake) { return !handshake->has_spoken; });
     const auto which = silent == handshakes_.end() ? handshakes_.begin() : silent;
     asio::error_code ignored;
     (*which)->socket.close(ignored);
@@ -256,24 +240,31 @@ class Listener {
   // however long it takes then to begin its process, strangers do not push it out.
   void release(Handshake& handshake) {
     handshake.end.cancel();
-    std::erase_if(handshakes_, [&](const auto& each) { return each.get() == &handshake; });
+    std::erase_if(handshakes_, [&](const auto& other) { return other.get() == &handshake; });
+  }
+
+  template <class Message>
+  static asio::awaitable<Message> hear(Socket& socket) {
+    std::array<std::byte, Message::size> bytes{};
+    co_await asio::async_read(socket, asio::buffer(bytes), use_awaitable);
+    co_return decode<Message>(bytes);
+  }
+  static asio::awaitable<void> send(Socket& socket, std::vector<std::byte> bytes) {
+    co_await asio::async_write(socket, asio::buffer(bytes), use_awaitable);
   }
 
   asio::awaitable<void> exchange(Handshake& handshake) {
     Socket& socket = handshake.socket;
-    tune_tcp(socket);
-    std::array<std::byte, Hello::size> heard{};
-    co_await asio::async_read(socket, asio::buffer(heard), use_awaitable);
+    tune_tcp(socket.native_handle());
+    const auto hello = co_await hear<Hello>(socket);
     handshake.has_spoken = true;
-    const auto hello = decode<Hello>(heard);
     if (hello.magic != handshake_magic) throw ProtocolError("it does not speak this protocol");
     Challenge challenge{.security = options_.security};
     challenge.carrier = carrier_for(handshake, hello);
     if (is_secure() && hello.purpose != Purpose::control && !clients_.contains(hello.session))
       challenge.entry = Entry::unknown_session;
     fill_random(challenge.nonce);
-    const auto asked = packed(challenge);
-    co_await asio::async_write(socket, asio::buffer(asked), use_awaitable);
+    co_await send(socket, packed(challenge));
     require_same_language(hello);
     if (!is_secure()) {
       co_await enter_plainly(handshake, hello, challenge);
@@ -309,9 +300,7 @@ class Listener {
                                       const Challenge& challenge) {
     Socket& socket = handshake.socket;
     const Key& key = options_.secret.plain;
-    std::array<std::byte, Answer::size> answered{};
-    co_await asio::async_read(socket, asio::buffer(answered), use_awaitable);
-    const auto answer = decode<Answer>(answered);
+    const auto answer = co_await hear<Answer>(socket);
     Welcome welcome{.session = hello.session};
     if (!same(answer.mac, prove(key, Side::client, hello, challenge.nonce, answer.nonce))) {
       welcome.entry = Entry::wrong_secret;
@@ -325,8 +314,7 @@ class Listener {
         welcome.entry = Entry::unknown_session;
       }
     }
-    const auto said = packed(welcome);
-    co_await asio::async_write(socket, asio::buffer(said), use_awaitable);
+    co_await send(socket, packed(welcome));
     if (welcome.entry == Entry::welcome && hello.purpose != Purpose::control)
       pass_on(socket, hello, challenge);
   }
@@ -373,11 +361,11 @@ class Listener {
 
   // To the client's process. Closed here either way; the client notices if nobody else has it.
   void pass_on(Socket& socket, const Hello& hello, const Challenge& challenge) {
-    const auto found = clients_.find(hello.session);
-    if (found == clients_.end()) return;
+    const auto client = clients_.find(hello.session);
+    if (client == clients_.end()) return;
     Greeted greeted{.purpose = hello.purpose, .number = hello.number};
     if (is_secure()) greeted.identity = identity_of(hello, challenge, Stage::session);
-    pass_descriptor(found->second.others.native_handle(), greeted, socket.native_handle());
+    pass_descriptor(client->second.others.native_handle(), greeted, socket.native_handle());
   }
 
   // Whether the client's process runs its own program.
@@ -422,8 +410,8 @@ class Listener {
     for (auto client = clients_.find(session); client != clients_.end();
          client = clients_.find(session)) {
       asio::posix::stream_descriptor& others = client->second.others;
-      char said = 0;
-      const ssize_t got = ::recv(others.native_handle(), &said, sizeof said, MSG_DONTWAIT);
+      char begun = 0;
+      const ssize_t got = ::recv(others.native_handle(), &begun, sizeof begun, MSG_DONTWAIT);
       if (got >= 0) co_return got > 0;
       if (errno != EAGAIN && errno != EINTR) co_return false;
       // It may end though there is nothing to read: where many connections come and go, Asio can
@@ -436,13 +424,12 @@ class Listener {
     co_return false;
   }
 
-  void watch_children() {
-    ended_.async_wait([this](asio::error_code error, int) {
-      if (error) return;
+  asio::awaitable<void> watch_children() {
+    while (!ending_ || !clients_.empty()) {
+      co_await ended_.async_wait(use_awaitable);
       reap();
-      if (ending_ && clients_.empty()) return io_.stop();
-      watch_children();
-    });
+    }
+    io_.stop();
   }
 
   void reap() {
@@ -460,10 +447,8 @@ class Listener {
 
   void end() {
     ending_ = true;
-    for (const auto& address : addresses_) {
-      address->acceptor.close();
-      address->retry.cancel();
-    }
+    for (const auto& acceptor : acceptors_)
+      acceptor->close();
     complaint_timer_.cancel();
     if (clients_.empty()) return io_.stop();
     for (const auto& [session, client] : clients_)
@@ -487,7 +472,7 @@ class Listener {
   Complaints complaints_;
   Complaints comings_{most_comings};  // and goings
   bool complaints_wait_ = false;
-  std::vector<std::unique_ptr<Address>> addresses_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<std::string> paths_;
   std::map<SessionId, Client> clients_;
   std::deque<std::shared_ptr<Handshake>> handshakes_;  // the oldest first

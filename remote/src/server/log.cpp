@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ostream>
+#include <syncstream>
 #include <utility>
 
 namespace gpucast::remote::server {
@@ -51,6 +53,10 @@ bool LogLines::write(const std::string& text) const {
   pollfd entry{.fd = descriptor_, .events = POLLOUT, .revents = 0};
   if (::poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return false;
   return ::write(descriptor_, text.data(), text.size()) >= 0;
+}
+
+void say(std::ostream& log, const std::string& line) {
+  std::osyncstream(log) << "gpucast-gpu-server: " << line << '\n' << std::flush;
 }
 
 std::optional<std::string> Complaints::take(const std::string& complaint, Time now) {

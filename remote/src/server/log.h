@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <streambuf>
 #include <string>
@@ -32,7 +33,10 @@ class LogLines : public std::streambuf {
   std::uint64_t lost_ = 0;
 };
 
-// Complaints that strangers can cause as often as they like: so many a second at most.
+// Says it as a line, whole where several threads speak.
+void say(std::ostream& log, const std::string& line);
+
+// Complaints that strangers can cause as often as they like: at most a given number a second.
 class Complaints {
  public:
   explicit Complaints(int most = 1) : most_(most) {}

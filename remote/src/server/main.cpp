@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpucast/support/command_line.h"
@@ -36,8 +37,8 @@ struct Settings {
   std::uint64_t image_cache = std::uint64_t{256} << 20;  // bytes; 0: none
 };
 
-// Nothing where only help was asked for.
-std::optional<Settings> parse(const std::vector<std::string>& words) {
+// Nothing where only help was asked for. The secret is the listener's alone to read.
+std::optional<Settings> parse(const std::vector<std::string>& words, bool listens) {
   Settings settings;
   std::string listen = "127.0.0.1:9700";
   std::string secret_file;
@@ -90,15 +91,16 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->default_str("");
   if (!line.parse(words, std::cout)) return std::nullopt;
+  if (plain) settings.listener.security = Security::plain;
+  settings.session.spin = std::chrono::microseconds(spin);
+  settings.session.most_silence = std::chrono::seconds(silence);
+  if (!listens) return settings;
   try {
     settings.listener.listen = parse_endpoints(listen);
     settings.listener.secret = secret_file.empty() ? make_own_secret() : read_secret(secret_file);
   } catch (const std::exception& error) {
     throw InputError(error.what());
   }
-  if (plain) settings.listener.security = Security::plain;
-  settings.session.spin = std::chrono::microseconds(spin);
-  settings.session.most_silence = std::chrono::seconds(silence);
   return settings;
 }
 
@@ -112,27 +114,33 @@ void ask_for_descriptors() {
 }
 
 // The exit status.
-int run(const std::vector<std::string>& words) {
+int run(std::vector<std::string> words) {
   std::signal(SIGPIPE, SIG_IGN);
+  auto client = client_program(words);  // before anything else takes the numbers of its descriptors
   LogLines lines(STDERR_FILENO);
   std::ostream log(&lines);
-  if (auto begun = client_program(words)) serve_client(std::move(*begun), log);
-  if (checked_gpu(words)) return 0;
-  const auto settings = parse(words);
+  const bool asks = !client && asks_for_gpu(words);
+  const auto settings = parse(words, !client && !asks);
   if (!settings) return 0;
+  if (asks) {
+    require_gpu(settings->session.libcuda, settings->session.gpu);
+    return 0;
+  }
+  if (client) {
+    client->options = settings->session;
+    client->options.image_cache = client->images.get();
+    serve_client(std::move(*client), log);
+  }
   // Without its parent, nobody would end this process.
   if (settings->parent != 0 && !end_with_parent(settings->parent))
     throw std::runtime_error("the process of --with-parent is gone");
   constexpr int wrong_input = 2;
-  if (!gpu_is_there(words.front(), settings->session)) return wrong_input;
-  const gpucast::support::Descriptor images = settings->image_cache == 0
-                                                  ? gpucast::support::Descriptor()
-                                                  : ImageCache::make(settings->image_cache);
-  SessionOptions session = settings->session;
-  if (images) session.image_cache = images.get();
+  if (!gpu_is_there(words)) return wrong_input;
+  const auto images =
+      settings->image_cache == 0 ? Descriptor() : ImageCache::make(settings->image_cache);
   ask_for_descriptors();
   const BeginClient begin = [&](int control, int others) {
-    return begin_client_program(words.front(), control, others, session);
+    return begin_client_program(words, control, others, images);
   };
   serve_clients(settings->listener, begin, std::cout, log);
   return 0;

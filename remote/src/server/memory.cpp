@@ -10,6 +10,7 @@ namespace {
 
 // More than programs have, and little enough for this process.
 constexpr std::size_t most_allocations = std::size_t{1} << 22;
+constexpr std::size_t most_pools = 1024;
 
 // What an allocation takes of the GPU: drivers give out small ones in units of 512 bytes, and
 // others in whole pages of 2 MiB.
@@ -21,11 +22,27 @@ std::uint64_t whole_units(std::uint64_t bytes) {
   return units * granularity;
 }
 
+// Whether the driver takes or gives an int, and not 64 bits.
+bool is_pool_flag(CUmemPool_attribute which) {
+  return which == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
+         which == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
+         which == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
+CUmemPool_attribute attribute_of(std::int32_t asked) {
+  return enumerator(asked, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+                    CU_MEMPOOL_ATTR_USED_MEM_HIGH);
+}
+
 }  // namespace
 
-Memory::Memory(const Driver& driver, int device, std::uint64_t most_memory,
+Memory::Memory(const Driver& driver, Streams& streams, int device, std::uint64_t most_memory,
                const std::optional<HostKey>& key)
-    : driver_(driver), ordinal_(device), most_memory_(most_memory), peers_(driver, key) {}
+    : driver_(driver),
+      streams_(streams),
+      ordinal_(device),
+      most_memory_(most_memory),
+      peers_(driver, key) {}
 
 bool Memory::holds(Address address, std::uint64_t bytes) const {
   return holder(allocations_, address, bytes) != allocations_.end() || peers_.holds(address, bytes);
@@ -38,6 +55,9 @@ void Memory::reset() {
   allocations_.clear();
   used_memory_ = 0;
   ++released_;
+  for (const auto& [id, pool] : pools_)
+    driver_.cuMemPoolDestroy(pool);
+  pools_.clear();
 }
 
 void Memory::require_room(std::uint64_t bytes) const {
@@ -48,19 +68,21 @@ void Memory::require_room(std::uint64_t bytes) const {
     throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-void Memory::hold_pooled(Address address, std::uint64_t bytes) {
-  const Allocation allocation{.bytes = bytes, .taken = whole_units(bytes), .pooled = true};
-  allocations_[address] = allocation;
+Allocated Memory::hold(Address address, const Allocation& allocation) {
   used_memory_ += allocation.taken;
+  allocations_[address] = allocation;
+  return {.address = address};
 }
 
-void Memory::release_pooled(Address address) {
-  const auto found = allocations_.find(address);
-  if (found == allocations_.end() || !found->second.pooled)
+Memory::Allocation Memory::release(Address address, bool pooled) {
+  const auto held = allocations_.find(address);
+  if (held == allocations_.end() || (pooled && !held->second.pooled))
     throw DriverError(CUDA_ERROR_INVALID_VALUE);
-  used_memory_ -= found->second.taken;
-  allocations_.erase(found);
+  const Allocation result = held->second;
+  allocations_.erase(held);
+  used_memory_ -= result.taken;
   ++released_;
+  return result;
 }
 
 Allocated Memory::run(const MemAlloc& call) {
@@ -69,9 +91,7 @@ Allocated Memory::run(const MemAlloc& call) {
       .bytes = call.bytes, .taken = whole_units(call.bytes), .placed = call.at != 0};
   CUdeviceptr address = call.at;
   check(call.at != 0 ? allocate_at(call, allocation) : driver_.cuMemAlloc(&address, call.bytes));
-  allocations_[address] = allocation;
-  used_memory_ += allocation.taken;
-  return {.address = address};
+  return hold(address, allocation);
 }
 
 CUresult Memory::allocate_at(const MemAlloc& call, Allocation& allocation) const {
@@ -110,11 +130,8 @@ CUresult Memory::allocate_at(const MemAlloc& call, Allocation& allocation) const
 }
 
 void Memory::run(const MemFree& call) {
-  const auto removed = allocations_.extract(call.address);
-  if (!removed) throw DriverError(CUDA_ERROR_INVALID_VALUE);
-  used_memory_ -= removed.mapped().taken;
-  ++released_;
-  check(free(call.address, removed.mapped()));
+  const Allocation released = release(call.address, false);
+  check(free(call.address, released));
 }
 
 CUresult Memory::free(Address address, const Allocation& allocation) const {
@@ -143,10 +160,83 @@ MemAmounts Memory::run(const MemInfo& /*call*/) const {
 
 // cuIpc* knows no memory that was placed or came from a pool: it has handles of other kinds.
 Shared Memory::run(const Share& call) const {
-  const auto found = holder(allocations_, call.address, 1);
-  if (found == allocations_.end() || found->second.placed || found->second.pooled)
+  const auto held = holder(allocations_, call.address, 1);
+  if (held == allocations_.end() || held->second.placed || held->second.pooled)
     throw DriverError(CUDA_ERROR_INVALID_VALUE);
-  return peers_.share(found->first, found->second.bytes);
+  return peers_.share(held->first, held->second.bytes);
+}
+
+// ---- memory pools ----
+
+CUmemoryPool Memory::pool(Id id) {
+  if (id == usual_pool) {
+    if (usual_pool_ == nullptr) {
+      CUdevice device = 0;
+      check(driver_.cuDeviceGet(&device, ordinal_));
+      check(driver_.cuDeviceGetDefaultMemPool(&usual_pool_, device));
+    }
+    return usual_pool_;
+  }
+  const auto known = pools_.find(id);
+  if (known == pools_.end()) throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  return known->second;
+}
+
+Allocated Memory::run(const PoolAlloc& call) {
+  require_room(call.bytes);
+  CUdeviceptr address = 0;
+  check(driver_.cuMemAllocFromPoolAsync(&address, call.bytes, pool(call.pool),
+                                        streams_.stream(call.stream)));
+  return hold(address, {.bytes = call.bytes, .taken = whole_units(call.bytes), .pooled = true});
+}
+
+// Nothing that the client asks for later reaches it, though the GPU may have it for a while.
+void Memory::run(const PoolFree& call) {
+  auto* const stream = streams_.stream(call.stream);
+  release(call.address, true);
+  check(driver_.cuMemFreeAsync(call.address, stream));
+}
+
+void Memory::run(const PoolCreate& call) {
+  if (call.pool < first_id || pools_.contains(call.pool))
+    throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  if (pools_.size() >= most_pools) throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal_};
+  properties.maxSize = call.most;
+  CUmemoryPool made = nullptr;
+  check(driver_.cuMemPoolCreate(&made, &properties));
+  pools_[call.pool] = made;
+}
+
+void Memory::run(const PoolDestroy& call) {
+  if (call.pool == usual_pool) throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  auto* const removed = pool(call.pool);
+  pools_.erase(call.pool);
+  check(driver_.cuMemPoolDestroy(removed));
+}
+
+void Memory::run(const PoolTrim& call) {
+  check(driver_.cuMemPoolTrimTo(pool(call.pool), call.bytes));
+}
+
+void Memory::run(const PoolSet& call) {
+  const CUmemPool_attribute which = attribute_of(call.attribute);
+  auto value = static_cast<cuuint64_t>(call.value);
+  int flag = call.value != 0 ? 1 : 0;
+  check(driver_.cuMemPoolSetAttribute(pool(call.pool), which,
+                                      is_pool_flag(which) ? static_cast<void*>(&flag) : &value));
+}
+
+PoolValue Memory::run(const PoolGet& call) {
+  const CUmemPool_attribute which = attribute_of(call.attribute);
+  cuuint64_t value = 0;
+  int flag = 0;
+  check(driver_.cuMemPoolGetAttribute(pool(call.pool), which,
+                                      is_pool_flag(which) ? static_cast<void*>(&flag) : &value));
+  return {.value = is_pool_flag(which) ? static_cast<std::uint64_t>(flag != 0) : value};
 }
 
 }  // namespace gpucast::remote::server

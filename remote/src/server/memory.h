@@ -1,30 +1,29 @@
-// The memory that a client has on the GPU: its allocations, and what it uses of other servers'.
+// The memory that a client has on the GPU: its allocations, its pools, and what it uses of other
+// servers'.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "protocol/calls.h"
 #include "server/driver.h"
 #include "server/peer_memory.h"
+#include "server/streams.h"
 
 namespace gpucast::remote::server {
 
 class Memory {
  public:
   // In bytes; 0: what the GPU has. Without a key none is shared.
-  Memory(const Driver& driver, int device, std::uint64_t most_memory,
+  Memory(const Driver& driver, Streams& streams, int device, std::uint64_t most_memory,
          const std::optional<HostKey>& key);
 
   std::string group() const { return peers_.group(); }
   bool holds(Address address, std::uint64_t bytes) const;
   // Another number whenever it no longer holds what it has held.
   std::uint64_t released() const { return released_; }
-  // For pools. DriverError where a client has as much as it may, or does not hold this.
-  void require_room(std::uint64_t bytes) const;
-  void hold_pooled(Address address, std::uint64_t bytes);
-  void release_pooled(Address address);
   // All is freed; nothing uses it any more.
   void reset();
 
@@ -38,6 +37,14 @@ class Memory {
     ++released_;
     peers_.detach(call.id);
   }
+  // Allocations and frees in the order of a stream.
+  Allocated run(const PoolAlloc&);
+  void run(const PoolFree&);
+  void run(const PoolCreate&);
+  void run(const PoolDestroy&);
+  void run(const PoolTrim&);
+  void run(const PoolSet&);
+  PoolValue run(const PoolGet&);
 
  private:
   struct Allocation {
@@ -48,16 +55,25 @@ class Memory {
     CUmemGenericAllocationHandle handle = 0;
   };
 
+  // DriverError where a client has as much as it may.
+  void require_room(std::uint64_t bytes) const;
+  Allocated hold(Address address, const Allocation& allocation);
+  // DriverError where the client does not hold what begins there, or it is not of that kind.
+  Allocation release(Address address, bool pooled);
+  CUmemoryPool pool(Id id);
   CUresult allocate_at(const MemAlloc& call, Allocation& allocation) const;
   CUresult free(Address address, const Allocation& allocation) const;
 
   const Driver& driver_;
+  Streams& streams_;
   int ordinal_;
   std::uint64_t most_memory_;
   std::uint64_t used_memory_ = 0;
   std::uint64_t released_ = 0;
   std::map<Address, Allocation> allocations_;
   PeerMemory peers_;
+  CUmemoryPool usual_pool_ = nullptr;
+  std::unordered_map<Id, CUmemoryPool> pools_;
 };
 
 }  // namespace gpucast::remote::server

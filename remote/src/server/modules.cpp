@@ -10,7 +10,6 @@
 #include "images/compression.h"
 #include "images/fat_binary.h"
 #include "protocol/ranges.h"
-#include "server/driver_parameters.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -76,12 +75,12 @@ void Modules::run(const ModulePacked& call) {
 
 KnownModules Modules::run(const ModulesKnown& call) {
   KnownModules result{.unpacks = images::has_zstandard()};
-  for (const ImageOf& each : call.images) {
-    const bool known = cache_ != nullptr && each.bytes <= most_module && [&] {
-      if (modules_.contains(each.module)) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-      auto image = cache_->get(each.sha256, each.bytes);
+  for (const ImageOf& asked : call.images) {
+    const bool known = cache_ != nullptr && asked.bytes <= most_module && [&] {
+      if (modules_.contains(asked.module)) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+      auto image = cache_->get(asked.sha256, asked.bytes);
       if (!image) return false;
-      Module& module = with_room(each.module, image->size());
+      Module& module = with_room(asked.module, image->size());
       image_bytes_ += image->size();
       module.image = std::move(*image);
       module.from_cache = true;
@@ -93,10 +92,10 @@ KnownModules Modules::run(const ModulesKnown& call) {
 }
 
 void Modules::run(const ModuleLoad& call) {
-  const auto found = modules_.find(call.module);
-  if (found == modules_.end() || found->second.library != nullptr)
+  const auto known = modules_.find(call.module);
+  if (known == modules_.end() || known->second.library != nullptr)
     throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  load(found->second);
+  load(known->second);
 }
 
 // Each takes milliseconds and more, much of which the driver does for several at a time.
@@ -104,11 +103,11 @@ LoadedModules Modules::run(const ModulesLoad& call) {
   LoadedModules result;
   result.statuses.assign(call.modules.size(), CUDA_ERROR_INVALID_HANDLE);
   std::vector<Module*> modules;
-  for (const Id each : call.modules) {
-    const auto found = modules_.find(each);
-    const bool anew = found != modules_.end() && found->second.library == nullptr &&
-                      std::ranges::find(modules, &found->second) == modules.end();
-    modules.push_back(anew ? &found->second : nullptr);
+  for (const Id id : call.modules) {
+    const auto known = modules_.find(id);
+    const bool anew = known != modules_.end() && known->second.library == nullptr &&
+                      std::ranges::find(modules, &known->second) == modules.end();
+    modules.push_back(anew ? &known->second : nullptr);
   }
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
@@ -144,10 +143,10 @@ void Modules::load(Module& module) const {
 }
 
 CUlibrary Modules::library(Id module) const {
-  const auto found = modules_.find(module);
-  if (found == modules_.end() || found->second.library == nullptr)
+  const auto known = modules_.find(module);
+  if (known == modules_.end() || known->second.library == nullptr)
     throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  return found->second.library;
+  return known->second.library;
 }
 
 std::vector<Parameter> Modules::parameters_of(CUkernel kernel) const {
@@ -211,9 +210,9 @@ void Modules::run(const ModuleUnload& call) {
 }
 
 Modules::KernelOfModule& Modules::kernel(Id id) {
-  const auto found = kernels_.find(id);
-  if (found == kernels_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  KernelOfModule& kernel = found->second;
+  const auto known = kernels_.find(id);
+  if (known == kernels_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  KernelOfModule& kernel = known->second;
   if (kernel.function == nullptr)
     check(driver_.cuKernelGetFunction(&kernel.function, kernel.kernel));
   return kernel;
@@ -225,8 +224,8 @@ void Modules::prepare(const Launch& call, PreparedLaunch& result) {
   result.function = what.function;
   std::ranges::copy(call.arguments, result.bytes.begin());
   result.arguments.reserve(what.parameters.size());
-  for (const Parameter& each : what.parameters)
-    result.arguments.push_back(result.bytes.data() + each.offset);
+  for (const Parameter& parameter : what.parameters)
+    result.arguments.push_back(result.bytes.data() + parameter.offset);
   if (call.cluster[0] != 0) {
     CUlaunchAttribute& attribute = result.attributes.at(result.attribute_count++);
     attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;

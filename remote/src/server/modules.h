@@ -79,7 +79,7 @@ class Modules {
     Id module = 0;
   };
 
-  // The module, with room for so many bytes more of its image. DriverError if that is not to be.
+  // The module, with room for that many bytes more of its image. DriverError if there is none.
   Module& with_room(Id module, std::size_t bytes);
   // DriverError if it cannot be loaded. For several threads, each with another module.
   void load(Module& module) const;

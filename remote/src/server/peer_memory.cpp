@@ -4,11 +4,10 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
-#include <vector>
 
 #include "protocol/ranges.h"
 #include "security/key.h"
-#include "security/own_file.h"
+#include "security/secret.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -19,10 +18,6 @@ std::string random_content() {
   return {key.bytes().begin(), key.bytes().end()};
 }
 
-std::span<const std::uint8_t> bytes_of(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 // The id that the system gave this host's present boot.
 std::string boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -30,10 +25,7 @@ std::string boot() {
 }
 
 Mac prove(const HostKey& key, const Shared& memory) {
-  std::vector<std::byte> said;
-  Writer writer(said);
-  writer(memory.handle), writer(memory.offset), writer(memory.bytes);
-  return key.sign({reinterpret_cast<const std::uint8_t*>(said.data()), said.size()});
+  return key.sign(octets(packed(memory.handle, memory.offset, memory.bytes)));
 }
 
 }  // namespace
@@ -43,18 +35,13 @@ HostKey::HostKey() {
   const std::string content = read_or_make_own_file(path, random_content);
   if (content.size() < Key::size) throw std::runtime_error(path + ": is too short");
   // A folder that several hosts have in common does not make them one.
-  key_ = hmac_sha256(bytes_of(content).first(Key::size), bytes_of(boot()));
+  key_ = hmac_sha256(octets(content).first(Key::size), octets(boot()));
 }
 
 std::string HostKey::id() const {
   constexpr std::size_t bytes = 16;
-  const Digest digest = sign(bytes_of("the key's id"));
-  std::string result;
-  for (const unsigned byte : std::span(digest).first(bytes)) {
-    result += "0123456789abcdef"[byte / 16];
-    result += "0123456789abcdef"[byte % 16];
-  }
-  return result;
+  const Digest digest = sign(octets(std::string_view("the key's id")));
+  return hex(std::span(digest).first(bytes));
 }
 
 Digest HostKey::sign(std::span<const std::uint8_t> message) const {

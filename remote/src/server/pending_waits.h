@@ -1,6 +1,9 @@
-// Work of the session that waits for events on the GPU: a list that is polled between messages.
+// Work of the session that waits, and is looked at between messages: for events on the GPU, or for
+// room in the rings of large copies.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -8,17 +11,77 @@
 #include <utility>
 #include <vector>
 
-#include "server/deferred_d2h.h"
+#include "protocol/calls.h"
+#include "server/bulk.h"
 #include "server/gpu.h"
 
 namespace gpucast::remote::server {
 
+// Large copies to the client that the rings have no room for yet. The session goes on meanwhile
+// with what neither waits for them nor overtakes them.
+class DeferredD2h {
+ public:
+  explicit DeferredD2h(Bulk& bulk) : bulk_(bulk) {}
+
+  bool empty() const { return copies_.empty(); }
+  std::size_t size() const { return copies_.size(); }
+  // With a status that is not success, the client is only told so. `queued` is told the status in
+  // the end.
+  void add(const CopyFrom& call, CUstream stream, CUresult status,
+           std::function<void(CUresult)> queued) {
+    copies_.push_back(
+        {.copy = {.call = call, .stream = stream, .status = status}, .queued = std::move(queued)});
+  }
+  // Queues what there is room for, in order; whether there was any.
+  bool advance() {
+    bool any = false;
+    while (!copies_.empty()) {
+      Copy& first = copies_.front();
+      const std::uint64_t before = first.copy.queued;
+      const bool all = bulk_.from_device(first.copy);
+      any = any || all || first.copy.queued != before;
+      if (!all) break;
+      const Copy done = std::move(first);
+      copies_.pop_front();
+      ++queued_;
+      done.queued(done.copy.status);
+    }
+    return any;
+  }
+
+  // Numbers of the last that was added and of the last that is queued on its stream, from 1.
+  std::uint64_t added() const { return queued_ + copies_.size(); }
+  std::uint64_t queued() const { return queued_; }
+
+  // Whether one of them is of the stream, or of one that it waits for.
+  bool concerns(const Streams& streams, Id stream) const {
+    return std::ranges::any_of(copies_, [&](const Copy& waiting) {
+      return streams.wait_for_one_another(waiting.copy.call.stream, stream);
+    });
+  }
+  bool is_of(Id stream) const {
+    return std::ranges::any_of(
+        copies_, [&](const Copy& waiting) { return waiting.copy.call.stream == stream; });
+  }
+
+ private:
+  struct Copy {
+    BulkCopy copy;
+    std::function<void(CUresult)> queued;
+  };
+
+  Bulk& bulk_;
+  std::deque<Copy> copies_;
+  std::uint64_t queued_ = 0;
+};
+
+// Work that waits for events.
 class PendingWaits {
  public:
   struct Entry {
     std::shared_ptr<Events> events = {};  // nothing: there is none; others may wait for them too
     std::function<void(CUresult)> then = {};
-    // Those that are only known once so many large copies to the client are queued.
+    // Events that are only known once this number of large copies to the client is queued.
     std::uint64_t copies = 0;
     std::function<std::shared_ptr<Events>()> late = {};
   };

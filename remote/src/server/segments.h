@@ -2,10 +2,13 @@
 // the driver, so that the GPU's copy engines read and write it, and nobody copies it.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "protocol/calls.h"
 #include "server/driver.h"
@@ -16,17 +19,47 @@ namespace gpucast::remote::server {
 class Segments {
  public:
   // Bytes of all together; 0: half of this host's memory.
-  Segments(const Driver& driver, std::uint64_t most_bytes);
+  Segments(const Driver& driver, std::uint64_t most_bytes)
+      : driver_(driver), most_bytes_(most_bytes == 0 ? half_of_all() : most_bytes) {}
 
   // DriverError where it is one too many or too much, the id is taken, or the driver refuses.
-  void add(Id id, SharedMemory memory);
+  void add(Id id, SharedMemory memory) {
+    if (driver_.cuMemHostRegister == nullptr || driver_.cuMemHostUnregister == nullptr)
+      throw DriverError(CUDA_ERROR_NOT_SUPPORTED);
+    const std::size_t bytes = memory.bytes().size();
+    if (segments_.size() >= most_segments || bytes > most_bytes_ - bytes_)
+      throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+    if (segments_.contains(id)) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+    check(driver_.cuMemHostRegister(memory.bytes().data(), bytes, CU_MEMHOSTREGISTER_PORTABLE));
+    memory.close_file();
+    segments_.emplace(id, std::move(memory));
+    bytes_ += bytes;
+  }
   // DriverError where there is none; nothing uses it any more.
-  void remove(Id id);
+  void remove(Id id) {
+    const auto segment = segments_.find(id);
+    if (segment == segments_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+    const std::span<std::byte> bytes = segment->second.bytes();
+    check(driver_.cuMemHostUnregister(bytes.data()));
+    bytes_ -= bytes.size();
+    segments_.erase(segment);
+  }
   // DriverError unless all of it lies within the segment.
-  std::byte* find(Id id, std::uint64_t offset, std::uint64_t bytes) const;
+  std::byte* find(Id id, std::uint64_t offset, std::uint64_t bytes) const {
+    const auto segment = segments_.find(id);
+    if (segment == segments_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+    const std::span<std::byte> all = segment->second.bytes();
+    if (offset > all.size() || bytes > all.size() - offset)
+      throw DriverError(CUDA_ERROR_INVALID_VALUE);
+    return all.data() + offset;
+  }
 
  private:
   static constexpr std::size_t most_segments = 8192;
+  static std::uint64_t half_of_all() {
+    return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+  }
 
   const Driver& driver_;
   std::uint64_t most_bytes_;

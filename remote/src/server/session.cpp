@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <ostream>
-#include <syncstream>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
+#include "server/log.h"
 #include "transport/patience.h"
 
 namespace gpucast::remote::server {
@@ -24,16 +23,7 @@ constexpr std::chrono::microseconds nap(20);
 constexpr std::chrono::microseconds longest_nap(1000);
 constexpr int naps_of_idle_time = 2000;
 
-// Calls that leave no work behind for which a later one would have to wait.
-template <class Message>
-constexpr bool only_asks =
-    std::is_same_v<Message, StreamSync> || std::is_same_v<Message, EventSync> ||
-    std::is_same_v<Message, DeviceSync> || std::is_same_v<Message, FenceSync> ||
-    std::is_same_v<Message, Ping> || std::is_same_v<Message, StreamQuery> ||
-    std::is_same_v<Message, EventQuery> || std::is_same_v<Message, EventElapsed> ||
-    std::is_same_v<Message, MemInfo> || std::is_same_v<Message, AskServer>;
-
-// The longer nothing has come, the less a moment counts, and the less of a core it is to cost: a
+// The longer nothing has come, the less a moment counts, and the less of a core it is to take: a
 // client that never reads, or a kernel that never ends, has hardly any.
 std::chrono::microseconds nap_after(Clock::duration idle) {
   return std::clamp(std::chrono::duration_cast<std::chrono::microseconds>(idle / naps_of_idle_time),
@@ -59,9 +49,7 @@ std::optional<HostKey> host_key(std::ostream& log) {
   try {
     return HostKey();
   } catch (const std::runtime_error& error) {
-    std::osyncstream(log) << "gpucast-gpu-server: copies between GPUs go through the client: "
-                          << error.what() << '\n'
-                          << std::flush;
+    say(log, std::string("copies between GPUs go through the client: ") + error.what());
     return std::nullopt;
   }
 }
@@ -85,7 +73,6 @@ void Session::run() {
     if (take_messages()) progress = true;
     if (advance_deferred()) progress = true;
     if (finish_waits()) progress = true;
-    if (send_notices()) progress = true;
     if (take_back_staging(false)) progress = true;
     if (progress) {
       idle_since = Clock::now();
@@ -117,7 +104,6 @@ void Session::tend() {
   replies_.send();
   advance_deferred();
   finish_waits();
-  send_notices();
 }
 
 bool Session::advance_deferred() {
@@ -128,15 +114,12 @@ bool Session::advance_deferred() {
 
 // What they bring stays in pinned memory until there is room for it.
 bool Session::finish_waits() {
+  if (!gpu_) return false;
   const auto room = [this] { return replies_.unsent() < most_unsent; };
-  return gpu_ && waits_.finish(*gpu_, deferred_, room);
-}
-
-bool Session::send_notices() {
-  const auto room = [this] { return replies_.unsent() < most_unsent; };
-  return !notices_.empty() && notices_.finish(*gpu_, room, [this](Id transfer, CUresult status) {
+  const bool any = waits_.finish(*gpu_, deferred_, room);
+  return notices_.finish(*gpu_, room, [this](Id transfer, CUresult status) {
     replies_.data({.transfer = transfer, .status = status});
-  });
+  }) || any;
 }
 
 bool Session::has_room() const {
@@ -178,7 +161,7 @@ bool Session::take(const Header& header, const Message& call) {
   if (!deferred_.empty() && stays_behind(call)) return false;
   const CUresult status = status_of([&] { handle(header, call); });
   if (status != CUDA_SUCCESS) replies_.report(header, status);
-  if (gpu_ && !only_asks<Message>) gpu_->streams().new_work();
+  if (gpu_ && CallOf<Message>::order != Order::only_asks) gpu_->streams().new_work();
   return true;
 }
 
@@ -250,18 +233,14 @@ void Session::synchronize(const Header& header, const Message& call) {
   } else if constexpr (std::is_same_v<Message, EventSync>) {
     late = false;
   }
-  PendingWaits::Entry entry;
-  if (late) {
-    entry.copies = deferred_.added();
-    entry.late = [this, call] { return events_of(call); };
-  } else {
-    entry.events = events_of(call);
-  }
-  entry.then = [this, header, pairs = call.pairs](CUresult status) {
-    if (status != CUDA_SUCCESS) return replies_.report(header, status);
-    replies_.reply(header, gpu_->streams().elapsed(pairs));
-  };
-  waits_.add(std::move(entry));
+  waits_.add({.events = late ? nullptr : events_of(call),
+              .then =
+                  [this, header, pairs = call.pairs](CUresult status) {
+                    if (status != CUDA_SUCCESS) return replies_.report(header, status);
+                    replies_.reply(header, gpu_->streams().elapsed(pairs));
+                  },
+              .copies = late ? deferred_.added() : 0,
+              .late = late ? std::function([this, call] { return events_of(call); }) : nullptr});
 }
 
 void Session::handle(const Header& header, const StreamQuery& call) {
@@ -274,19 +253,21 @@ void Session::handle(const Header& header, const EventQuery& call) {
 }
 
 void Session::handle(const Header& header, const FenceSync& /*call*/) {
-  PendingWaits::Entry entry;
-  if (auto last = gpu().streams().last_fence()) entry.events = one(std::move(last));
-  entry.then = [this, header](CUresult status) { replies_.report(header, status); };
-  waits_.add(std::move(entry));
+  report_after(header, gpu().streams().last_fence());
+}
+
+void Session::report_after(const Header& header, std::shared_ptr<Event> event) {
+  waits_.add({.events = event ? one(std::move(event)) : nullptr,
+              .then = [this, header](CUresult status) { replies_.report(header, status); }});
 }
 
 void Session::after_all(const Header& header, std::function<void()> work) {
-  PendingWaits::Entry entry;
-  status_of([&] { entry.events = gpu().streams().record_all(); });
-  entry.then = [this, header, work = std::move(work)](CUresult /*status*/) {
-    replies_.report(header, status_of([&work] { work(); }));
-  };
-  waits_.add(std::move(entry));
+  std::shared_ptr<Events> events;
+  status_of([&] { events = gpu().streams().record_all(); });
+  waits_.add({.events = std::move(events),
+              .then = [this, header, work = std::move(work)](CUresult /*status*/) {
+                replies_.report(header, status_of([&work] { work(); }));
+              }});
 }
 
 // Who asks frees the memory next.
@@ -395,17 +376,18 @@ void Session::handle(const Header& header, const CopyFrom& call) {
   }
   if (call.bytes > most_inline) throw ProtocolError("a copy is too long for its answer");
   Staging::Slot slot;
-  PendingWaits::Entry entry;
+  std::shared_ptr<Event> done;
   if (status == CUDA_SUCCESS) {
     status = status_of([&] {
       slot = staging_slot(call.bytes);
       check(gpu().driver().cuMemcpyDtoHAsync(slot.data, call.from, call.bytes, stream));
-      entry.events = one(gpu().streams().record(stream));
+      done = gpu().streams().record(stream);
     });
   }
   if (status != CUDA_SUCCESS) return copied_from(header, call, slot, status);
-  entry.then = [this, header, call, slot](CUresult then) { copied_from(header, call, slot, then); };
-  waits_.add(std::move(entry));
+  waits_.add({.events = one(std::move(done)), .then = [this, header, call, slot](CUresult then) {
+                copied_from(header, call, slot, then);
+              }});
 }
 
 void Session::copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
@@ -476,10 +458,7 @@ void Session::follow(const Header& header, const Message& call, Body queue) {
     return replies_.data({.transfer = call.transfer, .status = status});
   }
   if (header.request == 0 || status != CUDA_SUCCESS) return replies_.report(header, status);
-  PendingWaits::Entry entry;
-  entry.events = one(std::move(done));
-  entry.then = [this, header](CUresult then) { replies_.report(header, then); };
-  waits_.add(std::move(entry));
+  report_after(header, std::move(done));
 }
 
 void Session::handle(const Header& header, const LaunchHost& call) {
@@ -510,13 +489,12 @@ void Session::handle(const Header& header, const GraphLaunch& call) {
   }
   const auto events = one(launched->done);
   for (std::size_t k = 0; k < launched->pieces.size(); ++k) {
-    PendingWaits::Entry entry{.events = events};
-    entry.then = [this, transfer = call.transfer + k, piece = launched->pieces[k],
-                  memory = launched->memory](CUresult then) {
-      const Bytes data = then == CUDA_SUCCESS ? piece : Bytes();
-      replies_.data({.transfer = transfer, .status = then, .tail = {data}});
-    };
-    waits_.add(std::move(entry));
+    waits_.add({.events = events,
+                .then = [this, transfer = call.transfer + k, piece = launched->pieces[k],
+                         memory = launched->memory](CUresult then) {
+                  const Bytes data = then == CUDA_SUCCESS ? piece : Bytes();
+                  replies_.data({.transfer = transfer, .status = then, .tail = {data}});
+                }});
   }
   replies_.report(header, CUDA_SUCCESS);
 }

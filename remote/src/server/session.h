@@ -13,7 +13,6 @@
 #include "protocol/calls.h"
 #include "protocol/inbox.h"
 #include "server/bulk.h"
-#include "server/deferred_d2h.h"
 #include "server/gpu.h"
 #include "server/host_functions.h"
 #include "server/pending_waits.h"
@@ -47,7 +46,6 @@ class Session {
   bool take_messages();
   bool has_room() const;
   bool finish_waits();
-  bool send_notices();
   // Frees the staging slots that the GPU has read; with `all`, looks at every one of them.
   bool take_back_staging(bool all);
   // What the session does between the pieces of a large copy.
@@ -89,6 +87,8 @@ class Session {
   void wait_until(const std::function<bool()>& done);
   void copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                    CUresult status);
+  // Answers with the event's status once it is done; at once where there is none.
+  void report_after(const Header& header, std::shared_ptr<Event> event);
   // Answers once all that the streams hold is done, whatever a failed GPU says of it.
   void after_all(const Header& header, std::function<void()> work);
   // Answers once the GPU has come so far.

@@ -85,7 +85,8 @@ class RingSpace {
  public:
   explicit RingSpace(std::size_t bytes) : bytes_(bytes) {}
 
-  // Where so many bytes (at most the ring's) lie in a row; nothing while the oldest is in the way.
+  // Where this many bytes (at most the ring's) lie in a row; nothing while the oldest is in the
+  // way.
   std::optional<std::size_t> take(std::size_t bytes) {
     const auto begin = place_for(bytes);
     if (begin) taken_.push_back({.begin = *begin, .end = *begin + bytes});

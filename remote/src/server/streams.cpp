@@ -22,9 +22,9 @@ Streams::Streams(const Driver& driver) : driver_(driver), prune_at_(first_prune)
 }
 
 CUstream Streams::stream(Id id) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  Stream& stream = found->second;
+  const auto known = streams_.find(id);
+  if (known == streams_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  Stream& stream = known->second;
   if (stream.fences_seen != fences_) {
     if (id != fenced_stream_) driver_.cuStreamWaitEvent(stream.handle, fence_->get(), 0);
     stream.fences_seen = fences_;
@@ -43,9 +43,9 @@ void Streams::fence(Id id) {
 }
 
 std::shared_ptr<Event> Streams::event(Id id) const {
-  const auto found = events_.find(id);
-  if (found == events_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  return found->second;
+  const auto known = events_.find(id);
+  if (known == events_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  return known->second;
 }
 
 std::shared_ptr<Event> Streams::record(CUstream stream) {
