@@ -13,15 +13,6 @@
 namespace gpucast::remote {
 namespace {
 
-std::vector<std::byte> piece(Id transfer, std::uint64_t offset, Bytes data) {
-  std::vector<std::byte> result;
-  Writer writer(result);
-  writer(Piece{
-      .transfer = transfer, .offset = offset, .bytes = static_cast<std::uint32_t>(data.size())});
-  result.insert(result.end(), data.begin(), data.end());
-  return result;
-}
-
 class OddPieces : public Sessions {
  protected:
   // What the server has of it.
@@ -36,11 +27,11 @@ TEST_F(OddPieces, OfAByteEachAreCopied) {
   const ServerProcess server(0);
   HostileClient client(server);
   client.ask(Open{});
-  const std::vector<std::byte> data = pattern(10 * most_in_ring);
+  const std::vector<std::byte> data = bytes_of_pattern(10 * most_in_ring);
   const Address memory = client.ask(MemAlloc{.bytes = data.size()}).address;
   client.say(CopyToBulk{.to = memory, .bytes = data.size(), .transfer = 1});
   for (std::size_t k = data.size(); k-- > 0;)  // the last first
-    client.say_piece(piece(1, k, Bytes(data).subspan(k, 1)));
+    client.say_piece(bulk_piece(1, k, Bytes(data).subspan(k, 1)));
   EXPECT_EQ(content(client, memory, data.size()), data);
 }
 
@@ -49,10 +40,10 @@ TEST_F(OddPieces, ThatComeBeforeTheirCopyAreCopied) {
   const ServerProcess server(0);
   HostileClient client(server);
   client.ask(Open{});
-  const std::vector<std::byte> data = pattern(300'000);
+  const std::vector<std::byte> data = bytes_of_pattern(300'000);
   const Address memory = client.ask(MemAlloc{.bytes = data.size()}).address;
-  client.say_piece(piece(7, 0, Bytes(data).first(100'000)));
-  client.say_piece(piece(7, 100'000, Bytes(data).subspan(100'000)));
+  client.say_piece(bulk_piece(7, 0, Bytes(data).first(100'000)));
+  client.say_piece(bulk_piece(7, 100'000, Bytes(data).subspan(100'000)));
   client.say(CopyToBulk{.to = memory, .bytes = data.size(), .transfer = 7});
   EXPECT_EQ(content(client, memory, data.size()), data);
 }
@@ -62,9 +53,9 @@ TEST_F(OddPieces, OfNoCopyHarmNobodyElse) {
   const ServerProcess server(0);
   HostileClient client(server);
   client.ask(Open{});
-  const std::vector<std::byte> data = pattern(1000);
+  const std::vector<std::byte> data = bytes_of_pattern(1000);
   for (Id transfer = 1; transfer <= 2 * most_in_ring; ++transfer)
-    client.say_piece(piece(transfer, 0, data));
+    client.say_piece(bulk_piece(transfer, 0, data));
   client.ask(MemInfo{});
   Speaker other(server);
   MemAmounts info;
@@ -73,13 +64,13 @@ TEST_F(OddPieces, OfNoCopyHarmNobodyElse) {
 
 TEST_F(OddPieces, BeyondTheirCopyEndTheSession) {
   const ServerProcess server(0);
-  const std::vector<std::byte> data = pattern(1000);
+  const std::vector<std::byte> data = bytes_of_pattern(1000);
   for (const std::uint64_t offset : {std::uint64_t{1}, std::uint64_t{1000}, ~std::uint64_t{0}}) {
     HostileClient client(server);
     client.ask(Open{});
     const Address memory = client.ask(MemAlloc{.bytes = data.size()}).address;
     client.say(CopyToBulk{.to = memory, .bytes = data.size(), .transfer = 1});
-    client.say_piece(piece(1, offset, data));
+    client.say_piece(bulk_piece(1, offset, data));
     EXPECT_THROW(content(client, memory, data.size()), ConnectionLost);
   }
 }

@@ -1,14 +1,11 @@
 // What goes wrong is told once, by the next call that waits, and what a program may do then.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
-#include <thread>
 
 #include "tests/client.h"
+#include "tests/pairs.h"
 
 namespace gpucast::remote {
 namespace {
@@ -50,35 +47,18 @@ TEST_P(ClientErrors, AnAsynchronousCopyThatFailsIsToldOnce) {
   serve("cuMemcpyDtoHAsync:1:1");
   const DeviceMemory device(0, GetParam());
   const PinnedMemory pinned(GetParam());
-  EXPECT_EQ(cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, nullptr),
-            cudaSuccess);
+  copy(pinned.data(), device.data(), GetParam(), nullptr);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 // ---- memory that is not the program's ----
 
-// As much as is wanted, and nobody may touch it.
-class NoMemory {
- public:
-  explicit NoMemory(std::size_t bytes)
-      : bytes_(bytes),
-        data_(::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
-  ~NoMemory() { ::munmap(data_, bytes_); }
-  NoMemory(const NoMemory&) = delete;
-  NoMemory& operator=(const NoMemory&) = delete;
-  void* data() const { return data_; }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
-
 TEST_P(ClientErrors, MemoryThatCannotBeReadIsAnInvalidValue) {
   serve();
-  const NoMemory none(GetParam());
+  const HalfMemory none(GetParam());
   const DeviceMemory device(0, GetParam());
-  EXPECT_EQ(cudaMemcpy(device.data(), none.data(), GetParam(), cudaMemcpyDefault),
+  EXPECT_EQ(cudaMemcpy(device.data(), none.bad(), GetParam(), cudaMemcpyDefault),
             cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   const Content content(GetParam(), 3);
@@ -87,12 +67,12 @@ TEST_P(ClientErrors, MemoryThatCannotBeReadIsAnInvalidValue) {
 
 TEST_P(ClientErrors, RegisteredMemoryThatCannotBeReadIsToldBySomeCall) {
   serve();
-  const NoMemory none(GetParam());
+  const HalfMemory none(GetParam());
   const DeviceMemory device(0, GetParam());
-  ASSERT_EQ(cudaHostRegister(none.data(), GetParam(), 0), cudaSuccess);
+  ASSERT_EQ(cudaHostRegister(none.bad(), GetParam(), 0), cudaSuccess);
   const cudaError_t at_once =
-      cudaMemcpyAsync(device.data(), none.data(), GetParam(), cudaMemcpyDefault, nullptr);
-  EXPECT_EQ(cudaHostUnregister(none.data()), cudaSuccess);  // waits for it
+      cudaMemcpyAsync(device.data(), none.bad(), GetParam(), cudaMemcpyDefault, nullptr);
+  EXPECT_EQ(cudaHostUnregister(none.bad()), cudaSuccess);  // waits for it
   const cudaError_t then = cudaDeviceSynchronize();
   EXPECT_EQ(at_once != cudaSuccess ? at_once : then, cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -101,11 +81,10 @@ TEST_P(ClientErrors, RegisteredMemoryThatCannotBeReadIsToldBySomeCall) {
 TEST(ClientErrorsOfLargeCopies, MemoryThatCannotBeWrittenIsAnInvalidValue) {
   Servers servers;
   servers.serve();
-  const NoMemory none(large);
+  const HalfMemory none(large);
   const Content content(large, 3);
   const DeviceMemory device(0, content);
-  EXPECT_EQ(cudaMemcpy(none.data(), device.data(), large, cudaMemcpyDefault),
-            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(none.bad(), device.data(), large, cudaMemcpyDefault), cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(device.content(), content);
 }
@@ -161,8 +140,7 @@ TEST(RegisteredMemory, HasToHoldTheWholeCopy) {
   ASSERT_EQ(cudaHostRegister(host.data(), 4096, 0), cudaSuccess);
   const DeviceMemory device(0, 8192);
   ASSERT_EQ(cudaMemsetAsync(device.data(), 7, 8192, nullptr), cudaSuccess);
-  ASSERT_EQ(cudaMemcpyAsync(host.data(), device.data(), 8192, cudaMemcpyDefault, nullptr),
-            cudaSuccess);
+  copy(host.data(), device.data(), 8192, nullptr);
   EXPECT_EQ(host, Content(8192, 7));
   EXPECT_EQ(cudaHostUnregister(host.data()), cudaSuccess);
 }

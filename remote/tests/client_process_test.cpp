@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -31,21 +30,6 @@ class ClientProcess : public testing::Test {
   Servers servers_;
 };
 
-// Forks; in the child, which is killed if it hangs, it returns 0.
-pid_t begin_child() {
-  constexpr unsigned patience = 60;  // s
-  const pid_t child = ::fork();
-  if (child == 0) ::alarm(patience);
-  return child;
-}
-
-// The exit status, or minus the signal that killed the child.
-int status_of(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
 // Ends a child that has no threads but this one. What only others held would look lost there to a
 // sanitizer that looks for leaks.
 [[noreturn]] void end_child(bool right) {
@@ -60,8 +44,7 @@ TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
   servers_.serve();
   const Content content(1000, 7);
   const DeviceMemory device(0, content);
-  const pid_t child = begin_child();
-  if (child == 0) {
+  const pid_t child = begin_child([]() -> bool {
     void* memory = nullptr;
     const cudaError_t of_malloc = cudaMalloc(&memory, 64);
     const cudaError_t of_synchronize = cudaDeviceSynchronize();
@@ -69,16 +52,14 @@ TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
         of_malloc == cudaErrorInitializationError && of_synchronize == cudaErrorInitializationError;
     if (!refused) std::fprintf(stderr, "the child was told %d, %d\n", of_malloc, of_synchronize);
     end_child(refused);
-  }
+  });
   EXPECT_EQ(status_of(child), 0);
   EXPECT_EQ(device.content(), content);
 }
 
 TEST_F(ClientProcess, ConnectsInAChildIfItHasNotBefore) {
   servers_.serve();
-  const pid_t child = begin_child();
-  if (child == 0) std::exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 1);
-  EXPECT_EQ(status_of(child), 0);
+  EXPECT_EQ(status_of(begin_child([] { return cudaDeviceSynchronize() == cudaSuccess; })), 0);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
@@ -86,8 +67,8 @@ TEST_F(ClientProcess, LeavesNoSocketsToProgramsThatItStarts) {
   servers_.serve();
   const DeviceMemory device(0, Content(std::size_t{2} << 20, 1));  // over bulk connections
   int sockets = 0;
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
-    const int descriptor = std::stoi(each.path().filename());
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::stoi(file.path().filename());
     struct stat facts{};
     if (::fstat(descriptor, &facts) != 0 || !S_ISSOCK(facts.st_mode)) continue;
     ++sockets;
@@ -139,11 +120,8 @@ TEST_F(ClientProcess, LeavesSignalsToTheProgram) {
 TEST_F(ClientProcess, EndsWhileThreadsAreInCalls) {
   ::setenv("GPUCAST_FAKE_DELAY", "memset:0.005", 1);
   servers_.serve();
-  for (int k = 0; k < 20; ++k) {
-    const pid_t child = begin_child();
-    if (child == 0) end_amid_calls();
-    ASSERT_EQ(status_of(child), 0) << "run " << k;
-  }
+  for (int k = 0; k < 20; ++k)
+    ASSERT_EQ(status_of(begin_child([]() -> bool { end_amid_calls(); })), 0) << "run " << k;
 }
 
 // ---- per-thread default streams ----

@@ -7,98 +7,66 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/client.h"
 #include "tests/saxpy.h"
-#include "tests/server_process.h"
 
 namespace gpucast::remote {
 namespace {
 
 class Client : public testing::Test {
  protected:
-  void SetUp() override {
-    ::setenv("GPUCAST_FAKE_DEVICES", "2", 1);
-    // Where sanitizers let memory be, at other addresses for each server.
-    ::setenv("GPUCAST_FAKE_BASE", "0x7e9000000000", 1);
-    servers_.push_back(std::make_unique<ServerProcess>(0));
-    ::setenv("GPUCAST_FAKE_BASE", "0x7ea000000000", 1);
-    servers_.push_back(std::make_unique<ServerProcess>(1));
-    ::setenv("GPUCAST_REMOTE", (servers_[0]->address() + "," + servers_[1]->address()).c_str(), 1);
+  Client() {
+    servers_.serve();
+    servers_.serve();
   }
 
-  // One thread's share of mixed work on one device; what went wrong.
-  static std::string work(int device, std::size_t count, int steps) {
-#define TRY(call)                                                  \
-  if (const cudaError_t status = call; status != cudaSuccess) {    \
-    return std::string(#call) + ": " + cudaGetErrorString(status); \
-  }
-    TRY(cudaSetDevice(device));
+  // One thread's share of mixed work on one device.
+  static void work(int device, std::size_t count, int steps) {
     const std::size_t bytes = count * sizeof(float);
-    void* x = nullptr;
-    void* y = nullptr;
-    void* pinned = nullptr;
-    cudaStream_t stream = nullptr;
-    cudaEvent_t begin = nullptr;
-    cudaEvent_t end = nullptr;
-    TRY(cudaMalloc(&x, bytes));
-    TRY(cudaMalloc(&y, bytes));
-    TRY(cudaMallocHost(&pinned, bytes));
-    TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    TRY(cudaEventCreate(&begin));
-    TRY(cudaEventCreate(&end));
-    auto* values = static_cast<float*>(pinned);
+    const DeviceMemory x(device, bytes);
+    const DeviceMemory y(device, bytes);
+    const PinnedMemory pinned(bytes);
+    const Stream stream(device);
+    const Event begin;
+    const Event end;
+    const auto floats = [](std::uint8_t* memory) { return reinterpret_cast<float*>(memory); };
+    float* const values = floats(pinned.data());
     for (int step = 0; step < steps; ++step) {
       std::fill_n(values, count, static_cast<float>(step));
-      TRY(cudaMemcpyAsync(x, values, bytes, cudaMemcpyDefault, stream));
-      TRY(cudaMemsetAsync(y, 0, bytes, stream));
-      TRY(cudaEventRecord(begin, stream));
-      TRY(Saxpy::launch(static_cast<int>(count), 2, static_cast<float*>(x), static_cast<float*>(y),
-                        stream));
-      TRY(cudaEventRecord(end, stream));
-      TRY(cudaMemcpyAsync(values, y, bytes, cudaMemcpyDefault, stream));
-      TRY(cudaStreamSynchronize(stream));
+      copy(x.data(), values, bytes, stream.get());
+      EXPECT_EQ(cudaMemsetAsync(y.data(), 0, bytes, stream.get()), cudaSuccess);
+      begin.record(stream.get());
+      EXPECT_EQ(Saxpy::launch(static_cast<int>(count), 2, floats(x.data()), floats(y.data()),
+                              stream.get()),
+                cudaSuccess);
+      end.record(stream.get());
+      copy(values, y.data(), bytes, stream.get());
+      stream.wait();
       float milliseconds = -1;
-      TRY(cudaEventElapsedTime(&milliseconds, begin, end));
-      const auto right = [&](float value) { return value == 2 * static_cast<float>(step); };
-      if (milliseconds < 0 || !std::all_of(values, values + count, right)) return "wrong result";
-      if (step % 3 == 0) TRY(cudaMemcpy(y, x, bytes, cudaMemcpyDefault));
+      EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), cudaSuccess);
+      EXPECT_GE(milliseconds, 0);
+      EXPECT_EQ(std::count(values, values + count, 2 * static_cast<float>(step)),
+                static_cast<std::ptrdiff_t>(count));
+      if (step % 3 == 0) copy(y.data(), x.data(), bytes);
     }
-    TRY(cudaEventDestroy(begin));
-    TRY(cudaEventDestroy(end));
-    TRY(cudaStreamDestroy(stream));
-    TRY(cudaFreeHost(pinned));
-    TRY(cudaFree(x));
-    TRY(cudaFree(y));
-#undef TRY
-    return "";
   }
 
   static void work_from_threads() {
-    std::array<std::string, 6> failed;
-    std::vector<std::thread> threads;
-    threads.reserve(failed.size());
-    for (std::size_t k = 0; k < failed.size(); ++k) {
-      // Some copies travel within messages, some over the bulk connections.
-      const std::size_t count = k < 3 ? 1000 : 300'000;
-      threads.emplace_back(
-          [&failed, k, count] { failed.at(k) = work(static_cast<int>(k % 2), count, 12); });
-    }
-    for (std::thread& thread : threads)
-      thread.join();
-    for (const std::string& each : failed)
-      EXPECT_EQ(each, "");
+    constexpr int count = 6;
+    std::vector<std::jthread> threads;
+    threads.reserve(count);
+    // Some copies travel within messages, some over the bulk connections.
+    for (int k = 0; k < count; ++k)
+      threads.emplace_back([k] { work(k % 2, k < 3 ? 1000 : 300'000, 12); });
   }
 
-  std::vector<std::unique_ptr<ServerProcess>> servers_;
   Saxpy saxpy_;
+  Servers servers_;
 };
 
 TEST_F(Client, WorksFromManyThreads) { work_from_threads(); }
@@ -111,21 +79,13 @@ TEST_F(Client, WorksFromManyThreadsWaitingForEveryCall) {
 // More answers than buffers hold, and nobody who reads them until the end.
 TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
   constexpr std::size_t bytes = 60'000;
-  constexpr int copies = 400;
-  void* on_device = nullptr;
-  void* pinned = nullptr;
-  ASSERT_EQ(cudaMalloc(&on_device, bytes), cudaSuccess);
-  ASSERT_EQ(cudaMallocHost(&pinned, bytes * copies), cudaSuccess);
-  ASSERT_EQ(cudaMemset(on_device, 7, bytes), cudaSuccess);
-  auto* to = static_cast<unsigned char*>(pinned);
-  for (int k = 0; k < copies; ++k)
-    ASSERT_EQ(cudaMemcpyAsync(to + static_cast<std::size_t>(k) * bytes, on_device, bytes,
-                              cudaMemcpyDefault, nullptr),
-              cudaSuccess);
+  constexpr std::size_t copies = 400;
+  const DeviceMemory device(0, Content(bytes, 7));
+  const PinnedMemory pinned(bytes * copies);
+  for (std::size_t k = 0; k < copies; ++k)
+    copy(pinned.data() + k * bytes, device.data(), bytes, nullptr);
   ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
-  EXPECT_EQ(std::count(to, to + bytes * copies, 7), static_cast<long>(bytes * copies));
-  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
-  EXPECT_EQ(cudaFree(on_device), cudaSuccess);
+  EXPECT_EQ(pinned.content(), Content(bytes * copies, 7));
 }
 
 // The server takes no more messages while nobody reads what it has to send.
@@ -133,38 +93,24 @@ TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
   constexpr std::size_t medium_bytes = std::size_t{1} << 20;
   constexpr std::size_t large_bytes = std::size_t{64} << 20;
   constexpr std::size_t copies = 150;
-  void* on_device = nullptr;
-  void* pinned = nullptr;
-  void* pinned_large = nullptr;
-  cudaStream_t other = nullptr;
-  ASSERT_EQ(cudaMalloc(&on_device, large_bytes), cudaSuccess);
-  ASSERT_EQ(cudaMallocHost(&pinned, medium_bytes * copies), cudaSuccess);
-  ASSERT_EQ(cudaMallocHost(&pinned_large, large_bytes), cudaSuccess);
-  ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
-  std::vector<unsigned char> content(large_bytes, 7);
-  auto* to = static_cast<unsigned char*>(pinned);
+  const DeviceMemory device(0, large_bytes);
+  const PinnedMemory pinned(medium_bytes * copies);
+  const PinnedMemory received(large_bytes);
+  const Stream other(0);
+  const Content content(large_bytes, 7);
   for (const bool to_device : {true, false}) {
     for (std::size_t k = 0; k < copies; ++k)
-      ASSERT_EQ(cudaMemcpyAsync(to + k * medium_bytes, on_device, medium_bytes, cudaMemcpyDefault,
-                                nullptr),
-                cudaSuccess);
+      copy(pinned.data() + k * medium_bytes, device.data(), medium_bytes, nullptr);
     if (to_device) {
-      EXPECT_EQ(cudaMemcpyAsync(on_device, content.data(), large_bytes, cudaMemcpyDefault, other),
-                cudaSuccess);
+      copy(device.data(), content.data(), large_bytes, other.get());
     } else {
-      EXPECT_EQ(cudaMemcpyAsync(pinned_large, on_device, large_bytes, cudaMemcpyDefault, other),
-                cudaSuccess);
-      // Waits for what that brings.
-      EXPECT_EQ(cudaMemcpyAsync(on_device, pinned_large, medium_bytes, cudaMemcpyDefault, other),
-                cudaSuccess);
+      copy(received.data(), device.data(), large_bytes, other.get());
+      copy(device.data(), received.data(), medium_bytes,
+           other.get());  // waits for what that brings
     }
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
-  EXPECT_EQ(std::memcmp(pinned_large, content.data(), large_bytes), 0);
-  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
-  EXPECT_EQ(cudaFreeHost(pinned_large), cudaSuccess);
-  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
-  EXPECT_EQ(cudaFree(on_device), cudaSuccess);
+  EXPECT_TRUE(received.content() == content);
 }
 
 // Which waited for an event that the reset had destroyed.
@@ -174,13 +120,10 @@ TEST_F(Client, StreamsThatAreMadeAfterAResetWork) {
   ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
   ASSERT_EQ(cudaMemset(memory, 1, bytes), cudaSuccess);
   ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
-  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-  EXPECT_EQ(cudaMemsetAsync(memory, 2, bytes, stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  const DeviceMemory device(0, bytes);
+  const Stream stream(0, cudaStreamDefault);
+  EXPECT_EQ(cudaMemsetAsync(device.data(), 2, bytes, stream.get()), cudaSuccess);
+  stream.wait();
 }
 
 TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
@@ -216,22 +159,20 @@ TEST_F(Client, ALostServerFailsAllWhoWait) {
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   std::atomic<int> lost{0};
-  std::vector<std::thread> threads;
-  threads.reserve(4);
-  for (int k = 0; k < 4; ++k) {
-    threads.emplace_back([&lost] {
-      cudaSetDevice(1);
-      for (;;) {
-        if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess) {
-          if (status == cudaErrorDevicesUnavailable) ++lost;
-          return;
-        }
-      }
-    });
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(4);
+    for (int k = 0; k < 4; ++k) {
+      threads.emplace_back([&lost] {
+        cudaSetDevice(1);
+        cudaError_t status = cudaSuccess;
+        while (status == cudaSuccess)
+          status = cudaDeviceSynchronize();
+        if (status == cudaErrorDevicesUnavailable) ++lost;
+      });
+    }
+    servers_.end(1);
   }
-  servers_[1].reset();
-  for (std::thread& thread : threads)
-    thread.join();
   EXPECT_EQ(lost, 4);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);

@@ -125,9 +125,9 @@ INSTANTIATE_TEST_SUITE_P(Ways, CopiesInPieces,
                          testing::Values(Ways{"0", "4"}, Ways{"128", "4"}, Ways{"128", "3"},
                                          Ways{"64", "1"}, Ways{"1024", "4"},
                                          Ways{"128", "4", false}),
-                         [](const auto& of) {
-                           return std::string("From") + of.param.inline_kibibytes + "KiBOver" +
-                                  of.param.channels + (of.param.words ? "" : "WithoutWords");
+                         [](const auto& ways) {
+                           return std::string("From") + ways.param.inline_kibibytes + "KiBOver" +
+                                  ways.param.channels + (ways.param.words ? "" : "WithoutWords");
                          });
 
 TEST_P(CopiesInPieces, AreThoseOfOneStream) { copy_at_random(20250104, 300, memory_bytes); }
@@ -161,10 +161,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Death{5, Proxy::Way::up, 900'000}, Death{2, Proxy::Way::down, 1000},
                     Death{4, Proxy::Way::down, 300'000}, Death{5, Proxy::Way::down, 900'000},
                     Death{0, Proxy::Way::up, 5000}, Death{0, Proxy::Way::down, 6000}),
-    [](const auto& of) {
-      return std::to_string(of.param.connection) +
-             (of.param.way == Proxy::Way::up ? "UpBehind" : "DownBehind") +
-             std::to_string(of.param.behind);
+    [](const auto& death) {
+      return std::to_string(death.param.connection) +
+             (death.param.way == Proxy::Way::up ? "UpBehind" : "DownBehind") +
+             std::to_string(death.param.behind);
     });
 
 TEST_P(AConnectionThatDies, EndsAllCallsWithOneLine) {
@@ -193,9 +193,9 @@ TEST_P(AConnectionThatDies, EndsAllCallsWithOneLine) {
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorDevicesUnavailable);
   EXPECT_EQ(cudaMemcpy(device, pinned.data(), memory_bytes, cudaMemcpyDefault),
             cudaErrorDevicesUnavailable);
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.find("gpucast remote: lost the GPU server " + proxy.address()), 0U) << said;
-  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  const std::string lines = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines.find("gpucast remote: lost the GPU server " + proxy.address()), 0U) << lines;
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 1) << lines;
   EXPECT_TRUE(proxy.has_cut());
   ::alarm(0);
 }

@@ -3,10 +3,11 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "tests/client.h"
+#include "tests/saxpy.h"
 
 namespace gpucast::remote {
 namespace {
@@ -31,12 +32,8 @@ TEST_P(CopyOrder, WhatIsSentFromPinnedMemoryIsWhatAnEarlierCopyBrings) {
   const DeviceMemory second(0, zeros());
   const PinnedMemory between(GetParam());
   const Stream stream(0);
-  ASSERT_EQ(
-      cudaMemcpyAsync(between.data(), first.data(), GetParam(), cudaMemcpyDefault, stream.get()),
-      cudaSuccess);
-  ASSERT_EQ(
-      cudaMemcpyAsync(second.data(), between.data(), GetParam(), cudaMemcpyDefault, stream.get()),
-      cudaSuccess);
+  copy(between.data(), first.data(), GetParam(), stream.get());
+  copy(second.data(), between.data(), GetParam(), stream.get());
   stream.wait();
   EXPECT_EQ(second.content(), content());
 }
@@ -48,15 +45,13 @@ TEST_P(CopyOrder, AStreamThatWaitsForAnEventSendsWhatTheOtherBrings) {
   const PinnedMemory between(GetParam());
   const Stream brings(0);
   const Stream sends(0);
-  cudaEvent_t event = nullptr;
-  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
-  cudaMemcpyAsync(between.data(), first.data(), GetParam(), cudaMemcpyDefault, brings.get());
-  cudaEventRecord(event, brings.get());
-  cudaStreamWaitEvent(sends.get(), event, 0);
-  cudaMemcpyAsync(second.data(), between.data(), GetParam(), cudaMemcpyDefault, sends.get());
+  const Event event;
+  copy(between.data(), first.data(), GetParam(), brings.get());
+  event.record(brings.get());
+  cudaStreamWaitEvent(sends.get(), event.get(), 0);
+  copy(second.data(), between.data(), GetParam(), sends.get());
   sends.wait();
   EXPECT_EQ(second.content(), content());
-  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
 }
 
 TEST_P(CopyOrder, AStreamThatWaitedForAnEventHasTheDataOfTheOther) {
@@ -65,30 +60,24 @@ TEST_P(CopyOrder, AStreamThatWaitedForAnEventHasTheDataOfTheOther) {
   const PinnedMemory pinned(GetParam());
   const Stream brings(0);
   const Stream waits(0);
-  cudaEvent_t event = nullptr;
-  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
-  cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, brings.get());
-  cudaEventRecord(event, brings.get());
-  cudaStreamWaitEvent(waits.get(), event, 0);
+  const Event event;
+  copy(pinned.data(), device.data(), GetParam(), brings.get());
+  event.record(brings.get());
+  cudaStreamWaitEvent(waits.get(), event.get(), 0);
   waits.wait();
   EXPECT_EQ(pinned.content(), content());
-  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
 }
 
 TEST_P(CopyOrder, StreamsThatMeetInTheDefaultStreamHaveOneAnothersData) {
   serve();
   const DeviceMemory device(0, content());
   const PinnedMemory pinned(GetParam());
-  cudaStream_t brings = nullptr;
-  cudaStream_t waits = nullptr;
-  ASSERT_EQ(cudaStreamCreate(&brings), cudaSuccess);
-  ASSERT_EQ(cudaStreamCreate(&waits), cudaSuccess);
-  cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, brings);
+  const Stream brings(0, cudaStreamDefault);
+  const Stream waits(0, cudaStreamDefault);
+  copy(pinned.data(), device.data(), GetParam(), brings.get());
   cudaMemsetAsync(device.data(), 0, GetParam(), nullptr);
-  EXPECT_EQ(cudaStreamSynchronize(waits), cudaSuccess);
+  waits.wait();
   EXPECT_EQ(pinned.content(), content());
-  EXPECT_EQ(cudaStreamDestroy(brings), cudaSuccess);
-  EXPECT_EQ(cudaStreamDestroy(waits), cudaSuccess);
 }
 
 // As it does natively: it is one of the default stream.
@@ -97,9 +86,9 @@ TEST_P(CopyOrder, ABlockingCopyToTheDeviceWaitsForItsStream) {
   const DeviceMemory device(0, content());
   const DeviceMemory other(0, 4);
   const PinnedMemory pinned(GetParam());
-  cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, nullptr);
+  copy(pinned.data(), device.data(), GetParam(), nullptr);
   const int value = 5;
-  ASSERT_EQ(cudaMemcpy(other.data(), &value, sizeof value, cudaMemcpyDefault), cudaSuccess);
+  copy(other.data(), &value, sizeof value);
   EXPECT_EQ(pinned.content(), content());
 }
 
@@ -107,9 +96,9 @@ TEST_P(CopyOrder, ABlockingCopyFromTheDeviceWaitsForItsStream) {
   serve();
   const DeviceMemory device(0, content());
   const PinnedMemory pinned(GetParam());
-  cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, nullptr);
+  copy(pinned.data(), device.data(), GetParam(), nullptr);
   int value = 0;
-  ASSERT_EQ(cudaMemcpy(&value, device.data(), sizeof value, cudaMemcpyDefault), cudaSuccess);
+  copy(&value, device.data(), sizeof value);
   EXPECT_EQ(pinned.content(), content());
 }
 
@@ -117,21 +106,50 @@ TEST_P(CopyOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
   serve("memset:1");
   const DeviceMemory device(0, GetParam());
   const PinnedMemory pinned(GetParam());
-  cudaStream_t idle = nullptr;
-  cudaStream_t busy = nullptr;
-  ASSERT_EQ(cudaStreamCreate(&idle), cudaSuccess);
-  ASSERT_EQ(cudaStreamCreate(&busy), cudaSuccess);
+  const Stream idle(0, cudaStreamDefault);
+  const Stream busy(0, cudaStreamDefault);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  cudaMemsetAsync(device.data(), 1, GetParam(), busy);
-  cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, busy);
-  EXPECT_EQ(cudaStreamQuery(idle), cudaSuccess);
-  EXPECT_EQ(cudaStreamQuery(busy), cudaErrorNotReady);
+  cudaMemsetAsync(device.data(), 1, GetParam(), busy.get());
+  copy(pinned.data(), device.data(), GetParam(), busy.get());
+  EXPECT_EQ(cudaStreamQuery(idle.get()), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(busy.get()), cudaErrorNotReady);
   // The driver tells of what the GPU itself brings, and this one looks at one stream.
   if (!over_shared_memory()) {
     EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady);
   }
-  EXPECT_EQ(cudaStreamSynchronize(busy), cudaSuccess);
+  busy.wait();
   EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
+}
+
+TEST_P(CopyOrder, KernelsBetweenCopiesFindWhatIsBeforeAndLeaveWhatIsBehind) {
+  const Saxpy saxpy;
+  serve("kernel:0.005");
+  constexpr unsigned steps = 5;
+  const std::size_t bytes = GetParam();
+  const std::size_t count = bytes / sizeof(float);
+  const DeviceMemory x(0, bytes);
+  const DeviceMemory y(0, bytes);
+  const PinnedMemory sent(steps * bytes);
+  const PinnedMemory back(steps * bytes);
+  const Stream stream(0);
+  const auto floats = [](std::uint8_t* memory) { return reinterpret_cast<float*>(memory); };
+  for (unsigned step = 0; step < steps; ++step)
+    std::fill_n(floats(sent.data() + step * bytes), count, static_cast<float>(1 + step));
+  for (unsigned step = 0; step < steps; ++step) {
+    copy(x.data(), sent.data() + step * bytes, bytes, stream.get());
+    EXPECT_EQ(cudaMemsetAsync(y.data(), 0, bytes, stream.get()), cudaSuccess);
+    EXPECT_EQ(
+        Saxpy::launch(static_cast<int>(count), 2, floats(x.data()), floats(y.data()), stream.get()),
+        cudaSuccess);
+    copy(back.data() + step * bytes, y.data(), bytes, stream.get());
+  }
+  stream.wait();
+  for (unsigned step = 0; step < steps; ++step) {
+    const float* results = floats(back.data() + step * bytes);
+    EXPECT_EQ(std::count(results, results + count, 2 * static_cast<float>(1 + step)),
+              static_cast<std::ptrdiff_t>(count))
+        << "step " << step;
+  }
 }
 
 // ---- memory of one device, on a stream of another ----
@@ -142,9 +160,7 @@ TEST_P(CopyOrder, ACopyOfAnotherDevicesMemoryKeepsItsStreamsOrder) {
   const DeviceMemory device(1, content());
   const PinnedMemory pinned(GetParam());
   const Stream stream(0);
-  ASSERT_EQ(
-      cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, stream.get()),
-      cudaSuccess);
+  copy(pinned.data(), device.data(), GetParam(), stream.get());
   stream.wait();
   EXPECT_EQ(pinned.content(), content());
 }
@@ -160,7 +176,7 @@ TEST_P(CopyOrder, AMemsetOfAnotherDevicesMemoryIsDoneWhenItsStreamIs) {
   stream.wait();
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
-  cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, own.get());
+  copy(pinned.data(), device.data(), GetParam(), own.get());
   own.wait();
   EXPECT_EQ(pinned.content(), content());
 }

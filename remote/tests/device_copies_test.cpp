@@ -18,20 +18,13 @@
 namespace gpucast::remote {
 namespace {
 
-Content pattern(std::size_t bytes, std::size_t seed) {
-  Content result(bytes);
-  for (std::size_t k = 0; k < bytes; ++k)
-    result[k] = static_cast<std::uint8_t>((k * 2654435761U + seed * 40503) >> 13U);
-  return result;
-}
-
 class DeviceCopies : public testing::Test {
  protected:
   void SetUp() override { folder_.use(); }
   void TearDown() override {
-    for (const char* each :
+    for (const char* name :
          {"GPUCAST_FAKE_BASE", "GPUCAST_FAKE_DELAY", "GPUCAST_FAKE_FAIL", "GPUCAST_FAKE_LEAD"})
-      ::unsetenv(each);
+      ::unsetenv(name);
   }
 
   void serve() {
@@ -47,11 +40,15 @@ class DeviceCopies : public testing::Test {
   }
   int mappings(std::size_t server) const { return servers_.server(server).mappings(); }
 
-  static void copy(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes,
-                   cudaStream_t stream) {
+  static void copy_peer(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes,
+                        cudaStream_t stream) {
     EXPECT_EQ(
         cudaMemcpyPeerAsync(to.data(), to.device(), from.data(), from.device(), bytes, stream),
         cudaSuccess);
+  }
+  static void copy_peer(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes) {
+    EXPECT_EQ(cudaMemcpyPeer(to.data(), to.device(), from.data(), from.device(), bytes),
+              cudaSuccess);
   }
 
   // Copies in both directions, on either side's stream and blocking.
@@ -62,13 +59,13 @@ class DeviceCopies : public testing::Test {
       for (int on = 0; on < 2; ++on) {
         const DeviceMemory there(1 - from, bytes);
         const Stream stream(on);
-        copy(there, source, bytes, stream.get());
+        copy_peer(there, source, bytes, stream.get());
         stream.wait();
         EXPECT_EQ(there.content(), content) << bytes << " bytes from " << from << " on " << on;
 
         const DeviceMemory again(1 - from, bytes);
         EXPECT_EQ(cudaSetDevice(on), cudaSuccess);
-        EXPECT_EQ(cudaMemcpy(again.data(), source.data(), bytes, cudaMemcpyDefault), cudaSuccess);
+        copy(again.data(), source.data(), bytes);
         EXPECT_EQ(again.content(), content) << bytes << " bytes from " << from << " on " << on;
       }
     }
@@ -98,13 +95,13 @@ TEST_F(DeviceCopies, AttachMemoryOnceAndOnlyWhereAStreamNeedsIt) {
   EXPECT_EQ(mappings(1), 1);
   const Stream receiving(1);
   for (int k = 0; k < 10; ++k)
-    copy(destination, source, some, receiving.get());
+    copy_peer(destination, source, some, receiving.get());
   receiving.wait();
   EXPECT_EQ(mappings(0), 1);
   EXPECT_EQ(mappings(1), 2);
   EXPECT_EQ(destination.content(), content);
   const Stream sending(0);
-  copy(destination, source, some, sending.get());
+  copy_peer(destination, source, some, sending.get());
   sending.wait();
   EXPECT_EQ(mappings(0), 2);
 }
@@ -154,13 +151,13 @@ TEST_F(DeviceCopies, FindWhatABlockingCallHasLeftToTheOtherServer) {
   const Stream receiving(1);
   for (unsigned seed = 0; seed < 2; ++seed) {
     const Content content = pattern(some, seed);
-    EXPECT_EQ(cudaMemcpy(source.data(), content.data(), some, cudaMemcpyDefault), cudaSuccess);
-    copy(destination, source, some, receiving.get());
+    copy(source.data(), content.data(), some);
+    copy_peer(destination, source, some, receiving.get());
     receiving.wait();
     EXPECT_EQ(destination.content(), content);
   }
   EXPECT_EQ(cudaMemset(source.data(), 5, some), cudaSuccess);
-  copy(destination, source, some, receiving.get());
+  copy_peer(destination, source, some, receiving.get());
   receiving.wait();
   EXPECT_EQ(destination.content(), Content(some, 5));
 }
@@ -177,7 +174,7 @@ TEST_F(DeviceCopies, ThatBlockComeAfterTheLegacyStreamsOfBoth) {
     const DeviceMemory& of_the_slow = from == 0 ? source : destination;
     EXPECT_EQ(cudaMemsetAsync(of_the_slow.data(), 3, some, nullptr), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
-    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1 - from, source.data(), from, some), cudaSuccess);
+    copy_peer(destination, source, some);
     EXPECT_EQ(destination.content(), Content(some, from == 0 ? 3 : 1));
   }
 }
@@ -189,14 +186,12 @@ TEST_F(DeviceCopies, ThatBlockAreDoneForEveryStream) {
     const DeviceMemory source(0, Content(some, 4));
     const DeviceMemory destination(1, some);
     EXPECT_EQ(cudaSetDevice(on), cudaSuccess);
-    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+    copy_peer(destination, source, some);
     const Stream sending(0);
     EXPECT_EQ(cudaMemsetAsync(source.data(), 5, some, sending.get()), cudaSuccess);
     const Stream receiving(1);
     Content got(some);
-    EXPECT_EQ(
-        cudaMemcpyAsync(got.data(), destination.data(), some, cudaMemcpyDefault, receiving.get()),
-        cudaSuccess);
+    copy(got.data(), destination.data(), some, receiving.get());
     receiving.wait();
     EXPECT_EQ(got, Content(some, 4)) << "with device " << on << " set";
   }
@@ -211,7 +206,7 @@ TEST_F(DeviceCopies, AreOverBeforeTheMemoryIsFreed) {
     DeviceMemory source(0, content);
     {
       const Stream receiving(1);
-      copy(destination, source, some, receiving.get());
+      copy_peer(destination, source, some, receiving.get());
     }  // the stream is destroyed while it works
     source.free();
     EXPECT_EQ(mappings(1), 1);
@@ -226,9 +221,9 @@ TEST_F(DeviceCopies, GoOnAfterEitherDeviceWasReset) {
     const Content content = pattern(some, 7);
     const DeviceMemory source(0, content);
     const DeviceMemory destination(1, some);
-    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+    copy_peer(destination, source, some);
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+    copy_peer(destination, source, some);
     EXPECT_EQ(mappings(0), 2);
     EXPECT_EQ(mappings(1), 2);
     EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
@@ -246,8 +241,8 @@ TEST_F(DeviceCopies, OnAThirdDevicesStreamAreStaged) {
   const DeviceMemory source(0, content);
   const DeviceMemory destination(1, some);
   const Stream third(2);
-  copy(destination, source, some, third.get());
-  EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+  copy_peer(destination, source, some, third.get());
+  copy_peer(destination, source, some);
   EXPECT_EQ(destination.content(), content);
   EXPECT_EQ(mappings(0) + mappings(1), 2);
 }
@@ -259,7 +254,7 @@ TEST_F(DeviceCopies, AreStagedWhereADriverRefusesWhichIsAskedForOnce) {
     copy_in_all_ways(some, seed);
   const DeviceMemory source(0, some);
   const DeviceMemory destination(1, some);
-  EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+  copy_peer(destination, source, some);
   EXPECT_EQ(mappings(0) + mappings(1), 2);
 }
 
@@ -271,7 +266,7 @@ TEST_F(DeviceCopies, AreStagedBetweenHosts) {
   copy_in_all_ways(some, 1);
   const DeviceMemory source(0, some);
   const DeviceMemory destination(1, some);
-  EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+  copy_peer(destination, source, some);
   EXPECT_EQ(mappings(0) + mappings(1), 2);
 }
 
@@ -301,7 +296,7 @@ TEST_F(DeviceCopies, FromManyThreadsAtOnce) {
         copy_in_all_ways(step % 2 == 0 ? 1000 : some, k * 10 + step);
         const DeviceMemory own(1, some);
         const Stream stream(device);
-        copy(own, shared, some, stream.get());
+        copy_peer(own, shared, some, stream.get());
         stream.wait();
         EXPECT_EQ(own.content(), content);
       }

@@ -1,14 +1,10 @@
 // What a kernel is like: the server is asked once for it, until something may have changed it.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "tests/client.h"
@@ -38,38 +34,23 @@ class FunctionAttributesTest : public testing::Test {
  protected:
   void SetUp() override {
     ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
-    ::setenv("GPUCAST_REMOTE_COUNTERS", file_.c_str(), 1);
     servers_.serve();
     servers_.serve();
   }
-  void TearDown() override { ::unlink(file_.c_str()); }
 
   // By a process that does this with a kernel that is loaded: how often the question for its
   // attributes went to a server.
   template <class Work>
   std::uint64_t round_trips(const Work& work) const {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(60);
+    counted_.run([&] {
       std::optional<Saxpy> kernel(std::in_place);
-      bool right = Saxpy::launch(0, 0, nullptr, nullptr, nullptr) == cudaSuccess;
-      right = right && cudaDeviceSynchronize() == cudaSuccess;
-      right = right && work(kernel);
-      std::exit(right ? 0 : 1);
-    }
-    int status = 1;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-    std::ifstream lines(file_);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find("\"cudaFuncGetAttributes\"") == std::string::npos) continue;
-      const std::string before = "\"round_trips\":";
-      return std::stoull(line.substr(line.find(before) + before.size()));
-    }
-    return 0;
+      return Saxpy::launch(0, 0, nullptr, nullptr, nullptr) == cudaSuccess &&
+             cudaDeviceSynchronize() == cudaSuccess && work(kernel);
+    });
+    return counted_.number("cudaFuncGetAttributes", "round_trips");
   }
 
-  std::string file_ = testing::TempDir() + "attributes-" + std::to_string(::getpid()) + ".jsonl";
+  Counted counted_;
   Servers servers_;
 };
 

@@ -43,7 +43,7 @@ class Marked : public testing::TestWithParam<bool> {
   CUstream stream_ = nullptr;
 };
 INSTANTIATE_TEST_SUITE_P(By, Marked, testing::Bool(),
-                         [](const auto& of) { return of.param ? "AFunction" : "AWord"; });
+                         [](const auto& by) { return by.param ? "AFunction" : "AWord"; });
 
 TEST_P(Marked, AreSetBehindWhatTheStreamHolds) {
   std::promise<void> promise;
@@ -70,8 +70,8 @@ TEST_P(Marked, SaySoToManyThreads) {
                              [&, k] { return marks_->wait(*mark, microseconds(100 * k), never); }));
   }
   promise.set_value();
-  for (auto& each : all)
-    EXPECT_EQ(each.get(), CUDA_SUCCESS);
+  for (auto& status : all)
+    EXPECT_EQ(status.get(), CUDA_SUCCESS);
 }
 
 // Memory that the GPU may still write is that of no other mark.
@@ -91,11 +91,11 @@ TEST_P(Marked, HaveMemoryOfTheirOwnUntilTheyAreSet) {
       EXPECT_EQ(marks_->wait(*mark, microseconds(100), never), CUDA_SUCCESS);
     }
   }
-  for (const auto& each : kept)
-    EXPECT_FALSE(each->is_set());
+  for (const auto& mark : kept)
+    EXPECT_FALSE(mark->is_set());
   promise.set_value();
-  for (const auto& each : kept)
-    EXPECT_EQ(marks_->wait(*each, microseconds(0), never), CUDA_SUCCESS);
+  for (const auto& mark : kept)
+    EXPECT_EQ(marks_->wait(*mark, microseconds(0), never), CUDA_SUCCESS);
 }
 
 TEST_P(Marked, AreNotWaitedForWhereTheGpuHasFailed) {

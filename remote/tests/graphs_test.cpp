@@ -70,10 +70,10 @@ TEST_P(GraphSizes, EachLaunchTakesWhatTheMemoryHolds) {
   const PinnedMemory received(bytes);
   const Stream stream(0);
   cudaGraph_t graph = recorded(stream.get(), [&] {
-    cudaMemcpyAsync(first.data(), sent.data(), bytes, cudaMemcpyDefault, stream.get());
+    copy(first.data(), sent.data(), bytes, stream.get());
     cudaMemsetAsync(first.data(), 9, 100, stream.get());
-    cudaMemcpyAsync(second.data(), first.data(), bytes, cudaMemcpyDefault, stream.get());
-    cudaMemcpyAsync(received.data(), second.data(), bytes, cudaMemcpyDefault, stream.get());
+    copy(second.data(), first.data(), bytes, stream.get());
+    copy(received.data(), second.data(), bytes, stream.get());
   });
   // Nothing was done yet.
   EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
@@ -98,17 +98,15 @@ TEST_P(GraphSizes, LaunchesThatFollowOneAnotherKeepTheirData) {
   const PinnedMemory sent(bytes);
   const Stream stream(0);
   const Stream other(0);
-  cudaGraph_t graph = recorded(stream.get(), [&] {
-    cudaMemcpyAsync(device.data(), sent.data(), bytes, cudaMemcpyDefault, stream.get());
-  });
+  cudaGraph_t graph =
+      recorded(stream.get(), [&] { copy(device.data(), sent.data(), bytes, stream.get()); });
   const Instance ready(graph);
   const PinnedMemory received(steps * bytes);
   for (std::size_t step = 0; step < steps; ++step) {
     // What was launched has taken it already.
     std::memset(sent.data(), static_cast<int>(step + 1), bytes);
     ready.launch(stream.get());
-    cudaMemcpyAsync(received.data() + step * bytes, device.data(), bytes, cudaMemcpyDefault,
-                    stream.get());
+    copy(received.data() + step * bytes, device.data(), bytes, stream.get());
   }
   stream.wait();
   for (std::size_t step = 0; step < steps; ++step) {
@@ -128,15 +126,14 @@ TEST_P(GraphSizes, ALaunchSendsWhatTheOneBeforeHasBrought) {
   const DeviceMemory y(0, bytes);
   const PinnedMemory values(bytes);
   std::vector<float> ones(count, 1);
-  ASSERT_EQ(cudaMemcpy(x.data(), ones.data(), count * sizeof(float), cudaMemcpyDefault),
-            cudaSuccess);
+  copy(x.data(), ones.data(), count * sizeof(float));
   std::memset(values.data(), 0, bytes);
   const Stream stream(0);
   cudaGraph_t graph = recorded(stream.get(), [&] {
-    cudaMemcpyAsync(y.data(), values.data(), bytes, cudaMemcpyDefault, stream.get());
+    copy(y.data(), values.data(), bytes, stream.get());
     Saxpy::launch(static_cast<int>(count), 2, reinterpret_cast<float*>(x.data()),
                   reinterpret_cast<float*>(y.data()), stream.get());
-    cudaMemcpyAsync(values.data(), y.data(), bytes, cudaMemcpyDefault, stream.get());
+    copy(values.data(), y.data(), bytes, stream.get());
   });
   const Instance ready(graph);
   for (int step = 0; step < 3; ++step)
@@ -158,25 +155,23 @@ TEST_F(Graphs, StreamsForkAndJoinWhereEventsSay) {
   auto* to = reinterpret_cast<float*>(y.data());
   const Stream main(0);
   const Stream side(0);
-  cudaEvent_t forked = nullptr;
-  cudaEvent_t joined = nullptr;
-  ASSERT_EQ(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming), cudaSuccess);
-  ASSERT_EQ(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming), cudaSuccess);
+  const Event forked(cudaEventDisableTiming);
+  const Event joined(cudaEventDisableTiming);
   cudaStreamCaptureStatus status{};
   cudaGraph_t graph = recorded(main.get(), [&] {
     EXPECT_EQ(Saxpy::launch(n, 1, from, to, main.get()), cudaSuccess);
-    EXPECT_EQ(cudaEventRecord(forked, main.get()), cudaSuccess);
+    forked.record(main.get());
     EXPECT_EQ(cudaStreamIsCapturing(side.get(), &status), cudaSuccess);
     EXPECT_EQ(status, cudaStreamCaptureStatusNone);
-    EXPECT_EQ(cudaStreamWaitEvent(side.get(), forked, 0), cudaSuccess);
+    EXPECT_EQ(cudaStreamWaitEvent(side.get(), forked.get(), 0), cudaSuccess);
     EXPECT_EQ(cudaStreamIsCapturing(side.get(), &status), cudaSuccess);
     EXPECT_EQ(status, cudaStreamCaptureStatusActive);
     EXPECT_EQ(Saxpy::launch(n, 1, from, to, side.get()), cudaSuccess);
     EXPECT_EQ(Saxpy::launch(n, 1, from, to, main.get()), cudaSuccess);
-    EXPECT_EQ(cudaEventRecord(joined, side.get()), cudaSuccess);
-    EXPECT_EQ(cudaStreamWaitEvent(main.get(), joined, 0), cudaSuccess);
+    joined.record(side.get());
+    EXPECT_EQ(cudaStreamWaitEvent(main.get(), joined.get(), 0), cudaSuccess);
     EXPECT_EQ(Saxpy::launch(n, 1, from, to, main.get()), cudaSuccess);
-    EXPECT_EQ(cudaEventQuery(joined), cudaErrorCapturedEvent);
+    EXPECT_EQ(cudaEventQuery(joined.get()), cudaErrorCapturedEvent);
   });
   EXPECT_EQ(cudaStreamIsCapturing(side.get(), &status), cudaSuccess);
   EXPECT_EQ(status, cudaStreamCaptureStatusNone);
@@ -191,23 +186,20 @@ TEST_F(Graphs, StreamsForkAndJoinWhereEventsSay) {
   EXPECT_EQ(roots, 1U);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   // They can be used again.
-  EXPECT_EQ(cudaEventRecord(joined, side.get()), cudaSuccess);
-  EXPECT_EQ(cudaEventSynchronize(joined), cudaSuccess);
-  EXPECT_EQ(cudaEventDestroy(forked), cudaSuccess);
-  EXPECT_EQ(cudaEventDestroy(joined), cudaSuccess);
+  joined.record(side.get());
+  EXPECT_EQ(cudaEventSynchronize(joined.get()), cudaSuccess);
 }
 
 TEST_F(Graphs, WhatCannotBeRecordedIsSaidAndLosesTheRecording) {
   serve();
   const DeviceMemory device(0, little_data);
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-  cudaStream_t other = nullptr;
-  ASSERT_EQ(cudaStreamCreate(&other), cudaSuccess);
+  const Stream recording(0, cudaStreamDefault);
+  const Stream aside(0, cudaStreamDefault);
+  auto* const stream = recording.get();
+  auto* const other = aside.get();
   cudaGraph_t graph = nullptr;
-  cudaEvent_t event = nullptr;
-  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
-  ASSERT_EQ(cudaEventRecord(event, other), cudaSuccess);
+  const Event event(cudaEventDisableTiming);
+  event.record(other);
   const auto begin = [&] {
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
   };
@@ -231,18 +223,15 @@ TEST_F(Graphs, WhatCannotBeRecordedIsSaidAndLosesTheRecording) {
   EXPECT_EQ(cudaMemset(device.data(), 1, little_data), cudaErrorStreamCaptureImplicit);
   lost();
   begin();
-  EXPECT_EQ(cudaStreamWaitEvent(stream, event, 0), cudaErrorStreamCaptureIsolation);
+  EXPECT_EQ(cudaStreamWaitEvent(stream, event.get(), 0), cudaErrorStreamCaptureIsolation);
   lost();
   // A stream that never comes back.
   begin();
-  ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
-  ASSERT_EQ(cudaStreamWaitEvent(other, event, 0), cudaSuccess);
+  event.record(stream);
+  ASSERT_EQ(cudaStreamWaitEvent(other, event.get(), 0), cudaSuccess);
   ASSERT_EQ(cudaMemsetAsync(device.data(), 1, little_data, other), cudaSuccess);
   EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureUnjoined);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
 }
 
 // ---- made node by node ----
@@ -371,9 +360,8 @@ TEST_F(Graphs, MemoryThatIsGoneIsNotReached) {
   const PinnedMemory received(little_data);
   DeviceMemory device(0, little_data);
   const Stream stream(0);
-  cudaGraph_t graph = recorded(stream.get(), [&] {
-    cudaMemcpyAsync(received.data(), device.data(), little_data, cudaMemcpyDefault, stream.get());
-  });
+  cudaGraph_t graph = recorded(
+      stream.get(), [&] { copy(received.data(), device.data(), little_data, stream.get()); });
   const Instance ready(graph);
   ready.launch(stream.get());
   stream.wait();
@@ -384,7 +372,7 @@ TEST_F(Graphs, MemoryThatIsGoneIsNotReached) {
 }
 
 TEST_F(Graphs, ThatADriverCannotMakeReadyAreRefused) {
-  ::setenv("GPUCAST_FAKE_FAIL", "cuGraphInstantiate:1:2", 1);
+  ::setenv("GPUCAST_FAKE_FAIL", "cuGraphInstantiateWithFlags:1:2", 1);
   serve();
   const DeviceMemory device(0, little_data);
   const Stream stream(0);
@@ -408,22 +396,20 @@ TEST_F(Graphs, OfSeveralDevicesKeepTheirOrder) {
   const Stream side(1);
   const PinnedMemory between(little_data);
   const PinnedMemory received(little_data);
-  cudaEvent_t forked = nullptr;
-  cudaEvent_t joined = nullptr;
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  ASSERT_EQ(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming), cudaSuccess);
+  const Event forked(cudaEventDisableTiming);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
-  ASSERT_EQ(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming), cudaSuccess);
+  const Event joined(cudaEventDisableTiming);
   // On the first device, then on the second, then on the first again.
   cudaGraph_t graph = recorded(main.get(), [&] {
     cudaMemsetAsync(first.data(), 1, little_data, main.get());
-    cudaMemcpyAsync(between.data(), first.data(), little_data, cudaMemcpyDefault, main.get());
-    cudaEventRecord(forked, main.get());
-    cudaStreamWaitEvent(side.get(), forked, 0);
+    copy(between.data(), first.data(), little_data, main.get());
+    forked.record(main.get());
+    cudaStreamWaitEvent(side.get(), forked.get(), 0);
     cudaMemsetAsync(second.data(), 2, little_data, side.get());
-    cudaMemcpyAsync(received.data(), second.data(), little_data, cudaMemcpyDefault, side.get());
-    cudaEventRecord(joined, side.get());
-    cudaStreamWaitEvent(main.get(), joined, 0);
+    copy(received.data(), second.data(), little_data, side.get());
+    joined.record(side.get());
+    cudaStreamWaitEvent(main.get(), joined.get(), 0);
     cudaMemsetAsync(first.data(), 3, little_data, main.get());
   });
   const Instance ready(graph);
@@ -435,8 +421,6 @@ TEST_F(Graphs, OfSeveralDevicesKeepTheirOrder) {
     EXPECT_EQ(received.content(), Content(little_data, 2));
     EXPECT_EQ(first.content(), Content(little_data, 3));
   }
-  EXPECT_EQ(cudaEventDestroy(forked), cudaSuccess);
-  EXPECT_EQ(cudaEventDestroy(joined), cudaSuccess);
 }
 
 }  // namespace

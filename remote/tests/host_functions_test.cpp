@@ -2,7 +2,6 @@
 // what comes behind them sees what they did.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,10 +46,9 @@ TEST_P(HostFunctions, SeeWhatCameBeforeAndAreSeenByWhatComesBehind) {
     seen.push_back(between.content() == Content(bytes, 1) ? 1 : 0);
     std::memset(between.data(), 7, bytes);
   };
-  cudaMemcpyAsync(between.data(), first.data(), bytes, cudaMemcpyDefault, stream.get());
+  copy(between.data(), first.data(), bytes, stream.get());
   ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
-  ASSERT_EQ(cudaMemcpyAsync(second.data(), between.data(), bytes, cudaMemcpyDefault, stream.get()),
-            cudaSuccess);
+  copy(second.data(), between.data(), bytes, stream.get());
   stream.wait();
   EXPECT_EQ(seen, std::vector<int>{1});
   EXPECT_EQ(second.content(), Content(bytes, 7));
@@ -72,8 +70,8 @@ TEST_P(HostFunctions, KeepTheirStreamWaitingAndNoOther) {
   };
   ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
   // Large copies from the device come one after another.
-  cudaMemcpyAsync(others.data(), device.data(), bytes, cudaMemcpyDefault, other.get());
-  cudaMemcpyAsync(pinned.data(), device.data(), bytes, cudaMemcpyDefault, stream.get());
+  copy(others.data(), device.data(), bytes, other.get());
+  copy(pinned.data(), device.data(), bytes, stream.get());
   other.wait();
   EXPECT_EQ(others.content(), Content(bytes, 1));
   EXPECT_EQ(cudaStreamQuery(stream.get()), cudaErrorNotReady);
@@ -97,7 +95,7 @@ TEST(ManyHostFunctions, RunInOrderWhateverIsQueuedBehind) {
   for (int k = 0; k < count; ++k) {
     bodies[static_cast<std::size_t>(k)] = [&order, k] { order.push_back(k); };
     cudaMemsetAsync(device.data(), k, bytes, stream.get());
-    cudaMemcpyAsync(pinned.data(), device.data(), bytes, cudaMemcpyDefault, stream.get());
+    copy(pinned.data(), device.data(), bytes, stream.get());
     ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &bodies[static_cast<std::size_t>(k)]),
               cudaSuccess);
   }
@@ -160,12 +158,11 @@ TEST(HostFunctionsAndProcesses, AChildHasNoneOfThem) {
   std::function<void()> body = [&] { go.get_future().wait(); };
   const Stream stream(0);
   ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
-  const pid_t child = ::fork();
-  if (child == 0)
-    ::_exit(cudaLaunchHostFunc(stream.get(), call, &body) == cudaErrorInitializationError ? 0 : 1);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(status_of(begin_child([&]() -> bool {
+              const auto status = cudaLaunchHostFunc(stream.get(), call, &body);
+              ::_exit(status == cudaErrorInitializationError ? 0 : 1);
+            })),
+            0);
   go.set_value();
   stream.wait();
 }
@@ -201,19 +198,15 @@ TEST(HostFunctionsAndProcesses, AProgramThatEndsWaitsForNone) {
     ::pause();
   };
   std::fflush(stdout);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    cudaStream_t stream = nullptr;
-    cudaStreamCreate(&stream);
-    cudaLaunchHostFunc(stream, call, &body);
-    cudaLaunchHostFunc(stream, call, &body);
-    begun.get_future().wait();
-    std::exit(7);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(status_of(begin_child([&]() -> bool {
+              cudaStream_t stream = nullptr;
+              cudaStreamCreate(&stream);
+              cudaLaunchHostFunc(stream, call, &body);
+              cudaLaunchHostFunc(stream, call, &body);
+              begun.get_future().wait();
+              std::exit(7);
+            })),
+            7);
 }
 
 }  // namespace

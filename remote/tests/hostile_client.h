@@ -1,4 +1,4 @@
-// A client that has greeted as it should, and says what it likes then.
+// A client by the protocol alone, which has greeted as it should and says what it likes then.
 #pragma once
 
 #include <cstdlib>
@@ -13,9 +13,21 @@
 #include "security/secret.h"
 #include "tests/server_process.h"
 #include "transport/address.h"
+#include "transport/shared_memory.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote {
+
+// A piece on a bulk connection.
+inline std::vector<std::byte> bulk_piece(Id transfer, std::uint64_t offset, Bytes data,
+                                         Status status = 0) {
+  auto result = packed(Piece{.transfer = transfer,
+                             .offset = offset,
+                             .bytes = static_cast<std::uint32_t>(data.size()),
+                             .status = status});
+  result.insert(result.end(), data.begin(), data.end());
+  return result;
+}
 
 class HostileClient {
  public:
@@ -30,17 +42,17 @@ class HostileClient {
   // As the protocol has it; the answer's request number, 0 where none is asked for.
   template <class Message>
   std::uint32_t say(const Message& message, bool asked = true) {
-    std::vector<std::byte> said;
+    std::vector<std::byte> bytes;
     const std::uint32_t request = asked ? ++last_request_ : 0;
     if (asked && CallOf<Message>::number == Call::MemAlloc) allocations_.insert(request);
-    encode(said, message, request);
+    encode(bytes, message, request);
     const Bytes tail = tail_of(message);
-    said.insert(said.end(), tail.begin(), tail.end());
-    say_bytes(said);
+    bytes.insert(bytes.end(), tail.begin(), tail.end());
+    say_bytes(bytes);
     return request;
   }
-  void say_bytes(Bytes said) { send(*control_, said); }
-  void say_piece(Bytes said) { send(*bulk_, said); }
+  void say_bytes(Bytes bytes) { send(*control_, bytes); }
+  void say_piece(Bytes bytes) { send(*bulk_, bytes); }
 
   // Reads what there is, on all connections.
   void hear() {
@@ -51,8 +63,8 @@ class HostileClient {
       }
     }
     std::array<std::byte, 4096> dropped{};
-    for (Connection* each : {bulk_.get(), monitor_.get()}) {
-      while (each->try_read(dropped, MemoryOf::library) > 0) {
+    for (Connection* other : {bulk_.get(), monitor_.get()}) {
+      while (other->try_read(dropped, MemoryOf::library) > 0) {
       }
     }
   }
@@ -71,6 +83,22 @@ class HostileClient {
   template <class Message>
   ResultOf<Message> ask(const Message& message) {
     return decode<ResultOf<Message>>(answer(say(message)));
+  }
+  // The same, and its status.
+  template <class Message>
+  Status call(const Message& message) {
+    answer(say(message));
+    return status_;
+  }
+  template <class Message>
+  Status call(const Message& message, ResultOf<Message>& result) {
+    if (call(message) == 0) result = decode<ResultOf<Message>>(answer_);
+    return status_;
+  }
+  // With memory.
+  Status give(const SegmentMap& message, const SharedMemory& memory) {
+    control_->give(memory);
+    return call(message);
   }
   // Addresses of what was allocated since this was called before.
   std::vector<Address> allocated() { return std::exchange(allocated_, {}); }
@@ -106,6 +134,7 @@ class HostileClient {
       allocated_.push_back(decode<Allocated>(reply.tail.data).address);
     if (request != awaited_) return;  // they come in the order in which the GPU has come to them
     awaited_ = 0;
+    status_ = reply.status;
     answer_.assign(reply.tail.data.begin(), reply.tail.data.end());
   }
 
@@ -116,6 +145,7 @@ class HostileClient {
   Inbox inbox_;
   std::uint32_t last_request_ = 0;
   std::uint32_t awaited_ = 0;
+  Status status_ = 0;
   std::vector<std::byte> answer_;
   std::set<std::uint32_t> allocations_;
   std::vector<Address> allocated_;

@@ -25,7 +25,7 @@ namespace gpucast::remote {
 
 class LyingServer {
  public:
-  // It ends its connections once it has said so many messages, or a damaged one.
+  // It ends its connections once it has said `most` messages, or a damaged one.
   LyingServer(SecretKeys secret, std::uint64_t seed, std::size_t most)
       : secret_(std::move(secret)),
         seed_(seed),
@@ -77,8 +77,8 @@ class LyingServer {
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
-    for (const auto& each : connections_)
-      each->shut_down();
+    for (const auto& connection : connections_)
+      connection->shut_down();
   }
 
   void serve(Connection& connection, std::uint64_t seed) {
@@ -135,15 +135,13 @@ class LyingServer {
       if (Wanted wanted; take(wanted)) {
         const std::size_t bytes = std::min<std::uint64_t>(wanted.bytes, piece_bytes);
         const Status status = noise.one_in(10) ? 1 : 0;
-        std::vector<std::byte> said;
-        Writer writer(said);
-        writer(Piece{.transfer = wanted.transfer,
-                     .offset = wanted.offset,
-                     .bytes = static_cast<std::uint32_t>(bytes),
-                     .status = status});
+        auto piece = packed(Piece{.transfer = wanted.transfer,
+                                  .offset = wanted.offset,
+                                  .bytes = static_cast<std::uint32_t>(bytes),
+                                  .status = status});
         const Bytes data = Noise::bytes(status == 0 ? bytes : 0);
-        said.insert(said.end(), data.begin(), data.end());
-        send(connection, said, noise);
+        piece.insert(piece.end(), data.begin(), data.end());
+        send(connection, piece, noise);
       }
       // What comes up is nobody's.
       std::vector<std::byte> dropped(std::size_t{1} << 16);
@@ -178,9 +176,9 @@ class LyingServer {
   void answer(Connection& connection, Noise& noise, const Header& header, const Message& message) {
     constexpr std::size_t seldom = 200;
     std::vector<std::byte> said;
-    const auto put = [&](const auto& each, std::uint32_t request) {
-      encode(said, each, request);
-      const Bytes tail = tail_of(each);
+    const auto put = [&](const auto& answer, std::uint32_t request) {
+      encode(said, answer, request);
+      const Bytes tail = tail_of(answer);
       said.insert(said.end(), tail.begin(), tail.end());
     };
     if constexpr (std::is_same_v<Message, CopyFrom>) {

@@ -2,13 +2,10 @@
 // the server.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,75 +62,48 @@ class OwnModule {
   void** handle_ = nullptr;
 };
 
-// The number of a field of a line of JSON.
-std::uint64_t number_of(const std::string& line, const std::string& field) {
-  const std::string before = "\"" + field + "\":";
-  return std::stoull(line.substr(line.find(before) + before.size()));
-}
-
-struct Cost {
-  std::uint64_t round_trips = 0;
-  std::uint64_t bytes_sent = 0;
-};
-
 class Start : public testing::Test {
  protected:
-  void SetUp() override {
-    ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
-    ::setenv("GPUCAST_REMOTE_COUNTERS", file_.c_str(), 1);
-  }
-  void TearDown() override { ::unlink(file_.c_str()); }
+  Start() { ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1); }
 
-  // What launches take in a process of their own: one kernel of each module.
-  Cost start(std::size_t first = 0) const {
-    ::unlink(file_.c_str());
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(60);
+  // Launches in a process of their own: one kernel of each module.
+  void start(std::size_t first = 0) const {
+    counted_.run([&] {
       std::vector<std::unique_ptr<OwnModule>> program;
       program.reserve(modules_of_program);
       for (std::size_t k = 0; k < modules_of_program; ++k)
         program.push_back(std::make_unique<OwnModule>(first + k));
       bool right = cudaDeviceSynchronize() == cudaSuccess;  // which connects
-      for (const auto& each : program)
-        right = right && each->launch() == cudaSuccess;
-      right = right && cudaDeviceSynchronize() == cudaSuccess;
-      std::exit(right ? 0 : 1);
-    }
-    int status = 1;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-    Cost cost;
-    std::ifstream lines(file_);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find("\"cudaLaunchKernel\"") == std::string::npos) continue;
-      cost = {.round_trips = number_of(line, "round_trips"),
-              .bytes_sent = number_of(line, "bytes_sent")};
-    }
-    return cost;
+      for (const auto& module : program)
+        right = right && module->launch() == cudaSuccess;
+      return right && cudaDeviceSynchronize() == cudaSuccess;
+    });
   }
+  std::uint64_t round_trips() const { return counted_.number("cudaLaunchKernel", "round_trips"); }
+  std::uint64_t bytes_sent() const { return counted_.number("cudaLaunchKernel", "bytes_sent"); }
 
-  std::string file_ = testing::TempDir() + "counters-" + std::to_string(::getpid()) + ".jsonl";
+  Counted counted_;
   Servers servers_;
   const std::size_t bytes_ = modules_of_program * OwnModule(0).bytes();
 };
 
 TEST_F(Start, TakesTwoRoundTripsAndOneForEachModuleThatIsUsed) {
   servers_.serve();
-  const Cost cost = start();
-  EXPECT_EQ(cost.round_trips, 2 + modules_of_program);
-  RecordProperty("bytes_sent", std::to_string(cost.bytes_sent));
+  start();
+  EXPECT_EQ(round_trips(), 2 + modules_of_program);
+  RecordProperty("bytes_sent", std::to_string(bytes_sent()));
   // On one host nothing is won by packing.
-  EXPECT_LT(cost.bytes_sent, over_shared_memory() ? 2 * bytes_ : bytes_ / 4);
+  EXPECT_LT(bytes_sent(), over_shared_memory() ? 2 * bytes_ : bytes_ / 4);
 }
 
 TEST_F(Start, OfAProgramThatTheServerHasSeenSendsNoCode) {
   servers_.serve();
   start();
-  const Cost again = start();
-  EXPECT_EQ(again.round_trips, 2 + modules_of_program);
-  EXPECT_LT(again.bytes_sent, modules_of_program * 300);
-  EXPECT_GT(start(1000).bytes_sent, bytes_ / 100);
+  start();
+  EXPECT_EQ(round_trips(), 2 + modules_of_program);
+  EXPECT_LT(bytes_sent(), modules_of_program * 300);
+  start(1000);
+  EXPECT_GT(bytes_sent(), bytes_ / 100);
 }
 
 TEST_F(Start, LoadsAllAheadOnlyWhereThatIsLittle) {
@@ -143,9 +113,11 @@ TEST_F(Start, LoadsAllAheadOnlyWhereThatIsLittle) {
     more.reserve(modules_of_program);
     for (std::size_t k = 0; k < modules_of_program; ++k)
       more.push_back(std::make_unique<OwnModule>(2000 + k));  // twice the program, beyond 8 MiB
-    EXPECT_EQ(start().round_trips, 4 + modules_of_program);
+    start();
+    EXPECT_EQ(round_trips(), 4 + modules_of_program);
     ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    EXPECT_EQ(start(3000).round_trips, 2 + modules_of_program);
+    start(3000);
+    EXPECT_EQ(round_trips(), 2 + modules_of_program);
   }
 }
 

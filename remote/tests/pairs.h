@@ -26,8 +26,8 @@ struct Pair {
   std::unique_ptr<Connection> there;
 };
 
-// Bytes of which none is alike 251 or 256 further on: what is lost or comes twice shows.
-inline std::vector<std::byte> pattern(std::size_t bytes) {
+// Bytes that differ from those 251 or 256 further on: what is lost or comes twice shows.
+inline std::vector<std::byte> bytes_of_pattern(std::size_t bytes) {
   std::vector<std::byte> result(bytes);
   for (std::size_t k = 0; k < bytes; ++k)
     result[k] = static_cast<std::byte>(k * 7 + k / 251);
@@ -48,6 +48,7 @@ class HalfMemory {
   HalfMemory& operator=(const HalfMemory&) = delete;
   std::span<std::byte> bytes() const { return {static_cast<std::byte*>(all_), size_}; }
   std::span<std::byte> good() const { return bytes().first(page); }
+  std::byte* bad() const { return bytes().data() + page; }
 
   static constexpr std::size_t page = 4096;
 

@@ -23,8 +23,7 @@ TEST(Pools, MemoryIsThereInTheOrderOfItsStream) {
     void* memory = nullptr;
     ASSERT_EQ(cudaMallocAsync(&memory, pool_bytes, stream.get()), cudaSuccess);
     ASSERT_EQ(cudaMemsetAsync(memory, step, pool_bytes, stream.get()), cudaSuccess);
-    ASSERT_EQ(cudaMemcpyAsync(received.data(), memory, pool_bytes, cudaMemcpyDefault, stream.get()),
-              cudaSuccess);
+    copy(received.data(), memory, pool_bytes, stream.get());
     ASSERT_EQ(cudaFreeAsync(memory, stream.get()), cudaSuccess);
     EXPECT_EQ(cudaMemsetAsync(memory, 0, pool_bytes, stream.get()), cudaErrorInvalidValue);
     stream.wait();
@@ -125,7 +124,7 @@ TEST(Pools, WhoseMemoryCollidesGiveOther) {
     Content content(pool_bytes);
     void* each = memory[static_cast<std::size_t>(device)];
     ASSERT_EQ(cudaSetDevice(device), cudaSuccess);
-    ASSERT_EQ(cudaMemcpy(content.data(), each, pool_bytes, cudaMemcpyDefault), cudaSuccess);
+    copy(content.data(), each, pool_bytes);
     EXPECT_EQ(content, Content(pool_bytes, static_cast<std::uint8_t>(device + 1)));
     EXPECT_EQ(cudaFreeAsync(each, nullptr), cudaSuccess);
   }

@@ -24,14 +24,14 @@ namespace gpucast::remote {
 class Proxy {
  public:
   enum class Way : std::uint8_t { up, down };  // to the server, to the client
-  // Both directions of the connection (0: the first that came) are cut behind so many bytes.
+  // Both directions of the connection (0: the first that came) are cut behind `behind` bytes.
   struct Cut {
     std::size_t connection = 0;
     Way way = Way::up;
     std::size_t behind = 0;
   };
 
-  // To 127.0.0.1, as `server` says it (host:port), in parts of up to so many bytes.
+  // To 127.0.0.1, as `server` says it (host:port), in parts of up to `most_bytes`.
   Proxy(const std::string& server, std::size_t most_bytes, std::optional<Cut> cut = {})
       : most_bytes_(most_bytes), cut_(cut), listening_(::socket(AF_INET, SOCK_STREAM, 0)) {
     server_ = loopback(static_cast<std::uint16_t>(std::stoi(server.substr(server.rfind(':') + 1))));

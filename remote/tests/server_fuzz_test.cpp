@@ -112,24 +112,15 @@ class Fuzz {
     client.say(message, asked);
     for (std::uint64_t begin = 0; begin < message.bytes; begin += piece_bytes) {
       const std::size_t size = std::min<std::uint64_t>(message.bytes - begin, piece_bytes);
-      client.say_piece(piece(message.transfer, begin, size));
+      client.say_piece(bulk_piece(message.transfer, begin, Noise::bytes(size)));
     }
   }
-  std::vector<std::byte> piece(Id transfer, std::uint64_t offset, std::size_t bytes) {
-    std::vector<std::byte> result;
-    Writer writer(result);
-    writer(
-        Piece{.transfer = transfer, .offset = offset, .bytes = static_cast<std::uint32_t>(bytes)});
-    const Bytes data = Noise::bytes(bytes);
-    result.insert(result.end(), data.begin(), data.end());
-    return result;
-  }
-
   void say_damaged(HostileClient& client) {
     ++said_;
     std::vector<std::byte> said;
     if (noise_.one_in(8)) {
-      said = piece(transfers_ + noise_.below(3), noise_.number(), noise_.below(5000));
+      said = bulk_piece(transfers_ + noise_.below(3), noise_.number(),
+                        Noise::bytes(noise_.below(5000)));
       noise_.damage(said);
       return client.say_piece(said);
     }

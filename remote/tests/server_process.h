@@ -82,7 +82,7 @@ class ServerProcess {
   ServerProcess& operator=(const ServerProcess&) = delete;
   const std::string& address() const { return address_; }
 
-  // Whether it comes to have so many clients' processes within a minute.
+  // Whether it comes to have that number of clients' processes within a minute.
   bool has_clients(std::ptrdiff_t count) const {
     constexpr int seconds = 60;
     constexpr int looks_a_second = 20;

@@ -2,12 +2,16 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/sessions.h"
 
 namespace gpucast::remote {
 namespace {
 
 constexpr std::uint64_t shared_bytes = 1000;
+constexpr std::uint64_t own_bytes = 1000;
+constexpr auto largest = std::numeric_limits<std::uint64_t>::max();
 
 TEST_F(Sessions, OneServerAttachesTheMemoryOfAnother) {
   const ServerProcess first(0);
@@ -53,8 +57,8 @@ TEST_F(Sessions, AMemoryHandleWithoutItsProofIsRefusedAndTheServerGoesOn) {
   Shared foreign = shared;  // with what proves another
   foreign.proof = of_intruder.proof;
   Speaker user(second);
-  for (const Shared& each : {guessed, longer, elsewhere, other_handle, foreign})
-    EXPECT_EQ(user.call(Attach{.id = 20, .memory = each}), CUDA_ERROR_NOT_PERMITTED);
+  for (const Shared& forged : {guessed, longer, elsewhere, other_handle, foreign})
+    EXPECT_EQ(user.call(Attach{.id = 20, .memory = forged}), CUDA_ERROR_NOT_PERMITTED);
   EXPECT_EQ(user.call(Ping{}), 0U);
   EXPECT_EQ(user.call(Attach{.id = 20, .memory = of_intruder}), 0U);
   EXPECT_EQ(victim.call(Ping{}), 0U);
@@ -101,6 +105,46 @@ TEST_F(Sessions, NumbersThatNameNothingOfTheDriverAreRefused) {
     EXPECT_EQ(client.call(PoolGet{.attribute = number}, value), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(client.call(PoolSet{.attribute = number}), CUDA_ERROR_INVALID_VALUE);
   }
+}
+
+// Copies go to what the client has, and nowhere else, whatever the driver could reach.
+TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
+  // Which the fake driver, as one of a GPU that reaches its host's memory, would take.
+  ::setenv("GPUCAST_FAKE_REACHES_ALL", "1", 1);
+  const ServerProcess server(0);
+  ::unsetenv("GPUCAST_FAKE_REACHES_ALL");
+  Speaker client(server);
+  Allocated own;
+  ASSERT_EQ(client.call(MemAlloc{.bytes = own_bytes}, own), 0U);
+  const Address end = own.address + own_bytes;
+  const auto set = [&](Address to, std::uint64_t width) {
+    return client.call(Memset{.to = to, .value = 7, .width = width});
+  };
+  EXPECT_EQ(set(own.address, own_bytes), 0U);
+  EXPECT_EQ(set(own.address, own_bytes + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(own.address - 1, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(own.address + 1, largest), CUDA_ERROR_INVALID_VALUE);
+  const Memset rows{.to = own.address, .pitch = 100, .width = 50, .height = 10};
+  EXPECT_EQ(client.call(rows), 0U);
+  for (const std::uint64_t pitch : {std::uint64_t{106}, largest / 9 + 1}) {
+    Memset beyond = rows;
+    beyond.pitch = pitch;
+    EXPECT_EQ(client.call(beyond), CUDA_ERROR_INVALID_VALUE);
+  }
+  EXPECT_EQ(client.call(CopyFrom{.from = own.address, .bytes = own_bytes}), 0U);
+  EXPECT_EQ(client.call(CopyFrom{.from = end, .bytes = 1}), CUDA_ERROR_INVALID_VALUE);
+  const std::vector<std::byte> data(8);
+  EXPECT_EQ(client.call(CopyTo{.to = end, .tail = {data}}), CUDA_ERROR_INVALID_VALUE);
+  const CopyWithin within{.to = own.address, .from = own.address + 500, .width = 500};
+  EXPECT_EQ(client.call(within), 0U);
+  CopyWithin out = within;
+  out.to = end;
+  EXPECT_EQ(client.call(out), CUDA_ERROR_INVALID_VALUE);
+  out = within;
+  out.from += 1;
+  EXPECT_EQ(client.call(out), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.call(MemFree{.address = own.address}), 0U);
+  EXPECT_EQ(set(own.address, own_bytes), CUDA_ERROR_INVALID_VALUE);
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "images/compression.h"
 #include "security/key.h"
+#include "server/modules.h"
 #include "tests/sessions.h"
 
 namespace gpucast::remote {
@@ -130,6 +132,48 @@ TEST_F(Sessions, PiecesOfNoLengthEndTheSession) {
   }
   Speaker client(server);
   EXPECT_THROW(client.call(CopyFrom{.bytes = (1 << 20) + 1}), ConnectionLost);
+}
+
+// ---- what a client's modules may take of its server process ----
+
+TEST(Modules, TheImagesOfAllTogetherAreBounded) {
+  const server::Driver driver(GPUCAST_TEST_LIBCUDA);
+  server::Streams streams(driver);
+  constexpr std::size_t most = 1000;
+  server::Modules modules(driver, streams, most);
+  const std::vector<std::byte> piece(400);
+  const auto give = [&](Id module) {
+    return server::status_of([&] { modules.run(ModulePiece{.module = module, .tail = {piece}}); });
+  };
+  EXPECT_EQ(give(20), CUDA_SUCCESS);
+  EXPECT_EQ(give(21), CUDA_SUCCESS);
+  EXPECT_EQ(give(21), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(give(22), CUDA_ERROR_OUT_OF_MEMORY);
+  modules.run(ModuleUnload{.module = 20});
+  EXPECT_EQ(give(22), CUDA_SUCCESS);
+}
+
+TEST(Modules, AreOnlyLoadedFromImagesAsLongAsTheySay) {
+  const server::Driver driver(GPUCAST_TEST_LIBCUDA);
+  driver.cuInit(0);
+  server::Streams streams(driver);
+  server::Modules modules(driver, streams, 1000);
+  Id module = 20;
+  const auto load = [&](std::uint64_t promised, std::size_t bytes) {
+    const std::uint64_t head[] = {0x0010'0001'ba55'ed50, promised};
+    std::vector<std::byte> image(bytes);
+    if (bytes > 0) std::memcpy(image.data(), head, std::min(bytes, sizeof head));
+    modules.run(ModulePiece{.module = ++module, .tail = {image}});
+    return server::status_of([&] { modules.run(ModuleLoad{.module = module}); });
+  };
+  EXPECT_EQ(load(64, 80), CUDA_SUCCESS);
+  EXPECT_EQ(load(0, 16), CUDA_SUCCESS);
+  for (const std::uint64_t promised : {63U, 65U, 0U})
+    EXPECT_EQ(load(promised, 80), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(std::uint64_t{1} << 60, 80), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(~std::uint64_t{0}, 80), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(0, 15), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(0, 0), CUDA_ERROR_INVALID_IMAGE);
 }
 
 }  // namespace

@@ -31,11 +31,11 @@ TEST(Address, HostsPortsAndPaths) {
 }
 
 TEST(Address, BlanksAroundThemDoNotCount) {
-  const auto found = parse_endpoints(" a:1, b:2\t,unix:/with blank ");
-  ASSERT_EQ(found.size(), 3U);
-  EXPECT_EQ(found[0].host, "a");
-  EXPECT_EQ(found[1].text(), "b:2");
-  EXPECT_EQ(found[2].path, "/with blank");
+  const auto endpoints = parse_endpoints(" a:1, b:2\t,unix:/with blank ");
+  ASSERT_EQ(endpoints.size(), 3U);
+  EXPECT_EQ(endpoints[0].host, "a");
+  EXPECT_EQ(endpoints[1].text(), "b:2");
+  EXPECT_EQ(endpoints[2].path, "/with blank");
 }
 
 TEST(Address, WhatIsNoneIsRefused) {
@@ -43,10 +43,6 @@ TEST(Address, WhatIsNoneIsRefused) {
                            "::1:9700", "ucx:node7:9700", "unix:", "a:1,", ","})
     EXPECT_THROW(parse_endpoints(text), std::invalid_argument) << text;
 }
-
-}  // namespace
-
-namespace {
 
 using support::Descriptor;
 using namespace std::chrono_literals;
@@ -117,5 +113,4 @@ TEST(Connections, AreNotInherited) {
 }
 
 }  // namespace
-
 }  // namespace gpucast::remote

@@ -17,13 +17,6 @@ namespace {
 
 class PageableCopies : public testing::Test {
  protected:
-  static Content pattern(std::size_t bytes, unsigned seed) {
-    Content result(bytes);
-    for (std::size_t k = 0; k < bytes; ++k)
-      result[k] = static_cast<std::uint8_t>(k * 31 + k / 4096 + seed);
-    return result;
-  }
-
   // There and back, on a stream of its own or on the default one; whether all came back.
   static bool come_back(std::size_t bytes, unsigned seed) {
     const Content sent = pattern(bytes, seed);
@@ -48,10 +41,10 @@ class PageableCopies : public testing::Test {
         }
       });
     }
-    for (std::thread& each : threads)
-      each.join();
-    for (const bool each : right)
-      EXPECT_TRUE(each);
+    for (std::thread& thread : threads)
+      thread.join();
+    for (const bool came_back : right)
+      EXPECT_TRUE(came_back);
   }
 
   Servers servers_;
@@ -82,8 +75,7 @@ TEST_F(PageableCopies, KeepTheOrderOfTheirStream) {
   const DeviceMemory device(0, bytes);
   for (unsigned k = 0; k < 5; ++k) {
     const Content sent = pattern(bytes, k);
-    ASSERT_EQ(cudaMemcpyAsync(device.data(), sent.data(), bytes, cudaMemcpyDefault, nullptr),
-              cudaSuccess);
+    copy(device.data(), sent.data(), bytes, nullptr);
     const Content changed(bytes, 9);  // what was sent may go
     EXPECT_EQ(device.content(), sent);
   }
@@ -94,7 +86,7 @@ TEST_F(PageableCopies, TellOfMemoryThatTheProgramDoesNotHave) {
   constexpr std::size_t bytes = 2 << 20;
   const HalfMemory half(bytes);
   const DeviceMemory device(0, bytes);
-  std::byte* const end = half.good().data() + HalfMemory::page;
+  std::byte* const end = half.bad();
   EXPECT_EQ(cudaMemcpy(device.data(), end, bytes, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(end, device.data(), bytes, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
   EXPECT_TRUE(come_back(bytes, 5));

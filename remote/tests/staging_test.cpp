@@ -14,12 +14,11 @@
 #include <vector>
 
 namespace gpucast::remote::server {
-
 namespace {
 
 constexpr std::size_t small = std::size_t{64} << 10;
 
-// All that there are for copies of so many bytes.
+// All slots that there are for copies of that size.
 std::vector<Staging::Slot> take_all(Staging& staging, std::size_t bytes) {
   constexpr std::size_t most = 1000;
   std::vector<Staging::Slot> slots;
@@ -93,10 +92,6 @@ TEST(ServedStaging, IsMadeWhenItIsFirstNeeded) {
   EXPECT_NE(staging.take(most_inline).data, nullptr);
 }
 
-}  // namespace
-
-namespace {
-
 TEST(RingSpace, PiecesFollowOneAnotherAndBeginAnewWhereTheOldestHaveGone) {
   RingSpace ring(100);
   EXPECT_EQ(ring.take(60), 0U);
@@ -145,5 +140,4 @@ TEST(RingSpace, PiecesNeverOverlap) {
 }
 
 }  // namespace
-
 }  // namespace gpucast::remote::server

@@ -1,4 +1,4 @@
-// What every connection promises, with TLS and without.
+// What every connection promises: plain ones, with TLS, and through shared memory.
 #include "transport/tls_connection.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/pairs.h"
+#include "transport/carriers.h"
 #include "transport/flow.h"
 
 namespace gpucast::remote {
@@ -32,7 +33,12 @@ class AnyConnection : public testing::TestWithParam<std::string> {
     Key key;
     fill_random(key.bytes());
     const auto end = [&](std::unique_ptr<Connection>& connection, TlsSide side) {
-      connection = secure(std::move(connection), side, key, words, within(60s));
+      if (GetParam() == "TLS") {
+        connection = secure(std::move(connection), side, key, words, within(60s));
+      } else {
+        const auto take_over = side == TlsSide::server ? offer_rings : accept_rings;
+        connection = take_over(socket_of(*connection), within(60s));
+      }
     };
     std::thread server([&] { end(pair.there, TlsSide::server); });
     end(pair.here, TlsSide::client);
@@ -40,14 +46,14 @@ class AnyConnection : public testing::TestWithParam<std::string> {
     return pair;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, AnyConnection, testing::Values("plain", "TLS"),
-                         [](const auto& each) { return each.param; });
+INSTANTIATE_TEST_SUITE_P(Kinds, AnyConnection, testing::Values("plain", "TLS", "rings"),
+                         [](const auto& kind) { return kind.param; });
 
 std::vector<std::byte> noise(std::size_t bytes) {
   std::mt19937 random(7);
   std::vector<std::byte> result(bytes);
-  for (std::byte& each : result)
-    each = static_cast<std::byte>(random());
+  for (std::byte& byte : result)
+    byte = static_cast<std::byte>(random());
   return result;
 }
 
@@ -139,17 +145,17 @@ TEST_P(AnyConnection, IsCountedAtBothEnds) {
   Flows there;
   pair.here = here.counted(3, std::move(pair.here));
   pair.there = there.counted(3, std::move(pair.there));
-  const auto of = [](Flows& flows) { return flows.states().at(3); };
-  EXPECT_FALSE(of(there).awaits);
+  const auto counts = [](Flows& flows) { return flows.states().at(3); };
+  EXPECT_FALSE(counts(there).awaits);
   std::array<std::byte, 100> room{};
   EXPECT_EQ(pair.there->try_read(room, MemoryOf::library), 0U);
-  EXPECT_TRUE(of(there).awaits);
-  EXPECT_FALSE(of(there).awaits);  // it has not looked again
+  EXPECT_TRUE(counts(there).awaits);
+  EXPECT_FALSE(counts(there).awaits);  // it has not looked again
   write_all(*pair.here, std::span(room).first(60), std::span(room).first(7));
-  EXPECT_EQ(of(here).offered, 67U);
+  EXPECT_EQ(counts(here).offered, 67U);
   read_all(*pair.there, std::span(room).first(67), within(60s));
-  EXPECT_EQ(of(there).received, 67U);
-  EXPECT_EQ(of(there).offered, 0U);
+  EXPECT_EQ(counts(there).received, 67U);
+  EXPECT_EQ(counts(there).offered, 0U);
 }
 
 // What the network has not taken counts as offered: its other end waits for it.
@@ -166,6 +172,14 @@ TEST_P(AnyConnection, CountsWhatIsNotTakenOnce) {
     EXPECT_EQ(flows.states().at(1).offered, data.size());
   }
   EXPECT_LT(taken, data.size());
+}
+
+TEST_P(AnyConnection, HasDeadlines) {
+  const Pair pair = connected();
+  std::byte got{};
+  EXPECT_THROW(read_all(*pair.here, {&got, 1}, Clock::now()), ConnectionLost);
+  const std::vector<std::byte> much(std::size_t{16} << 20);
+  EXPECT_THROW(write_all(*pair.here, much, {}, Clock::now()), ConnectionLost);
 }
 
 TEST(TlsConnections, AreNotSetUpWithoutTheKey) {

@@ -1,5 +1,5 @@
-// gpucast-remote-probe: does a CUDA runtime do what programs rely on, and what do its calls cost?
-// It knows nothing of remote GPUs: the same binary runs over either runtime.
+// gpucast-remote-probe: does a CUDA runtime do what programs rely on, and how long do its calls
+// take? It knows nothing of remote GPUs: the same binary runs over either runtime.
 //
 //   gpucast-remote-probe check [NAME]      0 if all is right, or that one check
 //   gpucast-remote-probe measure [BYTES]   a JSON object: seconds, bytes/second

@@ -1,4 +1,4 @@
-// What calls cost, and what raw sockets between two processes of this machine carry.
+// How long calls take, and what raw sockets between two processes of this machine carry.
 #pragma once
 
 #include <cstddef>
