@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <random>
@@ -36,7 +37,8 @@ class AnyConnection : public testing::TestWithParam<std::string> {
       if (GetParam() == "TLS") {
         connection = secure(std::move(connection), side, key, words, within(60s));
       } else {
-        const auto take_over = side == TlsSide::server ? offer_rings : accept_rings;
+        const CarrierKind& kind = *std::ranges::find(carriers(), GetParam(), &CarrierKind::name);
+        const auto take_over = side == TlsSide::server ? kind.offer : kind.accept;
         connection = take_over(socket_of(*connection), within(60s));
       }
     };
@@ -46,8 +48,17 @@ class AnyConnection : public testing::TestWithParam<std::string> {
     return pair;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, AnyConnection, testing::Values("plain", "TLS", "rings"),
-                         [](const auto& kind) { return kind.param; });
+std::vector<std::string> kinds() {
+  std::vector<std::string> result = {"plain", "TLS"};
+  for (const CarrierKind& kind : carriers())
+    result.emplace_back(kind.name);
+  return result;
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, AnyConnection, testing::ValuesIn(kinds()), [](const auto& kind) {
+  std::string name = kind.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
 
 std::vector<std::byte> noise(std::size_t bytes) {
   std::mt19937 random(7);
