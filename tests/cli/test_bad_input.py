@@ -1,4 +1,4 @@
-"""What users get wrong, through the shell.
+"""What users get wrong.
 
 One line that says what and where, exit status 2 and nothing written; or, where the answer is still
 right, the answer with a warning.
@@ -33,11 +33,18 @@ def good(**how: Any) -> list[dict[str, Any]]:
     return [machine(), *steps(NATIVE.seconds, np.random.default_rng(0), **grid)]
 
 
-def fit(folder: Path, content: str | bytes, *options: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fit(run: Run, content: str | bytes) -> tuple[int, str, str]:
     """``gpucast fit`` of a file of this content, asked to write m.json."""
     raw = content if isinstance(content, bytes) else content.encode()
-    (folder / "data.jsonl").write_bytes(raw)
-    return shell("fit", "data.jsonl", "-o", "m.json", "--json", *options, folder=folder)
+    Path("data.jsonl").write_bytes(raw)
+    return run("fit", "data.jsonl", "-o", "m.json", "--json")
 
 
 ONE = step(1000, 1, [0.5, 0.6])
@@ -78,50 +85,50 @@ RECORDS: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", list(RECORDS))
-def test_wrong_records_are_refused_in_one_line(name: str, tmp_path: Path) -> None:
-    content, said = RECORDS[name]
+def test_wrong_records_are_refused_in_one_line(name: str, run: Run, tmp_path: Path) -> None:
+    content, message = RECORDS[name]
     (tmp_path / "m.json.old").write_text("mine")
-    finished = fit(tmp_path, content)
-    assert_refused(finished, said)
+    assert_refused(fit(run, content), message)
     assert set(files_of(tmp_path)) == {"data.jsonl", "m.json.old"}
 
 
-def answered(finished: subprocess.CompletedProcess[str], *said: str) -> dict[str, Any]:
+def answered(finished: tuple[int, str, str], *parts: str) -> dict[str, Any]:
     """The answer of a command that warned of these."""
-    assert finished.returncode == 0, finished.stderr
-    warnings = finished.stderr.splitlines()
+    status, out, err = finished
+    assert status == 0, err
+    warnings = err.splitlines()
     assert all(line.startswith("gpucast: warning: ") for line in warnings)
-    for part in said:
-        assert any(part in line for line in warnings), finished.stderr
-    return only_json(finished.stdout)
+    for part in parts:
+        assert any(part in line for line in warnings), err
+    return only_json(out)
 
 
-def test_a_last_line_cut_short_is_left_out_with_a_warning(tmp_path: Path) -> None:
-    answer = answered(fit(tmp_path, lines(*good()) + '{"schema": "gpuc'), "data.jsonl:8", "cut off")
+def test_a_last_line_cut_short_is_left_out_with_a_warning(run: Run) -> None:
+    answer = answered(fit(run, lines(*good()) + '{"schema": "gpuc'), "data.jsonl:8", "cut off")
     assert answer["observations"]["step_samples"] == 18
 
 
-def test_one_repetition_is_fitted_with_a_warning(tmp_path: Path) -> None:
+def test_one_repetition_is_fitted_with_a_warning(run: Run) -> None:
     content = lines(*good(n=[1000, 4000, 16000, 64000], repeats=1))
-    answer = answered(fit(tmp_path, content), "one repetition a cell")
+    answer = answered(fit(run, content), "one repetition a cell")
     assert answer["quality"]["lack_of_fit_p"] is None
 
 
-def test_one_n_is_fitted_with_a_warning(tmp_path: Path) -> None:
+def test_one_n_is_fitted_with_a_warning(run: Run) -> None:
     content = lines(*good(n=[8000], gpus=[1, 2, 3, 4]))
-    answered(fit(tmp_path, content), "steps of one n only")
+    answered(fit(run, content), "steps of one n only")
 
 
-def test_cells_given_twice_count_twice_with_a_warning(tmp_path: Path) -> None:
+def test_cells_given_twice_count_twice_with_a_warning(run: Run) -> None:
     records = good()
-    answer = answered(fit(tmp_path, lines(*records, *records[1:])), "samples count twice")
+    answer = answered(fit(run, lines(*records, *records[1:])), "samples count twice")
     assert answer["observations"]["step_samples"] == 36
     assert answer["observations"]["step_cells"] == 6
 
 
-def test_cells_measured_again_are_one_cell(tmp_path: Path) -> None:
+def test_cells_measured_again_are_one_cell(run: Run) -> None:
     again = steps(NATIVE.seconds, np.random.default_rng(1), n=[1000, 8000], gpus=[1], repeats=2)
-    answer = answered(fit(tmp_path, lines(*good(), *again)))
+    answer = answered(fit(run, lines(*good(), *again)))
     assert answer["observations"]["step_samples"] == 22
     assert answer["observations"]["step_cells"] == 6
 
@@ -149,11 +156,10 @@ CSV: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", list(CSV))
-def test_a_wrong_csv_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
-    content, said = CSV[name]
+def test_a_wrong_csv_is_refused_in_one_line(name: str, run: Run, tmp_path: Path) -> None:
+    content, message = CSV[name]
     (tmp_path / "s.csv").write_text(content)
-    finished = shell("import", "s.csv", "--cores", "2304", "-o", "d.jsonl", folder=tmp_path)
-    assert_refused(finished, said)
+    assert_refused(run("import", "s.csv", "--cores", "2304", "-o", "d.jsonl"), message)
     assert set(files_of(tmp_path)) == {"s.csv"}
 
 
@@ -164,11 +170,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_model_of_another_version_is_refused(model: Path, tmp_path: Path) -> None:
+def test_a_model_of_another_version_is_refused(model: Path, run: Run, tmp_path: Path) -> None:
     content = json.loads(model.read_text())
     content["schema"] = "gpucast.model/2"
     (tmp_path / "m.json").write_text(json.dumps(content))
-    finished = shell("predict", "m.json", "-n", "1000", folder=tmp_path)
+    finished = run("predict", "m.json", "-n", "1000")
     assert_refused(finished, "m.json: schema: is 'gpucast.model/2'; this version reads")
 
 
@@ -182,67 +188,66 @@ def test_a_model_of_another_version_is_refused(model: Path, tmp_path: Path) -> N
     ],
 )
 def test_every_command_refuses_a_damaged_model(
-    command: list[str], model: Path, tmp_path: Path
+    command: list[str], model: Path, run: Run, tmp_path: Path
 ) -> None:
     content = json.loads(model.read_text())
     content["parameters"]["t_gpu"]["value"] = -1
     (tmp_path / "bad.json").write_text(json.dumps(content))
     names = {"BAD": "bad.json", "GOOD": str(model)}
-    finished = shell(*(names.get(word, word) for word in command), folder=tmp_path)
+    finished = run(*(names.get(word, word) for word in command))
     assert_refused(finished, "bad.json: parameters.t_gpu.value: must be a positive number")
     assert set(files_of(tmp_path)) == {"bad.json"}
 
 
-def test_paths_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    assert_refused(shell("fit", "none.jsonl", folder=tmp_path), "none.jsonl: no such file")
-    assert_refused(shell("fit", ".", folder=tmp_path), ".: holds no files")
-    assert_refused(shell("predict", "none.json", "-n", "1", folder=tmp_path), "No such file")
+def test_paths_that_cannot_be_read_are_refused(run: Run, tmp_path: Path) -> None:
+    assert_refused(run("fit", "none.jsonl"), "none.jsonl: no such file")
+    assert_refused(run("fit", "."), ".: holds no files")
+    assert_refused(run("predict", "none.json", "-n", "1"), "No such file")
     (tmp_path / "loop").symlink_to("loop")
-    assert_refused(shell("predict", "loop", "-n", "1", folder=tmp_path), "loop: ")
+    assert_refused(run("predict", "loop", "-n", "1"), "loop: ")
     if os.geteuid() != 0:  # root reads everything
         (tmp_path / "closed").write_text("x")
         (tmp_path / "closed").chmod(0)
-        assert_refused(shell("fit", "closed", folder=tmp_path), "closed: Permission denied")
+        assert_refused(run("fit", "closed"), "closed: Permission denied")
 
 
 @pytest.mark.parametrize("target", ["none/m.json", "/proc/gpucast-model.json", ".", "data.jsonl"])
-def test_paths_that_cannot_be_written_are_refused(target: str, tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written_are_refused(target: str, run: Run, tmp_path: Path) -> None:
     (tmp_path / "data.jsonl").write_text(lines(*good()))
     before = files_of(tmp_path)
-    finished = shell("fit", "data.jsonl", "-o", target, folder=tmp_path)
-    assert finished.returncode == 2
-    assert finished.stdout == ""
-    errors = [x for x in finished.stderr.splitlines() if not x.startswith("gpucast: warning: ")]
+    status, out, err = run("fit", "data.jsonl", "-o", target)
+    assert (status, out) == (2, "")
+    errors = [x for x in err.splitlines() if not x.startswith("gpucast: warning: ")]
     assert len(errors) == 1
     assert errors[0].startswith(f"gpucast: error: {target}: ")
     assert files_of(tmp_path) == before
 
 
-def test_a_billion_particles_are_answered(model: Path) -> None:
-    finished = shell("predict", model, "-n", "1000000000", "--gpus", "8", "--json")
+def test_a_billion_particles_are_answered(model: Path, run: Run) -> None:
+    finished = run("predict", model, "-n", "1000000000", "--gpus", "8", "--json")
     (row,) = answered(finished)["forecast"]
     truth = NATIVE.seconds(np.array([1e9]), np.array([8.0]))[0]
     assert row["seconds"] == pytest.approx(truth, rel=0.05)
     assert row["extrapolated"] is True
 
 
-def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
+def test_names_of_any_script_are_kept(run: Run, tmp_path: Path) -> None:
     names = {"path": "вдали 🚀", "kernel": "塩 | ker,nel", "machine": "größe"}
     records = [machine(name=names["machine"])]
     records += [{**record, **names} for record in good()[1:]]
     records += [{**record, **names, "path": "autre"} for record in good()[1:]]
     data, target = "données 日本.jsonl", "modèle é.json"
     (tmp_path / data).write_text(lines(*records), encoding="utf-8")
-    listed = shell("fit", data, folder=tmp_path)
+    listed = run("fit", data)
     assert_refused(listed, "path: there are several: вдали 🚀, autre")
     finished = shell("fit", data, "--path", "вдали 🚀", "-o", target, "--json", folder=tmp_path)
-    answer = answered(finished)
+    answer = answered((finished.returncode, finished.stdout, finished.stderr))
     assert answer["data"]["kernel"] == names["kernel"]
     assert answer["machine"]["id"] == names["machine"]
     table = shell("predict", target, "-n", "1000", folder=tmp_path)
     assert table.returncode == 0
     assert "modèle é" in table.stdout
-    checked = shell("validate", target, data, "--json", folder=tmp_path)
+    checked = run("validate", target, data, "--json")
     assert len(answered(checked)["cells"]) == 6
 
 
@@ -301,21 +306,20 @@ def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "compare", "what-if", "validate"])
-def test_wrong_usage_is_one_line(command: str) -> None:
-    assert_refused(shell(command), f"gpucast {command} --help")
-    assert_refused(shell(command, "--no-such-option"), "--no-such-option")
+def test_wrong_usage_is_one_line(command: str, run: Run) -> None:
+    assert_refused(run(command), f"gpucast {command} --help")
+    assert_refused(run(command, "--no-such-option"), "--no-such-option")
 
 
-def test_an_unknown_command_is_refused() -> None:
-    assert_refused(shell("forecast"), "forecast")
+def test_an_unknown_command_is_refused(run: Run) -> None:
+    assert_refused(run("forecast"), "forecast")
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "compare", "what-if", "validate"])
-def test_help_is_printed(command: str) -> None:
-    finished = shell(command, "--help")
-    assert finished.returncode == 0
-    assert "--json" in finished.stdout
-    assert finished.stderr == ""
+def test_help_is_printed(command: str, run: Run) -> None:
+    status, out, err = run(command, "--help")
+    assert (status, err) == (0, "")
+    assert "--json" in out
 
 
 @pytest.mark.parametrize("command", ["", *(each.name for each in COMMANDS), "data show"])
