@@ -3,19 +3,38 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <regex>
+#include <string_view>
 
 #include "gpucast/support/context.h"
 #include "gpucast/support/errors.h"
 
 namespace gpucast::support {
 
+namespace {
+
+// Without regular expressions, which take longer to compile than all else here.
+bool skip_one_of(std::string_view letters, std::string_view& text) {
+  if (text.empty() || letters.find(text.front()) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+bool is_unit_of_bytes(std::string_view text) {
+  if (skip_one_of("kmgtpeKMGTPE", text)) skip_one_of("iI", text);
+  skip_one_of("bB", text);
+  return text.empty();
+}
+
+}  // namespace
+
 CLI::Validator in_bytes() {
   const auto convert = [](std::string& text) -> std::string {
-    static const std::regex size("([0-9]{1,19}) *([bB]|[kmgtpeKMGTPE][iI]?[bB]?)?");
-    std::smatch parts;
     const std::string given = text;
-    if (!std::regex_match(given, parts, size)) {
+    const std::size_t digits = std::min(given.find_first_not_of("0123456789"), given.size());
+    std::string_view unit = std::string_view(given).substr(digits);
+    unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+    constexpr std::size_t most_digits = 19;
+    if (digits == 0 || digits > most_digits || !is_unit_of_bytes(unit)) {
       return "'" + given + "' is no whole number with a unit, as 16GB and 512MB are";
     }
     if (auto refused = CLI::AsSizeValue(false)(text); !refused.empty()) return refused;
@@ -23,7 +42,7 @@ CLI::Validator in_bytes() {
     const std::uint64_t bytes = std::stoull(text);
     if (bytes == 0 || bytes >= least) return "";
     return text + " bytes are too few, a million are the least" +
-           (parts[2].matched ? "" : " (" + given + "GB?)");
+           (unit.empty() ? " (" + given + "GB?)" : "");
   };
   return {convert, "SIZE [b, kb(=1024b), ...]"};
 }
