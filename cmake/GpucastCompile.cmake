@@ -3,7 +3,8 @@
 #   gpucast_compile(target [PLAIN])    warnings, sanitizers and processor for one target; PLAIN: it
 #                                      computes nothing that takes long
 #   gpucast_tests(target [options])    the same for a program of GoogleTest's, whose tests CTest then
-#                                      knows; options are gtest_discover_tests's
+#                                      knows; options are gtest_discover_tests's. The target
+#                                      cpp_tests is all of them, which pip does not build
 #
 # Applied target by target, so that code of others (GoogleTest, nanobind) is
 # compiled as its authors meant.
@@ -74,5 +75,18 @@ endfunction()
 function(gpucast_tests target)
   target_link_libraries(${target} PRIVATE GTest::gtest_main)
   gpucast_compile(${target})
+  # What is tested is then compiled once, as it is installed; tests wait for their compiler.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  gpucast_for_tests(${target})
   gtest_discover_tests(${target} ${ARGN})
+endfunction()
+
+function(gpucast_for_tests target)
+  if(NOT TARGET cpp_tests)
+    add_custom_target(cpp_tests)
+  endif()
+  add_dependencies(cpp_tests ${target})
+  if(SKBUILD)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()

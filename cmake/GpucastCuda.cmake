@@ -1,7 +1,8 @@
 # CUDA where there is a compiler for it.
 #
 #   GPUCAST_HAS_CUDA      whether CUDA sources can be added
-#   gpucast_cuda(target)  how a target with CUDA sources is compiled and linked
+#   gpucast_cuda(target)  how a target with CUDA sources, its own or those of a static library, is
+#                         compiled and linked; without CUDA, nothing
 #
 # The runtime is linked shared (libcudart.so.13 or .12), because a remote-GPU
 # client takes its place at run time. Architectures: machine code for 8.x and
@@ -11,6 +12,24 @@
 include_guard(GLOBAL)
 
 set(GPUCAST_HAS_CUDA OFF)
+function(gpucast_cuda target)
+  if(NOT GPUCAST_HAS_CUDA)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
+  target_link_libraries(${target} PRIVATE CUDA::cudart)
+  # RUNPATH, not RPATH: LD_LIBRARY_PATH then still decides which runtime is
+  # loaded. Set by hand, because CMake takes nvcc's own library folder for one
+  # that the system's loader searches, and writes no path to it.
+  target_link_options(${target} PRIVATE LINKER:--enable-new-dtags)
+  set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+  if(GPUCAST_PORTABLE)
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH ${GPUCAST_CUDA_PLACES})
+  else()
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+  endif()
+endfunction()
+
 if(GPUCAST_CUDA STREQUAL "OFF")
   return()
 endif()
@@ -44,18 +63,3 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 set(GPUCAST_HAS_CUDA ON)
-
-function(gpucast_cuda target)
-  set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
-  target_link_libraries(${target} PRIVATE CUDA::cudart)
-  # RUNPATH, not RPATH: LD_LIBRARY_PATH then still decides which runtime is
-  # loaded. Set by hand, because CMake takes nvcc's own library folder for one
-  # that the system's loader searches, and writes no path to it.
-  target_link_options(${target} PRIVATE LINKER:--enable-new-dtags)
-  set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-  if(GPUCAST_PORTABLE)
-    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH ${GPUCAST_CUDA_PLACES})
-  else()
-    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-  endif()
-endfunction()

@@ -2,7 +2,7 @@
 # Builds and installs gpucast into .venv, if anything it is made of changed.
 #
 #   scripts/build.sh            warnings are no errors: a newer compiler must not stop a user
-#   scripts/build.sh --werror   they are: `make test`
+#   scripts/build.sh --werror   they are: `make test`, which then builds C++ tests in the same folder
 #   scripts/build.sh --demo     before `make setup`, what `make demo` needs: without kernels for GPUs,
 #                               remote GPUs, the recorder of traces and the schedule mpi
 #
@@ -34,7 +34,8 @@ main() {
   case "${1:-}" in
     --werror)
       strictly=" warnings are errors"
-      options=(--config-settings=cmake.define.GPUCAST_WERROR=ON)
+      options=(--config-settings=cmake.define.GPUCAST_WERROR=ON
+        --config-settings=cmake.define.GPUCAST_TESTS=ON)
       ;;
     --demo)
       if [[ ! -e $venv/.stamps/cuda ]]; then

@@ -54,6 +54,13 @@ cpp_tests() {
     ctest --preset "$1" --parallel "$(nproc)" --output-junit "$PWD/$results/ctest-$1.xml"
 }
 
+# Those of the build that was installed, whose parts are not compiled again.
+tests_of_package() {
+  compile wheel cpp_tests &&
+    ctest --test-dir build/wheel --output-on-failure --timeout 1200 --parallel "$(nproc)" \
+      --output-junit "$PWD/$results/ctest-wheel.xml"
+}
+
 # tidy [--keep-passed]
 tidy() {
   configure test && python scripts/tidy.py "$@" build/test build/wheel
@@ -122,7 +129,7 @@ lint() {
 
 quick() {
   built_and_typed
-  step "C++ tests (warnings are errors)" cpp_tests quick
+  step "C++ tests (warnings are errors)" tests_of_package
   step "gpucast trace: fake CUPTI" fake_cupti
   step "Python tests: quick" python_tests quick "not slow"
 }
