@@ -1,4 +1,4 @@
-#include "engine/calls.h"
+#include "engine/traced_steps.h"
 
 #include <gtest/gtest.h>
 

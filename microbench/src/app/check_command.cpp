@@ -1,5 +1,7 @@
-// gpucast-microbench check: what measurements rely on, on this machine's devices.
+// gpucast-microbench check and topology: what measurements rely on, on this machine's devices, and
+// what the machine record says of them.
 #include <new>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "app/command.h"
@@ -110,8 +112,29 @@ class Check : public Command {
   devices::EngineOptions engine_;
 };
 
+class Topology : public Command {
+ public:
+  CLI::App* declare(support::CommandLine& line) override {
+    CLI::App* command =
+        line.add_subcommand("topology", "devices and how they reach each other, as JSON");
+    engine_.declare(command);
+    return command;
+  }
+
+  int run(Context& context) override {
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
+    constexpr int indent = 1;
+    context.out << to_json(machine_record(*engine, context, "")).dump(indent) << "\n";
+    return 0;
+  }
+
+ private:
+  devices::EngineOptions engine_;
+};
+
 }  // namespace
 
+std::unique_ptr<Command> topology_command() { return std::make_unique<Topology>(); }
 std::unique_ptr<Command> check_command() { return std::make_unique<Check>(); }
 
 }  // namespace gpucast::microbench

@@ -13,9 +13,9 @@
 #include "engine/engine.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/support/progress.h"
-#include "measure/cell.h"
 #include "measure/run_to_run.h"
 #include "measure/sample.h"
+#include "measure/suite.h"
 
 namespace gpucast::microbench {
 
@@ -64,8 +64,5 @@ Outcome measure(Engine& engine, const Run& run, support::Progress& progress,
 
 // What was measured, as tables for people.
 void print_report(const Outcome& outcome, std::ostream& out);
-
-// Its part on who disturbs whom, as tables and as a sentence.
-void print_contention(const Outcome& outcome, std::ostream& out);
 
 }  // namespace gpucast::microbench

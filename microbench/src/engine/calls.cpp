@@ -1,55 +1,46 @@
-#include "engine/calls.h"
-
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
-#include "gpucast/support/errors.h"
+#include "engine/traced_steps.h"
+#include "gpucast/schema/vocabulary.h"
+#include "gpucast/support/parse_word.h"
+
+namespace gpucast::schema {
+
+template <>
+inline constexpr auto words<microbench::Operation> = in_order<microbench::Operation>(
+    "launch", "copy", "set", "record", "wait_stream_event", "sync_stream", "sync_event",
+    "sync_device", "alloc", "free", "query", "other");
+template <>
+inline constexpr auto words<microbench::Direction> =
+    in_order<microbench::Direction>("none", "h2d", "d2h", "local", "peer", "host");
+
+}  // namespace gpucast::schema
 
 namespace gpucast::microbench {
 namespace {
 
 using Json = nlohmann::json;
+using schema::Memory;
 using support::InputError;
 
 constexpr std::string_view calls_schema = "gpucast.calls/1";
 constexpr int most_of_any = 1 << 20;  // of threads, devices, streams, events, steps
-
-constexpr std::array<std::pair<std::string_view, Operation>, 12> operations{
-    {{"launch", Operation::launch},
-     {"copy", Operation::copy},
-     {"set", Operation::set},
-     {"record", Operation::record},
-     {"wait_stream_event", Operation::wait_stream_event},
-     {"sync_stream", Operation::sync_stream},
-     {"sync_event", Operation::sync_event},
-     {"sync_device", Operation::sync_device},
-     {"alloc", Operation::alloc},
-     {"free", Operation::release},
-     {"query", Operation::query},
-     {"other", Operation::other}}};
-constexpr std::array<std::pair<std::string_view, Direction>, 6> directions{
-    {{"none", Direction::none},
-     {"h2d", Direction::h2d},
-     {"d2h", Direction::d2h},
-     {"local", Direction::local},
-     {"peer", Direction::peer},
-     {"host", Direction::within_host}}};
-constexpr std::array<std::pair<std::string_view, bool>, 3> memories{
-    {{"none", false}, {"pageable", false}, {"pinned", true}}};
 
 // A line of the file.
 class Line {
  public:
   Line(const std::string& text, std::string where) : where_(std::move(where)) {
     value_ = Json::parse(text, nullptr, false);
-    if (!value_.is_object()) refuse("", "is no JSON object");
+    if (!value_.is_object()) throw InputError(where_ + ": is no JSON object");
   }
 
   [[noreturn]] void refuse(const std::string& field, const std::string& why) const {
-    throw InputError(where_ + ": " + (field.empty() ? "" : field + ": ") + why);
+    throw InputError(where_ + ": " + field + ": " + why);
   }
   bool has(const std::string& field) const {
     const auto place = value_.find(field);
@@ -60,44 +51,38 @@ class Line {
     return value_[field];
   }
 
-  std::int64_t count(const std::string& field, std::int64_t limit) const {
+  // A whole number below `limit`, or what stands for it where the field may be absent.
+  template <class Number = int>
+  Number count(const std::string& field, std::int64_t limit,
+               std::optional<Number> absent = std::nullopt) const {
+    if (absent && !has(field)) return *absent;
     const Json& value = (*this)[field];
     if (!value.is_number_integer()) refuse(field, "is no whole number");
     const auto number = value.get<std::int64_t>();
     if (number < 0 || number >= limit) {
       refuse(field, std::to_string(number) + " is not from 0 to " + std::to_string(limit - 1));
     }
-    return number;
-  }
-  // Below `limit`, or absent.
-  int number(const std::string& field, int limit) const {
-    return has(field) ? static_cast<int>(count(field, limit)) : TracedCall::none;
+    return static_cast<Number>(number);
   }
   double seconds(const std::string& field) const {
     if (!has(field)) return 0;
-    const Json& value = (*this)[field];
-    const double seconds = value.is_number() ? value.get<double>() : -1;
+    const double seconds = value_[field].is_number() ? value_[field].get<double>() : -1;
     constexpr double longest = 3600;
     if (seconds < 0 || seconds > longest) refuse(field, "is no time from 0 to 3600 s");
     return seconds;
   }
   bool flag(const std::string& field) const {
     if (!has(field)) return false;
-    const Json& value = (*this)[field];
-    if (!value.is_boolean()) refuse(field, "is neither true nor false");
-    return value.get<bool>();
+    if (!value_[field].is_boolean()) refuse(field, "is neither true nor false");
+    return value_[field].get<bool>();
   }
-  template <class Words>
-  auto word(const std::string& field, const Words& words) const {
-    const std::string text = !has(field)                  ? "none"
-                             : (*this)[field].is_string() ? (*this)[field].get<std::string>()
-                                                          : (*this)[field].dump();
-    std::string known;
-    for (const auto& [name, value] : words) {
-      if (name == text) return value;
-      known.append(known.empty() ? "" : ", ").append(name);
-    }
-    refuse(field, "\"" + text + "\" is none of " + known);
+  template <class Word>
+  Word word(const std::string& field, Word absent,
+            std::span<const Word> among = schema::all<Word>()) const {
+    if (!has(field)) return absent;
+    const std::string text =
+        value_[field].is_string() ? value_[field].get<std::string>() : value_[field].dump();
+    return support::parse_word<Word>(where_ + ": " + field, text, among);
   }
 
  private:
@@ -106,23 +91,24 @@ class Line {
 };
 
 TracedProgram head_of(const Line& line) {
-  if (!line["schema"].is_string() || line["schema"].get<std::string>() != calls_schema) {
+  if (line["schema"] != calls_schema) {
     line.refuse("schema", "is not " + std::string(calls_schema));
   }
-  TracedProgram program;
-  program.steps = static_cast<int>(line.count("steps", most_of_any));
-  if (program.steps < 2) line.refuse("steps", "two are needed, to tell a step from the first");
-  program.threads = line.has("threads") ? static_cast<int>(line.count("threads", most_of_any)) : 1;
-  program.devices = static_cast<int>(line.count("devices", most_of_any));
-  program.events = static_cast<int>(line.count("events", most_of_any));
+  TracedProgram traced{.steps = line.count("steps", most_of_any),
+                        .threads = line.count("threads", most_of_any, std::optional(1)),
+                        .devices = line.count("devices", most_of_any),
+                        .events = line.count("events", most_of_any),
+                        .streams = {},
+                        .calls = {}};
+  if (traced.steps < 2) line.refuse("steps", "two are needed, to tell a step from the first");
   if (!line["streams"].is_array()) line.refuse("streams", "is no list");
   for (const Json& stream_line : line["streams"]) {
     const Line stream(stream_line.dump(), "streams");
     const auto kind = stream.count("flags", static_cast<int>(StreamKind::per_thread) + 1);
-    program.streams.push_back({.device = static_cast<int>(stream.count("device", program.devices)),
-                               .kind = static_cast<StreamKind>(kind)});
+    traced.streams.push_back(
+        {.device = stream.count("device", traced.devices), .kind = static_cast<StreamKind>(kind)});
   }
-  return program;
+  return traced;
 }
 
 bool needs_stream(const TracedCall& call) {
@@ -140,31 +126,34 @@ bool needs_stream(const TracedCall& call) {
   }
 }
 
-TracedCall call_of(const Line& line, const TracedProgram& program) {
+TracedCall call_of(const Line& line, const TracedProgram& traced) {
   constexpr std::int64_t largest = std::int64_t{1} << 40;
+  constexpr std::optional<int> none(TracedCall::none);
   if (line["operation"] == "graph_launch") {
     line.refuse("operation",
                 "graph_launch: graphs cannot be made again; trace with --graphs nodes");
   }
-  TracedCall call{.operation = line.word("operation", operations),
-                  .direction = line.word("direction", directions),
-                  .pinned = line.word("memory", memories),
-                  .blocking = line.flag("blocking"),
-                  .thread = static_cast<int>(line.count("thread", program.threads)),
-                  .device = static_cast<int>(line.count("device", program.devices)),
-                  .stream = line.number("stream", static_cast<int>(program.streams.size())),
-                  .event = line.number("event", program.events),
-                  .step = static_cast<int>(line.count("step", program.steps)),
-                  .bytes = line.has("bytes") ? line.count("bytes", largest) : 0,
-                  .gap = line.seconds("gap"),
-                  .cost = line.seconds("cost"),
-                  .busy = line.seconds("busy")};
+  constexpr std::array memories{Memory::pageable, Memory::pinned};
+  TracedCall call{
+      .operation = line.word("operation", Operation::other),
+      .direction = line.word("direction", Direction::none),
+      .pinned = line.word<Memory>("memory", Memory::pageable, memories) == Memory::pinned,
+      .blocking = line.flag("blocking"),
+      .thread = line.count("thread", traced.threads),
+      .device = line.count("device", traced.devices),
+      .stream = line.count("stream", std::ssize(traced.streams), none),
+      .event = line.count("event", traced.events, none),
+      .step = line.count("step", traced.steps),
+      .bytes = line.count<std::int64_t>("bytes", largest, 0),
+      .gap = line.seconds("gap"),
+      .cost = line.seconds("cost"),
+      .busy = line.seconds("busy")};
   if (call.operation == Operation::copy && call.direction == Direction::none) {
     line.refuse("direction", "is missing: a copy has one");
   }
   if (needs_stream(call)) {
     if (call.stream == TracedCall::none) line.refuse("stream", "is missing");
-    const int device = program.streams[static_cast<std::size_t>(call.stream)].device;
+    const int device = traced.streams[static_cast<std::size_t>(call.stream)].device;
     if (device != call.device) line.refuse("device", "is not that of its stream");
   }
   if (call.operation == Operation::record && call.event == TracedCall::none) {
@@ -180,19 +169,19 @@ TracedProgram read_calls(std::istream& file, const std::string& name) {
   std::size_t number = 1;
   const auto where = [&] { return name + ": line " + std::to_string(number); };
   if (!std::getline(file, text)) throw InputError(name + ": is empty, or cannot be read");
-  TracedProgram program = head_of(Line(text, where()));
+  TracedProgram traced = head_of(Line(text, where()));
+  auto& calls = traced.calls;
   while (std::getline(file, text)) {
     ++number;
     if (text.empty()) continue;
     const Line line(text, where());
-    program.calls.push_back(call_of(line, program));
-    const auto& calls = program.calls;
+    calls.push_back(call_of(line, traced));
     if (calls.size() > 1 && calls.back().step < calls[calls.size() - 2].step) {
       line.refuse("step", "comes before that of the line above");
     }
   }
-  if (program.calls.empty()) throw InputError(name + ": holds no calls");
-  return program;
+  if (calls.empty()) throw InputError(name + ": holds no calls");
+  return traced;
 }
 
 }  // namespace gpucast::microbench

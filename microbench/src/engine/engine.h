@@ -28,7 +28,7 @@ using support::DeviceError;
 class CopySet : public support::Interface {
  public:
   // Goes on to the next of the hardware's queues, which differ; what follows uses that one.
-  virtual void next_queue() = 0;
+  virtual void next_queue() {}
   // Seconds that the caller of the first copy waits for it, blocking; the others rest.
   virtual double call() = 0;
   // Seconds, by the device's clock, of `count` of the first copy, one behind the other, all queued
@@ -49,7 +49,7 @@ class CopySet : public support::Interface {
     double seconds = 100e-6;
     int most = 32;
   };
-  virtual Batch batch() const = 0;
+  virtual Batch batch() const { return {}; }
   // Whether what arrived is what was sent, by every copy. For copies made before.
   virtual bool correct() = 0;
 };
@@ -57,7 +57,7 @@ class CopySet : public support::Interface {
 // Empty kernels of one device.
 class Launches : public support::Interface {
  public:
-  virtual void next_queue() = 0;         // as of copies
+  virtual void next_queue() {}           // as of copies
   virtual double submit(int count) = 0;  // seconds that the caller of `count` waits, queue empty
   virtual double sync(int count) = 0;    // seconds until `count` have run; 0: of a wait for nothing
   virtual double gated(int count) = 0;   // seconds of `count`, by the device's clock; 0: of nothing

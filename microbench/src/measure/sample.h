@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "measure/cell.h"
+#include "measure/suite.h"
 
 namespace gpucast::microbench {
 

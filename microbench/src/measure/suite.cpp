@@ -7,8 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "copies/copy.h"
 #include "gpucast/model/workload.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -17,6 +18,47 @@ using records::LaunchMethod;
 using records::Memory;
 using records::OverlapPart;
 using records::TransferMethod;
+
+std::string text_of(const TransferCell& cell) {
+  const Copy& first = cell.copies.front();
+  std::string text = describe(first) + " " + support::name(cell.method) + ", " +
+                     std::to_string(first.bytes) + " bytes";
+  for (std::size_t k = 1; k < cell.copies.size(); ++k) {
+    text += k == 1 ? ", beside " : " and ";
+    text += place(cell.copies[k].from) + ">" + place(cell.copies[k].to);
+  }
+  return text;
+}
+
+std::string text_of(const LaunchCell& cell) {
+  std::string text = "launch on " + place(cell.device) + ", " + support::name(cell.method);
+  if (cell.count > 1) text += " of " + std::to_string(cell.count);
+  if (cell.arguments > 0) text += ", " + std::to_string(cell.arguments) + " arguments";
+  return text;
+}
+
+std::string text_of(const OverlapCell& cell) {
+  std::string text = "overlap on " + place(cell.device) + " of ";
+  for (std::size_t k = 0; k < cell.parts.size(); ++k)
+    text += (k == 0 ? "" : " and ") + support::name(cell.parts[k]);
+  return text + ", " + std::to_string(cell.bytes) + " bytes";
+}
+
+std::string text_of(const SkeletonCell& cell) {
+  const StepShape& shape = cell.shape;
+  return "skeleton " + support::name(shape.schedule) + ", " + support::name(shape.memory) + ", " +
+         std::to_string(shape.gpus()) + " devices, " + std::to_string(shape.h2d_bytes) +
+         " bytes there, " + std::to_string(shape.d2h_bytes) + " back, busy " +
+         support::human_seconds(shape.busy);
+}
+
+std::string text_of(const HostMemoryCell& cell) {
+  std::string text = support::name(cell.memory) + " host memory, " + support::name(cell.phase);
+  if (cell.phase == HostPhase::loop) {
+    text += " " + pattern_name(cell) + " by the " + support::name(cell.runner);
+  }
+  return text + ", " + std::to_string(cell.bytes) + " bytes";
+}
 
 class Builder {
  public:
@@ -60,7 +102,10 @@ class Builder {
     if (suite_.devices.size() > 2) {
       together(ring);
       one_to_all();
-      together(peers(pairs()));
+      std::vector<Copy> all;
+      for (const auto& [from, to] : pairs())
+        all.push_back(peer(from, to));
+      together(all);
       disjoint_pairs();
     }
     // Last, because of eight devices they are 552, more than a budget may reach.
@@ -75,27 +120,18 @@ class Builder {
     const int first = suite_.devices.front();
     for (const int arguments : {0, 1, 4, 16})
       single_launches(first, arguments);
-    rows_of_launches({1, 16, 256});
+    rows_of_launches({1, 16, 256}, {LaunchMethod::gated, LaunchMethod::graph});
     // What one of many takes, and what an answer takes that waits for nothing.
-    for (const int count : {16, 256}) {
-      for (const auto method : {LaunchMethod::row, LaunchMethod::drain})
-        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
-    }
-    for (const auto method : {LaunchMethod::idle, LaunchMethod::rest})
-      cells_.emplace_back(LaunchCell{.device = first, .method = method});
+    rows_of_launches({16, 256}, {LaunchMethod::row, LaunchMethod::drain});
+    rows_of_launches({1}, {LaunchMethod::idle, LaunchMethod::rest});
     for (const int device : suite_.devices | std::views::drop(1))
       single_launches(device, 0);
   }
 
   void overlap() {
-    using Part = OverlapPart;
-    const std::vector<std::vector<Part>> sets = {{Part::h2d},
-                                                 {Part::d2h},
-                                                 {Part::kernel},
-                                                 {Part::h2d, Part::d2h},
-                                                 {Part::h2d, Part::kernel},
-                                                 {Part::d2h, Part::kernel},
-                                                 {Part::h2d, Part::d2h, Part::kernel}};
+    using enum OverlapPart;
+    const std::vector<std::vector<OverlapPart>> sets = {
+        {h2d}, {d2h}, {kernel}, {h2d, d2h}, {h2d, kernel}, {d2h, kernel}, {h2d, d2h, kernel}};
     // One device speaks for those like it.
     for (const auto& parts : sets) {
       cells_.emplace_back(
@@ -131,7 +167,7 @@ class Builder {
     constexpr std::int64_t largest = 16 << 20;
     const int first = suite_.devices.front();
     single_launches(first, 0);
-    rows_of_launches({1, 256});
+    rows_of_launches({1, 256}, {LaunchMethod::gated, LaunchMethod::graph});
     const auto sizes = few_sizes(std::min(largest, suite_.largest), 4);
     host_copies(first, suite_.memories.front(), sizes);
     if (suite_.gpus) host_copies(first, Memory::pageable, sizes);
@@ -142,8 +178,7 @@ class Builder {
     if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
   }
 
-  // What document 3 asked: how long it takes to get each kind of memory, to copy it and to loop
-  // over it.
+  // How long it takes to get each kind of memory, to copy it and to loop over it.
   void host_memory() {
     for (const records::Memory memory : suite_.memories) {
       HostMemoryCell cell{.device = suite_.devices.front(), .memory = memory, .bytes = suite_.loop};
@@ -226,14 +261,6 @@ class Builder {
     return pairs;
   }
 
-  std::vector<Copy> peers(const std::vector<std::pair<int, int>>& ends) const {
-    std::vector<Copy> copies;
-    copies.reserve(ends.size());
-    for (const auto& [from, to] : ends)
-      copies.push_back(peer(from, to));
-    return copies;
-  }
-
   // From each device to the next, the last to the first.
   std::vector<Copy> ring_of_peers() const {
     std::vector<Copy> ring;
@@ -259,12 +286,12 @@ class Builder {
       cells_.emplace_back(LaunchCell{.device = device, .method = method, .arguments = arguments});
   }
 
-  void rows_of_launches(std::initializer_list<int> counts) {
+  void rows_of_launches(std::initializer_list<int> counts,
+                        std::initializer_list<LaunchMethod> methods) {
+    const int first = suite_.devices.front();
     for (const int count : counts) {
-      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph}) {
-        cells_.emplace_back(
-            LaunchCell{.device = suite_.devices.front(), .method = method, .count = count});
-      }
+      for (const auto method : methods)
+        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
     }
   }
 
@@ -375,12 +402,12 @@ class Builder {
 
   // 0 and 1, 2 and 3, ...: both ways.
   void disjoint_pairs() {
-    std::vector<std::pair<int, int>> ends;
+    std::vector<Copy> copies;
     for (std::size_t k = 0; k + 1 < suite_.devices.size(); k += 2) {
-      ends.emplace_back(suite_.devices[k], suite_.devices[k + 1]);
-      ends.emplace_back(suite_.devices[k + 1], suite_.devices[k]);
+      copies.push_back(peer(suite_.devices[k], suite_.devices[k + 1]));
+      copies.push_back(peer(suite_.devices[k + 1], suite_.devices[k]));
     }
-    together(peers(ends));
+    together(copies);
   }
 
   const Suite& suite_;
@@ -389,6 +416,19 @@ class Builder {
 };
 
 }  // namespace
+
+std::string pattern_name(const HostMemoryCell& cell) {
+  return cell.phase == HostPhase::loop ? support::name(cell.pattern) : "none";
+}
+
+Runner runner_of(const HostMemoryCell& cell) {
+  if (cell.phase == HostPhase::loop) return cell.runner;
+  return cell.phase == HostPhase::copy ? Runner::gpu : Runner::cpu;
+}
+
+std::string describe(const Cell& cell) {
+  return std::visit([](const auto& one) { return text_of(one); }, cell);
+}
 
 std::vector<Cell> probes_of(const Suite& suite) {
   Builder builder(suite);

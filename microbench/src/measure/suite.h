@@ -1,14 +1,63 @@
-// The questions, as lists of cells.
+// What one measurement is about, and the questions as lists of such cells.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <variant>
 #include <vector>
 
+#include "copies/copy.h"
+#include "engine/engine.h"
+#include "gpucast/records/records.h"
 #include "gpucast/schema/words.h"
-#include "measure/cell.h"
 
 namespace gpucast::microbench {
+
+// The first copy, with the others under way.
+struct TransferCell {
+  std::vector<Copy> copies;
+  records::TransferMethod method = records::TransferMethod::call;
+};
+
+struct LaunchCell {
+  int device = 0;
+  records::LaunchMethod method = records::LaunchMethod::submit;
+  int count = 1;
+  int arguments = 0;
+};
+
+struct OverlapCell {
+  int device = 0;
+  std::int64_t bytes = 0;
+  std::vector<records::OverlapPart> parts;
+};
+
+struct SkeletonCell {
+  StepShape shape;
+};
+
+// What is timed of an array in host memory.
+enum class HostPhase { allocate, first_touch, copy, loop };
+
+struct HostMemoryCell {
+  int device = 0;
+  records::Memory memory = records::Memory::pageable;
+  std::int64_t bytes = 0;
+  HostPhase phase = HostPhase::loop;
+  LoopPattern pattern = LoopPattern::sequential;  // of a loop
+  Runner runner = Runner::cpu;                    // of a loop
+};
+
+// As it stands in records; "none" for what is no loop.
+std::string pattern_name(const HostMemoryCell& cell);
+// Who is needed: a GPU for copies and its own loops, the CPU for the rest.
+Runner runner_of(const HostMemoryCell& cell);
+
+using Cell = std::variant<TransferCell, LaunchCell, OverlapCell, SkeletonCell, HostMemoryCell>;
+
+// One line, for progress and notes.
+std::string describe(const Cell& cell);
 
 // What a run asks, in the order that users see.
 enum class Question { transfers, concurrent, launches, overlap, skeleton, host_memory };
@@ -39,12 +88,15 @@ std::vector<Cell> cells_of(std::span<const Question> questions, const Suite& sui
 namespace gpucast::schema {
 
 template <>
-inline constexpr Words<microbench::Question, 6> words<microbench::Question>{
-    {{microbench::Question::transfers, "transfers"},
-     {microbench::Question::concurrent, "concurrent"},
-     {microbench::Question::launches, "launches"},
-     {microbench::Question::overlap, "overlap"},
-     {microbench::Question::skeleton, "skeleton"},
-     {microbench::Question::host_memory, "host-memory"}}};
+inline constexpr auto words<microbench::HostPhase> =
+    in_order<microbench::HostPhase>("allocate", "first_touch", "copy", "loop");
+template <>
+inline constexpr auto words<microbench::LoopPattern> =
+    in_order<microbench::LoopPattern>("sequential", "indirect", "random");
+template <>
+inline constexpr auto words<microbench::Runner> = in_order<microbench::Runner>("gpu", "cpu");
+template <>
+inline constexpr auto words<microbench::Question> = in_order<microbench::Question>(
+    "transfers", "concurrent", "launches", "overlap", "skeleton", "host-memory");
 
 }  // namespace gpucast::schema

@@ -5,18 +5,10 @@
 #include <vector>
 
 #include "engine/cuda/gate.h"
-#include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
-#include "gpucast/devices/clock.h"
-#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
-
-using devices::Clock;
-using devices::seconds_since;
-using devices::cuda::check;
-using devices::cuda::Event;
 
 // What one copy of a set works with.
 class Lane {

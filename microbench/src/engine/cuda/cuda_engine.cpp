@@ -1,12 +1,9 @@
 // The GPUs of this machine (or whatever the CUDA runtime takes for them).
 #include <nlohmann/json.hpp>
 
-#include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
 #include "engine/numa.h"
-#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/gpus.h"
-#include "gpucast/devices/cuda/resources.h"
 #include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
@@ -14,7 +11,6 @@ namespace cuda {
 namespace {
 
 namespace gpus = devices::cuda;
-using devices::cuda::check;
 using Json = nlohmann::ordered_json;
 
 bool can_reach(int from, int to) {
@@ -131,9 +127,9 @@ class CudaEngine : public Engine {
   }
 
   void warm_up(double seconds) override {
-    const auto begin = devices::Clock::now();
+    const auto begin = Clock::now();
     constexpr double slice = 0.02;
-    while (devices::seconds_since(begin) < seconds) {
+    while (seconds_since(begin) < seconds) {
       for (int device = 0; device < count_; ++device) {
         check(cudaSetDevice(device), "cudaSetDevice");
         queue_spin(slice, nullptr);

@@ -1,20 +1,12 @@
 #include <map>
 #include <vector>
 
-#include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
 #include "engine/loop.h"
 #include "engine/numa.h"
-#include "gpucast/devices/clock.h"
-#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
-
-using devices::Clock;
-using devices::seconds_since;
-using devices::cuda::check;
-using devices::cuda::DeviceArray;
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");

@@ -4,13 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "engine/loop.h"
-#include "gpucast/devices/cuda/resources.h"
-
 namespace gpucast::microbench::cuda {
 namespace {
-
-using devices::cuda::check;
 
 __device__ unsigned long long nanoseconds() {
   unsigned long long now = 0;

@@ -6,8 +6,17 @@
 #include <cstdint>
 
 #include "engine/loop.h"
+#include "gpucast/devices/clock.h"
+#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
+
+using devices::Clock;
+using devices::seconds_since;
+using devices::cuda::check;
+using devices::cuda::DeviceArray;
+using devices::cuda::Event;
+using devices::cuda::Stream;
 
 // Holds the stream until *flag (mapped host memory) is not 0, or, as an error, until *timed_out is
 // set to 1 after `timeout` seconds.

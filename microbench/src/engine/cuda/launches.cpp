@@ -4,20 +4,12 @@
 #include <memory>
 
 #include "engine/cuda/gate.h"
-#include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
-#include "gpucast/devices/clock.h"
-#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
 
-using devices::Clock;
-using devices::seconds_since;
-using devices::cuda::check;
 using devices::cuda::Destroy;
-using devices::cuda::Event;
-using devices::cuda::Stream;
 
 using Graph = std::unique_ptr<CUgraph_st, Destroy<cudaGraphDestroy>>;
 using Executable = std::unique_ptr<CUgraphExec_st, Destroy<cudaGraphExecDestroy>>;

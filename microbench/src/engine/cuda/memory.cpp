@@ -1,16 +1,12 @@
-#include "engine/cuda/memory.h"
+#include "engine/cuda/open.h"
 
 #include <algorithm>
 #include <array>
 
-#include "engine/cuda/kernels.h"
 #include "engine/numa.h"
-#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
-
-using devices::cuda::check;
 
 Buffer gpu_buffer(int device, std::size_t bytes) {
   void* data = nullptr;

@@ -1,14 +1,9 @@
 #include "engine/cuda/gate.h"
-#include "engine/cuda/kernels.h"
 #include "engine/cuda/open.h"
 #include "engine/loop.h"
-#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
-
-using devices::cuda::check;
-using devices::cuda::Stream;
 
 void require(bool holds, const char* otherwise) {
   if (!holds) throw DeviceError(otherwise);

@@ -3,19 +3,26 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <vector>
 
-#include "engine/host/open.h"
+#include "engine/engine.h"
 #include "engine/loop.h"
 #include "engine/numa.h"
 #include "gpucast/devices/clock.h"
+#include "gpucast/devices/host/worker.h"
 #include "gpucast/records/this_machine.h"
 
 namespace gpucast::microbench {
 namespace {
+
+using devices::Clock;
+using devices::seconds_since;
+using devices::host::Worker;
+using devices::host::Workers;
 
 class CpuLoops : public HostLoops {
  public:
@@ -31,9 +38,9 @@ class CpuLoops : public HostLoops {
     const auto [entry, is_new] = lists_.try_emplace(pattern);
     if (is_new) entry->second = loop_list(pattern, in_.size());
     last_ = pattern;
-    const auto begin = devices::Clock::now();
+    const auto begin = Clock::now();
     run_loop(out_.data(), in_.data(), entry->second, in_.size());
-    return devices::seconds_since(begin);
+    return seconds_since(begin);
   }
 
   bool correct() override {
@@ -48,19 +55,6 @@ class CpuLoops : public HostLoops {
   std::map<LoopPattern, std::vector<Index>> lists_;
   LoopPattern last_ = LoopPattern::sequential;
 };
-
-}  // namespace
-
-std::unique_ptr<HostLoops> cpu_loops(std::int64_t bytes) {
-  return std::make_unique<CpuLoops>(bytes);
-}
-
-namespace {
-
-using devices::Clock;
-using devices::seconds_since;
-using devices::host::Worker;
-using devices::host::Workers;
 
 // Times what a worker does between the opening of a gate, before which all of it is queued, and an
 // end that is queued behind it.
@@ -108,13 +102,13 @@ class HostCopies : public CopySet {
   HostCopies(Workers& workers, std::span<const Copy> copies)
       : workers_(workers), copies_(copies.begin(), copies.end()), buffers_(copies.size()) {
     for (std::size_t k = 0; k < copies_.size(); ++k) {
-      const auto size = static_cast<std::size_t>(copies_[k].bytes);
-      buffers_[k].source.resize(size);
-      buffers_[k].destination.assign(size, 0);
-      for (std::size_t i = 0; i < size; ++i)
-        buffers_[k].source[i] = pattern(i, static_cast<std::uint32_t>(k));
-      for (std::size_t i = 0; i < size; ++i)
-        buffers_[k].destination[i] = static_cast<unsigned char>(~buffers_[k].source[i]);
+      auto& [source, destination] = buffers_[k];
+      source.resize(static_cast<std::size_t>(copies_[k].bytes));
+      destination.resize(source.size());
+      for (std::size_t i = 0; i < source.size(); ++i) {
+        source[i] = pattern(i, static_cast<std::uint32_t>(k));
+        destination[i] = static_cast<unsigned char>(~source[i]);
+      }
     }
   }
   ~HostCopies() override {
@@ -167,9 +161,6 @@ class HostCopies : public CopySet {
     return timer.seconds();
   }
 
-  void next_queue() override {}  // a thread has one
-  Batch batch() const override { return {}; }
-
   bool correct() override {
     return std::ranges::all_of(buffers_,
                                [](const Buffers& b) { return b.source == b.destination; });
@@ -195,33 +186,176 @@ class HostLaunches : public Launches {
  public:
   explicit HostLaunches(Worker& worker) : worker_(worker) {}
 
-  void next_queue() override {}  // a thread has one
   double submit(int count) override {
     const auto begin = Clock::now();
-    for (int k = 0; k < count; ++k)
-      worker_.queue([] {});
+    queue(count);
     const double taken = seconds_since(begin);
     worker_.wait();
     return taken;
   }
   double sync(int count) override {
     const auto begin = Clock::now();
-    for (int k = 0; k < count; ++k)
-      worker_.queue([] {});
+    queue(count);
     worker_.wait();
     return seconds_since(begin);
   }
   double gated(int count) override {
     GatedTimer timer(worker_);
-    for (int k = 0; k < count; ++k)
-      worker_.queue([] {});
+    queue(count);
     timer.end();
     return timer.seconds();
   }
   double graph(int /*count*/) override { throw DeviceError("CPU threads have no graphs"); }
 
  private:
+  void queue(int count) {
+    for (int k = 0; k < count; ++k)
+      worker_.queue([] {});
+  }
+
   Worker& worker_;
+};
+
+// Waits at its end for what the workers still do with its owner, whose last member it is.
+class Drain {
+ public:
+  explicit Drain(Workers& workers) : workers_(workers) {}
+  ~Drain() { wait(); }
+  Drain(const Drain&) = delete;
+  Drain& operator=(const Drain&) = delete;
+
+  void wait() {
+    for (const auto& worker : workers_)
+      worker->wait_quietly();
+  }
+
+ private:
+  Workers& workers_;
+};
+
+void queue_spin(Worker& worker, double seconds) {
+  worker.queue([seconds] {
+    const auto begin = Clock::now();
+    while (seconds_since(begin) < seconds) {
+    }
+  });
+}
+
+class HostSkeleton : public Skeleton {
+ public:
+  HostSkeleton(Workers& workers, const StepShape& shape)
+      : Skeleton(shape),
+        workers_(workers),
+        up_(floats_of(shape.h2d_bytes)),
+        down_(floats_of(shape.gpus() * shape.d2h_bytes)) {
+    for (std::size_t k = 0; k < shape.devices.size(); ++k)
+      memories_.push_back(
+          {std::vector<std::byte>(up_bytes()), std::vector<std::byte>(down_bytes(), mark(k))});
+  }
+
+  // A thread spins exactly so long.
+  double kernel_seconds() override { return shape().busy; }
+
+ private:
+  struct Memory {
+    std::vector<std::byte> up, down;
+  };
+  Worker& worker(std::size_t k) { return *workers_[static_cast<std::size_t>(shape().devices[k])]; }
+
+  void upload(std::size_t k) override {
+    worker(k).queue(
+        [this, k] { std::memcpy(memories_[k].up.data(), up_.data(), memories_[k].up.size()); });
+    if (blocking()) wait(k);
+  }
+  void compute(std::size_t k) override { queue_spin(worker(k), shape().busy); }
+  void download(std::size_t k) override {
+    const auto offset = k * memories_[k].down.size();
+    worker(k).queue([this, k, offset] {
+      std::memcpy(std::as_writable_bytes(std::span(down_)).data() + offset,
+                  memories_[k].down.data(), memories_[k].down.size());
+    });
+    if (blocking()) wait(k);
+  }
+  void wait(std::size_t k) override { worker(k).wait(); }
+  std::span<float> sent() override { return up_; }
+  std::span<float> received() override { return down_; }
+  std::vector<std::byte> arrived(std::size_t k) override { return memories_[k].up; }
+
+  Workers& workers_;
+  std::vector<float> up_, down_;  // of the host
+  std::vector<Memory> memories_;  // of the devices
+  Drain drain_{workers_};
+};
+
+// A device does what all its streams were given in the order in which it was asked for; so what an
+// event waits for is done, or under way on another device.
+class HostTracedSteps : public TracedSteps {
+ public:
+  HostTracedSteps(Workers& workers, TracedProgram program)
+      : TracedSteps(std::move(program)),
+        workers_(workers),
+        recorded_on_(static_cast<std::size_t>(this->program().events)) {
+    for (auto& device : recorded_on_)
+      device = TracedCall::none;
+    const auto& calls = this->program().calls;
+    const auto largest = std::ranges::max_element(calls, {}, &TracedCall::bytes);
+    memories_.assign(workers_.size(), {Bytes(size_of(*largest)), Bytes(size_of(*largest))});
+  }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+  struct Memory {
+    Bytes host, device;
+  };
+
+  Worker& worker(int device) { return *workers_[static_cast<std::size_t>(device)]; }
+
+  void make_call(const TracedCall& call, std::size_t /*number*/) override {
+    Memory& memory = memories_[static_cast<std::size_t>(call.device)];
+    switch (call.operation) {
+      case Operation::launch:
+        return queue_spin(worker(call.device), call.busy);
+      case Operation::copy:
+        return copy(call, memory);
+      case Operation::set:
+        return worker(call.device).queue([&memory, bytes = size_of(call)] {
+          std::memset(memory.device.data(), 0, bytes);
+        });
+      case Operation::record:
+        recorded_on_[static_cast<std::size_t>(call.event)] = call.device;
+        break;
+      case Operation::sync_stream:
+      case Operation::sync_device:
+        return worker(call.device).wait();
+      case Operation::sync_event:
+        return wait_for(call);
+      default:
+        break;  // memory is there, and what streams wait for is done
+    }
+  }
+  static std::size_t size_of(const TracedCall& call) {
+    return static_cast<std::size_t>(call.bytes);
+  }
+  void copy(const TracedCall& call, Memory& memory) {
+    const bool up = call.direction == Direction::h2d;
+    worker(call.device).queue([&memory, up, bytes = size_of(call)] {
+      Bytes& to = up ? memory.device : memory.host;
+      const Bytes& from = up ? memory.host : memory.device;
+      std::memcpy(to.data(), from.data(), bytes);
+    });
+    if (call.blocking) worker(call.device).wait();
+  }
+  void wait_for(const TracedCall& call) {
+    if (call.event == TracedCall::none) return;
+    const int device = recorded_on_[static_cast<std::size_t>(call.event)];
+    if (device != TracedCall::none) worker(device).wait();
+  }
+  void settle() override { drain_.wait(); }
+
+  Workers& workers_;
+  std::vector<Memory> memories_;
+  std::vector<std::atomic<int>> recorded_on_;  // device of each event
+  Drain drain_{workers_};
 };
 
 class HostEngine : public Engine {
@@ -279,14 +413,14 @@ class HostEngine : public Engine {
     throw DeviceError("a CPU device does one thing at a time");
   }
   std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
-    return host_skeleton(workers_, shape);
+    return std::make_unique<HostSkeleton>(workers_, shape);
   }
   std::unique_ptr<TracedSteps> traced_steps(const TracedProgram& program) override {
-    return host_traced_steps(workers_, program);
+    return std::make_unique<HostTracedSteps>(workers_, program);
   }
   std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
                                         std::int64_t bytes) override {
-    return cpu_loops(bytes);
+    return std::make_unique<CpuLoops>(bytes);
   }
 
  private:

@@ -1,5 +1,3 @@
-#include "engine/traced_steps.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -9,18 +7,98 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/cuda/kernels.h"
-#include "engine/cuda/memory.h"
 #include "engine/cuda/open.h"
-#include "gpucast/devices/cuda/resources.h"
+#include "gpucast/support/median.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
 
-using devices::cuda::check;
-using devices::cuda::DeviceArray;
-using devices::cuda::Event;
-using devices::cuda::Stream;
+// Blocking copies use the default stream, as a program does that knows of no other.
+class CudaSkeleton : public Skeleton {
+ public:
+  CudaSkeleton(BufferPool& pool, const StepShape& shape)
+      : Skeleton(shape),
+        up_floats_(floats_of(shape.h2d_bytes)),
+        down_floats_(floats_of(shape.gpus() * shape.d2h_bytes)),
+        up_(pool.on_host(shape.devices.front(), shape.memory, Role::source, 0,
+                         up_floats_ * sizeof(float))),
+        down_(pool.on_host(shape.devices.front(), shape.memory, Role::destination, 0,
+                           down_floats_ * sizeof(float))) {
+    up_.seed.reset();
+    down_.seed.reset();
+    for (std::size_t k = 0; k < shape.devices.size(); ++k) {
+      use(k);
+      streams_.push_back(blocking() ? Stream() : Stream::independent());
+      received_.emplace_back(up_bytes());
+      held_.emplace_back(down_bytes());
+      check(cudaMemset(held_.back().data(), std::to_integer<int>(mark(k)), down_bytes()),
+            "cudaMemset");
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    }
+  }
+
+  // With events around it, as programs time their kernels.
+  double kernel_seconds() override {
+    use(0);
+    const Event begin(cudaEventDefault);
+    const Event end(cudaEventDefault);
+    constexpr std::size_t several = 15;
+    std::vector<double> seconds(several);
+    for (double& sample : seconds) {
+      check(cudaEventRecord(begin.get(), stream(0)), "cudaEventRecord");
+      queue_spin(shape().busy, stream(0));
+      check(cudaEventRecord(end.get(), stream(0)), "cudaEventRecord");
+      check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
+      sample = devices::cuda::seconds_between(begin, end);
+    }
+    return support::median(seconds);
+  }
+
+ private:
+  void use(std::size_t k) const { check(cudaSetDevice(shape().devices[k]), "cudaSetDevice"); }
+  cudaStream_t stream(std::size_t k) const { return streams_[k].get(); }
+
+  void copy(std::size_t k, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    if (bytes == 0) return;
+    use(k);
+    if (blocking()) {
+      check(cudaMemcpy(to, from, bytes, kind), "cudaMemcpy");
+    } else {
+      check(cudaMemcpyAsync(to, from, bytes, kind, stream(k)), "cudaMemcpyAsync");
+    }
+  }
+  void upload(std::size_t k) override {
+    copy(k, received_[k].data(), up_.data(), up_bytes(), cudaMemcpyHostToDevice);
+  }
+  void compute(std::size_t k) override {
+    use(k);
+    queue_spin(shape().busy, stream(k));
+  }
+  void download(std::size_t k) override {
+    copy(k, static_cast<std::byte*>(down_.data()) + k * down_bytes(), held_[k].data(), down_bytes(),
+         cudaMemcpyDeviceToHost);
+  }
+  void wait(std::size_t k) override {
+    if (blocking()) return;  // the last copy has come
+    use(k);
+    check(cudaStreamSynchronize(stream(k)), "cudaStreamSynchronize");
+  }
+  std::span<float> sent() override { return {static_cast<float*>(up_.data()), up_floats_}; }
+  std::span<float> received() override { return {static_cast<float*>(down_.data()), down_floats_}; }
+  std::vector<std::byte> arrived(std::size_t k) override {
+    std::vector<std::byte> bytes(up_bytes());
+    use(k);
+    check(cudaMemcpy(bytes.data(), received_[k].data(), up_bytes(), cudaMemcpyDeviceToHost),
+          "cudaMemcpy");
+    return bytes;
+  }
+
+  std::size_t up_floats_, down_floats_;
+  Buffer& up_;  // on the host
+  Buffer& down_;
+  std::vector<Stream> streams_;
+  std::vector<DeviceArray<std::byte>> received_, held_;
+};
 
 // Where a call's bytes lie. Programs have several arrays: copies of one kind go round some buffers,
 // so that one need not wait for another that used the same.
@@ -134,39 +212,28 @@ class CudaTracedSteps : public TracedSteps {
     if (std::exchange(last, this) != this || current != call.device) use(current = call.device);
     switch (call.operation) {
       case Operation::launch:
-        queue_spin(std::max(0.0, call.busy - empty_kernel_seconds), stream(call));
-        break;
+        return queue_spin(std::max(0.0, call.busy - empty_kernel_seconds), stream(call));
       case Operation::copy:
-        copy(call, places_[number]);
-        break;
+        return copy(call, places_[number]);
       case Operation::set:
-        check(cudaMemsetAsync(places_[number].on_device, 0, size_of(call), stream(call)),
-              "cudaMemsetAsync");
-        break;
+        return check(cudaMemsetAsync(places_[number].on_device, 0, size_of(call), stream(call)),
+                     "cudaMemsetAsync");
       case Operation::record:
-        check(cudaEventRecord(event(call), stream(call)), "cudaEventRecord");
-        break;
+        return check(cudaEventRecord(event(call), stream(call)), "cudaEventRecord");
       case Operation::wait_stream_event:
-        check(cudaStreamWaitEvent(stream(call), event(call), 0), "cudaStreamWaitEvent");
-        break;
+        return check(cudaStreamWaitEvent(stream(call), event(call), 0), "cudaStreamWaitEvent");
       case Operation::sync_stream:
-        check(cudaStreamSynchronize(stream(call)), "cudaStreamSynchronize");
-        break;
+        return check(cudaStreamSynchronize(stream(call)), "cudaStreamSynchronize");
       case Operation::sync_event:
-        check(cudaEventSynchronize(event(call)), "cudaEventSynchronize");
-        break;
+        return check(cudaEventSynchronize(event(call)), "cudaEventSynchronize");
       case Operation::sync_device:
-        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-        break;
+        return check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
       case Operation::alloc:
-        allocate(call);
-        break;
+        return allocate(call);
       case Operation::release:
-        release();
-        break;
+        return release();
       case Operation::query:
-        query(call);
-        break;
+        return query(call);
       case Operation::other:
         break;
     }
@@ -244,6 +311,10 @@ class CudaTracedSteps : public TracedSteps {
 };
 
 }  // namespace
+
+std::unique_ptr<Skeleton> open_skeleton(BufferPool& pool, const StepShape& shape) {
+  return std::make_unique<CudaSkeleton>(pool, shape);
+}
 
 std::unique_ptr<TracedSteps> open_traced_steps(TracedProgram program) {
   return std::make_unique<CudaTracedSteps>(std::move(program));
