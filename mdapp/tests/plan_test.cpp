@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "app/physics_options.h"
 #include "contains.h"
 #include "fake_engine.h"
 #include "gpucast/support/errors.h"

@@ -12,10 +12,8 @@
 #include <vector>
 
 #include "app/command.h"
-#include "app/physics_options.h"
 #include "app/plan.h"
 #include "engine/engine.h"
-#include "gpucast/devices/engine_options.h"
 #include "gpucast/model/workload.h"
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/human.h"

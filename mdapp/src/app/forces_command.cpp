@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/grid_options.h"
-#include "app/physics_options.h"
 #include "app/plan.h"
 #include "gpucast/records/this_machine.h"
 #include "physics/integrator.h"
@@ -122,7 +120,7 @@ class ForcesOf : public Command {
     command->add_option("--precision", precision_,
                         support::choices<Precision>() + " (double: on the host)");
     engine_.declare(command);
-    schedule_.declare_schedule(command, false);
+    schedule_.declare(command, false);
     return command;
   }
 
@@ -131,7 +129,7 @@ class ForcesOf : public Command {
     const auto precision = support::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
     support::require_not_negative("--displace", displace_);
-    if (precision == Precision::twice) require_no_devices(engine_, schedule_, context);
+    if (precision == Precision::twice) schedule_.require_none(engine_, context);
     System system = start_.read(physics);
     displace(system, displace_, physics.seed);
     warn(physics, context.err);

@@ -6,7 +6,6 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "app/physics_options.h"
 #include "gpucast/records/records.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/median.h"

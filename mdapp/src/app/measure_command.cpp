@@ -5,12 +5,9 @@
 #include <optional>
 
 #include "app/command.h"
-#include "app/grid_options.h"
 #include "app/measure.h"
-#include "app/physics_options.h"
 #include "app/plan.h"
 #include "engine/engine.h"
-#include "gpucast/devices/engine_options.h"
 #include "gpucast/records/record_file.h"
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/progress.h"
@@ -79,9 +76,7 @@ class Measure : public Command {
  public:
   CLI::App* declare(support::CommandLine& line) override {
     CLI::App* command = line.add_subcommand("measure", "time steps over a grid of cells");
-    grid_.declare_n(command);
-    grid_.declare_schedule(command, true);
-    grid_.declare_cells(command);
+    grid_.declare(command, true);
     engine_.declare(command);
     physics_.declare_potential(command);
     physics_.declare_motion(command);

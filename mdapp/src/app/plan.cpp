@@ -16,8 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "app/command.h"
-#include "app/physics_options.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/number_list.h"
@@ -36,11 +34,6 @@ void require_cutoff(const Grid& grid, const Physics& physics) {
 }
 
 }  // namespace
-
-KernelChoice kernel_of(const Grid& grid, KernelName name) {
-  return {
-      .name = name, .block = grid.block, .j_split = name == KernelName::tuned ? grid.j_split : 0};
-}
 
 std::string describe(const Cell& cell) {
   const ScheduleOptions& options = cell.schedule;

@@ -9,26 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "app/physics_options.h"
+#include "app/command.h"
 #include "engine/engine.h"
 #include "gpucast/support/descriptor.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
-
-struct Grid {
-  std::vector<int> n{};
-  std::vector<int> gpus{};
-  std::vector<Schedule> schedules{};
-  std::vector<KernelName> kernels{};
-  std::vector<Memory> memories{};  // of star-serial; the others have pinned memory
-  int block = 0;
-  int j_split = 0;
-  bool graph = false;
-};
-
-// As the grid's options mean it; only tuned has a split.
-KernelChoice kernel_of(const Grid& grid, KernelName name);
 
 struct Cell {
   int n = 0;
@@ -83,9 +69,7 @@ class CellLines {
   std::stop_token interrupted_;
 };
 
-// Whether what is asked for fits this machine; asked before anything is measured.
-inline constexpr int most_particles = 1'000'000'000;
-inline constexpr int most_gpus = 65536;
+// ---- whether what is asked for fits this machine; asked before anything is measured ----
 
 // Memory of this host that is not in use, bytes.
 std::int64_t host_bytes_free();

@@ -4,8 +4,6 @@
 #include <optional>
 
 #include "app/command.h"
-#include "app/grid_options.h"
-#include "app/physics_options.h"
 #include "app/plan.h"
 #include "app/simulate.h"
 #include "gpucast/records/this_machine.h"
@@ -62,7 +60,7 @@ class Simulate : public Command {
     command->add_option("--precision", precision_,
                         support::choices<Precision>() + " (double: on the host)");
     engine_.declare(command);
-    schedule_.declare_schedule(command, false);
+    schedule_.declare(command, false);
     command->add_option("--every", every_,
                         "steps from one observation, or frame, to the next (default: 200 of them)");
     command->add_option("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
@@ -75,7 +73,7 @@ class Simulate : public Command {
     const Physics physics = physics_.read();
     const auto precision = support::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
-    if (precision == Precision::twice) require_no_devices(engine_, schedule_, context);
+    if (precision == Precision::twice) schedule_.require_none(engine_, context);
     Simulation simulation{.steps = steps_of(physics), .dt = physics.integrator.dt};
     simulation.every = every_of(simulation.steps);
     System system = start_.read(physics);

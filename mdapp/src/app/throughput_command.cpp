@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "app/command.h"
-#include "app/grid_options.h"
 #include "app/plan.h"
 #include "gpucast/devices/clock.h"
-#include "gpucast/devices/engine_options.h"
 #include "gpucast/model/workload.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/median.h"
@@ -17,7 +15,7 @@
 #include "gpucast/support/stopping.h"
 #include "physics/reference.h"
 #include "physics/system.h"
-#include "schedule/devices.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 namespace {

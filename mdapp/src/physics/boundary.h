@@ -51,9 +51,7 @@ void dispatch(BoundaryKind kind, bool flag, Body body) {
 namespace gpucast::schema {
 
 template <>
-inline constexpr Words<mdapp::BoundaryKind, 3> words<mdapp::BoundaryKind>{
-    {{mdapp::BoundaryKind::open, "open"},
-     {mdapp::BoundaryKind::dsf, "dsf"},
-     {mdapp::BoundaryKind::minimum_image, "minimum-image"}}};
+inline constexpr auto words<mdapp::BoundaryKind> =
+    in_order<mdapp::BoundaryKind>("open", "dsf", "minimum-image");
 
 }  // namespace gpucast::schema

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "physics/observables.h"
-#include "schedule/devices.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
@@ -39,18 +38,13 @@ class AllGather : public Stepper {
 
   std::vector<double> steps(int count) override {
     std::vector<double> result;
-    result.reserve(static_cast<std::size_t>(count));
     // The GPUs go in step with one another, so the first one's clock is everybody's.
     Device& clock = *devices_.all().front();
     for (int done = 0; done < count;) {
       const int batch = std::min(queued_steps, count - done);
       clock.mark(0);
       for (int k = 1; k <= batch; ++k) {
-        if (recorded_step_) {
-          recorded_step_();
-        } else {
-          queue_step();
-        }
+        recorded_step_ ? recorded_step_() : queue_step();
         clock.mark(k);
       }
       finish();

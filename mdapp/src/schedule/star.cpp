@@ -17,41 +17,28 @@ Star::Star(Engine& engine, const System& system, const ScheduleOptions& options,
   }
 }
 
-// `marked`: marks 2 phase and 2 phase + 1 stand around it.
-void Star::queue(Device& device, Slice slice, Phase phase, bool marked) {
-  if (marked) device.mark(2 * phase);
-  switch (phase) {
-    case h2d:
-      device.upload(positions());
-      break;
-    case kernel:
-      device.compute(Output::forces);
-      break;
-    case d2h:
-      device.download(part(forces(), slice));
-      break;
-  }
-  if (marked) device.mark(2 * phase + 1);
-}
-
+// `marked`: marks 2 phase and 2 phase + 1 stand around each phase.
 void Star::queue_step(bool marked) {
+  const auto queue = [&](Phase phase, Device& device, Slice slice) {
+    if (marked) device.mark(2 * phase);
+    if (phase == h2d) device.upload(positions());
+    if (phase == kernel) device.compute(Output::forces);
+    if (phase == d2h) device.download(part(forces(), slice));
+    if (marked) device.mark(2 * phase + 1);
+  };
   if (serial_) {
     for (const Phase phase : {h2d, kernel, d2h})
-      devices_.each([&](Device& device, Slice slice) { queue(device, slice, phase, marked); });
+      devices_.each([&](Device& device, Slice slice) { queue(phase, device, slice); });
     return;
   }
   devices_.each([&](Device& device, Slice slice) {
     for (const Phase phase : {h2d, kernel, d2h})
-      queue(device, slice, phase, marked);
+      queue(phase, device, slice);
   });
 }
 
 void Star::compute() {
-  if (recorded_step_) {
-    recorded_step_();
-  } else {
-    queue_step();
-  }
+  recorded_step_ ? recorded_step_() : queue_step();
   if (!serial_) devices_.wait();
 }
 

@@ -10,7 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "schedule/devices.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
@@ -29,7 +28,6 @@ class Star : public ForceSchedule {
 
  private:
   enum Phase { h2d, kernel, d2h };
-  void queue(Device& device, Slice slice, Phase phase, bool marked);
   void queue_step(bool marked = false);
 
   bool serial_;

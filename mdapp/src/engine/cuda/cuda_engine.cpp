@@ -2,7 +2,10 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
+#include <type_traits>
+#include <vector>
 
 #include "engine/cuda/cuda_device.h"
 #include "gpucast/devices/cuda/gpus.h"
@@ -26,6 +29,71 @@ std::vector<CudaDevice*> own(std::span<Device* const> devices) {
   for (Device* device : devices)
     result.push_back(&dynamic_cast<CudaDevice&>(*device));
   return result;
+}
+
+// The first device's stream forks into the others' and joins them again.
+cudaGraph_t capture(std::span<CudaDevice* const> devices, const std::function<void()>& queue) {
+  const CudaDevice& origin = *devices.front();
+  const auto others = devices.subspan(1);
+  origin.use();
+  const cudaError_t begun =
+      cudaStreamBeginCapture(origin.stream(), cudaStreamCaptureModeThreadLocal);
+  if (begun == cudaErrorNotSupported) {
+    cudaGetLastError();
+    throw std::runtime_error("this CUDA runtime records no graphs");
+  }
+  check(begun, "cudaStreamBeginCapture");
+  std::vector<Event> events;
+  const auto follow = [&events](const CudaDevice& device, const CudaDevice& leader) {
+    leader.use();
+    events.emplace_back(cudaEventDisableTiming);
+    check(cudaEventRecord(events.back().get(), leader.stream()), "cudaEventRecord");
+    device.use();
+    check(cudaStreamWaitEvent(device.stream(), events.back().get(), 0), "cudaStreamWaitEvent");
+  };
+  cudaGraph_t graph = nullptr;
+  try {
+    for (const CudaDevice* device : others)
+      follow(*device, origin);
+    queue();
+    for (const CudaDevice* device : others)
+      follow(origin, *device);
+  } catch (...) {
+    // What was captured so far is worth nothing.
+    cudaStreamEndCapture(origin.stream(), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
+  }
+  origin.use();
+  check(cudaStreamEndCapture(origin.stream(), &graph), "cudaStreamEndCapture");
+  return graph;
+}
+
+std::function<void()> record_graph(const std::vector<CudaDevice*>& devices,
+                                   const std::function<void()>& queue) {
+  std::vector<Traffic> of_one_replay;
+  of_one_replay.reserve(devices.size());
+  for (const CudaDevice* device : devices)
+    of_one_replay.push_back(device->traffic());
+  const std::shared_ptr<std::remove_pointer_t<cudaGraph_t>> graph(capture(devices, queue),
+                                                                  cudaGraphDestroy);
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  const std::shared_ptr<std::remove_pointer_t<cudaGraphExec_t>> owner(executable,
+                                                                      cudaGraphExecDestroy);
+  // Nothing was copied yet.
+  for (std::size_t g = 0; g < devices.size(); ++g) {
+    of_one_replay[g] = devices[g]->traffic() - of_one_replay[g];
+    devices[g]->count(Traffic{} - of_one_replay[g]);
+  }
+  // Behind all that the devices' streams hold, as far as it was waited for: schedules wait for
+  // every device before and after.
+  return [devices, of_one_replay, owner] {
+    devices.front()->use();
+    check(cudaGraphLaunch(owner.get(), devices.front()->stream()), "cudaGraphLaunch");
+    for (std::size_t g = 0; g < devices.size(); ++g)
+      devices[g]->count(of_one_replay[g]);
+  };
 }
 
 class CudaEngine : public Engine {

@@ -11,7 +11,6 @@
 
 #include "engine/host/host_device.h"
 #include "gpucast/records/this_machine.h"
-#include "kernels/host/host_kernels.h"
 
 namespace gpucast::mdapp {
 namespace host {
@@ -23,40 +22,34 @@ class HostExchange : public Exchange {
       : devices_(std::make_shared<const Devices>(std::move(devices))) {}
 
   void positions() override {
-    const auto copy_others = [devices = devices_](HostDevice& to) {
+    const auto copy_others = [devices = devices_](HostDevice& to, StepSums& /*total*/) {
       for (HostDevice* from : *devices) {
         if (from == &to) continue;
         const Slice slice = from->workload().slice;
         std::copy_n(from->positions() + slice.first, slice.count, to.positions() + slice.first);
       }
     };
-    together(copy_others, [](HostDevice&) {});
+    together(copy_others, [](HostDevice&, const StepSums&) {});
     for (HostDevice* device : *devices_)
       device->count({.exchange = bytes_of_others(device->workload())});
   }
 
   void add_up() override {
-    const auto totals = std::make_shared<std::vector<StepSums>>(devices_->size());
-    const auto total_of = [devices = devices_, totals](const HostDevice& device) -> StepSums& {
-      return (*totals)[static_cast<std::size_t>(std::ranges::find(*devices, &device) -
-                                                devices->begin())];
-    };
-    const auto read = [devices = devices_, total_of](HostDevice& to) {
-      StepSums& total = total_of(to);
+    const auto add = [devices = devices_](HostDevice& /*to*/, StepSums& total) {
       for (HostDevice* from : *devices) {
         for (int a = 0; a < 3; ++a)
           total.force[a] += from->sums().force[a];
         total.twice_kinetic += from->sums().twice_kinetic;
       }
     };
-    together(read, [total_of](HostDevice& to) { to.sums() = total_of(to); });
+    together(add, [](HostDevice& to, const StepSums& total) { to.sums() = total; });
   }
 
  private:
   using Devices = std::vector<HostDevice*>;
 
-  // Queues on every device: wait for all the others, read(device), wait for all the others,
-  // write(device).
+  // Queues on every device: wait for all the others, read(device, total), wait for all the others,
+  // write(device, total), with a total of each device's own.
   template <class Read, class Write>
   void together(const Read& read, const Write& write) {
     const auto count = static_cast<std::ptrdiff_t>(devices_->size());
@@ -65,10 +58,11 @@ class HostExchange : public Exchange {
     // A device that failed takes part all the same, or the others would wait for ever.
     for (HostDevice* device : *devices_) {
       Worker& worker = device->worker();
+      const auto total = std::make_shared<StepSums>();
       worker.queue([written] { written->arrive_and_wait(); }, Worker::When::always);
-      worker.queue([read, device] { read(*device); });
+      worker.queue([read, device, total] { read(*device, *total); });
       worker.queue([done] { done->arrive_and_wait(); }, Worker::When::always);
-      worker.queue([write, device] { write(*device); });
+      worker.queue([write, device, total] { write(*device, *total); });
     }
   }
 

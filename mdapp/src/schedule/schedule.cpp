@@ -4,12 +4,31 @@
 #include <utility>
 
 #include "gpucast/devices/clock.h"
+#include "physics/pair.h"
 
 namespace gpucast::mdapp {
 namespace {
 
 using devices::Clock;
 using devices::seconds_since;
+
+Workload workload(const System& system, const ScheduleOptions& options, Slice slice) {
+  return {.n = system.n(),
+          .cations = system.cations,
+          .slice = slice,
+          .devices = options.gpus,
+          .field = force_field<float>(system.salt, system.boundary),
+          .boundary = system.boundary.kind,
+          .kernel = options.kernel,
+          .copies = options.name == Schedule::star_serial ? Copies::blocking : Copies::queued};
+}
+
+std::vector<Place> one_a_slice(int n, int gpus) {
+  std::vector<Place> places;
+  for (int g = 0; g < gpus; ++g)
+    places.push_back({.device = g, .slice = slice_of(n, gpus, g)});
+  return places;
+}
 
 // Steps in which the host integrates.
 class HostStepper : public Stepper {
@@ -25,14 +44,13 @@ class HostStepper : public Stepper {
   }
 
   std::vector<double> steps(int count) override {
-    std::vector<double> result;
-    result.reserve(static_cast<std::size_t>(count));
-    for (int k = 0; k < count; ++k) {
+    std::vector<double> result(static_cast<std::size_t>(count));
+    for (double& seconds : result) {
       const auto begin = Clock::now();
       integrator_.before_forces(schedule_->positions());
       schedule_->compute();
       integrator_.after_forces(schedule_->forces(), *schedule_);
-      result.push_back(seconds_since(begin));
+      seconds = seconds_since(begin);
     }
     return result;
   }
@@ -58,9 +76,9 @@ class HostStepper : public Stepper {
     pack(system_, own, schedule_->positions());
     const auto sums = schedule_->compute_sums();
     double total[2] = {};
-    for (int k = own.first; k < own.first + own.count; ++k) {
-      total[0] += sums[static_cast<std::size_t>(k)].energy;
-      total[1] += sums[static_cast<std::size_t>(k)].virial;
+    for (const auto& [energy, virial] : part(sums, own)) {
+      total[0] += energy;
+      total[1] += virial;
     }
     schedule_->add_up(std::span<double>(total));
     return with_self_energy(system_, {.energy = total[0], .virial = total[1]});
@@ -75,6 +93,24 @@ class HostStepper : public Stepper {
 };
 
 }  // namespace
+
+Devices::Devices(Engine& engine, const System& system, const ScheduleOptions& options)
+    : Devices(engine, system, options, one_a_slice(system.n(), options.gpus)) {}
+
+Devices::Devices(Engine& engine, const System& system, const ScheduleOptions& options,
+                 std::span<const Place> places) {
+  for (const auto& [device, slice] : places) {
+    slices_.push_back(slice);
+    devices_.push_back(engine.open(device, workload(system, options, slice)));
+    all_.push_back(devices_.back().get());
+  }
+}
+
+std::vector<Traffic> Devices::traffic() const {
+  std::vector<Traffic> result;
+  each([&](const Device& device, Slice) { result.push_back(device.traffic()); });
+  return result;
+}
 
 std::unique_ptr<ForceSchedule> force_schedule(Engine& engine, const System& system,
                                               const ScheduleOptions& options) {
