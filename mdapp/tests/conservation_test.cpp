@@ -3,9 +3,8 @@
 
 #include <cmath>
 
+#include "common.h"
 #include "physics/observables.h"
-#include "schedules.h"
-#include "shaken.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -4,12 +4,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "contains.h"
+#include "common.h"
 #include "engine/engine.h"
 #include "engine/host/host_device.h"
 #include "physics/integrator.h"
 #include "physics/system.h"
-#include "same_bits.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
@@ -36,6 +35,29 @@ std::vector<Position> packed_positions(const System& system) {
   pack(system, {0, system.n()}, positions);
   return positions;
 }
+
+// Devices of a host engine with a slice each, and their exchange.
+struct Group {
+  Group(const System& system, int parts, Copies copies = Copies::queued)
+      : engine(host_engine(parts)) {
+    for (int g = 0; g < parts; ++g) {
+      const Slice slice = slice_of(system.n(), parts, g);
+      devices.push_back(engine->open(g, work_of(system, slice, copies)));
+      all.push_back(devices.back().get());
+      all.back()->upload_state(part(std::span(system.r), slice, 3),
+                               part(std::span(system.v), slice, 3));
+    }
+    exchange = engine->connect(all);
+  }
+  host::HostDevice& device(std::size_t g) const {
+    return dynamic_cast<host::HostDevice&>(*devices[g]);
+  }
+
+  std::unique_ptr<Engine> engine;
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<Device*> all;
+  std::unique_ptr<Exchange> exchange;
+};
 
 // An error in the middle of what is queued.
 void break_down(Device& device) {
@@ -179,51 +201,30 @@ TEST(HostDevice, MovesNothingOnceAForceIsNotSound) {
 
 TEST(HostExchange, BringsEverySliceToAllDevicesAndCountsWhatTheyReceive) {
   constexpr int n = 100;
-  constexpr int parts = 3;
-  const auto engine = host_engine(parts);
   const System system = warm(n);
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<Device*> all;
-  for (int g = 0; g < parts; ++g) {
-    const Slice slice = slice_of(n, parts, g);
-    devices.push_back(engine->open(g, work_of(system, slice, Copies::queued)));
-    all.push_back(devices.back().get());
-    const auto first = 3 * static_cast<std::ptrdiff_t>(slice.first);
-    const auto last = first + 3 * static_cast<std::ptrdiff_t>(slice.count);
-    all.back()->upload_state({system.r.begin() + first, system.r.begin() + last},
-                             {system.v.begin() + first, system.v.begin() + last});
-  }
-  const auto exchange = engine->connect(all);
-  const Motion motion = motion_of({}, system);
-  for (Device* device : all)
-    device->before_forces(motion, IntegratorKind::nose_hoover);
-  exchange->positions();
-  for (Device* device : all)
-    device->wait();
-  const auto expected = packed_positions(system);
-  for (Device* device : all) {
-    auto& own = dynamic_cast<host::HostDevice&>(*device);
-    EXPECT_TRUE(test::same_bits<Position>({own.positions(), n}, expected));
-    EXPECT_EQ(own.traffic().exchange, 16 * (n - own.workload().slice.count));
-    EXPECT_EQ(own.traffic().h2d, 0);
+  const Group group(system, 3);
+  for (Device* device : group.all)
+    device->before_forces(motion_of({}, system), IntegratorKind::nose_hoover);
+  group.exchange->positions();
+  for (std::size_t g = 0; g < 3; ++g) {
+    auto& device = group.device(g);
+    device.wait();
+    EXPECT_TRUE(test::same_bits<Position>({device.positions(), n}, packed_positions(system)));
+    EXPECT_EQ(device.traffic().exchange, 16 * (n - device.workload().slice.count));
+    EXPECT_EQ(device.traffic().h2d, 0);
   }
 }
 
 TEST(HostExchange, AddsUpWhatAllDevicesSummed) {
-  const auto engine = host_engine(2);
-  const System system = warm(8);
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<Device*> all;
-  for (int g = 0; g < 2; ++g) {
-    devices.push_back(engine->open(g, work_of(system, slice_of(8, 2, g))));
-    all.push_back(devices.back().get());
-    dynamic_cast<host::HostDevice&>(*all.back()).sums() = {.force = {1, g == 1 ? 10 : 0, -g},
-                                                           .twice_kinetic = 5 + g};
+  const Group group(warm(8), 2, Copies::blocking);
+  for (const int g : {0, 1}) {
+    group.device(static_cast<std::size_t>(g)).sums() = {.force = {1, g == 1 ? 10 : 0, -g},
+                                                        .twice_kinetic = 5 + g};
   }
-  engine->connect(all)->add_up();
-  for (Device* device : all) {
-    device->wait();
-    const StepSums& sums = dynamic_cast<host::HostDevice&>(*device).sums();
+  group.exchange->add_up();
+  for (std::size_t g = 0; g < 2; ++g) {
+    group.device(g).wait();
+    const StepSums& sums = group.device(g).sums();
     EXPECT_EQ(sums.force[0], 2);
     EXPECT_EQ(sums.force[1], 10);
     EXPECT_EQ(sums.force[2], -1);
@@ -232,25 +233,16 @@ TEST(HostExchange, AddsUpWhatAllDevicesSummed) {
 }
 
 TEST(HostExchange, EndsEvenIfADeviceHasFailed) {
-  const auto engine = host_engine(3);
-  const System system = warm(60);
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<Device*> all;
-  for (int g = 0; g < 3; ++g) {
-    devices.push_back(engine->open(g, work_of(system, slice_of(60, 3, g), Copies::queued)));
-    all.push_back(devices.back().get());
+  Group group(warm(60), 3);
+  break_down(*group.all[1]);
+  for (int k = 0; k < 50; ++k) {
+    group.exchange->positions();
+    group.exchange->add_up();
   }
-  break_down(*all[1]);
-  {
-    const auto exchange = engine->connect(all);
-    for (int k = 0; k < 50; ++k) {
-      exchange->positions();
-      exchange->add_up();
-    }
-  }  // gone while much is still queued
-  all[0]->wait();
-  EXPECT_THROW(all[1]->wait(), DeviceError);
-  all[2]->wait();
+  group.exchange.reset();  // gone while much is still queued
+  group.all[0]->wait();
+  EXPECT_THROW(group.all[1]->wait(), DeviceError);
+  group.all[2]->wait();
 }
 
 }  // namespace

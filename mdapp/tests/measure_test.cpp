@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "contains.h"
+#include "common.h"
 #include "fake_engine.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/progress.h"
@@ -112,7 +112,7 @@ class MeasureGrid : public ::testing::Test {
                    .path = "native",
                    .boundary = "open",
                    .default_block = [](KernelName) { return 128; }},
-        .options = ten_steps,
+        .options = options_,
         .open =
             [&](const Cell&) {
               ++cell;
@@ -120,7 +120,7 @@ class MeasureGrid : public ::testing::Test {
                 if (at_step) at_step(number, made);
               });
             },
-        .write = [this](const Record& record) { records_.push_back(record); }};
+        .write = write_};
     Context context{{.program = program,
                      .command_line = {},
                      .interrupted = interrupt_.get_token(),
@@ -131,11 +131,15 @@ class MeasureGrid : public ::testing::Test {
     return measure_grid(grid, context, progress);
   }
 
+  MeasureOptions options_ = ten_steps;
   std::stop_source interrupt_;
   Processes one_;
   std::ostringstream err_;
   bool quiet_ = true;
   std::vector<Record> records_;
+  std::function<void(const Record&)> write_ = [this](const Record& record) {
+    records_.push_back(record);
+  };
 };
 
 TEST_F(MeasureGrid, WritesARecordForEachCell) {
@@ -207,50 +211,18 @@ TEST_F(MeasureGrid, WritesTheCellUnderWayWhenInterruptedAndNoFurther) {
 }
 
 TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
-  std::vector<Cell> cells(1);
-  cells[0].n = 8;
-  MeasureOptions options = ten_steps;
-  options.enough.steps = 100000;
-  const GridRun grid{.cells = planned(cells),
-                     .common = {.machine = "here",
-                                .path = "native",
-                                .boundary = "open",
-                                .default_block = [](KernelName) { return 128; }},
-                     .options = options,
-                     .open =
-                         [this](const Cell&) {
-                           return std::make_unique<FakeStepper>([this](int made) {
-                             if (made == 40) interrupt_.request_stop();
-                           });
-                         },
-                     .write = [this](const Record& record) { records_.push_back(record); }};
-  Context context{{.program = program,
-                   .command_line = {},
-                   .interrupted = interrupt_.get_token(),
-                   .out = err_,
-                   .err = err_},
-                  one_};
-  support::Progress progress(err_, {.quiet = true}, 1);
-  EXPECT_TRUE(measure_grid(grid, context, progress).interrupted);
+  options_.enough.steps = 100000;
+  const Outcome outcome = run([this](int, int made) {
+    if (made == 40) interrupt_.request_stop();
+  });
+  EXPECT_TRUE(outcome.interrupted);
   ASSERT_EQ(records_.size(), 1U);
   EXPECT_EQ(records_[0]["caveat"], "interrupted");
 }
 
 TEST_F(MeasureGrid, DoesNotTakeAFullDiskForAFailureOfTheCell) {
-  std::vector<Cell> cells(2);
-  cells[0].n = cells[1].n = 8;
-  const GridRun grid{.cells = planned(cells),
-                     .common = {.machine = "here",
-                                .path = "native",
-                                .boundary = "open",
-                                .default_block = [](KernelName) { return 128; }},
-                     .options = ten_steps,
-                     .open = [](const Cell&) { return std::make_unique<FakeStepper>(); },
-                     .write = [](const Record&) { throw support::OutputError("disk full"); }};
-  Context context{
-      {.program = program, .command_line = {}, .interrupted = {}, .out = err_, .err = err_}, one_};
-  support::Progress progress(err_, {.quiet = true}, 2);
-  EXPECT_THROW(measure_grid(grid, context, progress), support::OutputError);
+  write_ = [](const Record&) { throw support::OutputError("disk full"); };
+  EXPECT_THROW(run(), support::OutputError);
 }
 
 }  // namespace

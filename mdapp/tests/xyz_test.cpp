@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "contains.h"
+#include "common.h"
 #include "gpucast/support/errors.h"
 #include "physics/system.h"
 
@@ -81,13 +81,16 @@ TEST(Xyz, ColumnsStandWherePropertiesSays) {
 }
 
 TEST(Xyz, ErrorsNameFileLineAndField) {
-  EXPECT_EQ(refusal_of("two\n\n"), "start.xyz: line 1: the number of particles is missing");
-  EXPECT_EQ(refusal_of(""), "start.xyz: line 1: the number of particles is missing");
+  for (const char* const text : {"two\n\n", "", "0\n\n", "-2\n\n", "99999999999\n\n"})
+    EXPECT_EQ(refusal_of(text), "start.xyz: line 1: the number of particles is missing");
   EXPECT_EQ(refusal_of("1\n\nK 0 0 0\n"),
             "start.xyz: line 3: species: \"K\" is neither Na nor Cl, the ions of NaCl");
   EXPECT_EQ(refusal_of("2\n\nNa 0 0 0\nCl 0 1,5 0\n"),
             "start.xyz: line 4: pos y: \"1,5\" is no number");
-  EXPECT_EQ(refusal_of("1\n\nNa 0 0 nan\n"), "start.xyz: line 3: pos z: \"nan\" is no number");
+  for (const std::string text : {"nan", "inf", "1e999"}) {
+    EXPECT_EQ(refusal_of("1\n\nNa 0 0 " + text + "\n"),
+              "start.xyz: line 3: pos z: \"" + text + "\" is no number");
+  }
   EXPECT_EQ(refusal_of("1\n\nNa 0 0\n"), "start.xyz: line 3: 4 fields wanted, 3 found");
   EXPECT_EQ(refusal_of("3\n\nNa 0 0 0\n"), "start.xyz: ends after 1 of 3 particles");
   EXPECT_EQ(refusal_of("1\nProperties=species:S:1:pos:R:3:velo:R:3\nNa 0 0 0 0 x 0\n"),
@@ -97,6 +100,7 @@ TEST(Xyz, ErrorsNameFileLineAndField) {
   EXPECT_EQ(
       refusal_of("1\nLattice=\"20 0 0 0 25 0 0 0 20\"\nNa 0 0 0\n"),
       "start.xyz: line 2: Lattice: only a cube with its edges along x, y, z can be simulated");
+  EXPECT_TRUE(contains(refusal_of("1\nLattice=\"0 0 0 0 0 0 0 0 0\"\nNa 0 0 0\n"), "only a cube"));
   EXPECT_EQ(refusal_of("1\nLattice=\"20 0 0\nNa 0 0 0\n"),
             "start.xyz: line 2: Lattice: the quotes do not end");
   EXPECT_EQ(refusal_of("1\nProperties=pos:R:3\nNa 0 0 0\n"),

@@ -1,4 +1,4 @@
-"""What a pair costs in the tuned kernel, counted in the machine code that was built."""
+"""How many instructions a pair takes in the tuned kernel, counted in its machine code."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PROGRAM = Path(sys.executable).with_name("gpucast-mdapp")
 @pytest.fixture(scope="module")
 def loops() -> dict[tuple[str, bool, int], sass.Loop]:
     try:
-        found = sass.tuned_loops(PROGRAM)
+        tuned = sass.tuned_loops(PROGRAM)
     except sass.SassError as error:
         if "no machine code" not in str(error):
             raise
         pytest.skip("built without a CUDA compiler")
-    return {(loop.boundary, loop.with_energies, loop.i_per_thread): loop for loop in found}
+    return {(loop.boundary, loop.with_energies, loop.i_per_thread): loop for loop in tuned}
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def loops() -> dict[tuple[str, bool, int], sass.Loop]:
     [("open", False, 4, 20, 2), ("open", True, 2, 25, 2), ("minimum-image", False, 4, 29, 2),
      ("dsf", False, 4, 50, 4)],
 )  # fmt: skip
-def test_a_pair_costs_few_instructions(
+def test_a_pair_takes_few_instructions(
     loops: dict[tuple[str, bool, int], sass.Loop],
     boundary: str,
     with_energies: bool,
@@ -39,7 +39,7 @@ def test_a_pair_costs_few_instructions(
     special: float,
 ) -> None:
     loop = loops[boundary, with_energies, i_per_thread]
-    # rsqrt and exp2; dsf has exp(-x^2) and a reciprocal besides.
+    # rsqrt and exp2; dsf also has exp(-x^2) and a reciprocal.
     assert loop.special_a_pair == special
     # The difference, its square, the powers of 1/r, and three sums take 15 alone.
     assert 15 < loop.instructions_a_pair <= most

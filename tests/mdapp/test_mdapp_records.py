@@ -39,31 +39,6 @@ def test_a_grid_gives_a_record_a_cell(tmp_path: Path) -> None:
     assert len(dataset.steps) == len(steps)
 
 
-def test_sixteen_bytes_a_particle_go_to_every_device_and_twelve_come_back(tmp_path: Path) -> None:
-    for step in measured(
-        tmp_path / "steps.jsonl", *QUICK, "--n", "64,997", "--gpus", "1-3",
-        "--schedule", "star-serial,star-async,allgather",
-    ):  # fmt: skip
-        n, gpus = step["n"], step["gpus"]
-        there_and_back = {"h2d": 16 * n * gpus, "d2h": 12 * n, "exchange": 0}
-        # Each device receives what the others integrate.
-        among_them = {"h2d": 0, "d2h": 0, "exchange": 16 * n * (gpus - 1)}
-        wanted = among_them if step["schedule"] == "allgather" else there_and_back
-        assert step["bytes"] == wanted, step
-
-
-def test_a_step_in_eight_is_timed_in_phases(tmp_path: Path) -> None:
-    (step,) = measured(
-        tmp_path / "steps.jsonl", "--n", 64, "--kernel", "tuned", "--steps", 80, "--warm-up", 0
-    )
-    phases = {name: seconds for name, seconds in step["phases"].items() if seconds}
-    assert set(phases) == {"h2d", "kernel", "d2h", "cpu", "exchange"}
-    assert len({len(seconds) for seconds in phases.values()}) == 1
-    assert set(phases["exchange"]) == {0.0}
-    assert 8 <= len(phases["kernel"]) <= 12
-    assert all(min(seconds) >= 0 for seconds in phases.values())
-
-
 def test_a_cell_takes_as_many_steps_as_it_is_told_and_few_where_it_has_no_time(
     tmp_path: Path,
 ) -> None:

@@ -9,14 +9,18 @@ import pytest
 
 import mdapp
 
-MELT = ("--temperature", 1100, "--seed", 5, "--steps", 40, "--every", 10)
 HOST = ("--engine", "host", "--host-devices", 4)
+MELT = ("--temperature", 1100, "--seed", 5, "--steps", 40, "--every", 10)
+
+
+def written(path: Path, *arguments: object) -> bytes:
+    finished = mdapp.run("simulate", *MELT, *arguments, "--trajectory", path, "--force")
+    assert finished.status == 0, finished.err
+    return path.read_bytes()
 
 
 def trajectory(path: Path, *arguments: object) -> list[mdapp.Frame]:
-    finished = mdapp.run("simulate", *MELT, *arguments, "--trajectory", path, "--force")
-    assert finished.status == 0, finished.err
-    return list(mdapp.frames_of(path.read_text()))
+    return list(mdapp.frames_of(written(path, *arguments).decode()))
 
 
 def test_a_trajectory_is_extended_xyz(tmp_path: Path) -> None:
@@ -51,20 +55,33 @@ def test_a_run_goes_on_from_a_frame(tmp_path: Path, boundary: str) -> None:
     assert frames[-1].r == pytest.approx(whole[4].r, abs=1e-6)
 
 
+@pytest.mark.parametrize("kernel", ["claret", "tuned"])
 @pytest.mark.parametrize("integrator", ["verlet", "nose-hoover"])
-@pytest.mark.parametrize("n", [97, 216])
-def test_who_computes_makes_no_difference(tmp_path: Path, integrator: str, n: int) -> None:
-    """Bit for bit, for any number of devices and every schedule that integrates on the host."""
-    common = (*HOST, "--n", n, "--integrator", integrator, "--kernel", "claret")
-    first = trajectory(tmp_path / "a.xyz", *common, "--schedule", "star-serial", "--gpus", 1)
-    for schedule in ("star-serial", "star-async", "allgather"):
-        for gpus in (1, 2, 3, 4):
-            found = trajectory(
-                tmp_path / "b.xyz", *common, "--schedule", schedule, "--gpus", gpus
-            )[-1]  # fmt: skip
-            where = f"{schedule} {gpus}"
-            assert np.array_equal(found.r, first[-1].r), where
-            assert np.array_equal(found.v, first[-1].v), where
+def test_a_file_is_the_same_whatever_computed_it(
+    tmp_path: Path, integrator: str, kernel: str
+) -> None:
+    """Byte for byte; more cases by their bits in trajectory_test.cpp."""
+    path = tmp_path / "run.xyz"
+    setting = ("--n", 131, "--integrator", integrator, "--kernel", kernel)
+    one = written(path, *setting, *HOST)
+    for schedule, gpus in (("star-serial", 3), ("star-async", 4), ("allgather", 2)):
+        assert written(path, *setting, *HOST, "--schedule", schedule, "--gpus", gpus) == one
+    assert written(path, *setting, *HOST, "--gpus", 2, "--memory", "pinned") == one
+    assert written(path, *setting, "--engine", "host", "--host-devices", 1) == one
+    assert written(path, *setting, *HOST, "--seed", 2) != one
+
+
+def test_energy_of_the_last_frame_is_that_of_the_run(tmp_path: Path) -> None:
+    """What starts from a frame begins with the bits that the run ended with."""
+    path, start = tmp_path / "run.xyz", tmp_path / "start.xyz"
+    run = ("simulate", *HOST, "--steps", 40, "--every", 20, "--json")
+    hot = ("--n", 131, "--temperature", 1100, "--trajectory", path)
+    ended = mdapp.run(*run, *hot).json["observables"][-1]
+    *_, last = mdapp.frames_of(path.read_text())
+    start.write_text(mdapp.xyz(last))
+    began = mdapp.run(*run, "--start", start).json["observables"][0]
+    assert began["potential_eV_per_ion"] == ended["potential_eV_per_ion"]
+    assert began["total_eV_per_ion"] == pytest.approx(ended["total_eV_per_ion"], rel=1e-12)
 
 
 def test_float_and_double_part_slowly(tmp_path: Path) -> None:
