@@ -298,7 +298,7 @@ double crystal_energy_a_pair(double cutoff, double alpha) {
   return 2 * reference_forces(rock_salt(salt, n, around), 2).potential.energy / n;
 }
 
-// At alpha = 0.2/angstrom what remains of the Coulomb force at the cut-off costs 20 meV. Damped
+// At alpha = 0.2/angstrom what remains of the Coulomb force at the cut-off is off by 20 meV. Damped
 // more, only the shift of the dispersion is left: 0.1 meV for each of 62 pairs of chloride ions.
 TEST(Dsf, CrystalEnergyIsNearThatOfEwaldSums) {
   EXPECT_NEAR(crystal_energy_a_pair(11e-10, 2e9), -8.0585, 0.03);

@@ -16,8 +16,8 @@ Copy copy(int from, int to, std::int64_t bytes) {
 
 TEST(HostEngine, CopiesArriveOnlyOnceTheyAreMade) {
   const auto engine = host_engine(2);
-  for (const Copy& each : {copy(host, 0, 1000), copy(1, host, 1), copy(0, 1, 4097)}) {
-    const auto copies = engine->open({&each, 1});
+  for (const Copy& one : {copy(host, 0, 1000), copy(1, host, 1), copy(0, 1, 4097)}) {
+    const auto copies = engine->open({&one, 1});
     EXPECT_FALSE(copies->correct());
     EXPECT_GT(copies->call(), 0);
     EXPECT_TRUE(copies->correct());

@@ -87,10 +87,10 @@ TEST(Latency, BothEstimatesFindIt) {
   Fake fake{.latency = 2e-6, .rate = 1e9, .empty = 5e-6};
   const Copy copy{.from = host, .to = 0, .bytes = 64};
   FakeCopies copies(fake, {&copy, 1});
-  const Latency found = latency(copies);
-  EXPECT_NEAR(found.slope, 2.064e-6, 1e-12);
-  EXPECT_NEAR(found.single, 2.064e-6, 1e-12);
-  EXPECT_NEAR(found.each, 2.064e-6, 1e-12);
+  const Latency estimates = latency(copies);
+  EXPECT_NEAR(estimates.slope, 2.064e-6, 1e-12);
+  EXPECT_NEAR(estimates.single, 2.064e-6, 1e-12);
+  EXPECT_NEAR(estimates.each, 2.064e-6, 1e-12);
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ TEST(Suite, TimesRowsOfLaunchesAndWaitsForNothing) {
   std::set<std::string> asked;
   for (const Cell& cell : cells_of(std::array{Question::launches}, suite_of(1)))
     asked.insert(describe(cell));
-  for (const char* const each :
+  for (const char* const method :
        {"row of 16", "row of 256", "drain of 16", "drain of 256", "idle", "rest"})
-    EXPECT_TRUE(asked.contains(std::string("launch on gpu0, ") + each)) << each;
+    EXPECT_TRUE(asked.contains(std::string("launch on gpu0, ") + method)) << method;
 }
 
 TEST(Suite, MeasuresEveryTwoCopiesTogether) {

@@ -54,8 +54,8 @@ TEST(TracedSteps, MakeEachCallOnceInTheOrderOfItsThread) {
   std::iota(all.begin(), all.end(), 0);
   EXPECT_EQ(steps.asked, all);
   EXPECT_EQ(steps.settled, 1);
-  for (const double each : seconds)
-    EXPECT_GE(each, 5e-4);  // the host's pause
+  for (const double step : seconds)
+    EXPECT_GE(step, 5e-4);  // the host's pause
 }
 
 TEST(TracedSteps, MakeTheCallsOfAllThreads) {
@@ -74,8 +74,8 @@ TEST(TracedSteps, SayWhatAThreadFailedOf) {
 TEST(TracedSteps, TakeAsLongAsTheirKernelsOnCpuDevices) {
   const auto engine = host_engine(1);
   const auto steps = engine->traced_steps(three_steps(1));
-  for (const double each : steps->make())
-    EXPECT_GE(each, 1e-3);
+  for (const double step : steps->make())
+    EXPECT_GE(step, 1e-3);
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ def test_an_interrupted_measurement_keeps_what_it_has(tmp_path: Path) -> None:
     # Hundreds of steps of 64 particles, each of which takes some 50 us of a core.
     begun = processor_seconds(running)
     until(lambda: processor_seconds(running) >= begun + 0.02, running)
-    status, said = interrupted(running)
+    status, lines = interrupted(running)
     assert status == 1
     # The cell under way counts with the steps that it had; the next was never begun.
-    assert said[-1] == "gpucast-mdapp: error: interrupted: 1 of 2 cells measured"
+    assert lines[-1] == "gpucast-mdapp: error: interrupted: 1 of 2 cells measured"
     before, stopped = mdapp.steps_in(path.read_text())
     assert len(before["seconds"]) == 5
     assert stopped["n"] == 64
@@ -73,9 +73,9 @@ def test_an_interrupted_simulation_keeps_its_frames(tmp_path: Path) -> None:
         "--trajectory", path,
     )  # fmt: skip
     wait_for(path, "Time=60", running)
-    status, said = interrupted(running)
+    status, lines = interrupted(running)
     assert status == 1
-    assert "interrupted" in said[-1]
+    assert "interrupted" in lines[-1]
     frames = list(mdapp.frames_of(path.read_text()))
     assert len(frames) >= 4
     assert {frame.n for frame in frames} == {216}

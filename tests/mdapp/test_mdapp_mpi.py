@@ -22,14 +22,14 @@ INTO_A_FILE = ["sh", "-c", 'exec "$@" 2>>"$0"']
 
 
 def under(ranks: int, *arguments: object) -> mdapp.Finished:
-    """Run so many processes; ``err`` is of them and of mpirun."""
-    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as said:
+    """Run this many processes; ``err`` is theirs and mpirun's."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as errors:
         finished = mdapp.run(
             *arguments,
-            before=[*mdapp.mpirun(ranks), *INTO_A_FILE, said.name],
+            before=[*mdapp.mpirun(ranks), *INTO_A_FILE, errors.name],
             environment=mdapp.MPI_ENVIRONMENT,
         )
-        return replace(finished, err=said.read() + finished.err)
+        return replace(finished, err=errors.read() + finished.err)
 
 
 @pytest.mark.parametrize("integrator", ["verlet", "nose-hoover"])
@@ -55,8 +55,8 @@ def test_forces_energy_and_virial_are_gathered(ranks: int) -> None:
     common = ("forces", *HOST, "--n", 97, "--displace", 0.3, "--precision", "float")
     alone = mdapp.run(*common).json
     together = under(ranks, *common, "--schedule", "mpi", "--gpus", ranks).json
-    for each in ("positions_angstrom", "forces_eV_per_angstrom", "energies_eV"):
-        assert together[each] == alone[each]
+    for field in ("positions_angstrom", "forces_eV_per_angstrom", "energies_eV"):
+        assert together[field] == alone[field]
     for whole in ("energy_eV", "virial_eV"):  # sums of sums
         assert together[whole] == pytest.approx(alone[whole], rel=1e-12)
 

@@ -37,9 +37,9 @@ def test_a_folder_in_the_way(command: Command, tmp_path: Path) -> None:
 def test_what_exists_is_replaced_only_with_force(command: Command, tmp_path: Path) -> None:
     target = tmp_path / "steps"
     target.write_text("something of mine\n")
-    said = refused(*command, target)
-    assert str(target) in said
-    assert "--force" in said
+    line = refused(*command, target)
+    assert str(target) in line
+    assert "--force" in line
     assert files_of(tmp_path) == {"steps": b"something of mine\n"}
     assert mdapp.run(*command, target, "--force").status == 0
     assert "something of mine" not in target.read_text()
@@ -82,5 +82,5 @@ def test_a_full_disk_fails_the_run(command: Command) -> None:
 def test_stdout_on_a_full_disk_fails_the_run(command: Command) -> None:
     # bash gives the program /dev/full as its stdout.
     redirected = ("bash", "-c", '"$@" >/dev/full', "bash")
-    said = refused(*command, status=1, before=redirected)
-    assert "stdout" in said
+    line = refused(*command, status=1, before=redirected)
+    assert "stdout" in line

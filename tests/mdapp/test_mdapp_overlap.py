@@ -53,5 +53,5 @@ def test_a_run_stops_and_names_the_pair(
 
 @pytest.mark.parametrize("how", ON_DEVICES[:2] + ON_DEVICES[3:5], ids=words_of)
 def test_forces_name_the_pair(how: tuple[object, ...], overlapping: Path) -> None:
-    said = refused("forces", "--start", overlapping, "--precision", "float", *how, status=1)
-    assert said.startswith("particles 3 (Na) and 10 (Cl) overlap: ")
+    line = refused("forces", "--start", overlapping, "--precision", "float", *how, status=1)
+    assert line.startswith("particles 3 (Na) and 10 (Cl) overlap: ")

@@ -77,9 +77,9 @@ def refused(*arguments: object, status: int = 2, **how: Any) -> str:
     assert finished.status == status, finished.err
     assert finished.out == ""
     (line,) = finished.err.splitlines()
-    head, _, said = line.partition("gpucast-mdapp: error: ")
+    head, _, message = line.partition("gpucast-mdapp: error: ")
     assert head == ""
-    return said
+    return message
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:
@@ -109,7 +109,7 @@ def need_gpu() -> None:
 
 
 def mpirun(ranks: int) -> list[str]:
-    """What starts so many ranks; skips where nothing can."""
+    """What starts this many ranks; skips where nothing can."""
     launcher = shutil.which("mpirun")
     if launcher is None:
         pytest.skip("no MPI: mpirun is not on this machine")

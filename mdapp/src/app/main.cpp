@@ -49,8 +49,8 @@ int say(const std::exception& error) {
   return support::exit_status(error);
 }
 
-// Where one of several processes fails, the others would wait for it. Most errors all of them meet
-// alike: the first one then says so, and ends the others before they do.
+// Where one of several processes fails, the others would wait for it. Most errors all of them meet:
+// the first one then says so, and ends the others before they do.
 int end(const std::exception& error, mdapp::Processes& all) {
   using namespace std::chrono_literals;
   if (all.rank() > 0) std::this_thread::sleep_for(5s);

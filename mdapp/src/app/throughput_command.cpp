@@ -36,11 +36,6 @@ constexpr Variant variants[] = {
     {"claret", KernelName::claret, BoundaryKind::open, Output::forces},
 };
 
-struct Timing {
-  double warm_up = 1;    // s at least
-  double seconds = 0.5;  // of repetitions at least
-};
-
 // Seconds of one evaluation, of the slowest device by its own clock.
 double compute(const Devices& devices, Output output) {
   devices.mark(0);
@@ -51,32 +46,6 @@ double compute(const Devices& devices, Output output) {
   for (Device* device : devices.all())
     seconds = std::max(seconds, device->seconds_between(0, 1));
   return seconds;
-}
-
-// Median seconds of one evaluation of all n^2 pairs by GPUs that compute their slices at the same
-// time; 0 where it was interrupted before the first.
-double kernel_seconds(Engine& engine, const Variant& variant, int n, int gpus, const Timing& timing,
-                      const std::stop_token& interrupted) {
-  const System system = rock_salt(nacl(), n, {.kind = variant.boundary});
-  const auto positions = engine.array<Position>(static_cast<std::size_t>(n), Memory::pinned);
-  const Devices devices(
-      engine, system,
-      {.name = Schedule::star_async, .gpus = gpus, .kernel = {.name = variant.kernel}});
-  pack(system, {0, n}, positions.span());
-  devices.upload(positions.span());
-  devices.wait();
-  support::WarmUp warm_up({.least_seconds = timing.warm_up, .most_seconds = 5 * timing.warm_up});
-  do {
-    warm_up.add(compute(devices, variant.output));
-  } while (!warm_up.done() && !interrupted.stop_requested());
-  constexpr std::size_t repetitions = 5;
-  std::vector<double> samples;
-  double sum = 0;
-  while (!interrupted.stop_requested() && (sum < timing.seconds || samples.size() < repetitions)) {
-    samples.push_back(compute(devices, variant.output));
-    sum += samples.back();
-  }
-  return samples.empty() ? 0 : support::median(samples);
 }
 
 // Ordered pairs a second of one core in double precision.
@@ -100,9 +69,9 @@ class Throughput : public Command {
     command->add_option("-n,--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)");
     command->add_option("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once");
     engine_.declare(command);
-    command->add_option("--seconds", timing_.seconds, "of repetitions for each figure, at least")
+    command->add_option("--seconds", seconds_, "of repetitions for each figure, at least")
         ->transform(support::in_seconds());
-    command->add_option("--warm-up", timing_.warm_up, "seconds before the first")
+    command->add_option("--warm-up", warm_up_, "seconds before the first")
         ->transform(support::in_seconds());
     command->add_flag("--json", json_, "one JSON object on stdout");
     return command;
@@ -110,8 +79,8 @@ class Throughput : public Command {
 
   int run(Context& context) override {
     require_one_process(context, "throughput");
-    support::require_not_negative("--seconds", timing_.seconds);
-    support::require_not_negative("--warm-up", timing_.warm_up);
+    support::require_not_negative("--seconds", seconds_);
+    support::require_not_negative("--warm-up", warm_up_);
     const auto engine = engine_.open(context, host_engine, cuda_engine);
     int n = static_cast<int>(support::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
     if (n == 0) n = engine->path() == schema::Path::host ? 8192 : 262144;
@@ -132,8 +101,7 @@ class Throughput : public Command {
     for (const Variant& variant : variants) {
       double alone = 0;  // of one device, where it is asked for
       for (const int count : gpus) {
-        const double seconds =
-            kernel_seconds(*engine, variant, n, count, timing_, context.interrupted);
+        const double seconds = kernel_seconds(*engine, variant, n, count, context.interrupted);
         if (context.interrupted.stop_requested()) {
           if (json_) print_json(context, *engine, n, rows);
           context.err << program << ": error: interrupted\n";
@@ -151,6 +119,32 @@ class Throughput : public Command {
   }
 
  private:
+  // Median seconds of one evaluation of all n^2 pairs by GPUs that compute their slices at the same
+  // time; 0 where it was interrupted before the first.
+  double kernel_seconds(Engine& engine, const Variant& variant, int n, int gpus,
+                        const std::stop_token& interrupted) const {
+    const System system = rock_salt(nacl(), n, {.kind = variant.boundary});
+    const auto positions = engine.array<Position>(static_cast<std::size_t>(n), Memory::pinned);
+    const Devices devices(
+        engine, system,
+        {.name = Schedule::star_async, .gpus = gpus, .kernel = {.name = variant.kernel}});
+    pack(system, {0, n}, positions.span());
+    devices.upload(positions.span());
+    devices.wait();
+    support::WarmUp warm_up({.least_seconds = warm_up_, .most_seconds = 5 * warm_up_});
+    do {
+      warm_up.add(compute(devices, variant.output));
+    } while (!warm_up.done() && !interrupted.stop_requested());
+    constexpr std::size_t repetitions = 5;
+    std::vector<double> samples;
+    double sum = 0;
+    while (!interrupted.stop_requested() && (sum < seconds_ || samples.size() < repetitions)) {
+      samples.push_back(compute(devices, variant.output));
+      sum += samples.back();
+    }
+    return samples.empty() ? 0 : support::median(samples);
+  }
+
   static void print_json(Context& context, const Engine& engine, int n,
                          const nlohmann::ordered_json& rows) {
     const DeviceInfo device = engine.devices().front();
@@ -198,7 +192,8 @@ class Throughput : public Command {
   devices::EngineOptions engine_;
   std::string n_ = "0";
   std::string gpus_ = "1";
-  Timing timing_;
+  double warm_up_ = 1;    // s at least
+  double seconds_ = 0.5;  // of repetitions at least
   bool json_ = false;
 };
 

@@ -26,7 +26,7 @@ const float* components(const SliceOfParticles& slice) {
 }
 
 // body(first, last, type) over the components of the particles of each type. Without a mean force
-// the three axes are alike, and a loop over components becomes vector instructions.
+// the three axes are the same, and a loop over components becomes vector instructions.
 template <class Body>
 void each_type(const SliceOfParticles& slice, Body body) {
   const auto border = 3 * static_cast<std::ptrdiff_t>(slice.cations);

@@ -51,7 +51,8 @@ struct ClosestPair {
 // Found by sorting along x and looking no further than the best so far.
 ClosestPair closest_pair(const System& system);
 
-// One line: which pair, of what ions, how close. Particles are counted from 1, as in XYZ files.
+// One line: which pair, its ions, how close they are. Particles are counted from 1, as in XYZ
+// files.
 std::string describe_overlap(const System& system);
 
 }  // namespace gpucast::mdapp

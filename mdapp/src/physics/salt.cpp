@@ -37,8 +37,6 @@ double lattice_constant(double formula_mass, double offset, double slope, double
   return std::cbrt(4 * formula_mass * atomic_mass_unit / density) / angstrom;
 }
 
-}  // namespace
-
 Constants constants(ConstantSet set) {
   if (set == ConstantSet::claret) {
     return {.coulomb = 14.39, .joule = 1 / 1.60219e-19, .boltzmann = 8.617080363e-5};
@@ -47,6 +45,8 @@ Constants constants(ConstantSet set) {
           .joule = 1 / elementary_charge,
           .boltzmann = 8.617333262145179e-5};
 }
+
+}  // namespace
 
 Salt nacl(ConstantSet set) {
   const Constants k = constants(set);

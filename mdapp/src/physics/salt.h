@@ -31,8 +31,6 @@ struct Constants {
   double boltzmann;  // eV/K
 };
 
-Constants constants(ConstantSet set);
-
 // One pair of ion types: u(r) = A exp((sigma - r)/rho) - C/r^6 - D/r^8 + charge/r.
 struct TosiFumi {
   double A;       // eV

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -94,21 +95,19 @@ Comment comment_of(Lines& lines) {
   }
 }
 
-double number(const Lines& lines, const char* field, std::string_view word) {
+double number(const Lines& lines, const std::string& field, std::string_view word) {
   const auto value = number_of<double>(word);
-  if (!value || !std::isfinite(*value)) {
-    lines.refuse(std::string(field) + ": " + quote(word) + " is no number");
-  }
+  if (!value || !std::isfinite(*value)) lines.refuse(field + ": " + quote(word) + " is no number");
   return *value;
 }
 
-std::vector<double> numbers(const Lines& lines, const char* field, const std::string& text,
+std::vector<double> numbers(const Lines& lines, const std::string& field, const std::string& text,
                             std::size_t count) {
   std::vector<double> values;
   for (const auto word : words_of(text))
     values.push_back(number(lines, field, word));
   if (values.size() != count) {
-    lines.refuse(std::string(field) + ": " + std::to_string(count) + " numbers wanted, " +
+    lines.refuse(field + ": " + std::to_string(count) + " numbers wanted, " +
                  std::to_string(values.size()) + " found");
   }
   return values;
@@ -158,16 +157,13 @@ Columns columns_of(const Lines& lines, const Comment& comment) {
   const auto properties = comment.find("Properties");
   std::istringstream text(properties == comment.end() ? "species:S:1:pos:R:3" : properties->second);
   Columns columns;
-  std::string name;
-  std::string kind;
-  std::string width;
-  while (std::getline(text, name, ':')) {
+  for (std::string name, kind, width; std::getline(text, name, ':');) {
     std::getline(text, kind, ':');
     std::getline(text, width, ':');
     const auto count = number_of<int>(width);
     if (!count || *count < 1) {
-      const std::string property = (name + ":").append(kind).append(":").append(width);
-      lines.refuse("Properties: " + quote(property) + " is not name:type:columns");
+      lines.refuse("Properties: " + quote((name + ":").append(kind).append(":").append(width)) +
+                   " is not name:type:columns");
     }
     if (name == "species" && *count == 1) columns.species = columns.count;
     if (name == "pos" && *count == 3) columns.pos = columns.count;
@@ -205,16 +201,15 @@ Particles particles_of(Lines& lines, int n, const Columns& columns, const Salt& 
       lines.refuse(std::to_string(columns.count) + " fields wanted, " +
                    std::to_string(words.size()) + " found");
     }
+    const auto read_three = [&](std::string field, std::size_t column, std::vector<double>& to) {
+      for (const char axis : {'x', 'y', 'z'}) {
+        field.back() = axis;
+        to.push_back(number(lines, field, words[column++]));
+      }
+    };
     particles.type.push_back(type_of(lines, words[columns.species], salt));
-    for (const std::size_t a : {0U, 1U, 2U}) {
-      constexpr const char* fields[] = {"pos x", "pos y", "pos z"};
-      particles.r.push_back(number(lines, fields[a], words[columns.pos + a]));
-    }
-    if (columns.velo == nowhere) continue;
-    for (const std::size_t a : {0U, 1U, 2U}) {
-      constexpr const char* fields[] = {"velo x", "velo y", "velo z"};
-      particles.v.push_back(number(lines, fields[a], words[columns.velo + a]));
-    }
+    read_three("pos ?", columns.pos, particles.r);
+    if (columns.velo != nowhere) read_three("velo ?", columns.velo, particles.v);
   }
   return particles;
 }
@@ -241,10 +236,14 @@ Boundary boundary_in(const std::string& name, const Box& box, const Surroundings
   }
 }
 
-void append(std::string& text, double value) {
+// `values`, each over `unit`, with blanks between them.
+void append(std::string& text, std::span<const double> values, double unit = 1) {
   std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  text.append(digits.data(), end);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (k > 0) text += ' ';
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), values[k] / unit);
+    text.append(digits.data(), end.ptr);
+  }
 }
 
 }  // namespace
@@ -286,24 +285,15 @@ XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings&
 std::string xyz_frame(const System& system, double seconds) {
   const double side = system.boundary.side;
   std::string text = std::to_string(system.n()) + "\nLattice=\"";
-  for (int k = 0; k < 9; ++k) {
-    append(text, k % 4 == 0 ? side : 0.0);
-    text += k < 8 ? " " : "\" Origin=\"";
-  }
-  for (int a = 0; a < 3; ++a) {
-    append(text, -side / 2);
-    text += a < 2 ? " " : "\" pbc=\"";
-  }
-  text += periodic(system.boundary.kind) ? "T T T" : "F F F";
-  text += "\" Properties=species:S:1:pos:R:3:velo:R:3 Time=";
-  append(text, seconds / 1e-15);
+  append(text, std::array{side, 0.0, 0.0, 0.0, side, 0.0, 0.0, 0.0, side});
+  append(text += "\" Origin=\"", std::array{-side / 2, -side / 2, -side / 2});
+  text += periodic(system.boundary.kind) ? "\" pbc=\"T T T" : "\" pbc=\"F F F";
+  append(text += "\" Properties=species:S:1:pos:R:3:velo:R:3 Time=", std::array{seconds}, 1e-15);
   text += " Time_unit=fs velo_unit=angstrom/fs\n";
   for (const std::size_t k : system.places()) {
     text += system.salt.symbol[static_cast<std::size_t>(system.type(static_cast<int>(k)))];
-    for (std::size_t a = 3 * k; a < 3 * k + 3; ++a)
-      append(text += ' ', system.r[a]);
-    for (std::size_t a = 3 * k; a < 3 * k + 3; ++a)
-      append(text += ' ', system.v[a] / velocity_unit);
+    append(text += ' ', std::span(system.r).subspan(3 * k, 3));
+    append(text += ' ', std::span(system.v).subspan(3 * k, 3), velocity_unit);
     text += '\n';
   }
   return text;

@@ -11,7 +11,6 @@
 
 #include "gpucast/devices/clock.h"
 #include "schedule/schedule.h"
-#include "schedule/star.h"
 
 namespace gpucast::mdapp {
 namespace {

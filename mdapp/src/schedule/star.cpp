@@ -1,4 +1,4 @@
-#include "schedule/star.h"
+#include "schedule/schedule.h"
 
 #include <algorithm>
 #include <utility>

@@ -134,17 +134,12 @@ class Measure : public Command {
   Suite suite_of(const Engine& engine) const {
     using records::Memory;
     const bool gpus = engine.path() != schema::Path::host;
-    Suite suite;
-    suite.devices = devices_of(devices_, engine);
-    suite.gpus = gpus;
-    if (!memories_.empty()) {
-      suite.memories = support::parse_words<Memory>("--memory", memories_);
-    } else {
-      suite.memories =
-          gpus ? std::vector{Memory::pinned, Memory::pageable, Memory::write_combined,
+    Suite suite{.devices = devices_of(devices_, engine), .memories = {}, .gpus = gpus};
+    suite.memories =
+        !memories_.empty() ? support::parse_words<Memory>("--memory", memories_)
+        : gpus ? std::vector{Memory::pinned, Memory::pageable, Memory::write_combined,
                              Memory::mapped, Memory::portable, Memory::mapped_write_combined}
                : std::vector{Memory::pageable};
-    }
     for (const Memory memory : suite.memories) {
       if (memory == Memory::unknown || (!gpus && memory != Memory::pageable)) {
         throw support::InputError("--memory: \"" + support::name(memory) + "\" is not there on " +

@@ -80,15 +80,13 @@ class Measurement {
       skip(what, "the budget of " + support::figure("%g", run_.budget) + " s is spent");
       return;
     }
-    std::string why;
     try {
-      why = std::visit([this](const auto& c) { return take(c); }, cell);
+      std::visit([this](const auto& c) { take(c); }, cell);
     } catch (const DeviceError& error) {
-      why = error.what();
+      fail(what, error.what());
     } catch (const std::bad_alloc&) {
-      why = "out of memory";
+      fail(what, "out of memory");
     }
-    if (!why.empty()) fail(what, why);
   }
 
   // ---- whether it can be made ----
@@ -110,13 +108,13 @@ class Measurement {
     return engine_.refuses_loops(cell.memory, runner_of(cell));
   }
 
-  // ---- measuring: each returns why it failed, if it did ----
+  // ---- measuring ----
 
-  std::string take(const TransferCell& cell) {
+  void take(const TransferCell& cell) {
     CopySet& copies = copies_.of(cell.copies, [&] { return engine_.open(cell.copies); });
     records::Transfer record;
     record.seconds = sample(copies, cell.method, options_, interrupted_);
-    if (record.seconds.empty()) return "";
+    if (record.seconds.empty()) return;
     record.valid = copies.correct();
     const Copy& first = cell.copies.front();
     const bool by_host = first.from == host || first.to == host || first.staged;
@@ -133,16 +131,15 @@ class Measurement {
     record.method = cell.method;
     if (record.route == records::Route::peer) record.issuer = place(issuer(first));
     const Json written = write(record);
-    if (!record.valid) return wrong_bytes;
+    if (!record.valid) throw DeviceError(wrong_bytes);
     done(cell, record.seconds, written);
     if (cell.method == TransferMethod::gated && cell.copies.size() == 1 &&
         first.bytes == smallest_timed_twice) {
       estimate(first, copies);
     }
-    return "";
   }
 
-  std::string take(const LaunchCell& cell) {
+  void take(const LaunchCell& cell) {
     Launches& launches = launches_.of({cell.device, cell.arguments}, [&] {
       return engine_.launches(cell.device, cell.arguments);
     });
@@ -152,10 +149,9 @@ class Measurement {
     record.arguments = cell.arguments;
     record.seconds = sample(launches, cell, options_, interrupted_);
     keep(cell, record);
-    return "";
   }
 
-  std::string take(const OverlapCell& cell) {
+  void take(const OverlapCell& cell) {
     Overlaps& overlaps = overlaps_.of({cell.device, cell.bytes},
                                       [&] { return engine_.overlaps(cell.device, cell.bytes); });
     records::Overlap record;
@@ -166,10 +162,9 @@ class Measurement {
     record.seconds =
         take_samples([&] { return overlaps.together(cell.parts); }, options_, interrupted_);
     keep(cell, record);
-    return "";
   }
 
-  std::string take(const SkeletonCell& cell) {
+  void take(const SkeletonCell& cell) {
     const auto skeleton = engine_.skeleton(cell.shape);
     records::Skeleton record;
     record.schedule = cell.shape.schedule;
@@ -180,12 +175,11 @@ class Measurement {
     record.busy = cell.shape.busy;
     record.kernel_seconds = skeleton->kernel_seconds();
     record.seconds = take_samples([&] { return skeleton->step(); }, options_, interrupted_);
-    if (!record.seconds.empty() && !skeleton->correct()) return wrong_bytes;
+    if (!record.seconds.empty() && !skeleton->correct()) throw DeviceError(wrong_bytes);
     keep(cell, record);
-    return "";
   }
 
-  std::string take(const HostMemoryCell& cell) {
+  void take(const HostMemoryCell& cell) {
     HostLoops& loops = loops_.of({cell.device, cell.memory, cell.bytes}, [&] {
       return engine_.host_loops(cell.device, cell.memory, cell.bytes);
     });
@@ -197,10 +191,9 @@ class Measurement {
     record.bytes = cell.bytes;
     record.seconds = sample(loops, cell, options_, interrupted_);
     if (!record.seconds.empty() && cell.phase == HostPhase::loop && !loops.correct()) {
-      return "the results are wrong";
+      throw DeviceError("the results are wrong");
     }
     keep(cell, record);
-    return "";
   }
 
   // Two ways to the same latency, which should agree.

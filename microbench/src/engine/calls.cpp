@@ -95,11 +95,11 @@ TracedProgram head_of(const Line& line) {
     line.refuse("schema", "is not " + std::string(calls_schema));
   }
   TracedProgram traced{.steps = line.count("steps", most_of_any),
-                        .threads = line.count("threads", most_of_any, std::optional(1)),
-                        .devices = line.count("devices", most_of_any),
-                        .events = line.count("events", most_of_any),
-                        .streams = {},
-                        .calls = {}};
+                       .threads = line.count("threads", most_of_any, std::optional(1)),
+                       .devices = line.count("devices", most_of_any),
+                       .events = line.count("events", most_of_any),
+                       .streams = {},
+                       .calls = {}};
   if (traced.steps < 2) line.refuse("steps", "two are needed, to tell a step from the first");
   if (!line["streams"].is_array()) line.refuse("streams", "is no list");
   for (const Json& stream_line : line["streams"]) {

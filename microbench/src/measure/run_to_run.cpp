@@ -15,8 +15,8 @@
 namespace gpucast::microbench {
 namespace {
 
-// Copies are alike by their route and by who makes them (a GPU that sends or one that fetches); of
-// host memory only that it is pinned or not matters.
+// Copies are of one kind by their route and by who makes them (a GPU that sends or one that
+// fetches); what matters of host memory is whether it is pinned.
 std::optional<std::string> kind_of(const Json& record) {
   const auto word = [&record](const char* field) { return record.value(field, std::string()); };
   if (word("kind") == "launch") return "launch " + word("method");

@@ -32,9 +32,9 @@ std::vector<double> sample(Launches& launches, const LaunchCell& cell, const Sam
 std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
                            const SampleOptions& options, const std::stop_token& interrupted);
 
-// What a small copy takes behind a gate. Two estimates that know nothing of one another of what it
-// adds to work that depends on it: empty kernels, one before and one behind. And what one more
-// takes where nothing comes between copies.
+// What a small copy takes behind a gate: two independent estimates of what it adds to work that
+// depends on it (empty kernels, one before and one behind), and what one more takes where nothing
+// comes between copies.
 struct Latency {
   double slope = 0;   // of the time of many against their number
   double single = 0;  // of one behind another

@@ -21,50 +21,46 @@ enum Operation : int { sum = 0 };
 
 // The functions of the library that are used.
 class Nccl {
- public:
-  Nccl() {
+  // Converts to whatever the function is.
+  struct Symbol {
+    void* address;
+    template <class Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+
+  static void* open_library() {
     // It would end the program: it brings a CUDA runtime of its own.
     if (devices::cuda::path() != schema::Path::native)
       throw std::runtime_error("allgather needs NCCL, which does not see remote GPUs");
     const char* named = std::getenv("GPUCAST_NCCL");
-    const char* file = named != nullptr ? named : "libnccl.so.2";
-    library_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) {
-      throw std::runtime_error(std::string("allgather needs NCCL: ") + dlerror() +
-                               " (GPUCAST_NCCL=/path/to/libnccl.so.2 names it)");
-    }
-    find(comm_init_all, "ncclCommInitAll");
-    find(comm_destroy, "ncclCommDestroy");
-    find(group_start, "ncclGroupStart");
-    find(group_end, "ncclGroupEnd");
-    find(all_gather, "ncclAllGather");
-    find(all_reduce, "ncclAllReduce");
-    find(error_string, "ncclGetErrorString");
+    void* library = dlopen(named != nullptr ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) return library;
+    throw std::runtime_error(std::string("allgather needs NCCL: ") + dlerror() +
+                             " (GPUCAST_NCCL=/path/to/libnccl.so.2 names it)");
+  }
+  Symbol find(const char* name) const {
+    if (void* address = dlsym(library_, name)) return {address};
+    throw std::runtime_error(std::string("the NCCL that was found lacks ") + name);
   }
 
+  void* library_ = open_library();  // never closed: NCCL's own threads may still run its code
+
+ public:
   void check(int result, const char* call) const {
     if (result != success) throw DeviceError(std::string(call) + ": " + error_string(result));
   }
 
-  int (*comm_init_all)(Comm*, int, const int*) = nullptr;
-  int (*comm_destroy)(Comm) = nullptr;
-  int (*group_start)() = nullptr;
-  int (*group_end)() = nullptr;
-  int (*all_gather)(const void*, void*, std::size_t, int, Comm, cudaStream_t) = nullptr;
-  int (*all_reduce)(const void*, void*, std::size_t, int, int, Comm, cudaStream_t) = nullptr;
-  const char* (*error_string)(int) = nullptr;
-
- private:
-  template <class Function>
-  void find(Function& function, const char* name) {
-    void* symbol = dlsym(library_, name);
-    if (symbol == nullptr) {
-      throw std::runtime_error(std::string("the NCCL that was found lacks ") + name);
-    }
-    function = reinterpret_cast<Function>(symbol);
-  }
-
-  void* library_ = nullptr;  // never closed: NCCL's own threads may still run its code
+  int (*comm_init_all)(Comm*, int, const int*) = find("ncclCommInitAll");
+  int (*comm_destroy)(Comm) = find("ncclCommDestroy");
+  int (*group_start)() = find("ncclGroupStart");
+  int (*group_end)() = find("ncclGroupEnd");
+  int (*all_gather)(const void*, void*, std::size_t, int, Comm,
+                    cudaStream_t) = find("ncclAllGather");
+  int (*all_reduce)(const void*, void*, std::size_t, int, int, Comm,
+                    cudaStream_t) = find("ncclAllReduce");
+  const char* (*error_string)(int) = find("ncclGetErrorString");
 };
 
 class NcclExchange : public Exchange {

@@ -122,7 +122,7 @@ class CudaCopies : public CopySet {
       lanes_.push_back(std::make_unique<Lane>(pool, streams.of(device), copies[k], k));
     }
     const Copy& one = copies.front();
-    alike_ = std::ranges::all_of(copies, [&one](const Copy& copy) {
+    same_ = std::ranges::all_of(copies, [&one](const Copy& copy) {
       return route(copy) == route(one) && copy.bytes == one.bytes;
     });
     lanes_.front()->use();
@@ -213,14 +213,14 @@ class CudaCopies : public CopySet {
     first.use();
     timer_->begin(first.stream());
     // In turn, as engines that serve several streams may take them in this order.
-    const int rounds = alike_ ? count : times_ * count;
+    const int rounds = same_ ? count : times_ * count;
     for (int j = 0; j < rounds; ++j) {
       if (j < count) queue(first);
-      if (j + 1 == count && !alike_) end_here(first);
+      if (j + 1 == count && !same_) end_here(first);
       for (const auto& other : others())
         queue(*other);
     }
-    const bool until_all_end = alike_ || count == 0;
+    const bool until_all_end = same_ || count == 0;
     for (const auto& other : others()) {
       const Event& end = other->record_end();
       if (until_all_end) first.wait_for(end);
@@ -242,7 +242,7 @@ class CudaCopies : public CopySet {
   int times_ = 2;  // as many copies as are timed are queued on each of the others' streams
   bool others_outlasted_ = false;
   int most_on_one_gpu_ = 0;
-  bool alike_ = true;  // one route, one size
+  bool same_ = true;  // one route, one size
 };
 
 }  // namespace
