@@ -15,9 +15,13 @@ using test::contains;
 
 const Surroundings open_box;
 
+XyzStart parsed(const std::string& text, const Surroundings& around = open_box) {
+  return parse_xyz("start.xyz", text, nacl(), around);
+}
+
 std::string refusal_of(const std::string& text, const Surroundings& around = open_box) {
   try {
-    parse_xyz("start.xyz", text, nacl(), around);
+    parsed(text, around);
   } catch (const support::InputError& error) {
     return error.what();
   }
@@ -27,7 +31,7 @@ std::string refusal_of(const std::string& text, const Surroundings& around = ope
 TEST(Xyz, AFrameReadsBackToTheSameBits) {
   System system = rock_salt(nacl(), 27);
   set_velocities(system, 1100, 7);
-  const XyzStart back = parse_xyz("frame", xyz_frame(system, 2e-15), nacl(), open_box);
+  const XyzStart back = parsed(xyz_frame(system, 2e-15));
   EXPECT_TRUE(back.has_velocities);
   EXPECT_EQ(back.system.r, system.r);
   EXPECT_EQ(back.system.origin, system.origin);
@@ -46,36 +50,33 @@ TEST(Xyz, AFrameOfAPeriodicBoxReadsBackToTheSameBits) {
 }
 
 TEST(Xyz, AFrameStandsInTheOrderOfTheStart) {
-  const std::string text = "3\n\nCl 1 0 0\nNa 2 0 0\nCl 3 0 0\n";
-  const XyzStart start = parse_xyz("three", text, nacl(), open_box);
+  const XyzStart start = parsed("3\n\nCl 1 0 0\nNa 2 0 0\nCl 3 0 0\n");
   const std::string frame = xyz_frame(start.system, 0);
   EXPECT_LT(frame.find("Cl 1 0 0"), frame.find("Na 2 0 0"));
   EXPECT_LT(frame.find("Na 2 0 0"), frame.find("Cl 3 0 0"));
 }
 
 TEST(Xyz, WithoutALatticeTheBoxIsThatOfALatticeOfSoManyIons) {
-  const XyzStart start = parse_xyz("two", "2\n\nNa 0 0 0\nCl 2.5 0 0\n", nacl(), open_box);
+  const XyzStart start = parsed("2\n\nNa 0 0 0\nCl 2.5 0 0\n");
   EXPECT_EQ(start.system.boundary.side, rock_salt(nacl(), 2).boundary.side);
   EXPECT_FALSE(start.has_velocities);
 }
 
 TEST(Xyz, ALatticeWithoutOriginStartsAtZero) {
-  const XyzStart start = parse_xyz(
-      "two", "2\nLattice=\"20 0 0 0 20 0 0 0 20\"\nNa 10 10 10\nCl 12 10 10\n", nacl(), open_box);
+  const XyzStart start = parsed("2\nLattice=\"20 0 0 0 20 0 0 0 20\"\nNa 10 10 10\nCl 12 10 10\n");
   EXPECT_EQ(start.system.r, (std::vector<double>{0, 0, 0, 2, 0, 0}));
 }
 
 TEST(Xyz, ParticlesOfAPeriodicBoxAreBroughtIntoIt) {
-  const XyzStart start = parse_xyz(
-      "two", "2\nLattice=\"20 0 0 0 20 0 0 0 20\" Origin=\"-10 -10 -10\"\nNa 11 0 0\nCl 0 0 -31\n",
-      nacl(), {.kind = BoundaryKind::minimum_image});
+  const XyzStart start =
+      parsed("2\nLattice=\"20 0 0 0 20 0 0 0 20\" Origin=\"-10 -10 -10\"\nNa 11 0 0\nCl 0 0 -31\n",
+             {.kind = BoundaryKind::minimum_image});
   EXPECT_EQ(start.system.r, (std::vector<double>{-9, 0, 0, 0, 0, 9}));
 }
 
 TEST(Xyz, ColumnsStandWherePropertiesSays) {
   const XyzStart start =
-      parse_xyz("one", "1\nProperties=id:I:1:pos:R:3:species:S:1:velo:R:3\n7 1 2 3 Na 0.1 0 0\n",
-                nacl(), open_box);
+      parsed("1\nProperties=id:I:1:pos:R:3:species:S:1:velo:R:3\n7 1 2 3 Na 0.1 0 0\n");
   EXPECT_EQ(start.system.r, (std::vector<double>{1, 2, 3}));
   EXPECT_NEAR(start.system.v[0], 1.0180505710759415, 1e-12);
 }

@@ -38,8 +38,6 @@ class FakeCopies : public CopySet {
   double between_kernels(int count, Payload payload, int /*before*/) override {
     return fake_.empty + count * (fake_.empty + (payload == Payload::copies ? one() : 0));
   }
-  void next_queue() override {}
-  Batch batch() const override { return {}; }
   bool correct() override { return fake_.correct; }
 
  private:
@@ -55,7 +53,6 @@ class FakeCopies : public CopySet {
 class FakeLaunches : public Launches {
  public:
   explicit FakeLaunches(const Fake& fake) : fake_(fake) {}
-  void next_queue() override {}
   double submit(int count) override { return count * fake_.latency; }
   double sync(int count) override { return (1 + count) * fake_.latency; }
   double gated(int count) override { return fake_.empty + count * fake_.latency / 2; }

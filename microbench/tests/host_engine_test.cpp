@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "engine/engine.h"
 #include "engine/loop.h"
+#include "engine/numa.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -111,6 +113,40 @@ TEST(Pattern, DiffersFromPlaceToPlaceAndSeedToSeed) {
   }
   EXPECT_LT(same_place, count / 100);
   EXPECT_LT(same_seed, count / 100);
+}
+
+constexpr std::size_t untouched = 1 << 16;
+
+TEST(Numa, TouchedMemoryLiesOnANodeOfThisMachine) {
+  const UntouchedMemory memory(untouched);
+  touch_pages(memory.data(), untouched);
+  const auto node = node_of(memory.data());
+  if (!node) GTEST_SKIP() << "this system does not say where memory lies";
+  EXPECT_TRUE(std::ifstream("/sys/devices/system/node/node" + std::to_string(*node) + "/meminfo"));
+}
+
+TEST(Numa, APreferredNodeIsObtainedWhereItExists) {
+  const UntouchedMemory probe(untouched);
+  touch_pages(probe.data(), untouched);
+  if (!node_of(probe.data())) GTEST_SKIP() << "this system does not say where memory lies";
+  const UntouchedMemory memory(untouched);
+  {
+    const PreferNode preferred(0);
+    touch_pages(memory.data(), untouched);
+  }
+  EXPECT_EQ(node_of(memory.data()), 0);
+}
+
+TEST(Numa, NodesThatDoNotExistDoNoHarm) {
+  for (const int node : {63, 1000, 1 << 20}) {
+    const PreferNode preferred(node);
+    const UntouchedMemory memory(untouched);
+    EXPECT_GE(touch_pages(memory.data(), untouched), 0);
+  }
+}
+
+TEST(Numa, DevicesThatAreNotThereAreNearNoNode) {
+  EXPECT_FALSE(node_of_pci("ffff:FF:1f.7").has_value());
 }
 
 }  // namespace
