@@ -10,7 +10,7 @@ import pytest
 import mdapp
 
 HOST = ("--engine", "host", "--host-devices", 4)
-MELT = ("--temperature", 1100, "--seed", 5, "--steps", 40, "--every", 10)
+MELT = ("--temperature", 1100, "--steps", 40, "--every", 10)
 
 
 def written(path: Path, *arguments: object) -> bytes:
