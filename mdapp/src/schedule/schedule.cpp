@@ -25,6 +25,7 @@ Workload workload(const System& system, const ScheduleOptions& options, Slice sl
 
 std::vector<Place> one_a_slice(int n, int gpus) {
   std::vector<Place> places;
+  places.reserve(static_cast<std::size_t>(gpus));
   for (int g = 0; g < gpus; ++g)
     places.push_back({.device = g, .slice = slice_of(n, gpus, g)});
   return places;
