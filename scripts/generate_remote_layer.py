@@ -1,10 +1,9 @@
 """Write what remote GPUs tell users and the rest of gpucast: calls that they do, and transports.
 
 docs/reference/remote-calls.md and python/gpucast/data/remote_layer.py, from the sources of remote/
-and the entry points of both versions. Those of CUDA 13 are what its headers declare, as a build
-lists them; run it after any change of either:
+and the entry points of both versions, as a build lists them; run it after any change of either:
 
-    python scripts/generate_remote_layer.py build/wheel/remote/generated/client/entry_points.inc
+    python scripts/generate_remote_layer.py build/wheel/remote/generated/client
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PAGE = ROOT / "docs" / "reference" / "remote-calls.md"
 MODULE = ROOT / "python" / "gpucast" / "data" / "remote_layer.py"
 USUAL = "cudaErrorNotSupported"
 
-_DEFINED = re.compile(r"^[a-zA-Z][\w ]*[ *]+(?:GPUCAST_NAME\()?(cuda[A-Z]\w*)[()]", re.MULTILINE)
+_DEFINED = re.compile(r"^[a-zA-Z][\w ]*[ *]+(?:CALL\()?(cuda[A-Z]\w*)[(),]", re.MULTILINE)
 _LISTED = re.compile(r"GPUCAST_ENTRY_POINT\((\w+)\)")
 _REFUSAL = re.compile(r'Refusal\{"(\w+)", (\w+)\}')
 _CARRIER = re.compile(r'\.name = "(.+)",\s+\.word = "(.+)"')
@@ -32,36 +31,27 @@ def plain(name: str) -> str:
     return _VERSION.sub("", name)
 
 
-def _defined(*patterns: str) -> set[str]:
-    files = sorted(file for pattern in patterns for file in CLIENT.glob(pattern))
-    return {plain(name) for file in files for name in _DEFINED.findall(file.read_text())}
-
-
 def refused() -> dict[str, str]:
     """Calls that refuse with an error of their own, by name."""
     return dict(_REFUSAL.findall((CLIENT / "refusals.h").read_text()))
 
 
-def supported(version: int) -> set[str]:
-    """Calls that remote GPUs do, of one version."""
-    common = _defined("api_*.cpp", f"versions/api_{version}*.cpp")
-    return common - set(refused())
+def supported() -> set[str]:
+    """Calls that remote GPUs do, in one version or in both."""
+    sources = (file.read_text() for file in CLIENT.glob("api_*.cpp"))
+    return {plain(name) for text in sources for name in _DEFINED.findall(text)} - set(refused())
 
 
-def _public(text: str) -> set[str]:
-    return {plain(name) for name in _LISTED.findall(text) if name.startswith("cuda")}
+def _listed(lists: Path, version: int) -> set[str]:
+    names = _LISTED.findall((lists / f"entry_points_{version}.inc").read_text())
+    return {plain(name) for name in names if name.startswith("cuda")}
 
 
-def entry_points_12() -> set[str]:
-    """What the library of CUDA 12 has."""
-    return _public((CLIENT / "versions" / "entry_points_12.inc").read_text())
-
-
-def page(entry_points_13: str) -> str:
-    """The reference page; ``entry_points_13``: the content of the list that a build makes."""
+def page(lists: Path) -> str:
+    """The reference page; ``lists``: the folder where a build lists what each library has."""
     # The headers of the list are not all that the library has.
-    there = {13: _public(entry_points_13) | supported(13), 12: entry_points_12()}
-    done = {version: supported(version) & there[version] for version in there}
+    there = {13: _listed(lists, 13) | supported(), 12: _listed(lists, 12)}
+    done = {version: supported() & there[version] for version in there}
     own = refused()
 
     def state(name: str, version: int) -> str:
@@ -108,8 +98,7 @@ def page(entry_points_13: str) -> str:
 
 def module() -> str:
     """The Python module that everything else asks."""
-    both = sorted(supported(13) | supported(12))
-    lines = [f'        "{name}",' for name in both]
+    lines = [f'        "{name}",' for name in sorted(supported())]
     carriers = _CARRIER.findall(CARRIERS.read_text())
     names = ("auto", "socket", *(name for name, _ in carriers))
     members = [f'    {name.replace("-", "_")} = "{name}"' for name in names]
@@ -153,5 +142,5 @@ def module() -> str:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    PAGE.write_text(page(Path(sys.argv[1]).read_text()), encoding="utf-8")
+    PAGE.write_text(page(Path(sys.argv[1])), encoding="utf-8")
     MODULE.write_text(module(), encoding="utf-8")

@@ -36,14 +36,13 @@ class Work {
   Work() : host_(std::size_t{3} << 20) {
     static const char kernel = 0;
     static char variable = 0;
-    __cudaRegisterFunction(binary_.handle(), &kernel, nullptr, "saxpy", -1, nullptr, nullptr,
-                           nullptr, nullptr, nullptr);
-    __cudaRegisterVar(binary_.handle(), &variable, nullptr, "counter", 0, 8, 0, 0);
+    binary_.add_kernel(&kernel);
+    binary_.add_variable(&variable, "counter", 8);
     kernel_ = client::runtime().program.function(&kernel);
     variable_ = client::runtime().program.variable(&variable);
   }
 
-  // Until a call says that the server is lost, or so many calls.
+  // Until a call says that the server is lost, or there were enough of them.
   void run(Gpu& gpu, Noise& noise) {
     constexpr int most_calls = 200;
     for (int k = 0; k < most_calls && !lost_; ++k)
@@ -54,48 +53,42 @@ class Work {
   static constexpr std::size_t small = 1000;
   static constexpr std::size_t large = (std::size_t{2} << 20) + 5;
 
-  void note(Status status) { lost_ = lost_ || status == client::status_lost; }
-
   void one(Gpu& gpu, Noise& noise) {
+    const Status status = client::status_of([&] { call_one(gpu, noise); });
+    lost_ = lost_ || status == client::status_lost;
+  }
+
+  void call_one(Gpu& gpu, Noise& noise) {
     const Id stream = noise.below(3);
     const EventPair pair{1, 2};
     const std::size_t bytes = noise.one_in(6) ? large : small;
     switch (noise.below(12)) {
-      case 0: {
-        MemAmounts amounts;
-        return note(gpu.call(MemInfo{}, amounts));
-      }
-      case 1: {
-        Allocated allocated;
-        return note(gpu.call(MemAlloc{.bytes = small}, allocated));
-      }
+      case 0:
+        return void(gpu.call(MemInfo{}));
+      case 1:
+        return void(gpu.call(MemAlloc{.bytes = small}));
       case 2:
-        return note(gpu.copy_to(0x1000, host_.data(), bytes, stream, noise.one_in(2), true));
+        return gpu.copy_to(0x1000, host_.data(), bytes, stream, noise.one_in(2), true);
       case 3:
-        return note(gpu.copy_from(host_.data(), 0x1000, bytes, stream, false));
+        return gpu.copy_from(host_.data(), 0x1000, bytes, stream, false);
       case 4:
-        return note(gpu.copy_from(host_.data(), 0x1000, bytes, stream, true));
+        return gpu.copy_from(host_.data(), 0x1000, bytes, stream, true);
       case 5:
-        return note(gpu.synchronize());
+        return gpu.synchronize();
       case 6:
-        return note(gpu.synchronize_stream(stream));
-      case 7: {
-        float milliseconds = 0;
+        return gpu.synchronize_stream(stream);
+      case 7:
         gpu.record_event(pair.begin, stream);
         gpu.record_event(pair.end, stream);
-        return note(gpu.elapsed(pair, milliseconds));
-      }
+        return void(gpu.elapsed(pair));
       case 8:
-        return note(gpu.query_stream(stream));
+        return void(gpu.query_stream(stream));
       case 9:
-        return note(gpu.modules.kernel(*kernel_).status);
-      case 10: {
-        Global global;
-        return note(gpu.modules.global(*variable_, global));
-      }
+        return void(gpu.modules.kernel(*kernel_));
+      case 10:
+        return void(gpu.modules.global(*variable_));
       default:
-        if (noise.one_in(20)) return note(gpu.reset());
-        return note(gpu.wait_for_fences());
+        return noise.one_in(20) ? gpu.reset() : gpu.wait_for_fences();
     }
   }
 

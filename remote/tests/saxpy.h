@@ -3,11 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
+#include <string>
 
 extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
@@ -21,45 +20,45 @@ void __cudaUnregisterFatBinary(void** handle);
 
 namespace gpucast::remote {
 
-// What nvcc puts into a program; known to the client as long as it lives.
+// What nvcc puts into a program; known to the client as long as it lives. PTX alone, of which the
+// fake driver needs nothing.
 class FatBinary {
  public:
-  FatBinary() : handle_(__cudaRegisterFatBinary(&wrapper_)) {}
+  // The code of saxpy, and more.
+  explicit FatBinary(const std::string& more = "") {
+    const std::string ptx =
+        ".visible .entry saxpy(.param .s32 n, .param .f32 a, .param .u64 x, .param .u64 y) {\n" +
+        more + "}\n";
+    // Magic number, version and bytes of the container; kind, version and bytes of its member.
+    const std::array<std::uint64_t, 10> head = {0x0010'0001'ba55'ed50, 64 + ptx.size(),
+                                                0x0000'0040'0101'0001, ptx.size()};
+    image_.assign(reinterpret_cast<const char*>(head.data()), sizeof head);
+    image_ += ptx;
+    wrapper_.image = image_.data();
+    handle_ = __cudaRegisterFatBinary(&wrapper_);
+  }
   ~FatBinary() { __cudaUnregisterFatBinary(handle_); }
   FatBinary(const FatBinary&) = delete;
   FatBinary& operator=(const FatBinary&) = delete;
   void** handle() const { return handle_; }
+  std::size_t bytes() const { return image_.size(); }
+  void add_kernel(const void* host, const char* name = "saxpy") const {
+    __cudaRegisterFunction(handle_, static_cast<const char*>(host), nullptr, name, -1, nullptr,
+                           nullptr, nullptr, nullptr, nullptr);
+  }
+  void add_variable(char* host, const char* name, std::size_t bytes) const {
+    __cudaRegisterVar(handle_, host, nullptr, name, 0, bytes, 0, 0);
+  }
 
  private:
-  // PTX alone, of which the fake driver needs nothing.
-  static constexpr std::string_view ptx =
-      ".visible .entry saxpy(.param .s32 n, .param .f32 a, .param .u64 x, .param .u64 y) {}";
-  struct Container {
-    std::uint32_t magic = 0xba55ed50;
-    std::uint16_t version = 1;
-    std::uint16_t header_bytes = 16;
-    std::uint64_t bytes = 64 + ptx.size();
-    std::uint16_t member_kind = 1;
-    std::uint16_t member_version = 0x101;
-    std::uint32_t member_header_bytes = 64;
-    std::uint64_t member_bytes = ptx.size();
-    std::array<std::uint64_t, 6> nothing_more{};
-    std::array<char, ptx.size()> text = [] {
-      std::array<char, ptx.size()> result{};
-      std::ranges::copy(ptx, result.begin());
-      return result;
-    }();
-  };
-  struct Wrapper {
+  struct {
     std::uint32_t magic = 0x466243b1;
     std::uint32_t version = 1;
     const void* image = nullptr;
     const void* names = nullptr;
-  };
-
-  Container container_;
-  Wrapper wrapper_{.image = &container_};
-  void** handle_;
+  } wrapper_;
+  std::string image_;
+  void** handle_ = nullptr;
 };
 
 inline void host_saxpy() {}  // only its address is used
@@ -70,13 +69,13 @@ class Saxpy {
   // With the kernels that servers have.
   explicit Saxpy(const char* kernels = GPUCAST_TEST_KERNELS) {
     ::setenv("GPUCAST_FAKE_KERNELS", kernels, 1);
-    __cudaRegisterFunction(binary_.handle(), reinterpret_cast<const char*>(&host_saxpy), nullptr,
-                           "saxpy", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+    binary_.add_kernel(host());
   }
-  static cudaError_t launch(int n, float a, const float* x, float* y, cudaStream_t stream) {
+  static const void* host() { return reinterpret_cast<const void*>(&host_saxpy); }
+  static cudaError_t launch(int n, float a, const float* x, float* y, cudaStream_t stream,
+                            const void* kernel = host()) {
     std::array<void*, 4> arguments = {&n, &a, &x, &y};
-    return cudaLaunchKernel(reinterpret_cast<const void*>(&host_saxpy), dim3(1), dim3(32),
-                            arguments.data(), 0, stream);
+    return cudaLaunchKernel(kernel, dim3(1), dim3(32), arguments.data(), 0, stream);
   }
 
  private:

@@ -1,4 +1,4 @@
-// Devices: one for each server.
+// Devices, one for each server; and errors, which concern none.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 #include <exception>
 #include <string>
 
-#include "client/copies.h"
 #include "client/entry.h"
 #include "client/properties.h"
 #include "client/refusals.h"
+#include "client/works.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;
@@ -18,8 +18,8 @@ namespace {
 
 void copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                   cudaStream_t stream, Waiting waiting) {
-  runtime().gpu(to_device);
-  runtime().gpu(from_device);
+  existing(to_device);
+  existing(from_device);
   copy(to, from, row(bytes), cudaMemcpyDeviceToDevice, stream, waiting);
 }
 
@@ -28,37 +28,31 @@ void copy_between(void* to, int to_device, const void* from, int from_device, st
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  return entry<"cudaGetDeviceCount">([&] {
+  return entry([&] {
     give(count, 0);
     *count = runtime().device_count();
   });
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  return entry<"cudaGetDevice">([&] {
+  return entry([&] {
     runtime().device_count();
     give(device, this_thread().device);
   });
 }
 
-cudaError_t cudaSetDevice(int device) {
-  return entry<"cudaSetDevice">([&] {
-    runtime().gpu(device);
-    this_thread().device = device;
-  });
-}
+cudaError_t cudaSetDevice(int device) { return ENTRY(this_thread().device = existing(device)); }
 
 cudaError_t cudaInitDevice(int device, unsigned /*flags*/, unsigned /*which*/) {
-  return entry<"cudaInitDevice">([&] { runtime().gpu(device); });
+  return ENTRY(existing(device));
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
-  return entry<"cudaDeviceGetAttribute">(
-      [&] { give(value, attribute(runtime().gpu(device), which)); });
+  return ENTRY(give(value, attribute(runtime().gpu(device), which)));
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
-  return entry<"cudaDeviceGetPCIBusId">([&] {
+  return entry([&] {
     const std::string& pci = runtime().gpu(device).device().pci;
     require_valid(text != nullptr && size > static_cast<int>(pci.size()));
     std::snprintf(text, static_cast<std::size_t>(size), "%s", pci.c_str());
@@ -67,7 +61,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 
 // The first of those with the address: servers on several hosts may have the same.
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pci) {
-  return entry<"cudaDeviceGetByPCIBusId">([&] {
+  return entry([&] {
     require_valid(device != nullptr && pci != nullptr);
     for (int k = 0; k < runtime().device_count(); ++k) {
       if (runtime().gpu(k).device().pci == pci) return give(device, k);
@@ -77,19 +71,19 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pci) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return entry<"cudaDeviceSynchronize">([&] {
+  return entry([&] {
     Gpu& gpu = runtime().current();
     runtime().graphs.forbid_device(this_thread().device, false);
-    require(gpu.synchronize());
+    gpu.synchronize();
   });
 }
 
 cudaError_t cudaDeviceReset() {
-  return entry<"cudaDeviceReset">([&] {
+  return entry([&] {
     const int device = this_thread().device;
-    require(runtime().gpu(device).settle());
+    runtime().gpu(device).settle();
     runtime().attachments.forget(device);
-    require(runtime().gpu(device).reset());
+    runtime().gpu(device).reset();
     runtime().memory.forget(device);
     runtime().streams.forget(device);
     runtime().events.forget(device);
@@ -99,24 +93,20 @@ cudaError_t cudaDeviceReset() {
 
 // How a thread waits for an answer is no matter of the device's.
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
-  return entry<"cudaSetDeviceFlags">([&] {
-    if ((flags & cudaDeviceMapHost) != 0) require(runtime().unsupported("cudaDeviceMapHost"));
-  });
+  return ENTRY(refuse_if((flags & cudaDeviceMapHost) != 0, "cudaDeviceMapHost"));
 }
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
-  return entry<"cudaGetDeviceFlags">([&] { give(flags, cudaDeviceScheduleAuto); });
+  return ENTRY(give(flags, cudaDeviceScheduleAuto));
 }
 
 // Preferences, which a device may ignore.
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache /*config*/) {
-  return entry<"cudaDeviceSetCacheConfig">([] {});
-}
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache /*config*/) { return ENTRY(); }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
-  return entry<"cudaDeviceGetCacheConfig">([&] { give(config, cudaFuncCachePreferNone); });
+  return ENTRY(give(config, cudaFuncCachePreferNone));
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return entry<"cudaDeviceGetStreamPriorityRange">([&] {
+  return entry([&] {
     runtime().current();
     if (least != nullptr) *least = 0;
     if (greatest != nullptr) *greatest = 0;
@@ -127,40 +117,38 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes) {
-  return entry<"cudaMemcpyPeer">(
-      [&] { copy_between(to, to_device, from, from_device, bytes, nullptr, Waiting::blocking); });
+  return ENTRY(copy_between(to, to_device, from, from_device, bytes, nullptr, Waiting::blocking));
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
                                 std::size_t bytes, cudaStream_t stream) {
-  return entry<"cudaMemcpyPeerAsync">([&] {
-    copy_between(to, to_device, from, from_device, bytes, stream, Waiting::asynchronous);
-  });
+  return ENTRY(
+      copy_between(to, to_device, from, from_device, bytes, stream, Waiting::asynchronous));
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  return entry<"cudaDeviceCanAccessPeer">([&] {
-    runtime().gpu(device);
-    runtime().gpu(peer);
+  return entry([&] {
+    existing(device);
+    existing(peer);
     give(can, 0);
   });
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned /*flags*/) {
-  return entry<"cudaDeviceEnablePeerAccess">([&] {
-    runtime().gpu(peer);
+  return entry([&] {
+    existing(peer);
     return refusal_of("cudaDeviceEnablePeerAccess");
   });
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  return entry<"cudaDeviceDisablePeerAccess">([&] {
-    runtime().gpu(peer);
+  return entry([&] {
+    existing(peer);
     return refusal_of("cudaDeviceDisablePeerAccess");
   });
 }
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr /*which*/, int device,
                                       int peer) {
-  return entry<"cudaDeviceGetP2PAttribute">([&] {
-    runtime().gpu(device);
-    runtime().gpu(peer);
+  return entry([&] {
+    existing(device);
+    existing(peer);
     if (device == peer) throw Failure{cudaErrorInvalidDevice};
     give(value, 0);
   });
@@ -172,10 +160,9 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr /*which*/, i
 // The version of a device's server, as text of at most `bytes` with its end, and how many clients
 // it serves.
 cudaError_t gpucast_remote_server(int device, char* version, std::size_t bytes, unsigned* clients) {
-  return entry<"gpucast_remote_server">([&] {
+  return entry([&] {
     require_valid(version != nullptr && bytes > 0);
-    ServerFacts facts;
-    require(runtime().gpu(device).call(AskServer{}, facts));
+    const ServerFacts facts = runtime().gpu(device).call(AskServer{});
     const std::size_t length = std::min(facts.version.size(), bytes - 1);
     std::copy_n(facts.version.begin(), length, version);
     version[length] = '\0';
@@ -192,5 +179,25 @@ const char* gpucast_remote_transport(int device) {
     return nullptr;
   }
 }
+
+// ---- errors, and what concerns no device ----
+
+cudaError_t cudaGetLastError() { return std::exchange(this_thread().last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return this_thread().last_error; }
+const char* cudaGetErrorName(cudaError_t error) { return error_name(error); }
+const char* cudaGetErrorString(cudaError_t error) { return error_text(error); }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  return ENTRY(give(version, runtime().gpu(0).device().driver_version));
+}
+
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                            cudaChannelFormatKind kind) {
+  return {x, y, z, w, kind};
+}
+
+// Profilers see this process, which has no GPU.
+cudaError_t cudaProfilerStart() { return cudaSuccess; }
+cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
 }  // extern "C"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "client/entry.h"
-#include "client/graph_nodes.h"
+#include "client/works.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;
@@ -32,8 +32,8 @@ void set_node(cudaGraphNode_t handle, Work work) {
 
 std::vector<const Node*> all_of(cudaGraph_t graph, bool roots) {
   std::vector<const Node*> result;
-  for (const auto& each : runtime().graphs.graph(graph).nodes()) {
-    if (!roots || each->after.empty()) result.push_back(each.get());
+  for (const auto& node : runtime().graphs.graph(graph).nodes()) {
+    if (!roots || node->after.empty()) result.push_back(node.get());
   }
   return result;
 }
@@ -43,18 +43,16 @@ std::vector<const Node*> all_of(cudaGraph_t graph, bool roots) {
 extern "C" {
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags) {
-  return entry<"cudaGraphCreate">([&] {
+  return entry([&] {
     require_valid(flags == 0);
     runtime().current();
     give(graph, nullptr);
     *graph = runtime().graphs.create();
   });
 }
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  return entry<"cudaGraphDestroy">([&] { runtime().graphs.destroy(graph); });
-}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return ENTRY(runtime().graphs.destroy(graph)); }
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
-  return entry<"cudaGraphClone">([&] {
+  return entry([&] {
     give(clone, nullptr);
     *clone = runtime().graphs.clone(graph);
   });
@@ -64,53 +62,48 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
 
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* made, cudaGraph_t graph,
                                   const cudaGraphNode_t* after, std::size_t count) {
-  return entry<"cudaGraphAddEmptyNode">([&] { add_node(made, graph, after, count, {}); });
+  return ENTRY(add_node(made, graph, after, count, {}));
 }
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* made, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, std::size_t count,
                                    const cudaKernelNodeParams* parameters) {
-  return entry<"cudaGraphAddKernelNode">(
-      [&] { add_node(made, graph, after, count, work_of(parameters)); });
+  return ENTRY(add_node(made, graph, after, count, work_of(parameters)));
 }
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* made, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, std::size_t count,
                                    const cudaMemcpy3DParms* parameters) {
-  return entry<"cudaGraphAddMemcpyNode">(
-      [&] { add_node(made, graph, after, count, work_of(parameters)); });
+  return ENTRY(add_node(made, graph, after, count, work_of(parameters)));
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* made, cudaGraph_t graph,
                                      const cudaGraphNode_t* after, std::size_t count, void* to,
                                      const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return entry<"cudaGraphAddMemcpyNode1D">(
-      [&] { add_node(made, graph, after, count, copy_work(to, from, bytes, kind)); });
+  return ENTRY(add_node(made, graph, after, count, copy_work(to, from, bytes, kind)));
 }
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* made, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, std::size_t count,
                                    const cudaMemsetParams* parameters) {
-  return entry<"cudaGraphAddMemsetNode">(
-      [&] { add_node(made, graph, after, count, work_of(parameters)); });
+  return ENTRY(add_node(made, graph, after, count, work_of(parameters)));
 }
 
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
                                          const cudaKernelNodeParams* parameters) {
-  return entry<"cudaGraphKernelNodeSetParams">([&] { set_node(node, work_of(parameters)); });
+  return ENTRY(set_node(node, work_of(parameters)));
 }
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
                                          const cudaMemcpy3DParms* parameters) {
-  return entry<"cudaGraphMemcpyNodeSetParams">([&] { set_node(node, work_of(parameters)); });
+  return ENTRY(set_node(node, work_of(parameters)));
 }
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from,
                                            std::size_t bytes, cudaMemcpyKind kind) {
-  return entry<"cudaGraphMemcpyNodeSetParams1D">(
-      [&] { set_node(node, copy_work(to, from, bytes, kind)); });
+  return ENTRY(set_node(node, copy_work(to, from, bytes, kind)));
 }
 cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters) {
-  return entry<"cudaGraphMemsetNodeSetParams">([&] { set_node(node, work_of(parameters)); });
+  return ENTRY(set_node(node, work_of(parameters)));
 }
 
 // The arguments stay where they are until the node changes.
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* result) {
-  return entry<"cudaGraphKernelNodeGetParams">([&] {
+  return entry([&] {
     Work& work = node_of(handle, cudaGraphNodeTypeKernel).work;
     const Launch& launch = work.content.kernel;
     work.pointers.clear();
@@ -125,7 +118,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeP
   });
 }
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t handle, cudaMemsetParams* result) {
-  return entry<"cudaGraphMemsetNodeGetParams">([&] {
+  return entry([&] {
     const Memset& memset = node_of(handle, cudaGraphNodeTypeMemset).work.content.memset;
     give(result, {.dst = reinterpret_cast<void*>(memset.to),
                   .pitch = memset.pitch,
@@ -136,48 +129,44 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t handle, cudaMemsetParam
   });
 }
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
-  return entry<"cudaGraphNodeGetType">([&] { give(type, runtime().graphs.node(node).work.type); });
+  return ENTRY(give(type, runtime().graphs.node(node).work.type));
 }
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
-  return entry<"cudaGraphDestroyNode">([&] { runtime().graphs.remove(node); });
+  return ENTRY(runtime().graphs.remove(node));
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-  return entry<"cudaGraphGetNodes">([&] { give_nodes(all_of(graph, false), nodes, count); });
+  return ENTRY(give_nodes(all_of(graph, false), nodes, count));
 }
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-  return entry<"cudaGraphGetRootNodes">([&] { give_nodes(all_of(graph, true), nodes, count); });
+  return ENTRY(give_nodes(all_of(graph, true), nodes, count));
 }
 
 // ---- graphs that are ready ----
 
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {
-  return entry<"cudaGraphExecGetFlags">([&] { give(flags, runtime().graphs.exec(exec)->flags); });
+  return ENTRY(give(flags, runtime().graphs.exec(exec)->flags));
 }
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* parameters) {
-  return entry<"cudaGraphExecKernelNodeSetParams">(
-      [&] { runtime().graphs.exec(exec)->set(runtime().graphs.node(node), work_of(parameters)); });
+  return ENTRY(runtime().graphs.exec(exec)->set(runtime().graphs.node(node), work_of(parameters)));
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaMemcpy3DParms* parameters) {
-  return entry<"cudaGraphExecMemcpyNodeSetParams">(
-      [&] { runtime().graphs.exec(exec)->set(runtime().graphs.node(node), work_of(parameters)); });
+  return ENTRY(runtime().graphs.exec(exec)->set(runtime().graphs.node(node), work_of(parameters)));
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
                                                const void* from, std::size_t bytes,
                                                cudaMemcpyKind kind) {
-  return entry<"cudaGraphExecMemcpyNodeSetParams1D">([&] {
-    runtime().graphs.exec(exec)->set(runtime().graphs.node(node), copy_work(to, from, bytes, kind));
-  });
+  return ENTRY(runtime().graphs.exec(exec)->set(runtime().graphs.node(node),
+                                                copy_work(to, from, bytes, kind)));
 }
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaMemsetParams* parameters) {
-  return entry<"cudaGraphExecMemsetNodeSetParams">(
-      [&] { runtime().graphs.exec(exec)->set(runtime().graphs.node(node), work_of(parameters)); });
+  return ENTRY(runtime().graphs.exec(exec)->set(runtime().graphs.node(node), work_of(parameters)));
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo* result) {
-  return entry<"cudaGraphExecUpdate">([&] {
+  return entry([&] {
     give(result,
          {.result = cudaGraphExecUpdateError, .errorNode = nullptr, .errorFromNode = nullptr});
     if (!runtime().graphs.exec(exec)->update(runtime().graphs.graph(graph))) {
@@ -188,12 +177,12 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
   });
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  return entry<"cudaGraphExecDestroy">([&] { runtime().graphs.destroy(exec); });
+  return ENTRY(runtime().graphs.destroy(exec));
 }
 
 // Nothing that a program does meanwhile disturbs what is recorded here: every mode is as good.
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  return entry<"cudaThreadExchangeStreamCaptureMode">([&] {
+  return entry([&] {
     require_valid(mode != nullptr && *mode >= cudaStreamCaptureModeGlobal &&
                   *mode <= cudaStreamCaptureModeRelaxed);
     std::swap(*mode, this_thread().capture_mode);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/entry.h"
-#include "client/launches.h"
+#include "client/works.h"
 #include "end_program.h"
 
 using namespace gpucast::remote;
@@ -19,14 +19,11 @@ namespace {
 FatBinary& binary_of(void** handle) { return *reinterpret_cast<FatBinary*>(handle); }
 
 const LoadedKernel& loaded(const void* host) {
-  const LoadedKernel& kernel = runtime().current().modules.kernel(function_of(host));
-  require(kernel.status);
-  return kernel;
+  return runtime().current().modules.kernel(function_of(host));
 }
 
 cudaFuncAttributes attributes_of(const void* host) {
-  std::vector<std::int32_t> values;
-  require(runtime().current().modules.attributes(function_of(host), values));
+  const auto values = runtime().current().modules.attributes(function_of(host));
   const auto a = [&](CUfunction_attribute which) {
     return values[static_cast<std::size_t>(which)];
   };
@@ -53,11 +50,9 @@ cudaFuncAttributes attributes_of(const void* host) {
 }
 
 int occupancy_of(const void* host, int block, std::size_t shared, unsigned flags) {
-  Blocks result;
-  require(runtime().current().call(
-      Occupancy{.kernel = loaded(host).id, .block = block, .shared = shared, .flags = flags},
-      result));
-  return result.blocks;
+  const Occupancy message{
+      .kernel = loaded(host).id, .block = block, .shared = shared, .flags = flags};
+  return runtime().current().call(message).blocks;
 }
 
 cudaKernel_t kernel_of(const void* host) {
@@ -114,32 +109,30 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* sha
 }
 
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
-  return entry<"__cudaGetKernel">([&] { give(kernel, kernel_of(host)); });
+  return ENTRY(give(kernel, kernel_of(host)));
 }
 
 // ---- what programs call ----
 
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host) {
-  return entry<"cudaGetKernel">([&] { give(kernel, kernel_of(host)); });
+  return ENTRY(give(kernel, kernel_of(host)));
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* result, const void* host) {
-  return entry<"cudaFuncGetAttributes">([&] { give(result, attributes_of(host)); });
+  return ENTRY(give(result, attributes_of(host)));
 }
 cudaError_t cudaFuncSetAttribute(const void* host, cudaFuncAttribute attribute, int value) {
-  return entry<"cudaFuncSetAttribute">([&] {
-    require(runtime().current().modules.set_attribute(function_of(host), attribute, value));
-  });
+  return ENTRY(runtime().current().modules.set_attribute(function_of(host), attribute, value));
 }
 // A preference, which a device may ignore.
 cudaError_t cudaFuncSetCacheConfig(const void* host, cudaFuncCache /*config*/) {
-  return entry<"cudaFuncSetCacheConfig">([&] { function_of(host); });
+  return ENTRY(function_of(host));
 }
 cudaError_t cudaFuncGetName(const char** name, const void* host) {
-  return entry<"cudaFuncGetName">([&] { give(name, function_of(host).name.c_str()); });
+  return ENTRY(give(name, function_of(host).name.c_str()));
 }
 cudaError_t cudaFuncGetParamInfo(const void* host, std::size_t index, std::size_t* offset,
                                  std::size_t* bytes) {
-  return entry<"cudaFuncGetParamInfo">([&] {
+  return entry([&] {
     const auto& parameters = loaded(host).parameters;
     require_valid(index < parameters.size());
     give(offset, parameters[index].offset);
@@ -149,14 +142,12 @@ cudaError_t cudaFuncGetParamInfo(const void* host, std::size_t index, std::size_
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* host, int block,
                                                           std::size_t shared) {
-  return entry<"cudaOccupancyMaxActiveBlocksPerMultiprocessor">(
-      [&] { give(blocks, occupancy_of(host, block, shared, 0)); });
+  return ENTRY(give(blocks, occupancy_of(host, block, shared, 0)));
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* host,
                                                                    int block, std::size_t shared,
                                                                    unsigned flags) {
-  return entry<"cudaOccupancyMaxActiveBlocksPerMultiprocessor">(
-      [&] { give(blocks, occupancy_of(host, block, shared, flags)); });
+  return ENTRY(give(blocks, occupancy_of(host, block, shared, flags)));
 }
 
 }  // extern "C"

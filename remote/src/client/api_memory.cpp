@@ -2,8 +2,8 @@
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
-#include "client/copies.h"
 #include "client/entry.h"
+#include "client/works.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;
@@ -18,7 +18,7 @@ void allocate_host(void** memory, std::size_t bytes, unsigned flags) {
   constexpr unsigned known =
       cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   require_valid((flags & ~known) == 0);
-  if ((flags & cudaHostAllocMapped) != 0) require(runtime().unsupported("cudaHostAllocMapped"));
+  refuse_if((flags & cudaHostAllocMapped) != 0, "cudaHostAllocMapped");
   if (bytes == 0) return;
   void* got = runtime().allocate_segment(bytes);
   if (got == nullptr) {
@@ -33,23 +33,19 @@ void allocate_host(void** memory, std::size_t bytes, unsigned flags) {
 // Copies under way still use it.
 void settle_all() {
   for (int device = 0; device < runtime().device_count(); ++device)
-    require(runtime().gpu(device).settle());
+    runtime().gpu(device).settle();
 }
 
 }  // namespace
 
 extern "C" {
 
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  return entry<"cudaMalloc">([&] { allocate(memory, bytes); });
-}
-cudaError_t cudaFree(void* memory) {
-  return entry<"cudaFree">([&] { deallocate(memory); });
-}
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) { return ENTRY(allocate(memory, bytes)); }
+cudaError_t cudaFree(void* memory) { return ENTRY(deallocate(memory)); }
 
 cudaError_t cudaMallocPitch(void** memory, std::size_t* pitch, std::size_t width,
                             std::size_t height) {
-  return entry<"cudaMallocPitch">([&] {
+  return entry([&] {
     constexpr std::size_t unit = 512;
     std::size_t bytes = 0;
     if (__builtin_add_overflow(width, unit - 1, &bytes)) throw Failure{cudaErrorMemoryAllocation};
@@ -60,64 +56,55 @@ cudaError_t cudaMallocPitch(void** memory, std::size_t* pitch, std::size_t width
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  return entry<"cudaMemGetInfo">([&] {
-    MemAmounts amounts;
-    require(runtime().current().call(MemInfo{}, amounts));
+  return entry([&] {
+    const MemAmounts amounts = runtime().current().call(MemInfo{});
     if (free != nullptr) *free = amounts.free;
     if (total != nullptr) *total = amounts.total;
   });
 }
 
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
-  return entry<"cudaMallocHost">([&] { allocate_host(memory, bytes, cudaHostAllocDefault); });
+  return ENTRY(allocate_host(memory, bytes, cudaHostAllocDefault));
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
-  return entry<"cudaHostAlloc">([&] { allocate_host(memory, bytes, flags); });
+  return ENTRY(allocate_host(memory, bytes, flags));
 }
 cudaError_t cudaFreeHost(void* memory) {
-  return entry<"cudaFreeHost">([&] {
+  return entry([&] {
     runtime().device_count();
     if (memory == nullptr) return;
-    require_valid(runtime().memory.pinned(memory, 1).has_value());
+    require_valid(runtime().memory.pinned(memory, 1));
     settle_all();
-    const auto found = runtime().memory.unpin(memory, true);
-    require_valid(found.has_value());
-    if (!runtime().free_segment(memory)) munmap(memory, found->bytes);
+    const std::size_t bytes = require_valid(runtime().memory.unpin(memory, true)).bytes;
+    if (!runtime().free_segment(memory)) munmap(memory, bytes);
   });
 }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags) {
-  return entry<"cudaHostRegister">([&] {
+  return entry([&] {
     runtime().device_count();
     constexpr unsigned allowed = cudaHostRegisterPortable | cudaHostRegisterReadOnly;
     require_valid(memory != nullptr && bytes != 0);
-    if ((flags & cudaHostRegisterMapped) != 0)
-      require(runtime().unsupported("cudaHostRegisterMapped"));
-    if ((flags & cudaHostRegisterIoMemory) != 0)
-      require(runtime().unsupported("cudaHostRegisterIoMemory"));
+    refuse_if((flags & cudaHostRegisterMapped) != 0, "cudaHostRegisterMapped");
+    refuse_if((flags & cudaHostRegisterIoMemory) != 0, "cudaHostRegisterIoMemory");
     require_valid((flags & ~allowed) == 0);
     if (!runtime().memory.pin(memory, bytes, flags, false))
       throw Failure{cudaErrorHostMemoryAlreadyRegistered};
   });
 }
 cudaError_t cudaHostUnregister(void* memory) {
-  return entry<"cudaHostUnregister">([&] {
+  return entry([&] {
     settle_all();
     if (!runtime().memory.unpin(memory, false)) throw Failure{cudaErrorHostMemoryNotRegistered};
   });
 }
 cudaError_t cudaHostGetFlags(unsigned* flags, void* memory) {
-  return entry<"cudaHostGetFlags">([&] {
-    const auto found = runtime().memory.pinned(memory, 1);
-    require_valid(found.has_value());
-    give(flags, found->flags);
-  });
+  return ENTRY(give(flags, require_valid(runtime().memory.pinned(memory, 1)).flags));
 }
 cudaError_t cudaGetSymbolAddress(void** address, const void* host) {
-  return entry<"cudaGetSymbolAddress">(
-      [&] { give(address, reinterpret_cast<void*>(symbol(host).address)); });
+  return ENTRY(give(address, reinterpret_cast<void*>(symbol(host).address)));
 }
 cudaError_t cudaGetSymbolSize(std::size_t* bytes, const void* host) {
-  return entry<"cudaGetSymbolSize">([&] { give(bytes, symbol(host).bytes); });
+  return ENTRY(give(bytes, symbol(host).bytes));
 }
 
 }  // extern "C"

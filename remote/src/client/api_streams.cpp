@@ -10,29 +10,34 @@ namespace {
 
 // A new one of the current device, as far as the client knows it.
 DeviceObject announced(unsigned flags, int priority = 0) {
-  const int device = this_thread().device;
-  const Id id = runtime().gpu(device).new_id();
-  return {.device = device, .id = id, .flags = flags, .priority = priority};
+  return {.device = this_thread().device,
+          .id = runtime().current().new_id(),
+          .flags = flags,
+          .priority = priority};
 }
 
 void create(cudaStream_t* stream, unsigned flags, int priority) {
   require_valid(stream != nullptr && (flags & ~unsigned{cudaStreamNonBlocking}) == 0);
   const DeviceObject made = announced(flags, priority);
-  require(runtime().gpu(made.device).create_stream(made.id, flags, priority));
+  runtime().gpu(made).create_stream(made.id, flags, priority);
   *stream = runtime().streams.add(made);
 }
 
 void create(cudaEvent_t* event, unsigned flags) {
   constexpr unsigned allowed = cudaEventBlockingSync | cudaEventDisableTiming;
   require_valid(event != nullptr);
-  if ((flags & cudaEventInterprocess) != 0) require(runtime().unsupported("cudaEventInterprocess"));
+  refuse_if((flags & cudaEventInterprocess) != 0, "cudaEventInterprocess");
   require_valid((flags & ~allowed) == 0);
   const DeviceObject made = announced(flags);
   // How the client waits does not concern the server.
-  require(runtime()
-              .gpu(made.device)
-              .send(EventCreate{.event = made.id, .flags = flags & cudaEventDisableTiming}));
+  runtime().gpu(made).send(EventCreate{.event = made.id, .flags = flags & cudaEventDisableTiming});
   *event = runtime().events.add(made);
+}
+
+// One that no graph has recorded.
+DeviceObject real(cudaEvent_t event) {
+  runtime().graphs.require_real(event);
+  return runtime().events.find(event);
 }
 
 }  // namespace
@@ -40,60 +45,54 @@ void create(cudaEvent_t* event, unsigned flags) {
 extern "C" {
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return entry<"cudaStreamCreate">([&] { create(stream, cudaStreamDefault, 0); });
+  return ENTRY(create(stream, cudaStreamDefault, 0));
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return entry<"cudaStreamCreateWithFlags">([&] { create(stream, flags, 0); });
+  return ENTRY(create(stream, flags, 0));
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
-  return entry<"cudaStreamCreateWithPriority">([&] { create(stream, flags, priority); });
+  return ENTRY(create(stream, flags, priority));
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return entry<"cudaStreamDestroy">([&] {
-    const DeviceObject found = runtime().streams.remove(stream);
-    require(runtime().gpu(found.device).destroy_stream(found.id));
+  return entry([&] {
+    const DeviceObject removed = runtime().streams.remove(stream);
+    runtime().gpu(removed).destroy_stream(removed.id);
   });
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return entry<"cudaEventCreate">([&] { create(event, cudaEventDefault); });
-}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return ENTRY(create(event, cudaEventDefault)); }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  return entry<"cudaEventCreateWithFlags">([&] { create(event, flags); });
+  return ENTRY(create(event, flags));
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return entry<"cudaEventDestroy">([&] {
-    const DeviceObject found = runtime().events.remove(event);
-    Gpu& gpu = runtime().gpu(found.device);
-    gpu.forget_event(found.id);
+  return entry([&] {
+    const DeviceObject removed = runtime().events.remove(event);
+    Gpu& gpu = runtime().gpu(removed);
+    gpu.forget_event(removed.id);
     runtime().graphs.forget_event(event);
-    require(gpu.send(EventDestroy{.event = found.id}));
+    gpu.send(EventDestroy{.event = removed.id});
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return entry<"cudaEventQuery">([&] {
-    runtime().graphs.require_real(event);
-    const DeviceObject found = runtime().events.find(event);
-    return to_error(runtime().gpu(found.device).query_event(found.id));
+  return entry([&] {
+    const DeviceObject its = real(event);
+    return runtime().gpu(its).query_event(its.id) ? cudaSuccess : cudaErrorNotReady;
   });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return entry<"cudaEventSynchronize">([&] {
-    runtime().graphs.require_real(event);
-    const DeviceObject found = runtime().events.find(event);
-    require(runtime().gpu(found.device).synchronize_event(found.id));
+  return entry([&] {
+    const DeviceObject its = real(event);
+    runtime().gpu(its).synchronize_event(its.id);
   });
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {
-  return entry<"cudaEventElapsedTime">([&] {
-    const DeviceObject begin = runtime().events.find(first);
-    const DeviceObject end = runtime().events.find(second);
-    const bool timed = ((begin.flags | end.flags) & cudaEventDisableTiming) == 0;
+  return entry([&] {
+    const DeviceObject begin = real(first);
+    const DeviceObject end = real(second);
     require_valid(milliseconds != nullptr);
-    runtime().graphs.require_real(first);
-    runtime().graphs.require_real(second);
+    const bool timed = ((begin.flags | end.flags) & cudaEventDisableTiming) == 0;
     if (begin.device != end.device || !timed) throw Failure{cudaErrorInvalidResourceHandle};
-    require(runtime().gpu(begin.device).elapsed({begin.id, end.id}, *milliseconds));
+    *milliseconds = runtime().gpu(begin).elapsed({begin.id, end.id});
   });
 }
 

@@ -7,4 +7,8 @@
   extern "C" __attribute__((weak)) int name() {                  \
     return gpucast::remote::client::remember_unsupported(#name); \
   }
-#include GPUCAST_ENTRY_POINTS  // of CUDA's headers, or of a library (CMakeLists.txt)
+#if GPUCAST_CUDA == 13
+#include "client/entry_points_13.inc"  // made of CUDA's headers (CMakeLists.txt)
+#else
+#include "client/entry_points_12.inc"
+#endif

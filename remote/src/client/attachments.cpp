@@ -13,75 +13,67 @@ bool in_one_group(int first, int second) {
   return !group.empty() && group == runtime().gpu(second).device().group;
 }
 
-// Some failures say something about the memory, and nothing about the two devices.
-bool concerns_devices(const Share& /*share*/, Status status) {
-  return status != 0 && status != Status{cudaErrorInvalidValue};
-}
-bool concerns_devices(const Attach& /*attach*/, Status status) {
-  return status != 0 && status != Status{cudaErrorMemoryAllocation} &&
-         status != Status{cudaErrorAlreadyMapped};
-}
-
 }  // namespace
 
 std::optional<Address> Attachments::find(const AddressMap::DeviceMemory& memory, int device) {
   if (!in_one_group(memory.device, device)) return std::nullopt;
-  std::optional<Use> use = known(memory, device);
-  if (!use) {
+  std::optional<Address> address = known(memory, device);
+  if (!address) {
     const std::lock_guard requesting(requesting_);
-    use = known(memory, device);
-    if (!use) use = request(memory, device);
+    address = known(memory, device);
+    if (!address) address = request(memory, device);
   }
-  return use->address == 0 ? std::nullopt : std::optional(use->address);
+  return *address == 0 ? std::nullopt : address;
 }
 
-std::optional<Attachments::Use> Attachments::known(const AddressMap::DeviceMemory& memory,
-                                                   int device) const {
+std::optional<Address> Attachments::known(const AddressMap::DeviceMemory& memory,
+                                          int device) const {
   const std::shared_lock lock(mutex_);
-  if (refused_.contains({memory.device, device})) return Use{};
-  const auto found = allocations_.find(memory.begin);
-  if (found == allocations_.end()) return std::nullopt;
-  if (found->second.refused) return Use{};
-  const auto use = found->second.uses.find(device);
-  return use == found->second.uses.end() ? std::nullopt : std::optional(use->second);
+  if (refused_.contains({memory.device, device})) return 0;
+  const Allocation* const allocation = value_at(allocations_, memory.begin);
+  if (allocation == nullptr) return std::nullopt;
+  if (!allocation->shared) return 0;
+  const Use* const use = value_at(allocation->uses, device);
+  return use == nullptr ? std::nullopt : std::optional(use->address);
 }
 
-Attachments::Use Attachments::request(const AddressMap::DeviceMemory& memory, int device) {
+Address Attachments::request(const AddressMap::DeviceMemory& memory, int device) {
   std::optional<Shared> shared;
   {
     const std::shared_lock lock(mutex_);
-    const auto found = allocations_.find(memory.begin);
-    if (found != allocations_.end()) shared = found->second.shared;
+    if (const Allocation* known_as = value_at(allocations_, memory.begin))
+      shared = known_as->shared;
   }
+  // Some failures say something about the memory, and nothing about the two devices.
   if (!shared) {
-    Shared got;
-    const Share share{.address = memory.begin};
-    const Status status = runtime().gpu(memory.device).call(share, got);
+    const Status status = status_of(
+        [&] { shared = runtime().gpu(memory.device).call(Share{.address = memory.begin}); });
     // Both mean the same memory by it.
-    const bool whole = status == 0 && got.bytes == memory.bytes;
+    if (shared && shared->bytes != memory.bytes) shared.reset();
     const std::unique_lock lock(mutex_);
-    Allocation& allocation = allocations_[memory.begin];
-    allocation = {.device = memory.device, .refused = !whole};
-    if (concerns_devices(share, status)) refused_.insert({memory.device, device});
-    if (!whole) return {};
-    allocation.shared = shared = got;
+    allocations_[memory.begin] = {.device = memory.device, .shared = shared};
+    if (status != 0 && status != Status{cudaErrorInvalidValue})
+      refused_.insert({memory.device, device});
+    if (!shared) return 0;
   }
   Gpu& user = runtime().gpu(device);
   Use use{.id = user.new_id()};
-  const Attach attach{.id = use.id, .memory = *shared};
-  Attached attached;
-  const Status status = user.call(attach, attached);
-  if (status == 0) use.address = attached.address;
+  const Status status =
+      status_of([&] { use.address = user.call(Attach{.id = use.id, .memory = *shared}).address; });
   const std::unique_lock lock(mutex_);
   allocations_[memory.begin].uses[device] = use;
-  if (concerns_devices(attach, status)) refused_.insert({memory.device, device});
-  return use;
+  if (status != 0 && status != Status{cudaErrorMemoryAllocation} &&
+      status != Status{cudaErrorAlreadyMapped}) {
+    refused_.insert({memory.device, device});
+  }
+  return use.address;
 }
 
 // A server that is lost uses nothing any more.
 void Attachments::detach(const Allocation& allocation) {
   for (const auto& [device, use] : allocation.uses) {
-    if (use.address != 0) runtime().gpu(device).call(Detach{.id = use.id});
+    if (use.address == 0) continue;
+    status_of([&] { runtime().gpu(device).call(Detach{.id = use.id}); });
   }
 }
 
@@ -96,18 +88,14 @@ void Attachments::forget(int device) {
   std::vector<Allocation> gone;
   {
     const std::unique_lock lock(mutex_);
-    for (auto each = allocations_.begin(); each != allocations_.end();) {
-      if (each->second.device == device) {
-        gone.push_back(std::move(each->second));
-        each = allocations_.erase(each);
-      } else {
-        each->second.uses.erase(device);
-        ++each;
-      }
+    for (auto& [begin, allocation] : allocations_) {
+      allocation.uses.erase(device);
+      if (allocation.device == device) gone.push_back(allocation);
     }
+    std::erase_if(allocations_, [&](const auto& entry) { return entry.second.device == device; });
   }
-  for (const Allocation& each : gone)
-    detach(each);
+  for (const Allocation& allocation : gone)
+    detach(allocation);
 }
 
 }  // namespace gpucast::remote::client

@@ -32,14 +32,13 @@ class Attachments {
   };
   struct Allocation {
     int device = 0;
-    std::optional<Shared> shared = {};
-    bool refused = false;
-    std::map<int, Use> uses = {};  // by device
+    std::optional<Shared> shared = {};  // nothing: its server refuses
+    std::map<int, Use> uses = {};       // by device
   };
 
-  // Nothing where it is not known.
-  std::optional<Use> known(const AddressMap::DeviceMemory& memory, int device) const;
-  Use request(const AddressMap::DeviceMemory& memory, int device);
+  // Where it begins, 0 where it is refused; nothing where that is not known.
+  std::optional<Address> known(const AddressMap::DeviceMemory& memory, int device) const;
+  Address request(const AddressMap::DeviceMemory& memory, int device);
   static void detach(const Allocation& allocation);
 
   std::mutex requesting_;

@@ -2,6 +2,7 @@
 // reads the connection for all who wait: no thread has to be woken for an answer to come through.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -18,6 +19,7 @@
 #include "protocol/calls.h"
 #include "protocol/inbox.h"
 #include "transport/connection.h"
+#include "transport/patience.h"
 
 namespace gpucast::remote::client {
 
@@ -43,7 +45,8 @@ class ControlConnection {
     if (!put(message, 0)) throw_bad_memory();
   }
 
-  // Waits for the answer. `queued` may still change the message.
+  // Waits for the answer. `queued` may still change the message. An answer that is a tail, and no
+  // fields, may go `into` where it belongs; ProtocolError where it has another size.
   template <class Message>
   Answered call(const Message& message, const std::function<void()>& queued = {},
                 std::optional<std::span<std::byte>> into = {}) {
@@ -62,33 +65,34 @@ class ControlConnection {
     return std::move(waiting.answer);
   }
 
-  // The same for a message whose answer has a tail, and no fields: puts it where it belongs.
-  // ProtocolError where it has another size.
-  template <class Message>
-  Answered call_into(const Message& message, std::span<std::byte> into) {
-    return call(message, {}, into);
-  }
-
   // Waits until all of these that this connection brings have arrived.
   void read_receives(const Which& which) {
     if (!receives_.none_over_control(which))
       read_until([&] { return receives_.none_over_control(which); });
   }
 
-  // Waits until so many notices as are asked for, by `done`, have come.
-  void read_notices(const std::function<bool()>& done) { read_until(done); }
+  void read_until(const std::function<bool()>& done) {
+    std::unique_lock lock(reading_);
+    while (!done()) {
+      if (being_read_) {
+        read_.wait(lock);
+      } else {
+        read_batch(lock, true);
+      }
+    }
+  }
   Notices notices;
 
   bool shares_memory() const { return connection_->shares_memory(); }
-  // The memory goes with the message.
-  template <class Message>
-  Answered call_with(const Message& message, const SharedMemory& memory) {
-    return call(message, [&] { connection_->give(memory); });
-  }
+  // With the next message: called when that is queued.
+  void give(const SharedMemory& memory) { connection_->give(memory); }
 
   // Reads what is there, unless another thread reads. Called by threads that wait for something
   // else, since a server that cannot send takes no more messages.
-  void read_meanwhile();
+  void read_meanwhile() {
+    std::unique_lock lock(reading_);
+    if (!being_read_) read_batch(lock, false);
+  }
 
   // The first failure of a message without request since the last call of this function; 0: none.
   Status take_latched() { return latched_.exchange(0); }
@@ -103,10 +107,17 @@ class ControlConnection {
   // Known to whoever reads as long as it lives.
   struct Waiting {
     explicit Waiting(ControlConnection& waiting_for) : control(waiting_for) {}
-    ~Waiting();
+    ~Waiting() {
+      const std::lock_guard lock(control.reading_);
+      if (!done) control.waiting_.erase(request);
+    }
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
-    void expect(std::uint32_t its_request);
+    void expect(std::uint32_t its_request) {
+      const std::lock_guard lock(control.reading_);
+      request = its_request;
+      control.waiting_[request] = this;
+    }
 
     ControlConnection& control;
     std::uint32_t request = 0;
@@ -128,13 +139,82 @@ class ControlConnection {
     if (++last_request_ == 0) ++last_request_;
     return last_request_;
   }
-  // False where the second cannot be read.
-  bool write(Bytes first, Bytes second);
-  void read_until(const std::function<bool()>& done);
+  // False where the second cannot be read. Who waits to write reads.
+  bool write(Bytes first, Bytes second) {
+    return write_all_or_zeros(*connection_, first, second, [this] {
+      if (lost_) throw ConnectionLost("the connection is closed");
+      read_meanwhile();
+      constexpr std::chrono::milliseconds while_another_reads(1);
+      connection_->wait({.read = false, .write = true}, Clock::now() + while_another_reads);
+    });
+  }
   // Reads and takes what is there, and waits for it if it `may_wait`; without the lock meanwhile.
-  void read_batch(std::unique_lock<std::mutex>& lock, bool may_wait);
-  bool read_now();
-  void take(const Header& header, Bytes payload);
+  void read_batch(std::unique_lock<std::mutex>& lock, bool may_wait) {
+    being_read_ = true;
+    lock.unlock();
+    const auto stop = [&] {
+      lock.lock();
+      being_read_ = false;
+      read_.notify_all();
+    };
+    try {
+      const auto begin = Clock::now();
+      while (!read_now() && may_wait) {
+        if (const auto since = Clock::now() - begin; since < spin_) {
+          look_again(since);
+        } else {
+          connection_->wait({.read = true}, std::nullopt);
+        }
+      }
+      while (const auto received = inbox_.front()) {
+        take(received->header, received->payload);
+        inbox_.pop(*received);
+      }
+    } catch (...) {
+      lost_ = true;
+      stop();
+      throw;
+    }
+    stop();
+  }
+  bool read_now() {
+    if (lost_) throw ConnectionLost("the connection is closed");
+    return inbox_.read(*connection_);
+  }
+  void take(const Header& header, Bytes payload) {
+    count(&Counter::bytes_received, Header::size + payload.size());
+    if (header.call == Call::data) {
+      const auto [transfer, status, tail] = decode<Data>(payload);
+      if (tail.data.empty() && notices.take(transfer, status)) return;
+      if (status != 0) return receives_.failed(transfer, status);
+      PendingReceives::Landing landing(receives_, transfer, 0, tail.data.size());
+      // Less than was asked for would never be followed by the rest.
+      if (landing.to() == nullptr || !landing.is_whole())
+        throw ProtocolError("the server sent data that was not asked for");
+      std::ranges::copy(tail.data, landing.to());
+      return landing.done();
+    }
+    if (header.call != Call::reply) throw ProtocolError("the server sent what is no answer");
+    const auto reply = decode<Reply<>>(payload);
+    if (reply.latched != 0) {
+      Status none = 0;
+      latched_.compare_exchange_strong(none, reply.latched);
+    }
+    const std::lock_guard lock(reading_);
+    const auto asked = waiting_.find(header.request);
+    if (asked == waiting_.end()) throw ProtocolError("the server answered what was not asked");
+    Waiting& waiting = *asked->second;
+    waiting.answer.status = reply.status;
+    if (!waiting.into) {
+      waiting.answer.body = {reply.tail.data.begin(), reply.tail.data.end()};
+    } else if (reply.status == 0) {
+      if (reply.tail.data.size() != waiting.into->size())
+        throw ProtocolError("a copy came back in another size");
+      std::ranges::copy(reply.tail.data, waiting.into->begin());
+    }
+    waiting.done = true;
+    waiting_.erase(asked);
+  }
 
   std::unique_ptr<Connection> connection_;
   PendingReceives& receives_;

@@ -1,13 +1,18 @@
-#include "client/copies.h"
+#include "client/works.h"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "protocol/ranges.h"
+
 namespace gpucast::remote::client {
 namespace {
 
 using DeviceMemory = AddressMap::DeviceMemory;
+
+// The host's memory: all that no device has.
+constexpr DeviceMemory no_device = {.device = -1, .bytes = ~std::size_t{0}};
 
 // A copy that the program asked for.
 struct Copy {
@@ -16,9 +21,12 @@ struct Copy {
   const Rows& rows;
   OnStream stream = {};
   bool blocks = false;
-  // What lies at both ends; nothing for the host's memory.
-  std::optional<DeviceMemory> to_memory = {};
-  std::optional<DeviceMemory> from_memory = {};
+  // What lies at both ends.
+  DeviceMemory to_memory = no_device;
+  DeviceMemory from_memory = no_device;
+
+  bool to_device() const { return to_memory.device >= 0; }
+  bool from_device() const { return from_memory.device >= 0; }
 };
 
 bool in_one_piece(const Rows& rows) {
@@ -36,42 +44,22 @@ void for_each_piece(const Copy& copy, Body body) {
     body(out + row * rows.to_pitch, in + row * rows.from_pitch, rows.width);
 }
 
-// From the first byte of the first row to the last of the last. Failure where no memory is so
-// large.
-std::size_t extent_of(std::size_t pitch, const Rows& rows) {
-  std::size_t result = 0;
-  if (__builtin_mul_overflow(pitch, rows.height - 1, &result) ||
-      __builtin_add_overflow(result, rows.width, &result)) {
-    throw Failure{cudaErrorInvalidValue};
-  }
-  return result;
+// What lies at the address. Failure where the rows reach beyond it.
+DeviceMemory memory_at(const void* begin, std::size_t pitch, const Rows& rows) {
+  const auto memory = runtime().memory.device_memory(address_of(begin)).value_or(no_device);
+  const std::uint64_t bytes = extent(pitch, rows.width, rows.height);
+  require_valid(bytes <= memory.begin + memory.bytes - address_of(begin));
+  return memory;
 }
 
-void require_inside(const std::optional<DeviceMemory>& memory, Address begin, std::size_t pitch,
-                    const Rows& rows) {
-  const std::size_t extent = extent_of(pitch, rows);
-  if (memory && extent > memory->begin + memory->bytes - begin)
-    throw Failure{cudaErrorInvalidValue};
-}
-
-// Finds what lies at both ends. Failure where that is not what `kind` says or the rows reach beyond
-// it.
+// Finds what lies at both ends. Failure where that is not what `kind` says.
 void find_ends(Copy& copy, cudaMemcpyKind kind) {
-  copy.to_memory = runtime().memory.device_memory(address_of(copy.to));
-  copy.from_memory = runtime().memory.device_memory(address_of(copy.from));
+  copy.to_memory = memory_at(copy.to, copy.rows.to_pitch, copy.rows);
+  copy.from_memory = memory_at(copy.from, copy.rows.from_pitch, copy.rows);
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if (kind != cudaMemcpyDefault &&
-      (to_device != copy.to_memory.has_value() || from_device != copy.from_memory.has_value())) {
-    throw Failure{cudaErrorInvalidValue};
-  }
-  require_inside(copy.to_memory, address_of(copy.to), copy.rows.to_pitch, copy.rows);
-  require_inside(copy.from_memory, address_of(copy.from), copy.rows.from_pitch, copy.rows);
-}
-
-// A device's end of a copy, where find_ends found one.
-const DeviceMemory& of_device(const std::optional<DeviceMemory>& end) {
-  return *end;  // NOLINT(bugprone-unchecked-optional-access): `copy` asks which ends are devices'
+  require_valid(kind == cudaMemcpyDefault ||
+                (to_device == copy.to_device() && from_device == copy.from_device()));
 }
 
 // Calls `body(gpu, stream, blocks)` for what the device has to do on the stream. One of another
@@ -80,9 +68,9 @@ template <class Body>
 void on_device(int device, const OnStream& stream, bool blocks, Body body) {
   if (stream.device == device) return body(*stream.gpu, stream.id, blocks);
   Gpu& gpu = runtime().gpu(device);
-  require(stream.gpu->synchronize_stream(stream.id));
+  stream.gpu->synchronize_stream(stream.id);
   body(gpu, legacy_stream, true);
-  require(gpu.synchronize_stream(legacy_stream));
+  gpu.synchronize_stream(legacy_stream);
 }
 
 // Where the device's server has the program's memory; nothing where it does not.
@@ -92,32 +80,33 @@ std::optional<Place> place_of(const Gpu& gpu, int device, const void* memory, st
 }
 
 void to_device(const Copy& copy) {
-  on_device(of_device(copy.to_memory).device, copy.stream, copy.blocks,
-            [&](Gpu& gpu, Id on, bool blocks) {
-              for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-                if (const auto place = place_of(gpu, of_device(copy.to_memory).device, from, bytes))
-                  return require(gpu.copy_to(address_of(to), *place, bytes, on, blocks));
-                const bool pinned = runtime().memory.pinned(from, bytes).has_value();
-                require(gpu.copy_to(address_of(to), from, bytes, on, blocks, pinned));
-              });
-            });
+  const int device = copy.to_memory.device;
+  on_device(device, copy.stream, copy.blocks, [&](Gpu& gpu, Id on, bool blocks) {
+    for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+      if (const auto place = place_of(gpu, device, from, bytes))
+        return gpu.copy_to(address_of(to), *place, bytes, on, blocks);
+      const bool pinned = runtime().memory.pinned(from, bytes).has_value();
+      gpu.copy_to(address_of(to), from, bytes, on, blocks, pinned);
+    });
+  });
 }
 
 void from_device(const Copy& copy) {
+  const int device = copy.from_memory.device;
+  const Rows& rows = copy.rows;
   // Into pageable memory copies are not asynchronous.
-  const bool waits =
-      copy.blocks || !runtime().memory.pinned(copy.to, extent_of(copy.rows.to_pitch, copy.rows));
-  on_device(of_device(copy.from_memory).device, copy.stream, waits,
-            [&](Gpu& gpu, Id on, bool blocks) {
-              const bool whole = in_one_piece(copy.rows);
-              for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-                const bool asynchronous = !(blocks && whole);
-                if (const auto place = place_of(gpu, of_device(copy.from_memory).device, to, bytes))
-                  return require(gpu.copy_from(*place, address_of(from), bytes, on, asynchronous));
-                require(gpu.copy_from(to, address_of(from), bytes, on, asynchronous));
-              });
-              if (blocks && !whole) require(gpu.synchronize_stream(on));
-            });
+  const bool waits = copy.blocks || !runtime().memory.pinned(
+                                        copy.to, extent(rows.to_pitch, rows.width, rows.height));
+  on_device(device, copy.stream, waits, [&](Gpu& gpu, Id on, bool blocks) {
+    const bool whole = in_one_piece(rows);
+    for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+      const bool asynchronous = !(blocks && whole);
+      if (const auto place = place_of(gpu, device, to, bytes))
+        return gpu.copy_from(*place, address_of(from), bytes, on, asynchronous);
+      gpu.copy_from(to, address_of(from), bytes, on, asynchronous);
+    });
+    if (blocks && !whole) gpu.synchronize_stream(on);
+  });
 }
 
 // For one server, to which both are addresses of its own.
@@ -135,12 +124,12 @@ CopyWithin message_of(const Copy& copy, Id stream, bool fence) {
 }
 
 void within_device(const Copy& copy) {
-  on_device(of_device(copy.to_memory).device, copy.stream, copy.blocks,
-            [&](Gpu& gpu, Id on, bool blocks) { require(gpu.send(message_of(copy, on, blocks))); });
+  on_device(copy.to_memory.device, copy.stream, copy.blocks,
+            [&](Gpu& gpu, Id on, bool blocks) { gpu.send(message_of(copy, on, blocks)); });
 }
 
 void within_host(const Copy& copy) {
-  require(copy.stream.gpu->synchronize_stream(copy.stream.id));
+  copy.stream.gpu->synchronize_stream(copy.stream.id);
   for_each_piece(copy, [](std::byte* to, const std::byte* from, std::size_t bytes) {
     std::memmove(to, from, bytes);
   });
@@ -153,20 +142,20 @@ void within_host(const Copy& copy) {
 // to the other device's memory.
 bool directly(const Copy& copy) {
   const OnStream& stream = copy.stream;
-  const bool receives = stream.device == of_device(copy.to_memory).device;
-  if (!receives && stream.device != of_device(copy.from_memory).device) return false;
-  const DeviceMemory& others = receives ? of_device(copy.from_memory) : of_device(copy.to_memory);
+  const bool receives = stream.device == copy.to_memory.device;
+  if (!receives && stream.device != copy.from_memory.device) return false;
+  const DeviceMemory& others = receives ? copy.from_memory : copy.to_memory;
   const auto attached = runtime().attachments.find(others, stream.device);
   if (!attached) return false;
   // The stream does not know what the other device still has to do.
   Gpu& other = runtime().gpu(others.device);
-  require(copy.blocks ? other.synchronize_stream(legacy_stream) : other.wait_for_fences());
+  copy.blocks ? other.synchronize_stream(legacy_stream) : other.wait_for_fences();
   // No fence: a blocking copy is over when this returns.
   CopyWithin message = message_of(copy, stream.id, false);
   (receives ? message.from : message.to) += *attached - others.begin;
-  require(stream.gpu->send(message));
+  stream.gpu->send(message);
   // Nor do the other device's streams know of the copy.
-  if (copy.blocks) require(stream.gpu->synchronize_stream(stream.id));
+  if (copy.blocks) stream.gpu->synchronize_stream(stream.id);
   static Counter& counter = runtime().counters.of("(copies between devices, direct)");
   counter.calls.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -174,20 +163,18 @@ bool directly(const Copy& copy) {
 
 // Through this process, part by part.
 void staged(const Copy& copy) {
-  require(copy.stream.gpu->synchronize_stream(copy.stream.id));
+  copy.stream.gpu->synchronize_stream(copy.stream.id);
   static Counter& counter = runtime().counters.of("(copies between devices, staged)");
   counter.calls.fetch_add(1, std::memory_order_relaxed);
-  Gpu& source = runtime().gpu(of_device(copy.from_memory).device);
-  Gpu& destination = runtime().gpu(of_device(copy.to_memory).device);
+  Gpu& source = runtime().gpu(copy.from_memory.device);
+  Gpu& destination = runtime().gpu(copy.to_memory.device);
   constexpr std::size_t part = std::size_t{16} << 20;
   std::vector<std::byte> between(std::min(part, copy.rows.width * copy.rows.height));
   for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
     for (std::size_t done = 0; done < bytes; done += part) {
       const std::size_t count = std::min(part, bytes - done);
-      require(
-          source.copy_from(between.data(), address_of(from) + done, count, legacy_stream, false));
-      require(destination.copy_to(address_of(to) + done, between.data(), count, legacy_stream, true,
-                                  false));
+      source.copy_from(between.data(), address_of(from) + done, count, legacy_stream, false);
+      destination.copy_to(address_of(to) + done, between.data(), count, legacy_stream, true, false);
       counter.bytes_sent.fetch_add(count, std::memory_order_relaxed);
       counter.bytes_received.fetch_add(count, std::memory_order_relaxed);
     }
@@ -197,7 +184,7 @@ void staged(const Copy& copy) {
 void check(const void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
     throw Failure{cudaErrorInvalidMemcpyDirection};
-  if (to == nullptr || from == nullptr) throw Failure{cudaErrorInvalidValue};
+  require_valid(to != nullptr && from != nullptr);
   if (rows.height > 1 && (rows.width > rows.to_pitch || rows.width > rows.from_pitch))
     throw Failure{cudaErrorInvalidPitchValue};
 }
@@ -211,8 +198,8 @@ void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cud
   if (rows.width == 0 || rows.height == 0) return;
   if (runtime().graphs.records(on)) {
     try {
-      for (Work& each : copy_works(to, from, rows, kind))
-        runtime().graphs.record(on, std::move(each));
+      for (Work& work : copy_works(to, from, rows, kind))
+        runtime().graphs.record(on, std::move(work));
     } catch (const Failure& failure) {
       runtime().graphs.forbid(on, failure.error);
       throw;
@@ -223,13 +210,13 @@ void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cud
   Copy its{
       .to = to, .from = from, .rows = rows, .stream = on, .blocks = waiting == Waiting::blocking};
   find_ends(its, kind);
-  if (!its.to_memory && !its.from_memory) {
+  if (!its.to_device() && !its.from_device()) {
     within_host(its);
-  } else if (!its.from_memory) {
+  } else if (!its.from_device()) {
     to_device(its);
-  } else if (!its.to_memory) {
+  } else if (!its.to_device()) {
     from_device(its);
-  } else if (its.to_memory->device == its.from_memory->device) {
+  } else if (its.to_memory.device == its.from_memory.device) {
     within_device(its);
   } else if (!directly(its)) {
     staged(its);
@@ -240,26 +227,22 @@ std::vector<Work> copy_works(void* to, const void* from, const Rows& rows, cudaM
   check(to, from, rows, kind);
   Copy its{.to = to, .from = from, .rows = rows};
   find_ends(its, kind);
-  std::vector<Work> result;
-  if (!its.to_memory && !its.from_memory)
-    require(runtime().unsupported("copies within the host's memory in a graph"));
-  const auto& end = its.to_memory ? its.to_memory : its.from_memory;
-  Work work{.type = cudaGraphNodeTypeMemcpy, .device = of_device(end).device};
-  if (its.to_memory && its.from_memory) {
-    if (its.to_memory->device != its.from_memory->device)
-      require(runtime().unsupported("copies between devices in a graph"));
+  const bool up = its.to_device();
+  refuse_if(!up && !its.from_device(), "copies within the host's memory in a graph");
+  Work work{.type = cudaGraphNodeTypeMemcpy,
+            .device = (up ? its.to_memory : its.from_memory).device};
+  if (up && its.from_device()) {
+    refuse_if(work.device != its.from_memory.device, "copies between devices in a graph");
     work.content.work = GraphWork::copy_within;
     work.content.copy = message_of(its, legacy_stream, false);
-    result.push_back(std::move(work));
-    return result;
+    return {work};
   }
+  std::vector<Work> result;
   for_each_piece(its, [&](std::byte* at, const std::byte* source, std::size_t bytes) {
-    work.content.work = its.to_memory ? GraphWork::copy_to : GraphWork::copy_from;
-    work.content.copy = {};
-    (its.to_memory ? work.content.copy.to : work.content.copy.from) =
-        its.to_memory ? address_of(at) : address_of(source);
+    work.content.work = up ? GraphWork::copy_to : GraphWork::copy_from;
+    (up ? work.content.copy.to : work.content.copy.from) = address_of(up ? at : source);
     work.content.copy.width = bytes;
-    work.host = its.to_memory ? const_cast<std::byte*>(source) : at;
+    work.host = up ? const_cast<std::byte*>(source) : at;
     result.push_back(work);
   });
   return result;
@@ -267,10 +250,9 @@ std::vector<Work> copy_works(void* to, const void* from, const Rows& rows, cudaM
 
 Work memset_work(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height) {
   if (height > 1 && width > pitch) throw Failure{cudaErrorInvalidPitchValue};
-  const auto memory = runtime().memory.device_memory(address_of(to));
-  if (!memory) throw Failure{cudaErrorInvalidValue};
-  require_inside(memory, address_of(to), pitch, {.width = width, .height = height});
-  Work work{.type = cudaGraphNodeTypeMemset, .device = memory->device};
+  const DeviceMemory memory = memory_at(to, pitch, {.width = width, .height = height});
+  require_valid(memory.device >= 0);
+  Work work{.type = cudaGraphNodeTypeMemset, .device = memory.device};
   work.content.work = GraphWork::memset;
   work.content.memset = {.to = address_of(to),
                          .value = static_cast<std::uint8_t>(value),
@@ -292,103 +274,93 @@ void set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t 
     Memset& message = work.content.memset;
     message.stream = id;
     message.fence = blocks;
-    require(gpu.send(message));
+    gpu.send(message);
   });
 }
 
-// At an address that is free here too.
-static void* place(int device, std::size_t bytes) {
-  Gpu& gpu = runtime().gpu(device);
-  AddressMap& map = runtime().memory;
-  Allocated got;
-  bool reserved = false;
+// At an address that is free here, too.
+static Address allocate_elsewhere(int device, std::size_t bytes) {
   constexpr int tries = 16;
-  for (int k = 0; k < tries && !reserved; ++k) {
-    const Address at = map.reserve_anywhere(device, bytes);
+  for (int k = 0; k < tries; ++k) {
+    const Address at = runtime().memory.reserve_anywhere(device, bytes);
     if (at == 0) break;
-    const Status status = gpu.call(MemAlloc{.bytes = bytes, .at = at}, got);
+    Address address = 0;
+    const Status status = status_of(
+        [&] { address = runtime().gpu(device).call(MemAlloc{.bytes = bytes, .at = at}).address; });
+    if (status == 0) return address;
     if (status != Status{cudaErrorNotSupported}) require(status);
-    reserved = status == 0;
   }
-  if (!reserved) {
-    require(runtime().unsupported("device memory at an address that this process uses otherwise"));
+  refuse("device memory at an address that this process uses otherwise");
+}
+
+// What the server allocates, where the address means nothing else in this process.
+template <class Allocate, class Free>
+static void give_memory(void** memory, int device, std::size_t bytes, bool pooled,
+                        const Allocate& allocate, const Free& free) {
+  Address address = runtime().gpu(device).call(allocate).address;
+  if (!runtime().memory.reserve(device, address, bytes)) {
+    runtime().gpu(device).send(free(address));
+    address = allocate_elsewhere(device, bytes);
+    pooled = false;
   }
-  map.add(device, got.address, bytes);
-  return reinterpret_cast<void*>(got.address);
+  runtime().memory.add(device, address, bytes, pooled);
+  *memory = reinterpret_cast<void*>(address);
 }
 
 void allocate(void** memory, std::size_t bytes) {
-  if (memory == nullptr) throw Failure{cudaErrorInvalidValue};
-  *memory = nullptr;
+  give(memory, nullptr);
   const int device = this_thread().device;
-  Gpu& gpu = runtime().gpu(device);
+  runtime().gpu(device);
   if (bytes == 0) return;
-  Allocated got;
-  require(gpu.call(MemAlloc{.bytes = bytes}, got));
-  if (runtime().memory.reserve(device, got.address, bytes)) {
-    runtime().memory.add(device, got.address, bytes);
-    *memory = reinterpret_cast<void*>(got.address);
-    return;
-  }
-  require(gpu.send(MemFree{.address = got.address}));
-  *memory = place(device, bytes);
+  give_memory(memory, device, bytes, false, MemAlloc{.bytes = bytes},
+              [](Address address) { return MemFree{.address = address}; });
 }
 
 void allocate_pooled(void** memory, std::size_t bytes, cudaMemPool_t pool, const OnStream& on) {
-  if (memory == nullptr) throw Failure{cudaErrorInvalidValue};
-  *memory = nullptr;
+  give(memory, nullptr);
   const DeviceObject from =
       runtime().pools.handles.find(pool != nullptr ? pool : runtime().pools.current(on.device));
-  if (from.device != on.device) require(runtime().unsupported("a pool of another device"));
+  refuse_if(from.device != on.device, "a pool of another device");
   if (bytes == 0) return;
-  Allocated got;
-  require(on.gpu->call(PoolAlloc{.bytes = bytes, .pool = from.id, .stream = on.id}, got));
-  if (runtime().memory.reserve(on.device, got.address, bytes)) {
-    runtime().memory.add(on.device, got.address, bytes, true);
-    *memory = reinterpret_cast<void*>(got.address);
-    return;
-  }
-  require(on.gpu->send(PoolFree{.address = got.address, .stream = on.id}));
-  *memory = place(on.device, bytes);
+  give_memory(memory, on.device, bytes, true,
+              PoolAlloc{.bytes = bytes, .pool = from.id, .stream = on.id},
+              [&](Address address) { return PoolFree{.address = address, .stream = on.id}; });
 }
 
 // Memory that no pool gave waits for the whole GPU, and so later than it has to. A stream of
 // another device knows nothing of this one's work.
 void deallocate_pooled(void* memory, const OnStream& on) {
   if (memory == nullptr) return;
-  const auto found = runtime().memory.device_memory(address_of(memory));
-  if (!found || found->begin != address_of(memory)) throw Failure{cudaErrorInvalidValue};
-  if (!found->pooled || found->device != on.device) {
-    if (found->device != on.device) require(on.gpu->synchronize_stream(on.id));
-    return deallocate(memory);
-  }
-  runtime().memory.remove(found->begin);
-  require(on.gpu->send(PoolFree{.address = found->begin, .stream = on.id}));
+  const auto allocation = require_valid(runtime().memory.device_memory(address_of(memory)));
+  require_valid(allocation.begin == address_of(memory));
+  if (allocation.device != on.device) on.gpu->synchronize_stream(on.id);
+  if (!allocation.pooled || allocation.device != on.device) return deallocate(memory);
+  runtime().memory.remove(allocation.begin);
+  on.gpu->send(PoolFree{.address = allocation.begin, .stream = on.id});
 }
 
 void deallocate(void* memory) {
   runtime().device_count();
   if (memory == nullptr) return;
-  const auto found = runtime().memory.remove(address_of(memory));
-  if (!found) throw Failure{cudaErrorInvalidValue};
-  runtime().gpu(found->device).let_functions_run();
-  runtime().attachments.detach(found->begin);
-  require(runtime().gpu(found->device).send(MemFree{.address = found->begin}));
+  const auto removed = require_valid(runtime().memory.remove(address_of(memory)));
+  Gpu& gpu = runtime().gpu(removed.device);
+  gpu.let_functions_run();
+  runtime().attachments.detach(removed.begin);
+  gpu.send(MemFree{.address = removed.begin});
 }
 
 Global symbol(const void* host) {
   const Variable* variable = runtime().program.variable(host);
   if (variable == nullptr) throw Failure{cudaErrorInvalidSymbol};
   const int device = this_thread().device;
-  Global found;
-  require(runtime().gpu(device).modules.global(*variable, found));
+  const Global global = runtime().gpu(device).modules.global(*variable);
   // Copies by its address find it, as those by allocated memory's.
-  if (!runtime().memory.device_memory(found.address)) {
-    if (!runtime().memory.reserve(device, found.address, found.bytes))
-      require(runtime().unsupported("a variable at an address that is used otherwise"));
-    runtime().memory.add(device, found.address, found.bytes);
+  if (!runtime().memory.device_memory(global.address)) {
+    refuse_if(!runtime().memory.reserve(device, global.address, global.bytes),
+              "a variable at an address that is used otherwise");
+    runtime().memory.add(device, global.address, global.bytes);
   }
-  return found;
+  return global;
 }
 
 }  // namespace gpucast::remote::client

@@ -1,5 +1,6 @@
 #include "client/counters.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -13,10 +14,10 @@ using Number = unsigned long long;
 void table(const std::vector<const Counter*>& counters) {
   std::fprintf(stderr, "%-44s %10s %11s %14s %14s %12s\n", "entry point", "calls", "round trips",
                "bytes sent", "received", "seconds");
-  for (const Counter* each : counters) {
-    std::fprintf(stderr, "%-44s %10llu %11llu %14llu %14llu %12.6f\n", each->name.c_str(),
-                 Number{each->calls}, Number{each->round_trips}, Number{each->bytes_sent},
-                 Number{each->bytes_received}, static_cast<double>(each->nanoseconds) * 1e-9);
+  for (const Counter* counter : counters) {
+    std::fprintf(stderr, "%-44s %10llu %11llu %14llu %14llu %12.6f\n", counter->name.c_str(),
+                 Number{counter->calls}, Number{counter->round_trips}, Number{counter->bytes_sent},
+                 Number{counter->bytes_received}, static_cast<double>(counter->nanoseconds) * 1e-9);
   }
 }
 
@@ -27,32 +28,33 @@ void lines(const std::vector<const Counter*>& counters, const std::string& path)
                  path.c_str());
     return;
   }
-  for (const Counter* each : counters) {
+  for (const Counter* counter : counters) {
     std::fprintf(file.get(),
                  "{\"entry\": \"%s\", \"calls\": %llu, \"round_trips\": %llu, "
                  "\"bytes_sent\": %llu, \"bytes_received\": %llu, \"seconds\": %.9g}\n",
-                 each->name.c_str(), Number{each->calls}, Number{each->round_trips},
-                 Number{each->bytes_sent}, Number{each->bytes_received},
-                 static_cast<double>(each->nanoseconds) * 1e-9);
+                 counter->name.c_str(), Number{counter->calls}, Number{counter->round_trips},
+                 Number{counter->bytes_sent}, Number{counter->bytes_received},
+                 static_cast<double>(counter->nanoseconds) * 1e-9);
   }
 }
 
 }  // namespace
 
-Counter& Counters::of(const std::string& name) {
+Counter& Counters::of(std::string_view name) {
+  // All versions and default streams of an entry point are one.
+  if (name.starts_with("__")) name.remove_prefix(2);
+  if (name.starts_with("cuda")) name = name.substr(0, name.find('_'));
   const std::lock_guard lock(mutex_);
-  for (Counter& each : all_) {
-    if (each.name == name) return each;
-  }
-  return all_.emplace_back(name);
+  const auto known = std::ranges::find(all_, name, &Counter::name);
+  return known == all_.end() ? all_.emplace_back(std::string(name)) : *known;
 }
 
 void Counters::report(const std::string& where) const {
   if (where.empty()) return;
   const std::lock_guard lock(mutex_);
   std::vector<const Counter*> used;
-  for (const Counter& each : all_) {
-    if (each.calls != 0) used.push_back(&each);
+  for (const Counter& counter : all_) {
+    if (counter.calls != 0) used.push_back(&counter);
   }
   if (where == "-") {
     table(used);

@@ -1,4 +1,4 @@
-// What each entry point of the CUDA runtime cost: calls, round trips, bytes, time.
+// What each entry point of the CUDA runtime took: calls, round trips, bytes, time.
 #pragma once
 
 #include <atomic>
@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace gpucast::remote::client {
 
@@ -23,7 +24,7 @@ struct Counter {
 class Counters {
  public:
   // Lives as long as this; one for each name.
-  Counter& of(const std::string& name);
+  Counter& of(std::string_view name);
   // As `where` says (settings.h). Nothing where it is empty.
   void report(const std::string& where) const;
 

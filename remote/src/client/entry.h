@@ -1,13 +1,17 @@
 // How every entry point of the CUDA runtime is written:
 //
-//   return entry<"cudaName">([&] { ... });
+//   return ENTRY(what(it, does));
+//   return entry([&] { ... });
 //
 // It is counted, nothing is thrown through it, and its error is what cudaGetLastError() gives: that
-// of a Failure, or what the body returns if it returns anything.
+// of a Failure, or what the body returns if it returns any.
+//
+// A program compiled for per-thread default streams calls the entry points that take a stream by
+// other names (_ptds, _ptsz), which CUDA's headers make of the usual ones where
+// CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Sources that use `own` are compiled once without
+// it and once with it.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <exception>
 #include <new>
 #include <type_traits>
@@ -16,27 +20,21 @@
 
 namespace gpucast::remote::client {
 
-template <std::size_t n>
-struct Name {
-  constexpr Name(const char (&given)[n]) { std::copy_n(given, n, text); }  // from a literal
-  char text[n] = {};
-};
-
 inline cudaError_t remember(cudaError_t error) {
   if (error != cudaSuccess) this_thread().last_error = error;
   return error;
 }
 
-template <Name name, class Body>
-cudaError_t entry(Body body) noexcept {
-  static Counter& counter = runtime().counters.of(name.text);
+template <class Body>
+cudaError_t entry(Body body, const char* name = __builtin_FUNCTION()) noexcept {
+  static Counter& counter = runtime().counters.of(name);  // of the caller, whose body it is
   const Counted counted(counter);
   try {
-    if constexpr (std::is_void_v<decltype(body())>) {
+    if constexpr (std::is_same_v<decltype(body()), cudaError_t>) {
+      return remember(body());
+    } else {
       body();
       return cudaSuccess;
-    } else {
-      return remember(body());
     }
   } catch (const Failure& failure) {
     return remember(failure.error);
@@ -46,16 +44,16 @@ cudaError_t entry(Body body) noexcept {
     return remember(cudaErrorUnknown);
   }
 }
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a lambda in a line, as most entry points are one
+#define ENTRY(...) entry([&]() -> decltype(auto) { return __VA_ARGS__; })
 
-inline void require_valid(bool valid) {
-  if (!valid) throw Failure{cudaErrorInvalidValue};
+// The stream that a handle means in this compilation.
+static inline cudaStream_t own(cudaStream_t stream) {
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+  if (stream == nullptr) return cudaStreamPerThread;
+#endif
+  return stream;
 }
-
-// To where the program wants it.
-template <class Value>
-void give(Value* place, const std::type_identity_t<Value>& value) {
-  require_valid(place != nullptr);
-  *place = value;
-}
+[[maybe_unused]] static OnStream on(cudaStream_t stream) { return runtime().stream(own(stream)); }
 
 }  // namespace gpucast::remote::client

@@ -16,20 +16,36 @@ namespace {
 
 constexpr std::chrono::seconds to_connect(5);
 
+bool everything(const PendingReceive& /*receive*/) { return true; }
+
+Which older_than(Id now) {
+  return [now](const PendingReceive& receive) { return receive.transfer < now; };
+}
+
 Which overlapping(Bytes data) {
-  return [data](const PendingReceive& each) {
-    return each.to < data.data() + data.size() && data.data() < each.to + each.bytes;
+  return [data](const PendingReceive& receive) {
+    return receive.to < data.data() + data.size() && data.data() < receive.to + receive.bytes;
   };
 }
 
 // Earlier copies to the same memory that may bring their data after this one. Copies of the same
 // shape do not: each connection brings the same part of both, in order.
 Which in_no_order_with(Bytes memory, std::size_t piece) {
-  return [memory, piece, overlaps = overlapping(memory)](const PendingReceive& each) {
-    const bool alike = each.piece == piece &&
-                       (piece == 0 || (each.to == memory.data() && each.bytes == memory.size()));
-    return !alike && overlaps(each);
+  return [memory, piece, overlaps = overlapping(memory)](const PendingReceive& earlier) {
+    const bool same_shape =
+        earlier.piece == piece &&
+        (piece == 0 || (earlier.to == memory.data() && earlier.bytes == memory.size()));
+    return !same_shape && overlaps(earlier);
   };
+}
+
+// Pieces of the memory, each of as many bytes as go within a message.
+template <class Byte>
+std::vector<std::span<Byte>> in_pieces(std::span<Byte> memory) {
+  std::vector<std::span<Byte>> result;
+  for (; !memory.empty(); memory = memory.subspan(result.back().size()))
+    result.push_back(memory.first(std::min(memory.size(), most_inline)));
+  return result;
 }
 
 }  // namespace
@@ -83,7 +99,7 @@ int Gpu::attribute(int which) const {
 // Blocked calls are woken by closing the connections under them.
 void Gpu::watch(Connection& monitor) noexcept {
   try {
-    std::array<std::byte, 512> said{};
+    std::array<std::byte, 512> heard{};
     BeatReader beats;
     Stalls stalls;
     // What was not taken is offered again as it was.
@@ -99,8 +115,8 @@ void Gpu::watch(Connection& monitor) noexcept {
       std::vector<FlowReport> last;
       do {
         monitor.wait({.read = true}, next_beat);
-        const std::size_t got = monitor.try_read(said, MemoryOf::library);
-        beats.add(std::span(said).first(got));
+        const std::size_t got = monitor.try_read(heard, MemoryOf::library);
+        beats.add(std::span(heard).first(got));
         while (auto beat = beats.next()) {
           heartbeat.heard(beat->heard);
           last = std::move(beat->flows);
@@ -134,9 +150,9 @@ void Gpu::lose(const std::string& why) noexcept {
 }
 
 // Whoever still writes is on a connection that is closed.
-Status Gpu::gone() noexcept {
+void Gpu::gone() {
   receives_.wait_for_landings();
-  return closed_ ? Status{cudaErrorCudartUnloading} : status_lost;
+  throw Failure{closed_ ? cudaErrorCudartUnloading : to_error(status_lost)};
 }
 
 BulkConnections& Gpu::bulk() {
@@ -173,94 +189,102 @@ void Gpu::come_to(const Which& which) {
   wait_for(which);
 }
 
-// Each is told once, whichever way it came.
-Status Gpu::first_error(Status status) {
+void Gpu::require_no_error(Status status) {
   const Status latched = control_->take_latched();
   const Status failed = receives_.take_failure();
-  for (const Status each : {status, latched}) {
-    if (each != 0) return each;
-  }
-  return failed;
+  for (const Status first : {status, latched, failed})
+    require(first);
 }
 
 template <class Message>
-Status Gpu::synchronize_by(Message message, const Which& which) {
-  return guarded([&] {
+void Gpu::synchronize_by(Message message, const Which& which) {
+  guarded([&] {
     std::vector<EventTimes::Wanted> wanted;
     const Answered answer = control_->call(message, [&] {
       wanted = times_.wanted();
-      for (const auto& each : wanted)
-        message.pairs.push_back(each.pair);
+      for (const auto& wish : wanted)
+        message.pairs.push_back(wish.pair);
     });
     if (answer.status == 0) times_.keep(wanted, decode<Elapsed>(answer.body));
     come_to(which);
     // Where the GPU has failed they never come.
     if (answer.status != 0) host_functions_.forget(which);
-    return first_error(answer.status);
+    require_no_error(answer.status);
   });
 }
 
-Status Gpu::synchronize_stream(Id stream) {
-  return synchronize_by(StreamSync{.stream = stream}, order_.before(stream, new_id()));
+void Gpu::synchronize_stream(Id stream) {
+  synchronize_by(StreamSync{.stream = stream}, order_.before(stream, new_id()));
 }
-Status Gpu::synchronize_event(Id event) {
-  return synchronize_by(EventSync{.event = event}, order_.before_event(event));
+void Gpu::synchronize_event(Id event) {
+  synchronize_by(EventSync{.event = event}, order_.before_event(event));
 }
-Status Gpu::synchronize() {
-  return synchronize_by(
-      DeviceSync{}, [now = new_id()](const PendingReceive& each) { return each.transfer < now; });
-}
+void Gpu::synchronize() { synchronize_by(DeviceSync{}, older_than(new_id())); }
 
-Status Gpu::wait_for_fences() {
+void Gpu::wait_for_fences() {
   const std::uint64_t sent = fences_;
   std::uint64_t waited = fences_waited_;
-  if (waited >= sent) return 0;
-  const Status status = call(FenceSync{});
-  while (status == 0 && waited < sent && !fences_waited_.compare_exchange_weak(waited, sent)) {
+  if (waited >= sent) return;
+  call(FenceSync{});
+  while (waited < sent && !fences_waited_.compare_exchange_weak(waited, sent)) {
   }
-  return status;
 }
 
 template <class Message>
-Status Gpu::query_by(const Message& message, const Which& which) {
-  const Status status = call(message);
-  if (status == 0 && !into_shared_.nothing()) into_shared_.arrived(which);
-  return status == 0 && !receives_.none(which) ? Status{cudaErrorNotReady} : status;
+bool Gpu::query_by(const Message& message, const Which& which) {
+  return guarded([&] {
+    const Status status = control_->call(message).status;
+    if (status == Status{cudaErrorNotReady}) return false;
+    require(status);
+    if (!into_shared_.nothing()) into_shared_.arrived(which);
+    return receives_.none(which);
+  });
 }
 
-Status Gpu::query_stream(Id stream) {
+bool Gpu::query_stream(Id stream) {
   return query_by(StreamQuery{.stream = stream}, order_.before(stream, new_id()));
 }
-Status Gpu::query_event(Id event) {
+bool Gpu::query_event(Id event) {
   return query_by(EventQuery{.event = event}, order_.before_event(event));
 }
 
-Status Gpu::settle() {
-  return guarded([&] {
+void Gpu::settle() {
+  guarded([&] {
     BulkConnections* bulk = opened_bulk();
     if (bulk != nullptr && !bulk->wait_until_sent(meanwhile_)) require(status_lost);
-    wait_for([](const PendingReceive&) { return true; });
+    wait_for(everything);
     // Nobody tells of these: all that the GPU has to do is done then, whatever becomes of it.
     const Id now = new_id();
     if (!shared_copies_.exchange(false)) return;
     control_->call(DeviceSync{});
-    into_shared_.arrived([now](const PendingReceive& each) { return each.transfer < now; });
+    into_shared_.arrived(older_than(now));
   });
 }
 
-// ---- copies ----
+// ---- copies: within their message, through memory that both sides have, or over the bulk
+// connections ----
 
-Status Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
-                    bool pinned) {
+PendingReceive Gpu::receive(Id transfer, Id stream, std::span<std::byte> to,
+                            std::size_t piece) const {
+  return {.transfer = transfer,
+          .stream = stream,
+          .apart = order_.apart(stream),
+          .to = to.data(),
+          .bytes = to.size(),
+          .piece = piece};
+}
+
+void Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
+                  bool pinned) {
   const Bytes data(static_cast<const std::byte*>(from), bytes);
-  return guarded([&] {
+  guarded([&] {
     if (pinned && !blocking) wait_for_functions(stream);
     // What an earlier copy still has to bring is what this one is to send.
     wait_for(overlapping(data));
     StagedCopies* through = bytes >= least_staged && (blocking || !pinned) ? staged() : nullptr;
     if (through != nullptr) {
       count(&Counter::bytes_sent, bytes);
-      require(through->to_device(to, data, stream, blocking));
+      through->to_device(to, data, stream, blocking);
     } else if (bytes <= settings_.most_inline) {
       require(
           send_unguarded(CopyTo{.to = to, .stream = stream, .fence = blocking, .tail = {data}}));
@@ -294,67 +318,69 @@ void Gpu::send_bulk(Address to, Bytes data, Id stream, bool blocking, bool pinne
   require(status);
 }
 
-Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous) {
-  const Id transfer = new_id();
-  return guarded([&]() -> Status {
-    if (stream == legacy_stream) order_.meet(transfer);
+void Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous) {
+  const std::span<std::byte> into(static_cast<std::byte*>(to), bytes);
+  const CopyFrom message{.from = from, .bytes = bytes, .stream = stream, .transfer = new_id()};
+  guarded([&] {
+    if (stream == legacy_stream) order_.meet(message.transfer);
     const bool waits = !asynchronous || synchronous_;
-    const std::span<std::byte> into(static_cast<std::byte*>(to), bytes);
-    StagedCopies* through = waits && bytes >= least_staged ? staged() : nullptr;
-    if (through != nullptr) {
+    if (StagedCopies* through = waits && bytes >= least_staged ? staged() : nullptr) {
       count(&Counter::bytes_received, bytes);
-      const Status status = through->from_device(into, from, stream);
-      come_to(order_.before(stream, transfer + 1));
-      return first_error(status);
+      const Status status = status_of([&] { through->from_device(into, from, stream); });
+      come_to(order_.before(stream, message.transfer));
+      require_no_error(status);
+    } else if (bytes <= settings_.most_inline) {
+      receive_in_message(message, into, waits);
+    } else {
+      receive_in_pieces(message, into, waits);
     }
-    const bool in_message = bytes <= settings_.most_inline;
-    const std::size_t connections = in_message ? 0 : bulk().size();
-    const std::size_t piece = in_message ? 0 : piece_of(bytes, connections);
-    const CopyFrom message{.from = from,
-                           .bytes = bytes,
-                           .stream = stream,
-                           .transfer = transfer,
-                           .piece = static_cast<std::uint32_t>(piece),
-                           .connections = static_cast<std::uint16_t>(connections)};
-    wait_for(in_no_order_with(into, piece));
-    const auto expect = [&] {
-      receives_.expect({.transfer = transfer,
-                        .stream = stream,
-                        .apart = order_.apart(stream),
-                        .to = static_cast<std::byte*>(to),
-                        .bytes = bytes,
-                        .piece = piece},
-                       in_message);
-    };
-    if (!in_message) count(&Counter::bytes_received, bytes);
-    if (!waits) {
-      control_->send(message, expect);
-      return 0;
-    }
-    // A copy in pieces has no data in its answer, only the status of what failed before.
-    // Straight to where it belongs, unless earlier copies might still write there.
-    const bool straight = in_message && receives_.nothing();
-    const Answered answer = straight     ? control_->call_into(message, into)
-                            : in_message ? control_->call(message)
-                                         : control_->call(message, expect);
-    if (answer.status != 0 && !in_message) receives_.failed(transfer, answer.status);
-    // The data that the stream's earlier copies bring is there too.
-    come_to(order_.before(stream, transfer + 1));
-    if (answer.status == 0 && in_message && !straight) {
-      if (answer.body.size() != bytes) throw ProtocolError("a copy came back in another size");
-      std::ranges::copy(answer.body, into.begin());
-    }
-    return first_error(answer.status);
   });
+}
+
+void Gpu::receive_in_message(const CopyFrom& message, std::span<std::byte> to, bool waits) {
+  wait_for(in_no_order_with(to, 0));
+  if (!waits) {
+    return control_->send(
+        message, [&] { receives_.expect(receive(message.transfer, message.stream, to), true); });
+  }
+  // Straight to where it belongs, unless earlier copies might still write there.
+  const bool straight = receives_.nothing();
+  const Answered answer = straight ? control_->call(message, {}, to) : control_->call(message);
+  // The data that the stream's earlier copies bring is there too.
+  come_to(order_.before(message.stream, message.transfer));
+  if (answer.status == 0 && !straight) {
+    if (answer.body.size() != to.size()) throw ProtocolError("a copy came back in another size");
+    std::ranges::copy(answer.body, to.begin());
+  }
+  require_no_error(answer.status);
+}
+
+// Its answer has no data, only the status of what failed before.
+void Gpu::receive_in_pieces(CopyFrom message, std::span<std::byte> to, bool waits) {
+  const std::size_t connections = bulk().size();
+  const std::size_t piece = piece_of(to.size(), connections);
+  message.piece = static_cast<std::uint32_t>(piece);
+  message.connections = static_cast<std::uint16_t>(connections);
+  wait_for(in_no_order_with(to, piece));
+  const auto expect = [&] {
+    receives_.expect(receive(message.transfer, message.stream, to, piece), false);
+  };
+  count(&Counter::bytes_received, to.size());
+  if (!waits) return control_->send(message, expect);
+  const Answered answer = control_->call(message, expect);
+  if (answer.status != 0) receives_.failed(message.transfer, answer.status);
+  come_to(order_.before(message.stream, message.transfer + 1));
+  require_no_error(answer.status);
 }
 
 // ---- memory that the server has, too ----
 
-Status Gpu::map_segment(Id segment, const SharedMemory& memory) {
-  return guarded([&] {
-    const SegmentMap message{.segment = segment, .bytes = memory.bytes().size()};
-    return control_->call_with(message, memory).status;
-  });
+bool Gpu::map_segment(Id segment, const SharedMemory& memory) {
+  const SegmentMap message{.segment = segment, .bytes = memory.bytes().size()};
+  return status_of([&] {
+           guarded(
+               [&] { require(control_->call(message, [&] { control_->give(memory); }).status); });
+         }) == 0;
 }
 
 StagedCopies* Gpu::staged() {
@@ -363,66 +389,54 @@ StagedCopies* Gpu::staged() {
   return staged_.get();
 }
 
-Status Gpu::copy_to(Address to, const Place& from, std::size_t bytes, Id stream, bool blocking) {
+void Gpu::copy_to(Address to, const Place& from, std::size_t bytes, Id stream, bool blocking) {
   const CopyToShared message{
       .to = to, .segment = from.segment, .offset = from.offset, .bytes = bytes, .stream = stream};
   count(&Counter::bytes_sent, bytes);
-  return guarded([&]() -> Status {
+  guarded([&] {
     // What a graph brings comes as messages, and this copy reads the memory itself.
     if (!receives_.nothing()) wait_for(order_.before(stream, new_id()));
-    if (!blocking) {
-      shared_copies_ = true;
-      return send_unguarded(message);
-    }
-    return wait_for_copy(message, new_id());
+    if (blocking) return wait_for_copy(message);
+    shared_copies_ = true;
+    require(send_unguarded(message));
   });
 }
 
-Status Gpu::copy_from(const Place& to, Address from, std::size_t bytes, Id stream,
-                      bool asynchronous) {
+void Gpu::copy_from(const Place& to, Address from, std::size_t bytes, Id stream,
+                    bool asynchronous) {
   const CopyFromShared message{
       .from = from, .segment = to.segment, .offset = to.offset, .bytes = bytes, .stream = stream};
   count(&Counter::bytes_received, bytes);
-  return guarded([&]() -> Status {
-    if (asynchronous) {
-      shared_copies_ = true;
-      return send_unguarded(message, [&] { expect_in_shared(bytes, stream); });
-    }
-    return wait_for_copy(message, new_id());
+  guarded([&] {
+    if (!asynchronous) return wait_for_copy(message);
+    shared_copies_ = true;
+    require(
+        send_unguarded(message, [&] { into_shared_.expect(receive(new_id(), stream), false); }));
   });
 }
 
-void Gpu::expect_in_shared(std::size_t bytes, Id stream) {
-  into_shared_.expect({.transfer = new_id(),
-                       .stream = stream,
-                       .apart = order_.apart(stream),
-                       .to = nullptr,
-                       .bytes = bytes},
-                      false);
-}
-
 template <class Message>
-Status Gpu::wait_for_copy(const Message& message, Id now) {
+void Gpu::wait_for_copy(const Message& message) {
+  const Id now = new_id();
   if (message.stream == legacy_stream) order_.meet(now);
   const Answered answer = control_->call(message);
   // The data that the stream's earlier copies bring is there too.
   come_to(order_.before(message.stream, now));
-  return first_error(answer.status);
+  require_no_error(answer.status);
 }
 
 // ---- functions of the program ----
 
-Status Gpu::launch_host(Id stream, HostFunctions::Body body) {
-  return guarded([&] {
+void Gpu::launch_host(Id stream, HostFunctions::Body body) {
+  guarded([&] {
     host_functions_.open([this] { return connect({Purpose::host}); },
                          [this](const Which& which) { wait_for(which); },
                          [this](const std::string& why) { lose(why); });
     const LaunchHost message{.stream = stream, .function = new_id()};
-    return send_unguarded(message, [&] {
-      host_functions_.expect(
-          {.transfer = message.function, .stream = stream, .apart = order_.apart(stream)},
-          order_.before(stream, message.function), std::move(body));
-    });
+    require(send_unguarded(message, [&] {
+      host_functions_.expect(receive(message.function, stream),
+                             order_.before(stream, message.function), std::move(body));
+    }));
   });
 }
 
@@ -435,91 +449,74 @@ void Gpu::keep_few_behind_functions() {
 
 // ---- graphs ----
 
-Status Gpu::launch_graph(Id graph, const std::vector<Bytes>& sends,
-                         const std::vector<std::span<std::byte>>& receives, Id stream) {
-  return guarded([&] {
+void Gpu::launch_graph(Id graph, const std::vector<Bytes>& sends,
+                       const std::vector<std::span<std::byte>>& receives, Id stream) {
+  guarded([&] {
     if (!sends.empty()) wait_for_functions(stream);
-    std::size_t total = 0;
     // Copies into shared memory do not come by here: what they bring may be what is sent.
     if (!sends.empty() && !into_shared_.nothing()) settle_shared(stream);
-    for (const Bytes each : sends) {
-      wait_for(overlapping(each));
-      total += each.size();
+    std::size_t total = 0;
+    for (const Bytes data : sends) {
+      wait_for(overlapping(data));
+      total += data.size();
     }
     GraphLaunch message{.graph = graph, .stream = stream};
     std::vector<std::byte> gathered;
     if (sends.size() == 1 && total <= most_inline) {
       message.tail = {sends.front()};
     } else if (total <= most_inline) {
-      for (const Bytes each : sends)
-        gathered.insert(gathered.end(), each.begin(), each.end());
+      for (const Bytes data : sends)
+        gathered.insert(gathered.end(), data.begin(), data.end());
       message.tail = {gathered};
     } else {
-      for (Bytes rest : sends) {
-        while (!rest.empty()) {
-          const Bytes piece = rest.first(std::min(rest.size(), most_inline));
+      for (const Bytes data : sends) {
+        for (const Bytes piece : in_pieces(data))
           require(send_unguarded(GraphData{.graph = graph, .tail = {piece}}));
-          rest = rest.subspan(piece.size());
-        }
       }
     }
     std::vector<std::span<std::byte>> pieces;
-    for (std::span<std::byte> rest : receives) {
-      while (!rest.empty()) {
-        pieces.push_back(rest.first(std::min(rest.size(), most_inline)));
-        rest = rest.subspan(pieces.back().size());
-      }
-    }
+    for (const std::span<std::byte> memory : receives)
+      std::ranges::copy(in_pieces(memory), std::back_inserter(pieces));
     message.transfer = new_ids(std::max<std::size_t>(pieces.size(), 1));
     message.pieces = static_cast<std::uint32_t>(pieces.size());
-    const auto expect = [&] {
-      const bool apart = order_.apart(stream);
-      for (std::size_t k = 0; k < pieces.size(); ++k) {
-        receives_.expect({.transfer = message.transfer + k,
-                          .stream = stream,
-                          .apart = apart,
-                          .to = pieces[k].data(),
-                          .bytes = pieces[k].size()},
-                         true);
-      }
-    };
-    const Status status = send_unguarded(message, expect);
-    if (synchronous_) wait_for(order_.before(stream, message.transfer + pieces.size()));
-    return synchronous_ ? first_error(status) : status;
+    const Status status = send_unguarded(message, [&] {
+      for (std::size_t k = 0; k < pieces.size(); ++k)
+        receives_.expect(receive(message.transfer + k, stream, pieces[k]), true);
+    });
+    if (!synchronous_) return require(status);
+    wait_for(order_.before(stream, message.transfer + pieces.size()));
+    require_no_error(status);
   });
 }
 
 // ---- streams and events ----
 
-Status Gpu::create_stream(Id stream, unsigned flags, int priority) {
+void Gpu::create_stream(Id stream, unsigned flags, int priority) {
   order_.create(stream, (flags & cudaStreamNonBlocking) != 0);
-  return send(StreamCreate{.stream = stream, .flags = flags, .priority = priority});
+  send(StreamCreate{.stream = stream, .flags = flags, .priority = priority});
 }
 
-Status Gpu::destroy_stream(Id stream) {
+void Gpu::destroy_stream(Id stream) {
   order_.destroy(stream);
-  return send(StreamDestroy{.stream = stream});
+  send(StreamDestroy{.stream = stream});
 }
 
-Status Gpu::record_event(Id event, Id stream) {
-  return guarded([&] {
-    return send_unguarded(EventRecord{.event = event, .stream = stream}, [&] {
+void Gpu::record_event(Id event, Id stream) {
+  guarded([&] {
+    require(send_unguarded(EventRecord{.event = event, .stream = stream}, [&] {
       times_.recorded(event);
       order_.record(event, stream, new_id());
-    });
+    }));
   });
 }
 
-Status Gpu::wait_event(Id stream, Id event) {
+void Gpu::wait_event(Id stream, Id event) {
   order_.wait(stream, event);
-  return send(StreamWaitEvent{.stream = stream, .event = event});
+  send(StreamWaitEvent{.stream = stream, .event = event});
 }
 
-Status Gpu::elapsed(EventPair pair, float& milliseconds) {
-  if (const auto known = times_.known(pair)) {
-    milliseconds = *known;
-    return 0;
-  }
+float Gpu::elapsed(EventPair pair) {
+  if (const auto known = times_.known(pair)) return *known;
   return guarded([&] {
     EventTimes::Wanted wanted;
     const Answered answer =
@@ -527,7 +524,7 @@ Status Gpu::elapsed(EventPair pair, float& milliseconds) {
     require(answer.status);
     const auto result = decode<Elapsed>(answer.body);
     times_.keep({wanted}, result);
-    milliseconds = result.milliseconds.front();
+    return result.milliseconds.front();
   });
 }
 
@@ -536,13 +533,13 @@ void Gpu::forget_event(Id event) {
   order_.forget_event(event);
 }
 
-Status Gpu::reset() {
+void Gpu::reset() {
   let_functions_run();
-  const Status status = call(Reset{});
+  const Status status = status_of([&] { call(Reset{}); });
   modules.forget_all();
   order_.forget_all();
   ++generation_;
-  return status;
+  require(status);
 }
 
 }  // namespace gpucast::remote::client

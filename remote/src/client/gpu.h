@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 #include "client/bulk_connections.h"
@@ -46,92 +45,86 @@ class Gpu {
     return settings_.credentials.security == Security::tls ? "tls" : "plain";
   }
   Id new_id() { return new_ids(1); }
-  // The first of so many in a row.
+  // The first of that many in a row.
   Id new_ids(std::size_t count) { return next_id_.fetch_add(count, std::memory_order_relaxed); }
 
-  // ---- calls; a Status is the driver's ----
-  // Without waiting; success if it is not known to fail (with GPUCAST_REMOTE_SYNC it is waited
-  // for).
+  // ---- calls: they throw Failure with the driver's error, or with the client's own ----
+  // Without waiting; what fails later is told by a call that waits (with GPUCAST_REMOTE_SYNC this
+  // one does).
   template <class Message>
-  Status send(const Message& message) {
-    return guarded([&] { return send_unguarded(message); });
+  void send(const Message& message) {
+    guarded([&] { require(send_unguarded(message)); });
   }
   template <class Message>
-  Status call(const Message& message, ResultOf<Message>& result) {
+  ResultOf<Message> call(const Message& message) {
     return guarded([&] {
       const Answered answer = control_->call(message);
-      if (answer.status == 0) result = decode<ResultOf<Message>>(answer.body);
-      return answer.status;
+      require(answer.status);
+      return decode<ResultOf<Message>>(answer.body);
     });
-  }
-  template <class Message>
-  Status call(const Message& message) {
-    ResultOf<Message> result;
-    return call(message, result);
   }
 
   // Waits, for what is announced to arrive too, and takes latched errors.
-  Status synchronize_stream(Id stream);
-  // cudaErrorNotReady as long as announced data may still be on its way.
-  Status query_stream(Id stream);
-  Status query_event(Id event);
-  Status synchronize_event(Id event);
-  Status synchronize();
+  void synchronize_stream(Id stream);
+  void synchronize_event(Id event);
+  void synchronize();
+  // Whether it is done: not as long as announced data may still be on its way.
+  bool query_stream(Id stream);
+  bool query_event(Id event);
   // What the program takes for done is done: blocking calls return while the server still works.
-  Status wait_for_fences();
+  void wait_for_fences();
 
   // To the device: returns once the memory may be changed, or if it is `pinned` and the copy
   // asynchronous, as soon as it is queued, and is not before what earlier copies write there.
   // `blocking`: to the program it is done then, and so is what the stream held.
-  Status copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
-                 bool pinned);
+  void copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
+               bool pinned);
   // From the device: returns once the data is there, or if `asynchronous` at once.
-  Status copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous);
+  void copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous);
   // The same of memory that the server has too: the stream's order is all that there is. Blocking,
   // they return once they are done.
   bool shares_memory() const { return control_->shares_memory(); }
-  Status copy_to(Address to, const Place& from, std::size_t bytes, Id stream, bool blocking);
-  Status copy_from(const Place& to, Address from, std::size_t bytes, Id stream, bool asynchronous);
-  // What the server is asked to take, and to leave again once all is done that uses it.
-  Status map_segment(Id segment, const SharedMemory& memory);
-  void unmap_segment(Id segment) { call(SegmentUnmap{.segment = segment}); }
+  void copy_to(Address to, const Place& from, std::size_t bytes, Id stream, bool blocking);
+  void copy_from(const Place& to, Address from, std::size_t bytes, Id stream, bool asynchronous);
+  // Asks the server to take the memory; whether it did.
+  bool map_segment(Id segment, const SharedMemory& memory);
   // Whether every call waits.
   bool is_synchronous() const { return synchronous_; }
   // Runs `body` in a thread of the library's once the stream has come to it; the stream goes on
   // behind it.
-  Status launch_host(Id stream, HostFunctions::Body body);
+  void launch_host(Id stream, HostFunctions::Body body);
   // Before a call that the server waits for the GPU in: that may wait for a function, whose data
   // the server could not send then.
   void let_functions_run() {
     if (host_functions_.any()) host_functions_.wait_for([](const PendingReceive&) { return true; });
   }
   // Reads what goes to the device now; what comes from it arrives as an asynchronous copy's.
-  Status launch_graph(Id graph, const std::vector<Bytes>& sends,
-                      const std::vector<std::span<std::byte>>& receives, Id stream);
+  void launch_graph(Id graph, const std::vector<Bytes>& sends,
+                    const std::vector<std::span<std::byte>>& receives, Id stream);
   // Waits until copies under way neither read nor write the program's memory.
-  Status settle();
+  void settle();
 
-  Status create_stream(Id stream, unsigned flags, int priority);
-  Status destroy_stream(Id stream);
-  Status record_event(Id event, Id stream);
+  void create_stream(Id stream, unsigned flags, int priority);
+  void destroy_stream(Id stream);
+  void record_event(Id event, Id stream);
   // A stream of this GPU for an event of this GPU.
-  Status wait_event(Id stream, Id event);
-  Status elapsed(EventPair pair, float& milliseconds);
+  void wait_event(Id stream, Id event);
+  float elapsed(EventPair pair);  // milliseconds
   void forget_event(Id event);
 
-  Status reset();
+  void reset();
   // Another number after each reset, which takes all streams with it.
   std::uint64_t generation() const { return generation_; }
 
   // Calls under way and later ones fail; none of the library's threads runs then.
   void close() noexcept;
   // The server does not keep to the protocol: it is lost.
-  Status give_up(const std::string& why) noexcept {
+  [[noreturn]] void give_up(const std::string& why) {
     lose(why);
-    return gone();
+    gone();
   }
 
-  // So much GPU code may be loaded before it is needed, in bytes.
+  // Bytes of GPU code that may be loaded before it is needed, at most.
   std::uint64_t most_loaded_ahead() const { return settings_.most_loaded_ahead; }
   // Whether what goes to the server passes a network.
   bool is_remote() const { return !endpoint_.is_unix(); }
@@ -156,35 +149,30 @@ class Gpu {
     }
     return status;
   }
-  // What the body returns or its Failure. A lost server: said once on stderr, and a status.
+  // What the body returns. A server that is lost in it is told of once on stderr.
   template <class Body>
-  Status guarded(Body body) noexcept {
-    if (lost_) return gone();
+  auto guarded(Body body) {
+    if (lost_) gone();
     try {
-      if constexpr (std::is_void_v<decltype(body())>) {
-        body();
-        return 0;
-      } else {
-        return body();
-      }
-    } catch (const Failure& failure) {
-      return Status{failure.error};
+      return body();
+    } catch (const Failure&) {
+      throw;
     } catch (const std::bad_alloc&) {
-      return Status{cudaErrorMemoryAllocation};
+      throw Failure{cudaErrorMemoryAllocation};
     } catch (const BadMemory&) {
-      return status_bad_memory;
+      require(status_bad_memory);
     } catch (const std::exception& error) {
       lose(error.what());
-      return gone();
     }
+    gone();
   }
-  // What calls return that the server was lost in: the program may do with its memory what it
-  // likes then.
-  Status gone() noexcept;
+  // Fails as calls do that the server was lost in: the program may do with its memory what it likes
+  // then.
+  [[noreturn]] void gone();
   template <class Message>
-  Status synchronize_by(Message message, const Which& which);
+  void synchronize_by(Message message, const Which& which);
   template <class Message>
-  Status query_by(const Message& message, const Which& which);
+  bool query_by(const Message& message, const Which& which);
   void wait_for(const Which& which);
   // The server has said that the stream, or all, has come so far.
   void come_to(const Which& which);
@@ -197,12 +185,15 @@ class Gpu {
   void wait_for_functions(Id stream) {
     if (host_functions_.any()) host_functions_.wait_for(order_.before(stream, new_id()));
   }
-  // What a call that waits returns: its own status, or what failed unasked before.
-  Status first_error(Status status);
-  void expect_in_shared(std::size_t bytes, Id stream);
+  // Fails with a call's own status, or with what failed unasked before. Each is told once.
+  void require_no_error(Status status);
+  PendingReceive receive(Id transfer, Id stream, std::span<std::byte> to = {},
+                         std::size_t piece = 0) const;
   template <class Message>
-  Status wait_for_copy(const Message& message, Id now);
+  void wait_for_copy(const Message& message);
   void send_bulk(Address to, Bytes data, Id stream, bool blocking, bool pinned);
+  void receive_in_message(const CopyFrom& message, std::span<std::byte> to, bool waits);
+  void receive_in_pieces(CopyFrom message, std::span<std::byte> to, bool waits);
 
   std::unique_ptr<Connection> connect(Greeting greeting);
   void open();
@@ -230,7 +221,7 @@ class Gpu {
   const std::function<void()> meanwhile_ = [this] { control_->read_meanwhile(); };
   std::atomic<Id> next_id_{first_id};
   std::atomic<std::uint64_t> fences_{0};         // that went out
-  std::atomic<std::uint64_t> fences_waited_{0};  // so many of them, at least
+  std::atomic<std::uint64_t> fences_waited_{0};  // of these, at least
 
   std::atomic<std::uint64_t> generation_{0};
 
@@ -247,6 +238,27 @@ class Gpu {
 
   EventTimes times_;
   StreamOrder order_;
+};
+
+// A stream of the library's own on one GPU: made when it is first needed, and anew after a reset.
+class OwnStream {
+ public:
+  Id on(Gpu& gpu, unsigned flags) {
+    if (id_ == 0 || generation_ != gpu.generation()) {
+      id_ = gpu.new_id();
+      generation_ = gpu.generation();
+      gpu.create_stream(id_, flags, 0);
+    }
+    return id_;
+  }
+  // Whatever becomes of it.
+  void destroy(Gpu& gpu) const {
+    if (id_ != 0 && generation_ == gpu.generation()) status_of([&] { gpu.destroy_stream(id_); });
+  }
+
+ private:
+  Id id_ = 0;
+  std::uint64_t generation_ = 0;  // of the GPU
 };
 
 }  // namespace gpucast::remote::client

@@ -23,12 +23,11 @@ bool same_host_memory(const Work& first, const Work& second) {
 GraphExec::GraphExec(const ProgramGraph& graph, unsigned long long its_flags) : flags(its_flags) {
   const std::vector<const Node*> nodes = graph.in_order();
   if (nodes.size() > most_graph_nodes)
-    require(runtime().unsupported("graphs of more than " + std::to_string(most_graph_nodes) +
-                                  " nodes"));
+    refuse("graphs of more than " + std::to_string(most_graph_nodes) + " nodes");
   for (const Node* node : nodes) {
     Entry entry{.work = node->work, .after = {}};
-    for (const Node* each : node->after)
-      entry.after.push_back(places_.at(each));
+    for (const Node* before : node->after)
+      entry.after.push_back(places_.at(before));
     places_[node] = entries_.size();
     entries_.push_back(std::move(entry));
   }
@@ -43,9 +42,9 @@ void GraphExec::require_sendable() const {
     const GraphWork work = entries_[k].work.content.work;
     if (work == GraphWork::copy_from) brings.push_back(k);
     if (work != GraphWork::copy_to) continue;
-    for (const std::size_t each : brings) {
-      if (same_host_memory(entries_[each].work, entries_[k].work) && waits_for(k, each))
-        require(runtime().unsupported("a graph that sends memory which it has brought"));
+    for (const std::size_t earlier : brings) {
+      refuse_if(same_host_memory(entries_[earlier].work, entries_[k].work) && waits_for(k, earlier),
+                "a graph that sends memory which it has brought");
     }
   }
 }
@@ -57,9 +56,9 @@ bool GraphExec::waits_for(std::size_t later, std::size_t earlier) const {
     const std::size_t k = next.back();
     next.pop_back();
     if (k == earlier) return true;
-    for (const std::size_t each : entries_[k].after) {
-      if (!seen[each]) next.push_back(each);
-      seen[each] = true;
+    for (const std::size_t before : entries_[k].after) {
+      if (!seen[before]) next.push_back(before);
+      seen[before] = true;
     }
   }
   return false;
@@ -71,28 +70,26 @@ void GraphExec::make_ready() {
     part.graph = gpu.new_id();
     for (const std::size_t k : part.entries)
       tell(entries_[k]);
-    require(gpu.call(
-        GraphReady{.graph = part.graph, .nodes = static_cast<std::uint32_t>(part.entries.size())}));
+    gpu.call(
+        GraphReady{.graph = part.graph, .nodes = static_cast<std::uint32_t>(part.entries.size())});
   }
 }
 
 // A part's graph that could not be made ready is known to the server all the same.
 GraphExec::~GraphExec() {
   for (const Part& part : parts_) {
-    try {
+    status_of([&] {  // a failure: the server is lost, or the process ends
       Gpu& gpu = runtime().gpu(part.device);
       if (part.graph != 0) gpu.send(GraphDestroy{.graph = part.graph});
-      if (part.stream != 0 && part.generation == gpu.generation()) gpu.destroy_stream(part.stream);
-    } catch (const Failure&) {
-      return;  // the process ends
-    }
+      part.stream.destroy(gpu);
+    });
   }
 }
 
 // By GPU, and by how many times what a node waits for has gone from one GPU to another.
 void GraphExec::divide() {
   const auto some =
-      std::ranges::find_if(entries_, [](const Entry& each) { return each.work.device >= 0; });
+      std::ranges::find_if(entries_, [](const Entry& entry) { return entry.work.device >= 0; });
   const int usual = some == entries_.end() ? this_thread().device : some->work.device;
   std::map<std::pair<std::size_t, int>, std::size_t> known;
   std::vector<std::size_t> phases;
@@ -102,21 +99,21 @@ void GraphExec::divide() {
     if (device < 0)
       device = entry.after.empty() ? usual : entries_[entry.after.front()].work.device;
     std::size_t phase = 0;
-    for (const std::size_t each : entry.after)
-      phase = std::max(phase, phases[each] + (entries_[each].work.device == device ? 0U : 1U));
+    for (const std::size_t before : entry.after)
+      phase = std::max(phase, phases[before] + (entries_[before].work.device == device ? 0U : 1U));
     phases.push_back(phase);
-    const auto [found, is_new] = known.try_emplace({phase, device}, parts_.size());
+    const auto [part, is_new] = known.try_emplace({phase, device}, parts_.size());
     if (is_new) parts_.push_back({.device = device, .phase = phase, .entries = {}});
-    entry.part = found->second;
+    entry.part = part->second;
     entry.number = static_cast<std::uint32_t>(parts_[entry.part].entries.size());
     parts_[entry.part].entries.push_back(k);
   }
-  std::ranges::sort(parts_, {}, [](const Part& each) {
-    return std::pair(each.phase, each.entries.front());  // each has one at least
+  std::ranges::sort(parts_, {}, [](const Part& part) {
+    return std::pair(part.phase, part.entries.front());  // each has one at least
   });
   for (std::size_t k = 0; k < parts_.size(); ++k) {
-    for (const std::size_t each : parts_[k].entries)
-      entries_[each].part = k;
+    for (const std::size_t of_part : parts_[k].entries)
+      entries_[of_part].part = k;
   }
 }
 
@@ -126,10 +123,10 @@ void GraphExec::tell(const Entry& entry) const {
   message.graph = part.graph;
   message.node = entry.number;
   message.kernel.arguments = entry.work.arguments;
-  for (const std::size_t each : entry.after) {
-    if (entries_[each].part == entry.part) message.after.push_back(entries_[each].number);
+  for (const std::size_t before : entry.after) {
+    if (entries_[before].part == entry.part) message.after.push_back(entries_[before].number);
   }
-  require(runtime().gpu(part.device).send(message));
+  runtime().gpu(part.device).send(message);
 }
 
 // ---- changes ----
@@ -148,10 +145,9 @@ void GraphExec::replace(std::size_t k, Work work) {
 
 void GraphExec::set(const Node& node, Work work) {
   const std::lock_guard lock(mutex_);
-  const auto found = places_.find(&node);
-  if (found == places_.end()) throw Failure{cudaErrorInvalidValue};
-  if (!same_shape(entries_[found->second].work, work)) throw Failure{cudaErrorInvalidValue};
-  replace(found->second, std::move(work));
+  const std::size_t* const place = value_at(places_, &node);
+  require_valid(place != nullptr && same_shape(entries_[*place].work, work));
+  replace(*place, std::move(work));
 }
 
 bool GraphExec::update(const ProgramGraph& graph) {
@@ -162,8 +158,8 @@ bool GraphExec::update(const ProgramGraph& graph) {
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     std::vector<std::size_t> after;
     after.reserve(nodes[k]->after.size());
-    for (const Node* each : nodes[k]->after)
-      after.push_back(places.at(each));
+    for (const Node* before : nodes[k]->after)
+      after.push_back(places.at(before));
     if (!same_shape(entries_[k].work, nodes[k]->work) || after != entries_[k].after) return false;
     places[nodes[k]] = k;
   }
@@ -189,43 +185,32 @@ void GraphExec::launch(Part& part, Id stream) const {
       receives.push_back(memory);
     }
   }
-  require(runtime().gpu(part.device).launch_graph(part.graph, sends, receives, stream));
-}
-
-Id GraphExec::own_stream(Part& part) const {
-  Gpu& gpu = runtime().gpu(part.device);
-  if (part.stream == 0 || part.generation != gpu.generation()) {
-    part.stream = gpu.new_id();
-    part.generation = gpu.generation();
-    require(gpu.create_stream(part.stream, cudaStreamNonBlocking, 0));
-  }
-  return part.stream;
+  runtime().gpu(part.device).launch_graph(part.graph, sends, receives, stream);
 }
 
 void GraphExec::launch(const OnStream& on) {
   const std::lock_guard lock(mutex_);
   const auto elsewhere = [&](const Part& part) { return part.device != on.device; };
+  const auto stream_of = [&](Part& part) {
+    if (!elsewhere(part)) return on.id;
+    return part.stream.on(runtime().gpu(part.device), cudaStreamNonBlocking);
+  };
   if (std::ranges::none_of(parts_, elsewhere)) {
     for (Part& part : parts_)
       launch(part, on.id);
     return;
   }
   // Other GPUs know nothing of the stream, and it knows nothing of them.
-  require(on.gpu->synchronize_stream(on.id));
+  on.gpu->synchronize_stream(on.id);
   for (std::size_t first = 0; first < parts_.size();) {
     std::size_t end = first;
-    for (; end < parts_.size() && parts_[end].phase == parts_[first].phase; ++end) {
-      Part& part = parts_[end];
-      launch(part, elsewhere(part) ? own_stream(part) : on.id);
-    }
+    for (; end < parts_.size() && parts_[end].phase == parts_[first].phase; ++end)
+      launch(parts_[end], stream_of(parts_[end]));
     const bool is_last = end == parts_.size();
     for (; first < end; ++first) {
-      const Part& part = parts_[first];
-      if (elsewhere(part)) {
-        require(runtime().gpu(part.device).synchronize_stream(part.stream));
-      } else if (!is_last) {
-        require(on.gpu->synchronize_stream(on.id));
-      }
+      Part& part = parts_[first];
+      if (elsewhere(part) || !is_last)
+        runtime().gpu(part.device).synchronize_stream(stream_of(part));
     }
   }
 }

@@ -1,17 +1,15 @@
-#include "client/graph_nodes.h"
+#include "client/works.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "client/copies.h"
 #include "client/entry.h"
-#include "client/launches.h"
 
 namespace gpucast::remote::client {
 namespace {
 
 Work single_work(std::vector<Work> works) {
-  if (works.size() != 1) require(runtime().unsupported("a graph's copy of rows that lie apart"));
+  refuse_if(works.size() != 1, "a graph's copy of rows that lie apart");
   return std::move(works.front());
 }
 
@@ -28,8 +26,8 @@ std::vector<Node*> nodes_of(const cudaGraphNode_t* handles, std::size_t count) {
 
 void require_plain(const cudaGraphEdgeData* edges, std::size_t count) {
   for (std::size_t k = 0; edges != nullptr && k < count; ++k) {
-    if (edges[k].from_port != 0 || edges[k].to_port != 0 || edges[k].type != 0)
-      require(runtime().unsupported("programmatic edges of graphs"));
+    refuse_if(edges[k].from_port != 0 || edges[k].to_port != 0 || edges[k].type != 0,
+              "programmatic edges of graphs");
   }
 }
 
@@ -65,11 +63,9 @@ void give_edges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
                 cudaGraphEdgeData* edges, std::size_t* count) {
   std::vector<const Node*> firsts;
   std::vector<const Node*> seconds;
-  for (const auto& each : runtime().graphs.graph(graph).nodes()) {
-    for (const Node* before : each->after) {
-      firsts.push_back(before);
-      seconds.push_back(each.get());
-    }
+  for (const auto& node : runtime().graphs.graph(graph).nodes()) {
+    firsts.insert(firsts.end(), node->after.begin(), node->after.end());
+    seconds.resize(firsts.size(), node.get());
   }
   require_valid(count != nullptr && (from == nullptr) == (to == nullptr));
   std::size_t room = *count;
@@ -99,7 +95,7 @@ void update_capture(const OnStream& on, const cudaGraphNode_t* nodes,
 
 Work work_of(const cudaKernelNodeParams* parameters) {
   require_valid(parameters != nullptr);
-  if (parameters->extra != nullptr) require(runtime().unsupported("cudaKernelNodeParams.extra"));
+  refuse_if(parameters->extra != nullptr, "cudaKernelNodeParams.extra");
   return kernel_work(parameters->func,
                      {.grid = parameters->gridDim,
                       .block = parameters->blockDim,
@@ -111,8 +107,7 @@ Work work_of(const cudaKernelNodeParams* parameters) {
 Work work_of(const cudaMemcpy3DParms* parameters) {
   require_valid(parameters != nullptr);
   const cudaMemcpy3DParms& p = *parameters;
-  if (p.srcArray != nullptr || p.dstArray != nullptr)
-    require(runtime().unsupported("copies of arrays in a graph"));
+  refuse_if(p.srcArray != nullptr || p.dstArray != nullptr, "copies of arrays in a graph");
   const auto at = [](const cudaPitchedPtr& memory, const cudaPos& position) {
     return static_cast<std::byte*>(memory.ptr) +
            (position.z * memory.ysize + position.y) * memory.pitch + position.x;
@@ -120,7 +115,7 @@ Work work_of(const cudaMemcpy3DParms* parameters) {
   const auto depth = p.extent.depth;
   const bool flat =
       depth == 1 || (p.srcPtr.ysize == p.extent.height && p.dstPtr.ysize == p.extent.height);
-  if (!flat) require(runtime().unsupported("copies of boxes in a graph"));
+  refuse_if(!flat, "copies of boxes in a graph");
   require_valid(p.extent.width > 0 && p.extent.height > 0 && depth > 0);
   return single_work(copy_works(at(p.dstPtr, p.dstPos), at(p.srcPtr, p.srcPos),
                                 {.to_pitch = p.dstPtr.pitch,
@@ -140,8 +135,8 @@ Work work_of(const cudaMemsetParams* parameters) {
   constexpr unsigned lowest = 0xff;
   const unsigned value = parameters->value & lowest;
   for (unsigned k = 1; k < size; ++k) {
-    if ((parameters->value >> (byte_bits * k) & lowest) != value)
-      require(runtime().unsupported("a graph's memset of elements whose bytes differ"));
+    refuse_if((parameters->value >> (byte_bits * k) & lowest) != value,
+              "a graph's memset of elements whose bytes differ");
   }
   return memset_work(parameters->dst, static_cast<int>(value), parameters->pitch,
                      parameters->width * size, parameters->height);

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/status.h"
+#include "client/gpu.h"
 #include "protocol/calls.h"
 
 namespace gpucast::remote::client {
@@ -91,8 +91,7 @@ class GraphExec {
     int device = 0;
     std::size_t phase = 0;
     Id graph = 0;
-    Id stream = 0;  // of its own, once it was needed
-    std::uint64_t generation = 0;
+    OwnStream stream = {};  // where the graph is launched from another GPU
     std::vector<std::size_t> entries;
   };
   static bool same_shape(const Work& before, const Work& after);
@@ -102,7 +101,6 @@ class GraphExec {
   void tell(const Entry& entry) const;
   void replace(std::size_t k, Work work);
   void launch(Part& part, Id stream) const;
-  Id own_stream(Part& part) const;
 
   std::mutex mutex_;
   std::vector<Entry> entries_;
@@ -131,8 +129,7 @@ class Graphs {
   // The same for all of a device; `legacy`: of those that wait for its default stream.
   void forbid_device(int device, bool legacy);
 
-  void begin(const OnStream& on, bool apart, cudaStreamCaptureMode mode, cudaGraph_t into,
-             const std::vector<Node*>& after);
+  void begin(const OnStream& on, bool apart, cudaGraph_t into, const std::vector<Node*>& after);
   cudaGraph_t end(const OnStream& on);
   struct Info {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -173,11 +170,10 @@ class Graphs {
   };
   static Stream key(const OnStream& on);
   std::shared_ptr<Capture> capture(const Stream& stream);
-  ProgramGraph& graph_locked(cudaGraph_t handle);
-  Node& add_locked(cudaGraph_t graph, Work work, const std::vector<Node*>& after);
-  void remove_graph_locked(cudaGraph_t handle);
+  // The same; Failure where what is recorded there is worth nothing any more.
+  std::shared_ptr<Capture> valid_capture(const Stream& stream);
 
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;
   std::atomic<std::size_t> captures_count_{0};
   std::atomic<std::size_t> events_count_{0};
   unsigned long long last_capture_ = 0;

@@ -36,9 +36,9 @@ class Handles {
   }
   DeviceObject find(Handle handle) const {
     const std::shared_lock lock(mutex_);
-    const auto found = objects_.find(handle);
-    if (found == objects_.end()) throw Failure{cudaErrorInvalidResourceHandle};
-    return *found->second;
+    const auto* const object = value_at(objects_, handle);
+    if (object == nullptr) throw Failure{cudaErrorInvalidResourceHandle};
+    return **object;
   }
   DeviceObject remove(Handle handle) {
     const std::unique_lock lock(mutex_);
@@ -48,7 +48,7 @@ class Handles {
   }
   void forget(int device) {
     const std::unique_lock lock(mutex_);
-    std::erase_if(objects_, [&](const auto& each) { return each.second->device == device; });
+    std::erase_if(objects_, [&](const auto& entry) { return entry.second->device == device; });
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "client/status.h"
 #include "protocol/frame.h"
 #include "security/key.h"
 #include "transport/carriers.h"
@@ -29,16 +30,15 @@ void require_entry(Entry entry) {
       {Entry::unknown_session, "the server has ended this session"},
       {Entry::failed, "the server could not begin a session"}};
   if (entry == Entry::welcome) return;
-  const auto found = reasons.find(entry);
-  throw ConnectionLost(found == reasons.end() ? "the server refused" : found->second);
+  const std::string* const reason = value_at(reasons, entry);
+  throw ConnectionLost(reason == nullptr ? "the server refused" : *reason);
 }
 
 const SecretKeys& secret_of(const Credentials& credentials) {
   if (credentials.secret) return *credentials.secret;
   throw ConnectionLost(
       "the server asks for a secret: GPUCAST_REMOTE_SECRET_FILE (--secret-file) names none, and "
-      "this "
-      "user has no server of its own here that made one");
+      "this user has no server of its own here that made one");
 }
 
 Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadline& deadline) {
@@ -98,34 +98,27 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
   session.id = welcome.session;
 }
 
-// The session's own TLS, where there is TLS.
-std::unique_ptr<Connection> secure_for(const Credentials& credentials, const Session& session,
-                                       std::unique_ptr<Connection> connection,
-                                       const Identity& identity, const Deadline& deadline) {
-  if (credentials.security == Security::plain) return connection;
-  return secure(std::move(connection), TlsSide::client, session.key, identity, deadline);
-}
-
 std::unique_ptr<Connection> enter(std::unique_ptr<Connection> connection, const Hello& hello,
                                   const Challenge& challenge, Session& session,
                                   const Credentials& credentials, const Deadline& deadline) {
   const SecretKeys& secret = secret_of(credentials);
   if (credentials.security == Security::plain) {
     enter_plainly(*connection, secret, hello, challenge, session, deadline);
-  } else if (hello.purpose == Purpose::control) {
-    enter_by_tls(*connection, secret, hello, challenge, session, deadline);
+    return connection;
   }
-  return secure_for(credentials, session, std::move(connection),
-                    identity_of(hello, challenge, Stage::session), deadline);
+  if (hello.purpose == Purpose::control)
+    enter_by_tls(*connection, secret, hello, challenge, session, deadline);
+  return secure(std::move(connection), TlsSide::client, session.key,
+                identity_of(hello, challenge, Stage::session), deadline);
 }
 
 // What could carry the connection in the socket's place; nullptr where nothing is wanted or may.
 const CarrierKind* carrier_for(int socket, Purpose purpose, const Credentials& credentials) {
   if (purpose != Purpose::control) return nullptr;
   const bool secure = credentials.security == Security::tls;
-  const auto kind = std::ranges::find_if(carriers(), [&](const CarrierKind& each) {
-    return credentials.carrier.value_or(each.number) == each.number &&
-           each.may_carry(socket, secure);
+  const auto kind = std::ranges::find_if(carriers(), [&](const CarrierKind& carrier) {
+    return credentials.carrier.value_or(carrier.number) == carrier.number &&
+           carrier.may_carry(socket, secure);
   });
   return kind == carriers().end() ? nullptr : &*kind;
 }

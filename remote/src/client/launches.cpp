@@ -1,4 +1,4 @@
-#include "client/launches.h"
+#include "client/works.h"
 
 #include <cuda.h>
 
@@ -32,7 +32,7 @@ void check(const Gpu& gpu, const LaunchShape& shape) {
 // says: one without any is given an array that holds nothing.
 //
 // An address of pinned memory is refused here: it is none of the GPU's, and a kernel that used it
-// would cost the program its context. What lies within a structure may be an address or not.
+// would take the program's context. What lies within a structure may be an address or not.
 void pack(const Function& function, const LoadedKernel& kernel, void** arguments,
           std::byte* packed) {
   const bool has_pinned = runtime().memory.has_pinned();
@@ -43,8 +43,8 @@ void pack(const Function& function, const LoadedKernel& kernel, void** arguments
     const void* address = nullptr;
     std::memcpy(&address, arguments[k], sizeof address);
     if (runtime().memory.pinned(address, 1)) {
-      require(runtime().unsupported("pinned host memory as argument " + std::to_string(k + 1) +
-                                    " of kernel " + function.name));
+      refuse("pinned host memory as argument " + std::to_string(k + 1) + " of kernel " +
+             function.name);
     }
   }
 }
@@ -75,12 +75,11 @@ Work kernel_work(const void* host, const LaunchShape& shape, void** arguments,
   const Function& function = function_of(host);
   check(gpu, shape);
   const LoadedKernel& kernel = gpu.modules.kernel(function);
-  require(kernel.status);
-  if (arguments == nullptr && !kernel.parameters.empty()) throw Failure{cudaErrorInvalidValue};
+  require_valid(arguments != nullptr || kernel.parameters.empty());
   work.function = &function;
   work.arguments.resize(kernel.argument_bytes);
-  for (const Parameter& each : kernel.parameters)
-    work.offsets.push_back(each.offset);
+  for (const Parameter& parameter : kernel.parameters)
+    work.offsets.push_back(parameter.offset);
   pack(function, kernel, arguments, work.arguments.data());
   work.content.work = GraphWork::kernel;
   work.content.kernel = message_of(kernel, shape, options);
@@ -95,14 +94,13 @@ void launch(const void* host, const LaunchShape& shape, void** arguments,
     return runtime().graphs.record(on, kernel_work(host, shape, arguments, options, on.device));
   check(*on.gpu, shape);
   const LoadedKernel& kernel = on.gpu->modules.kernel(function);
-  require(kernel.status);
   std::array<std::byte, most_argument_bytes> packed;  // NOLINT: filled as far as it is used
   std::memset(packed.data(), 0, kernel.argument_bytes);
   pack(function, kernel, arguments, packed.data());
   Launch message = message_of(kernel, shape, options);
   message.stream = on.id;
   message.arguments = Bytes(packed.data(), kernel.argument_bytes);
-  require(on.gpu->send(message));
+  on.gpu->send(message);
 }
 
 }  // namespace gpucast::remote::client

@@ -1,4 +1,4 @@
-#include "client/local_driver.h"
+#include "client/settings.h"
 
 #include <dlfcn.h>
 
@@ -57,9 +57,9 @@ void keep_out_local_driver() {
   const std::filesystem::path path = guard();
   if (::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
     end_program((std::string(::dlerror()) + ": it belongs beside the client").c_str());
-  const std::string found = local_driver(path);
-  if (found.empty()) return;
-  end_program((std::string(program_invocation_name) + ": " + found +
+  const std::string local = local_driver(path);
+  if (local.empty()) return;
+  end_program((std::string(program_invocation_name) + ": " + local +
                ", this machine's CUDA driver, is loaded already: the program or a library of it "
                "would compute on a GPU of this machine, past the remote ones "
                "(gpucast remote run --allow-local-cuda lets it)")

@@ -30,12 +30,13 @@ class Modules {
  public:
   explicit Modules(Gpu& gpu) : gpu_(gpu) {}
 
+  // These throw Failure.
   const LoadedKernel& kernel(const Function& function);
   // What a kernel is like, CUfunction_attribute by CUfunction_attribute: the server is asked once,
   // and anew after one was set.
-  Status attributes(const Function& function, std::vector<std::int32_t>& result);
-  Status set_attribute(const Function& function, int attribute, int value);
-  Status global(const Variable& variable, Global& result);
+  std::vector<std::int32_t> attributes(const Function& function);
+  void set_attribute(const Function& function, int attribute, int value);
+  Global global(const Variable& variable);
   // The addresses of its variables, which are nobody's any more.
   std::vector<Address> unload(const FatBinary& binary);
   // Forgets the modules after a reset of the GPU, which unloads them all.
@@ -44,15 +45,13 @@ class Modules {
  private:
   const LoadedKernel* known(const Function& function) const;
   // As a module, and its kernels.
-  Status load(const FatBinary& binary);
+  void load(const FatBinary& binary);
   // That and others that will be needed: their number does not make round trips.
-  Status load_modules(const FatBinary& binary);
+  void load_modules(const FatBinary& binary);
   std::vector<const FatBinary*> to_load_with(const FatBinary& binary) const;
-  Status load_together(const std::vector<const FatBinary*>& binaries);
-  Status send_image(const FatBinary& binary, bool packed);
-  Status load_kernels(const FatBinary& binary);
-  Status find_kernels(const FatBinary& binary, images::KernelParameters& own, std::size_t first,
-                      std::size_t count);
+  void load_together(const std::vector<const FatBinary*>& binaries);
+  void send_image(const FatBinary& binary, bool packed);
+  void load_kernels(const FatBinary& binary);
   // As the program's own code says; a server that says otherwise is given up.
   Status take_parameters(LoadedKernel& kernel, images::KernelParameters& own,
                          const std::string& name, const std::vector<Parameter>& told);

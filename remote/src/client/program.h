@@ -1,6 +1,7 @@
 // What the program registers before main: its GPU code, and what in the host's code stands for it.
 #pragma once
 
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -10,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client/status.h"
+#include "images/fat_binary.h"
 #include "protocol/wire.h"
 #include "security/key.h"
 
@@ -33,13 +36,22 @@ struct Variable {
 struct FatBinary {
   std::uint64_t id = 0;
   const void* image = nullptr;
+  bool present = true;
   std::deque<Function> functions;  // whose addresses stay
   std::deque<Variable> variables;
 
   // By its own header; empty where it is none.
-  Bytes bytes() const;
+  Bytes bytes() const {
+    if (image == nullptr) return {};
+    images::Container container;
+    std::memcpy(&container, image, sizeof container);
+    return {static_cast<const std::byte*>(image), images::container_bytes(container)};
+  }
   // The digest of these bytes; computed once, for all GPUs.
-  const Digest& sha256() const;
+  const Digest& sha256() const {
+    std::call_once(hashed_, [this] { sha256_ = remote::sha256(bytes()); });
+    return sha256_;
+  }
 
  private:
   mutable std::once_flag hashed_;
@@ -48,32 +60,78 @@ struct FatBinary {
 
 class Program {
  public:
-  FatBinary& add(const void* wrapper);
+  FatBinary& add(const void* wrapper) {
+    Wrapper given{};
+    std::memcpy(&given, wrapper, sizeof given);
+    const std::unique_lock lock(mutex_);
+    auto& binary = binaries_[++last_id_] = std::make_unique<FatBinary>();
+    binary->id = last_id_;
+    if (given.magic == wrapper_magic) binary->image = given.image;
+    return *binary;
+  }
   // It is not among all() any more; what follows from it is still known.
-  void leave(FatBinary& binary);
-  void remove(FatBinary& binary);
+  void leave(FatBinary& binary) {
+    const std::unique_lock lock(mutex_);
+    binary.present = false;
+  }
+  void remove(FatBinary& binary) {
+    const std::unique_lock lock(mutex_);
+    for (const Function& function : binary.functions) {
+      functions_.erase(function.host);
+      functions_.erase(&function);
+    }
+    for (const Variable& variable : binary.variables)
+      variables_.erase(variable.host);
+    binaries_.erase(binary.id);
+  }
   // In the order in which they came.
-  std::vector<const FatBinary*> all() const;
-  void add_function(FatBinary& binary, const void* host, const char* name);
-  void add_variable(FatBinary& binary, const void* host, const char* name, std::size_t bytes);
+  std::vector<const FatBinary*> all() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<const FatBinary*> result;
+    for (const auto& [id, binary] : binaries_) {
+      if (binary->present) result.push_back(binary.get());
+    }
+    return result;
+  }
+  void add_function(FatBinary& binary, const void* host, const char* name) {
+    const std::unique_lock lock(mutex_);
+    const Function& added =
+        binary.functions.emplace_back(Function{.binary = &binary, .host = host, .name = name});
+    functions_[host] = &added;
+    functions_[&added] = &added;
+  }
+  void add_variable(FatBinary& binary, const void* host, const char* name, std::size_t bytes) {
+    const std::unique_lock lock(mutex_);
+    const Variable& added = binary.variables.emplace_back(
+        Variable{.binary = &binary, .host = host, .name = name, .bytes = bytes});
+    variables_[host] = &added;
+  }
 
   // By what stands for it in the host's code, or by itself; nullptr if there is none.
   const Function* function(const void* host) const { return find(functions_, host); }
   const Variable* variable(const void* host) const { return find(variables_, host); }
 
  private:
+  // What nvcc's registration hands over, and what it points to.
+  struct Wrapper {
+    std::uint32_t magic;
+    std::uint32_t version;
+    const void* image;
+    const void* names;
+  };
+  static constexpr std::uint32_t wrapper_magic = 0x466243b1;
+
   template <class Found>
   const Found* find(const std::unordered_map<const void*, const Found*>& all,
                     const void* host) const {
     const std::shared_lock lock(mutex_);
-    const auto found = all.find(host);
-    return found == all.end() ? nullptr : found->second;
+    const Found* const* const known = value_at(all, host);
+    return known == nullptr ? nullptr : *known;
   }
 
   mutable std::shared_mutex mutex_;
   std::uint64_t last_id_ = 0;
-  std::unordered_map<const FatBinary*, std::unique_ptr<FatBinary>> binaries_;
-  std::map<std::uint64_t, const FatBinary*> present_;  // by id
+  std::map<std::uint64_t, std::unique_ptr<FatBinary>> binaries_;  // by id
   std::unordered_map<const void*, const Function*> functions_;
   std::unordered_map<const void*, const Variable*> variables_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <type_traits>
 
 #include "client/refusals.h"
 
@@ -14,10 +15,11 @@ int attribute(const Gpu& gpu, int which) {
   return offers(static_cast<cudaDeviceAttr>(which)) ? gpu.attribute(which) : 0;
 }
 
-cudaDeviceProp properties(const Gpu& gpu) {
+template <class Properties>
+Properties properties(const Gpu& gpu) {
   const auto a = [&](int which) { return attribute(gpu, which); };
   const auto size = [&](int which) { return static_cast<std::size_t>(attribute(gpu, which)); };
-  cudaDeviceProp p{};
+  Properties p{};
   std::snprintf(p.name, sizeof p.name, "%s", gpu.device().name.c_str());
   std::copy_n(gpu.device().uuid.begin(), sizeof p.uuid.bytes,
               reinterpret_cast<std::uint8_t*>(p.uuid.bytes));
@@ -41,7 +43,6 @@ cudaDeviceProp properties(const Gpu& gpu) {
   p.multiProcessorCount = a(cudaDevAttrMultiProcessorCount);
   p.integrated = a(cudaDevAttrIntegrated);
   p.canMapHostMemory = a(cudaDevAttrCanMapHostMemory);
-  // Textures and surfaces are not offered: their limits stay 0.
   p.concurrentKernels = a(cudaDevAttrConcurrentKernels);
   p.ECCEnabled = a(cudaDevAttrEccEnabled);
   p.pciBusID = a(cudaDevAttrPciBusId);
@@ -75,13 +76,24 @@ cudaDeviceProp properties(const Gpu& gpu) {
   p.memoryPoolsSupported = a(cudaDevAttrMemoryPoolsSupported);
   p.clusterLaunch = a(cudaDevAttrClusterLaunch);
   p.unifiedFunctionPointers = 0;
-  p.deviceNumaConfig = a(cudaDevAttrNumaConfig);
-  p.deviceNumaId = a(cudaDevAttrNumaId);
-  p.mpsEnabled = a(cudaDevAttrMpsEnabled);
-  p.hostNumaId = a(cudaDevAttrHostNumaId);
-  p.gpuPciDeviceID = static_cast<unsigned>(a(cudaDevAttrGpuPciDeviceId));
-  p.gpuPciSubsystemID = static_cast<unsigned>(a(cudaDevAttrGpuPciSubsystemId));
+  if constexpr (std::is_same_v<Properties, Properties12>) {
+    p.clockRate = a(cudaDevAttrClockRate);
+    p.deviceOverlap = a(cudaDevAttrGpuOverlap);
+    p.kernelExecTimeoutEnabled = a(cudaDevAttrKernelExecTimeout);
+    p.computeMode = a(cudaDevAttrComputeMode);
+    p.memoryClockRate = a(cudaDevAttrMemoryClockRate);
+    p.singleToDoublePrecisionPerfRatio = a(cudaDevAttrSingleToDoublePrecisionPerfRatio);
+  } else {
+    p.deviceNumaConfig = a(cudaDevAttrNumaConfig);
+    p.deviceNumaId = a(cudaDevAttrNumaId);
+    p.mpsEnabled = a(cudaDevAttrMpsEnabled);
+    p.hostNumaId = a(cudaDevAttrHostNumaId);
+    p.gpuPciDeviceID = static_cast<unsigned>(a(cudaDevAttrGpuPciDeviceId));
+    p.gpuPciSubsystemID = static_cast<unsigned>(a(cudaDevAttrGpuPciSubsystemId));
+  }
   return p;
 }
+template cudaDeviceProp properties(const Gpu& gpu);
+template Properties12 properties(const Gpu& gpu);
 
 }  // namespace gpucast::remote::client

@@ -51,8 +51,8 @@ inline constexpr std::array refusals = {
 };
 
 constexpr cudaError_t refusal_of(std::string_view call) {
-  const auto* const found = std::ranges::find(refusals, call, &Refusal::call);
-  return found == refusals.end() ? cudaErrorNotSupported : found->error;
+  const auto* const own = std::ranges::find(refusals, call, &Refusal::call);
+  return own == refusals.end() ? cudaErrorNotSupported : own->error;
 }
 
 }  // namespace gpucast::remote::client

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "client/local_driver.h"
 #include "client/refusals.h"
 
 namespace gpucast::remote::client {
@@ -44,8 +43,8 @@ void Runtime::connect() {
   try {
     settings_ = read_client_settings();
     keep_out_local_driver();
-    for (const Endpoint& each : settings_.servers)
-      gpus_.push_back(std::make_unique<Gpu>(each, settings_));
+    for (const Endpoint& server : settings_.servers)
+      gpus_.push_back(std::make_unique<Gpu>(server, settings_));
     tell_of_servers(settings_.reached);
     std::atexit([] { runtime().finish(); });
   } catch (const std::exception& error) {
@@ -83,24 +82,18 @@ OnStream Runtime::stream(cudaStream_t handle) {
     return {.device = device, .gpu = &gpu(device), .id = legacy_stream};
   }
   if (handle == cudaStreamPerThread) {
-    Gpu& on = gpu(device);
-    OwnStream& own = this_thread().own_streams[device];
-    if (own.id == 0 || own.generation != on.generation()) {
-      own = {.id = on.new_id(), .generation = on.generation()};
-      require(on.create_stream(own.id, cudaStreamDefault, 0));
-    }
-    return {.device = device, .gpu = &on, .id = own.id};
+    Gpu& its = gpu(device);
+    const Id id = this_thread().own_streams[device].on(its, cudaStreamDefault);
+    return {.device = device, .gpu = &its, .id = id};
   }
-  const DeviceObject found = streams.find(handle);
-  return {.device = found.device, .gpu = &gpu(found.device), .id = found.id};
+  const DeviceObject stream = streams.find(handle);
+  return {.device = stream.device, .gpu = &gpu(stream), .id = stream.id};
 }
 
 void Runtime::destroy(const std::map<int, OwnStream>& own_streams) noexcept {
   if (!usable()) return;
-  for (const auto& [device, stream] : own_streams) {
-    Gpu& on = *gpus_[static_cast<std::size_t>(device)];
-    if (stream.generation == on.generation()) on.destroy_stream(stream.id);
-  }
+  for (const auto& [device, stream] : own_streams)
+    stream.destroy(*gpus_[static_cast<std::size_t>(device)]);
 }
 
 void Runtime::forget(FatBinary& binary) noexcept {

@@ -40,12 +40,6 @@ struct LaunchShape {
   cudaStream_t stream = nullptr;
 };
 
-// A thread's per-thread default stream on one device.
-struct OwnStream {
-  Id id = 0;
-  std::uint64_t generation = 0;  // of the GPU
-};
-
 // The part of the runtime's state that each thread has of its own.
 struct ThreadState {
   ThreadState() = default;
@@ -57,7 +51,7 @@ struct ThreadState {
   cudaError_t last_error = cudaSuccess;
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
   std::vector<LaunchShape> shapes;       // of launches that <<<>>> has begun
-  std::map<int, OwnStream> own_streams;  // by device
+  std::map<int, OwnStream> own_streams;  // per-thread default streams, by device
 };
 ThreadState& this_thread();
 
@@ -77,6 +71,7 @@ class Runtime {
   // be reached.
   int device_count();
   Gpu& gpu(int device);
+  Gpu& gpu(const DeviceObject& object) { return gpu(object.device); }
   Gpu& current() { return gpu(this_thread().device); }
 
   // Pinned memory that servers have, too; nullptr where none takes any.
@@ -119,6 +114,20 @@ class Runtime {
 // Lives as long as the process: programs call the runtime before main begins and after it has
 // ended.
 Runtime& runtime();
+
+// Fails with what is not supported, and says it once.
+[[noreturn]] inline void refuse(const std::string& what) {
+  throw Failure{runtime().unsupported(what)};
+}
+inline void refuse_if(bool refused, const char* what) {
+  if (refused) refuse(what);
+}
+
+// The device, where there is one. Failure otherwise.
+inline int existing(int device) {
+  runtime().gpu(device);
+  return device;
+}
 
 // The error of an entry point that nothing defines (client/refusals.h).
 int remember_unsupported(const char* entry_point) noexcept;

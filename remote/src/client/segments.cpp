@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <utility>
 
 #include "client/gpu.h"
+#include "protocol/ranges.h"
 #include "transport/shared_memory.h"
 
 namespace gpucast::remote::client {
@@ -21,7 +21,7 @@ Address address_of(const void* memory) { return reinterpret_cast<Address>(memory
 Segments::BySegment::iterator Segments::add(std::size_t bytes, const Gpus& gpus) {
   if (std::ranges::none_of(gpus, [](const auto& gpu) { return gpu->shares_memory(); }))
     return segments_.end();
-  Segment segment;
+  Segment segment{.bytes = bytes};
   try {
     segment.memory = SharedMemory::make(bytes, true);
   } catch (const std::exception&) {
@@ -29,8 +29,7 @@ Segments::BySegment::iterator Segments::add(std::size_t bytes, const Gpus& gpus)
   }
   segment.id = ++last_;
   for (const auto& gpu : gpus)
-    segment.has.push_back(gpu->shares_memory() &&
-                          gpu->map_segment(segment.id, segment.memory) == 0);
+    segment.has.push_back(gpu->shares_memory() && gpu->map_segment(segment.id, segment.memory));
   segment.memory.close_file();
   if (std::ranges::none_of(segment.has, [](bool has) { return has; })) return segments_.end();
   const Address begin = address_of(segment.memory.bytes().data());
@@ -45,7 +44,7 @@ void* Segments::take(Segment& segment, std::size_t bytes) {
     if (used - begin >= bytes) break;
     begin = used + length;
   }
-  if (segment.memory.bytes().size() - begin < bytes) return nullptr;
+  if (segment.bytes - begin < bytes) return nullptr;
   segment.parts[begin] = bytes;
   return segment.memory.bytes().data() + begin;
 }
@@ -58,7 +57,7 @@ void* Segments::allocate(std::size_t bytes, const Gpus& gpus) {
   if (shared) {
     for (auto& [begin, segment] : segments_) {
       if (!segment.is_shared) continue;
-      if (void* found = take(segment, whole)) return found;
+      if (void* part = take(segment, whole)) return part;
     }
   }
   const auto added = add(shared ? shared_segment : whole, gpus);
@@ -69,38 +68,32 @@ void* Segments::allocate(std::size_t bytes, const Gpus& gpus) {
 
 bool Segments::free(void* memory, const Gpus& gpus) {
   const std::lock_guard lock(changing_);
-  auto found = segments_.upper_bound(address_of(memory));
-  if (found == segments_.begin()) return false;
-  --found;
-  Segment& segment = found->second;
-  if (segment.parts.erase(address_of(memory) - found->first) == 0) return false;
-  const auto is_idle = [](const auto& each) {
-    return each.second.is_shared && each.second.parts.empty();
+  const auto held = holder(segments_, address_of(memory), 0);
+  if (held == segments_.end()) return false;
+  Segment& segment = segments_.at(held->first);
+  if (segment.parts.erase(address_of(memory) - held->first) == 0) return false;
+  const auto is_idle = [](const auto& entry) {
+    return entry.second.is_shared && entry.second.parts.empty();
   };
   // One that waits for more small pieces is enough.
   if (!segment.parts.empty() ||
       (segment.is_shared && std::ranges::count_if(segments_, is_idle) <= 1)) {
     return true;
   }
-  for (std::size_t device = 0; device < gpus.size(); ++device) {
-    if (segment.has[device]) gpus[device]->unmap_segment(segment.id);
+  for (std::size_t k = 0; k < gpus.size(); ++k) {
+    if (segment.has[k]) status_of([&] { gpus[k]->call(SegmentUnmap{.segment = segment.id}); });
   }
   const std::unique_lock erasing(mutex_);
-  segments_.erase(found);
+  segments_.erase(held);
   return true;
 }
 
 std::optional<Place> Segments::find(int device, const void* memory, std::size_t bytes) const {
   const std::shared_lock lock(mutex_);
-  auto found = segments_.upper_bound(address_of(memory));
-  if (found == segments_.begin()) return std::nullopt;
-  --found;
-  const Segment& segment = found->second;
-  const std::uint64_t offset = address_of(memory) - found->first;
-  const std::size_t all = segment.memory.bytes().size();
-  if (!segment.has[static_cast<std::size_t>(device)] || offset > all || bytes > all - offset)
+  const auto at = holder(segments_, address_of(memory), bytes);
+  if (at == segments_.end() || !at->second.has[static_cast<std::size_t>(device)])
     return std::nullopt;
-  return Place{.segment = segment.id, .offset = offset};
+  return Place{.segment = at->second.id, .offset = address_of(memory) - at->first};
 }
 
 }  // namespace gpucast::remote::client

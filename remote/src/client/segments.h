@@ -1,7 +1,7 @@
 // Pinned host memory that servers of this host have, too: what a copy moves lies where their GPUs
 // read and write it.
 //
-// Small pieces are parts of larger segments, as a server takes only so many of them.
+// Small pieces are parts of larger segments, as a server takes only a few of those.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,8 @@ class Segments {
  private:
   struct Segment {
     Id id = 0;
-    SharedMemory memory;
+    SharedMemory memory = {};
+    std::size_t bytes = 0;
     std::vector<bool> has = {};                     // by device
     std::map<std::size_t, std::size_t> parts = {};  // bytes in use, by their beginning
     bool is_shared = false;                         // by several allocations

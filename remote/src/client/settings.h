@@ -9,14 +9,14 @@
 //                                can), socket, or shared-memory, which fails without it
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
 //   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 4)
-//   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer, on a core of its own, before
+//   GPUCAST_REMOTE_SPIN_US       how long a thread looks for an answer, on a core of its own,
+//   before
 //                                it sleeps (default 2000)
-//   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-`, a table on stderr; else
+//   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point took: `-`, a table on stderr; else
 //                                a file, which gets JSON Lines
 //   GPUCAST_REMOTE_REACHED       a file that is there, which gets a line once all servers are
 //                                reached
 //   GPUCAST_REMOTE_MIXED=allow   others in the process may use this machine's GPUs
-//                                (local_driver.h)
 #pragma once
 
 #include <chrono>
@@ -45,5 +45,11 @@ struct ClientSettings {
 
 // std::runtime_error or std::invalid_argument with one line that names the variable.
 ClientSettings read_client_settings();
+
+// Keeps the program from this machine's own GPUs: puts the driver over which nothing computes
+// (guard/libcuda.cpp) into the process, so that whoever opens libcuda.so.1 from now on is given
+// that one, and ends the program where the machine's driver is there already. Does nothing if
+// GPUCAST_REMOTE_MIXED=allow.
+void keep_out_local_driver();
 
 }  // namespace gpucast::remote::client

@@ -26,7 +26,7 @@ constexpr std::size_t slot_bytes = std::size_t{512} << 10;
 constexpr std::size_t least_for_threads = std::size_t{8} << 20;
 constexpr unsigned most_threads = 3;
 
-// So that a short copy has several pieces, too: as over so many connections.
+// So that a short copy has several pieces, too: as over a few connections.
 std::size_t piece_for(std::size_t bytes) {
   constexpr std::size_t connections = 4;
   return std::min(piece_of(bytes, connections), slot_bytes);
@@ -43,7 +43,7 @@ unsigned threads_for(std::size_t bytes) {
 std::unique_ptr<StagedCopies> StagedCopies::make(Gpu& gpu, ControlConnection& control) {
   try {
     SharedMemory memory = SharedMemory::make(2 * slots_each_way * slot_bytes);
-    if (gpu.map_segment(staging_segment, memory) != 0) return nullptr;
+    if (!gpu.map_segment(staging_segment, memory)) return nullptr;
     memory.close_file();
     return std::make_unique<StagedCopies>(gpu, control, std::move(memory));
   } catch (const std::runtime_error&) {
@@ -61,11 +61,9 @@ StagedCopies::StagedCopies(Gpu& gpu, ControlConnection& control, SharedMemory me
 
 StagedCopies::Slot* StagedCopies::take_now(Slots& slots) {
   const std::lock_guard lock(slots.mutex);
-  for (Slot& each : slots.all) {
-    if (each.notice != 0 && control_.notices.come(each.notice)) each = {.offset = each.offset};
-    if (each.taken) continue;
-    each.taken = true;
-    return &each;
+  for (Slot& slot : slots.all) {
+    if (slot.notice != 0 && control_.notices.come(slot.notice)) slot = {.offset = slot.offset};
+    if (!std::exchange(slot.taken, true)) return &slot;
   }
   return nullptr;
 }
@@ -76,7 +74,7 @@ StagedCopies::Slot& StagedCopies::take(Slots& slots) {
   constexpr std::chrono::milliseconds moment(1);
   const auto begin = Clock::now();
   for (;;) {
-    if (Slot* found = take_now(slots)) return *found;
+    if (Slot* slot = take_now(slots)) return *slot;
     control_.read_meanwhile();
     if (const auto since = Clock::now() - begin; since < looking) {
       look_again(since);
@@ -87,35 +85,26 @@ StagedCopies::Slot& StagedCopies::take(Slots& slots) {
   }
 }
 
-void StagedCopies::free(Slots& slots, Slot& slot) {
-  const std::lock_guard lock(slots.mutex);
-  slot.taken = false;
-  slots.freed.notify_all();
-}
-
-void StagedCopies::free_after(Slots& slots, Slot& slot, Id notice) {
+void StagedCopies::free(Slots& slots, Slot& slot, Id notice) {
   const std::lock_guard lock(slots.mutex);
   slot.notice = notice;
+  slot.taken = notice != 0;
+  slots.freed.notify_all();
 }
 
 // ---- copies ----
 
-// Calls `work(program)` here and, where that is worth it, in other threads until each returns.
+// Calls `work(program, failed)` here and, where that is worth it, in other threads until each
+// returns. Throws what the first of them threw; `failed` tells the others.
 template <class Work>
-Status StagedCopies::share_out(std::size_t bytes, Work work) {
-  std::atomic<Status> failed{0};
+void StagedCopies::share_out(std::size_t bytes, Work work) {
+  std::atomic<bool> failed{false};
   std::exception_ptr thrown;
-  std::mutex mutex;
   const auto guarded = [&](ProgramMemory& program) {
     try {
-      Status none = 0;
-      if (const Status status = work(program, failed); status != 0)
-        failed.compare_exchange_strong(none, status);
+      work(program, failed);
     } catch (...) {
-      Status none = 0;
-      failed.compare_exchange_strong(none, status_lost);
-      const std::lock_guard lock(mutex);
-      thrown = std::current_exception();
+      if (!failed.exchange(true)) thrown = std::current_exception();
     }
   };
   std::vector<std::thread> threads;
@@ -131,61 +120,52 @@ Status StagedCopies::share_out(std::size_t bytes, Work work) {
     }
   }
   guarded(program_);
-  for (std::thread& each : threads)
-    each.join();
+  for (std::thread& thread : threads)
+    thread.join();
   if (thrown) std::rethrow_exception(thrown);
-  return failed;
 }
 
-Status StagedCopies::put(Address to, Bytes data, Id stream, bool fence, ProgramMemory& program) {
-  if (!program.may_read(data)) return status_bad_memory;
+void StagedCopies::put(Address to, Bytes data, Id stream, bool fence, ProgramMemory& program) {
+  if (!program.may_read(data)) require(status_bad_memory);
   Slot& slot = take(out_);
   std::memcpy(at(slot), data.data(), data.size());
   const Id notice = gpu_.is_synchronous() ? 0 : gpu_.new_id();
   if (notice != 0) control_.notices.expect(notice);
-  const Status status = gpu_.send(CopyToShared{.to = to,
-                                               .segment = staging_segment,
-                                               .offset = slot.offset,
-                                               .bytes = data.size(),
-                                               .stream = stream,
-                                               .transfer = notice,
-                                               .fence = fence});
-  if (notice == 0) {
-    free(out_, slot);
-  } else {
-    free_after(out_, slot, notice);
-  }
-  return status;
+  const CopyToShared message{.to = to,
+                             .segment = staging_segment,
+                             .offset = slot.offset,
+                             .bytes = data.size(),
+                             .stream = stream,
+                             .transfer = notice,
+                             .fence = fence};
+  const Status status = status_of([&] { gpu_.send(message); });
+  free(out_, slot, notice);
+  require(status);
 }
 
-Status StagedCopies::to_device(Address to, Bytes data, Id stream, bool fence) {
+void StagedCopies::to_device(Address to, Bytes data, Id stream, bool fence) {
   const std::size_t piece = piece_for(data.size());
   // The last goes out behind all others, whoever sends those: it brings the fence.
   const std::size_t last = (data.size() - 1) / piece * piece;
   std::atomic<std::size_t> next{0};
-  const Status status = share_out(last, [&](ProgramMemory& program, const auto& failed) -> Status {
-    while (failed == 0) {
-      const std::size_t offset = next.fetch_add(piece);
-      if (offset >= last) break;
-      const Status each = put(to + offset, data.subspan(offset, piece), stream, false, program);
-      if (each != 0) return each;
-    }
-    return 0;
+  share_out(last, [&](ProgramMemory& program, const auto& failed) {
+    for (std::size_t at = 0; !failed && (at = next.fetch_add(piece)) < last;)
+      put(to + at, data.subspan(at, piece), stream, false, program);
   });
-  if (status != 0) return status;
-  return put(to + last, data.subspan(last), stream, fence, program_);
+  put(to + last, data.subspan(last), stream, fence, program_);
 }
 
 StagedCopies::Piece StagedCopies::ask(Slot& slot, Address from, std::size_t offset,
                                       std::size_t bytes, Id stream) {
   const Id notice = gpu_.new_id();
   control_.notices.expect(notice);
-  const Status status = gpu_.send(CopyFromShared{.from = from + offset,
-                                                 .segment = staging_segment,
-                                                 .offset = slot.offset,
-                                                 .bytes = bytes,
-                                                 .stream = stream,
-                                                 .transfer = notice});
+  const CopyFromShared message{.from = from + offset,
+                               .segment = staging_segment,
+                               .offset = slot.offset,
+                               .bytes = bytes,
+                               .stream = stream,
+                               .transfer = notice};
+  const Status status = status_of([&] { gpu_.send(message); });
   // An answer has come in its place, or none ever will.
   if (gpu_.is_synchronous() || status != 0) control_.notices.take(notice, status);
   return {.slot = &slot, .notice = notice, .offset = offset, .bytes = bytes};
@@ -195,7 +175,7 @@ StagedCopies::Piece StagedCopies::ask(Slot& slot, Address from, std::size_t offs
 Status StagedCopies::get(const Piece& piece, std::span<std::byte> to, ProgramMemory* program) {
   std::optional<Status> come = control_.notices.come(piece.notice);
   if (!come)
-    control_.read_notices([&] { return (come = control_.notices.come(piece.notice)).has_value(); });
+    control_.read_until([&] { return (come = control_.notices.come(piece.notice)).has_value(); });
   Status status = come.value_or(status_lost);
   const std::span<std::byte> part = to.subspan(piece.offset, piece.bytes);
   if (status == 0 && program != nullptr && !program->may_write(part)) status = status_bad_memory;
@@ -204,16 +184,16 @@ Status StagedCopies::get(const Piece& piece, std::span<std::byte> to, ProgramMem
   return status;
 }
 
-Status StagedCopies::from_device(std::span<std::byte> to, Address from, Id stream) {
+void StagedCopies::from_device(std::span<std::byte> to, Address from, Id stream) {
   const std::size_t piece = piece_for(to.size());
   const bool looks = to.size() > most_inline;
   std::atomic<std::size_t> next{0};
   const std::size_t most_asked = threads_for(to.size()) == 0 ? slots_each_way / 2 : 2;
-  return share_out(to.size(), [&](ProgramMemory& program, const auto& failed) -> Status {
+  share_out(to.size(), [&](ProgramMemory& program, const auto& failed) {
     std::deque<Piece> asked;
     Status result = 0;
     for (bool more = true; more || !asked.empty();) {
-      more = more && result == 0 && failed == 0;
+      more = more && result == 0 && !failed;
       if (more && asked.size() < most_asked) {
         // Who has some waits for no more: others may wait for these.
         Slot* slot = asked.empty() ? &take(in_) : take_now(in_);
@@ -232,7 +212,7 @@ Status StagedCopies::from_device(std::span<std::byte> to, Address from, Id strea
       asked.pop_front();
       if (result == 0) result = status;
     }
-    return result;
+    require(result);
   });
 }
 

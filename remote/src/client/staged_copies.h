@@ -27,13 +27,13 @@ class StagedCopies {
   static std::unique_ptr<StagedCopies> make(Gpu& gpu, ControlConnection& control);
   StagedCopies(Gpu& gpu, ControlConnection& control, SharedMemory memory);
 
-  // Both: a copy's status; status_bad_memory where the program does not have the memory. Failure
-  // and what the connection throws otherwise. From any thread.
+  // Both throw Failure (status_bad_memory where the program does not have the memory) and what the
+  // connection throws. From any thread.
 
   // Returns once the program's memory may be changed.
-  Status to_device(Address to, Bytes data, Id stream, bool fence);
+  void to_device(Address to, Bytes data, Id stream, bool fence);
   // Returns once the data is there.
-  Status from_device(std::span<std::byte> to, Address from, Id stream);
+  void from_device(std::span<std::byte> to, Address from, Id stream);
 
  private:
   struct Slot {
@@ -56,15 +56,15 @@ class StagedCopies {
 
   Slot& take(Slots& slots);
   Slot* take_now(Slots& slots);
-  static void free(Slots& slots, Slot& slot);
-  static void free_after(Slots& slots, Slot& slot, Id notice);
+  // At once, or where there is a notice once that has come.
+  static void free(Slots& slots, Slot& slot, Id notice = 0);
   std::byte* at(const Slot& slot) const { return memory_.bytes().data() + slot.offset; }
 
-  Status put(Address to, Bytes data, Id stream, bool fence, ProgramMemory& program);
+  void put(Address to, Bytes data, Id stream, bool fence, ProgramMemory& program);
   Status get(const Piece& piece, std::span<std::byte> to, ProgramMemory* program);
   Piece ask(Slot& slot, Address from, std::size_t offset, std::size_t bytes, Id stream);
   template <class Work>
-  Status share_out(std::size_t bytes, Work work);
+  void share_out(std::size_t bytes, Work work);
 
   Gpu& gpu_;
   ControlConnection& control_;

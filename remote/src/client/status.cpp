@@ -53,8 +53,8 @@ std::string words_of(const std::string& name) {
 
 std::map<cudaError_t, std::string> all_texts() {
   std::map<cudaError_t, std::string> result(std::begin(texts), std::end(texts));
-  for (const Known& each : known) {
-    if (!result.contains(each.error)) result[each.error] = words_of(each.name);
+  for (const Known& entry : known) {
+    if (!result.contains(entry.error)) result[entry.error] = words_of(entry.name);
   }
   return result;
 }
@@ -62,23 +62,23 @@ std::map<cudaError_t, std::string> all_texts() {
 }  // namespace
 
 cudaError_t to_error(Status status) {
-  for (const Known& each : known) {
-    if (static_cast<Status>(each.error) == status) return each.error;
+  for (const Known& entry : known) {
+    if (static_cast<Status>(entry.error) == status) return entry.error;
   }
   return cudaErrorUnknown;
 }
 
 const char* error_name(cudaError_t error) {
-  for (const Known& each : known) {
-    if (each.error == error) return each.name;
+  for (const Known& entry : known) {
+    if (entry.error == error) return entry.name;
   }
   return "unrecognized error code";
 }
 
 const char* error_text(cudaError_t error) {
   static const auto* const all = new std::map(all_texts());  // may be asked for after main
-  const auto found = all->find(error);
-  return found == all->end() ? "unrecognized error code" : found->second.c_str();
+  const std::string* const text = value_at(*all, error);
+  return text == nullptr ? "unrecognized error code" : text->c_str();
 }
 
 }  // namespace gpucast::remote::client

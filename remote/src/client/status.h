@@ -5,6 +5,8 @@
 #include <driver_types.h>
 
 #include <exception>
+#include <optional>
+#include <type_traits>
 
 #include "protocol/calls.h"
 
@@ -35,6 +37,38 @@ inline void require(cudaError_t error) {
 }
 inline void require(Status status) {
   if (status != 0) throw Failure{to_error(status)};
+}
+inline void require_valid(bool valid) {
+  if (!valid) throw Failure{cudaErrorInvalidValue};
+}
+template <class Value>
+Value require_valid(const std::optional<Value>& value) {
+  if (!value) throw Failure{cudaErrorInvalidValue};
+  return *value;
+}
+// To where the program wants it.
+template <class Value>
+void give(Value* place, const std::type_identity_t<Value>& value) {
+  require_valid(place != nullptr);
+  *place = value;
+}
+
+// What the map holds for the key; nullptr where that is nothing.
+template <class Map>
+auto* value_at(Map& map, const typename Map::key_type& key) {
+  const auto at = map.find(key);
+  return at == map.end() ? nullptr : &at->second;
+}
+
+// What the body fails with; 0: it does not.
+template <class Body>
+Status status_of(Body body) {
+  try {
+    body();
+    return 0;
+  } catch (const Failure& failure) {
+    return Status{failure.error};
+  }
 }
 
 }  // namespace gpucast::remote::client

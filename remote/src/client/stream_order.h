@@ -2,6 +2,7 @@
 // own copies, and of the streams that it waited for. Other data may still be on its way then.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -14,31 +15,75 @@ namespace gpucast::remote::client {
 class StreamOrder {
  public:
   // `apart`: it neither waits for the default stream nor is waited for by it.
-  void create(Id stream, bool apart);
-  void destroy(Id stream);
-  bool apart(Id stream) const;
-  void forget_all();
+  void create(Id stream, bool apart) {
+    if (!apart) return;
+    const std::lock_guard lock(mutex_);
+    apart_.insert(stream);
+  }
+  void destroy(Id stream) {
+    const std::lock_guard lock(mutex_);
+    if (apart_.erase(stream) != 0) joined_.erase(stream);
+  }
+  bool apart(Id stream) const {
+    const std::lock_guard lock(mutex_);
+    return apart_.contains(stream);
+  }
+  void forget_all() {
+    const std::lock_guard lock(mutex_);
+    apart_.clear();
+    records_.clear();
+    joined_.clear();
+  }
 
   // The default stream is given work: those that do not stand apart go on after one another's.
   // `now`: all that was announced before has a lower id.
   void meet(Id now) { met_.store(now, std::memory_order_relaxed); }
-  void record(Id event, Id stream, Id now);
-  void forget_event(Id event);
-  void wait(Id stream, Id event);
+  void record(Id event, Id stream, Id now) {
+    const std::lock_guard lock(mutex_);
+    records_[event] = {.now = now, .before = before_locked(stream, now)};
+  }
+  void forget_event(Id event) {
+    const std::lock_guard lock(mutex_);
+    records_.erase(event);
+  }
+  void wait(Id stream, Id event) {
+    const std::lock_guard lock(mutex_);
+    const Record* const record = value_at(records_, event);
+    if (record == nullptr) return;
+    Id& joined = joined_[group(stream)];
+    joined = std::max(joined, record->now);
+  }
 
   // The data that arrives before the stream's present work is done, or before the event is
   // recorded.
-  Which before(Id stream, Id now) const;
-  Which before_event(Id event) const;
+  Which before(Id stream, Id now) const {
+    const std::lock_guard lock(mutex_);
+    return before_locked(stream, now);
+  }
+  Which before_event(Id event) const {
+    const std::lock_guard lock(mutex_);
+    const Record* const record = value_at(records_, event);
+    return record != nullptr ? record->before : [](const PendingReceive&) { return false; };
+  }
 
  private:
-  Which before_locked(Id stream, Id now) const;
-  Id group(Id stream) const { return apart_.contains(stream) ? stream : legacy_stream; }
-
   struct Record {
     Id now = 0;
     Which before = {};
   };
+  Which before_locked(Id stream, Id now) const {
+    const bool apart = apart_.contains(stream);
+    const Id* const wait = value_at(joined_, group(stream));
+    const Id joined = wait == nullptr ? 0 : *wait;
+    return [=, met = met_.load(std::memory_order_relaxed)](const PendingReceive& receive) {
+      if (receive.transfer >= now) return false;
+      if (receive.stream == stream || receive.transfer < joined) return true;
+      if (apart || receive.apart) return false;
+      return stream == legacy_stream || receive.stream == legacy_stream || receive.transfer < met;
+    };
+  }
+  Id group(Id stream) const { return apart_.contains(stream) ? stream : legacy_stream; }
+
   mutable std::mutex mutex_;
   std::unordered_set<Id> apart_;
   std::unordered_map<Id, Record> records_;

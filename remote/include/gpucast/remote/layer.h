@@ -42,7 +42,7 @@ constexpr int usual_bulk_connections(unsigned cores) { return cores >= cores_for
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t least_piece = std::size_t{64} << 10;
 
-// Bytes of the pieces (the last may be shorter) of a copy over so many bulk connections. Four carry
+// Bytes of the pieces (the last may be shorter) of a copy over these bulk connections. Four carry
 // copies of up to 1 MiB, and all of them longer ones: the threads of more have less to do each, and
 // wait for one another. The GPU is told of what has come of a piece before the rest has.
 constexpr std::size_t piece_of(std::size_t bytes, std::size_t connections) {
@@ -55,9 +55,9 @@ constexpr std::size_t piece_of(std::size_t bytes, std::size_t connections) {
   return std::clamp((share + page - 1) / page * page, least_piece, piece_bytes);
 }
 
-// So long the threads of bulk connections look for the next copy once they have done one: programs
+// How long threads of bulk connections look for the next copy once they have done one: programs
 // copy in each step, and to wake 8 or 16 threads takes longer than copies of up to 1 MiB. Where
-// there are no cores for that, so long as the next piece of the same copy may take.
+// there are no cores for that, as long as the next piece of the same copy may take.
 constexpr std::chrono::microseconds between_copies(unsigned cores) {
   return std::chrono::microseconds(cores >= cores_for_channels ? 200 : 50);
 }
