@@ -21,153 +21,111 @@ namespace gpucast::remote {
 
 using Content = std::vector<std::uint8_t>;
 
-// One that shows what is lost, comes twice, or is another's.
+#define EXPECT_OK(call) EXPECT_EQ(call, cudaSuccess)
+#define ASSERT_OK(call) ASSERT_EQ(call, cudaSuccess)
+
+inline cudaError_t copy(void* to, const void* from, std::size_t bytes) {
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
+}
+inline cudaError_t copy_async(void* to, const void* from, std::size_t bytes,
+                              cudaStream_t stream = nullptr) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
+
+// Bytes that tell where they are.
 inline Content pattern(std::size_t bytes, unsigned seed) {
   Content result(bytes);
   for (std::size_t k = 0; k < bytes; ++k)
-    result[k] = static_cast<std::uint8_t>((k * 2654435761U + std::size_t{seed} * 40503U) >> 13U);
+    result[k] = static_cast<std::uint8_t>((k * 2654435761U + std::size_t{seed} * 40503) >> 13U);
   return result;
 }
 
-// Between any two memories; blocking, and on a stream.
-inline void copy(void* to, const void* from, std::size_t bytes) {
-  EXPECT_EQ(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), cudaSuccess);
-}
-inline void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-  EXPECT_EQ(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), cudaSuccess);
-}
+// What is the test's as long as this lives.
+template <class Handle, cudaError_t (*end)(Handle)>
+class Owned {
+ public:
+  explicit Owned(Handle handle = nullptr) : handle_(handle) {}
+  ~Owned() {
+    if (handle_ != nullptr) end(handle_);
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  operator Handle() const { return handle_; }
+  void free() { EXPECT_OK(end(std::exchange(handle_, nullptr))); }
 
-class DeviceMemory {
+ protected:
+  Handle handle_;
+};
+
+class DeviceMemory : public Owned<void*, cudaFree> {
  public:
   DeviceMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
-    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
-    EXPECT_EQ(cudaMalloc(&data_, bytes), cudaSuccess);
+    EXPECT_OK(cudaSetDevice(device));
+    EXPECT_OK(cudaMalloc(&handle_, bytes));
   }
   DeviceMemory(int device, const Content& content) : DeviceMemory(device, content.size()) {
-    copy(data_, content.data(), bytes_);
+    EXPECT_OK(copy(handle_, content.data(), bytes_));
   }
-  ~DeviceMemory() { cudaFree(data_); }
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   int device() const { return device_; }
-  std::uint8_t* data() const { return static_cast<std::uint8_t*>(data_); }
-  void free() { EXPECT_EQ(cudaFree(std::exchange(data_, nullptr)), cudaSuccess); }
+  std::uint8_t* data() const { return static_cast<std::uint8_t*>(handle_); }
+  float* floats() const { return static_cast<float*>(handle_); }
   Content content() const {
     Content result(bytes_);
-    EXPECT_EQ(cudaSetDevice(device_), cudaSuccess);
-    copy(result.data(), data_, bytes_);
+    EXPECT_OK(cudaSetDevice(device_));
+    EXPECT_OK(copy(result.data(), handle_, bytes_));
     return result;
   }
 
  private:
   int device_;
   std::size_t bytes_;
-  void* data_ = nullptr;
 };
 
-class PinnedMemory {
+class PinnedMemory : public Owned<void*, cudaFreeHost> {
  public:
   explicit PinnedMemory(std::size_t bytes) : bytes_(bytes) {
-    EXPECT_EQ(cudaMallocHost(&data_, bytes), cudaSuccess);
+    EXPECT_OK(cudaMallocHost(&handle_, bytes));
   }
-  ~PinnedMemory() { cudaFreeHost(data_); }
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
 
-  std::uint8_t* data() const { return static_cast<std::uint8_t*>(data_); }
+  std::uint8_t* data() const { return static_cast<std::uint8_t*>(handle_); }
+  float* floats() const { return static_cast<float*>(handle_); }
   Content content() const { return {data(), data() + bytes_}; }
 
  private:
   std::size_t bytes_;
-  void* data_ = nullptr;
 };
 
-// A stream of the device, which waits for no other unless it is told to.
-class Stream {
+// A stream of the device; a non-blocking one, where nothing else is said.
+class Stream : public Owned<cudaStream_t, cudaStreamDestroy> {
  public:
   explicit Stream(int device, unsigned flags = cudaStreamNonBlocking) {
-    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
-    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, flags), cudaSuccess);
+    EXPECT_OK(cudaSetDevice(device));
+    EXPECT_OK(cudaStreamCreateWithFlags(&handle_, flags));
   }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-  void wait() const { EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); }
-
- private:
-  cudaStream_t stream_ = nullptr;
+  void wait() const { EXPECT_OK(cudaStreamSynchronize(handle_)); }
 };
 
-// An event of the current device.
-class Event {
+class Event : public Owned<cudaEvent_t, cudaEventDestroy> {
  public:
   explicit Event(unsigned flags = cudaEventDefault) {
-    EXPECT_EQ(cudaEventCreateWithFlags(&event_, flags), cudaSuccess);
+    EXPECT_OK(cudaEventCreateWithFlags(&handle_, flags));
   }
-  ~Event() { EXPECT_EQ(cudaEventDestroy(event_), cudaSuccess); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  cudaEvent_t get() const { return event_; }
-  void record(cudaStream_t stream) const {
-    EXPECT_EQ(cudaEventRecord(event_, stream), cudaSuccess);
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-// A child process, which is killed if it hangs; it ends with 0 where the body says true.
-template <class Body>
-pid_t begin_child(const Body& body) {
-  constexpr unsigned patience = 60;  // s
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::alarm(patience);
-  std::exit(body() ? 0 : 1);
-}
-// The exit status, or minus the signal that killed the child.
-inline int status_of(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-// Processes whose round trips and bytes are counted, call by call.
-class Counted {
- public:
-  Counted() { ::setenv("GPUCAST_REMOTE_COUNTERS", file_.c_str(), 1); }
-  ~Counted() { ::unlink(file_.c_str()); }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
-  template <class Body>
-  void run(const Body& body) const {
-    ::unlink(file_.c_str());
-    EXPECT_EQ(status_of(begin_child(body)), 0);
-  }
-  std::uint64_t number(const std::string& call, const std::string& field) const {
-    std::ifstream lines(file_);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find('"' + call + '"') == std::string::npos) continue;
-      const std::string before = '"' + field + "\":";
-      return std::stoull(line.substr(line.find(before) + before.size()));
-    }
-    return 0;
-  }
-
- private:
-  std::string file_ = testing::TempDir() + "counters-" + std::to_string(::getpid()) + ".jsonl";
 };
 
 // One server a device; each test is a process of its own (CTest), since a process connects once.
 class Servers {
  public:
-  // One more, with the environment that is set now, and memory at addresses of its own.
-  void serve() {
+  explicit Servers(int count = 0) {
+    for (int k = 0; k < count; ++k)
+      serve();
+  }
+  // One more, with the environment that is set now (and what the fake driver is to take longer
+  // for), and memory at addresses of its own.
+  void serve(const char* delays = nullptr) {
     constexpr std::array bases = {"0x7e9000000000", "0x7ea000000000", "0x7eb000000000"};
     ::setenv("GPUCAST_FAKE_BASE", bases.at(servers_.size()), 1);
+    if (delays != nullptr) ::setenv("GPUCAST_FAKE_DELAY", delays, 1);
     serve_anywhere();
   }
   void serve_anywhere() {
@@ -182,6 +140,48 @@ class Servers {
  private:
   std::vector<std::unique_ptr<ServerProcess>> servers_;
   std::string names_;
+};
+
+class OverServers : public testing::Test {
+ protected:
+  Servers servers_;
+};
+
+// Sizes of copies that travel within their message, from either kind of staging, and one that
+// does not.
+class OverSizes : public OverServers, public testing::WithParamInterface<std::size_t> {};
+inline auto way_sizes() { return testing::Values(4096, 300'000, std::size_t{4} << 20); }
+
+// What the program's own process, which does this and ends, writes of an entry point's counters.
+class Counted {
+ public:
+  template <class Body>
+  explicit Counted(const char* entry_point, const Body& body) {
+    const std::string file =
+        testing::TempDir() + "counters-" + std::to_string(::getpid()) + ".jsonl";
+    ::setenv("GPUCAST_REMOTE_COUNTERS", file.c_str(), 1);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      std::exit(body() ? 0 : 1);
+    }
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(std::string("\"") + entry_point + "\"") != std::string::npos) line_ = line;
+    }
+    ::unlink(file.c_str());
+  }
+  // A field of the line; 0 where there is none.
+  std::uint64_t operator[](const std::string& field) const {
+    const std::string before = "\"" + field + "\":";
+    return line_.empty() ? 0 : std::stoull(line_.substr(line_.find(before) + before.size()));
+  }
+
+ private:
+  std::string line_;
 };
 
 }  // namespace gpucast::remote

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -25,10 +26,22 @@ cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream);
 namespace gpucast::remote {
 namespace {
 
-class ClientProcess : public testing::Test {
- protected:
-  Servers servers_;
-};
+class ClientProcess : public OverServers {};
+
+// Forks; in the child, which is killed if it hangs, it returns 0.
+pid_t begin_child() {
+  constexpr unsigned patience = 60;  // s
+  const pid_t child = ::fork();
+  if (child == 0) ::alarm(patience);
+  return child;
+}
+
+// The exit status, or minus the signal that killed the child.
+int status_of(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
 
 // Ends a child that has no threads but this one. What only others held would look lost there to a
 // sanitizer that looks for leaks.
@@ -44,7 +57,8 @@ TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
   servers_.serve();
   const Content content(1000, 7);
   const DeviceMemory device(0, content);
-  const pid_t child = begin_child([]() -> bool {
+  const pid_t child = begin_child();
+  if (child == 0) {
     void* memory = nullptr;
     const cudaError_t of_malloc = cudaMalloc(&memory, 64);
     const cudaError_t of_synchronize = cudaDeviceSynchronize();
@@ -52,23 +66,25 @@ TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
         of_malloc == cudaErrorInitializationError && of_synchronize == cudaErrorInitializationError;
     if (!refused) std::fprintf(stderr, "the child was told %d, %d\n", of_malloc, of_synchronize);
     end_child(refused);
-  });
+  }
   EXPECT_EQ(status_of(child), 0);
   EXPECT_EQ(device.content(), content);
 }
 
 TEST_F(ClientProcess, ConnectsInAChildIfItHasNotBefore) {
   servers_.serve();
-  EXPECT_EQ(status_of(begin_child([] { return cudaDeviceSynchronize() == cudaSuccess; })), 0);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const pid_t child = begin_child();
+  if (child == 0) std::exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 1);
+  EXPECT_EQ(status_of(child), 0);
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 TEST_F(ClientProcess, LeavesNoSocketsToProgramsThatItStarts) {
   servers_.serve();
   const DeviceMemory device(0, Content(std::size_t{2} << 20, 1));  // over bulk connections
   int sockets = 0;
-  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
-    const int descriptor = std::stoi(file.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::stoi(entry.path().filename());
     struct stat facts{};
     if (::fstat(descriptor, &facts) != 0 || !S_ISSOCK(facts.st_mode)) continue;
     ++sockets;
@@ -105,7 +121,7 @@ TEST_F(ClientProcess, LeavesSignalsToTheProgram) {
       all_call.count_down();
       for (;;) {
         if (large) {
-          cudaMemcpy(host.data(), device, bytes, cudaMemcpyDefault);
+          copy(host.data(), device, bytes);
         } else {
           cudaMemsetAsync(device, 1, 64, nullptr);
           cudaDeviceSynchronize();
@@ -120,15 +136,18 @@ TEST_F(ClientProcess, LeavesSignalsToTheProgram) {
 TEST_F(ClientProcess, EndsWhileThreadsAreInCalls) {
   ::setenv("GPUCAST_FAKE_DELAY", "memset:0.005", 1);
   servers_.serve();
-  for (int k = 0; k < 20; ++k)
-    ASSERT_EQ(status_of(begin_child([]() -> bool { end_amid_calls(); })), 0) << "run " << k;
+  for (int k = 0; k < 20; ++k) {
+    const pid_t child = begin_child();
+    if (child == 0) end_amid_calls();
+    ASSERT_EQ(status_of(child), 0) << "run " << k;
+  }
 }
 
 // ---- per-thread default streams ----
 
 void use_own_stream(void* device) {
-  EXPECT_EQ(cudaMemsetAsync_ptsz(device, 1, 64, nullptr), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize_ptsz(nullptr), cudaSuccess);
+  EXPECT_OK(cudaMemsetAsync_ptsz(device, 1, 64, nullptr));
+  EXPECT_OK(cudaStreamSynchronize_ptsz(nullptr));
 }
 
 TEST_F(ClientProcess, DestroysAThreadsStreamWithIt) {
@@ -143,10 +162,10 @@ TEST_F(ClientProcess, GivesEachThreadANewStreamAfterAReset) {
   servers_.serve();
   const DeviceMemory before(0, 64);
   use_own_stream(before.data());
-  std::thread([] { EXPECT_EQ(cudaDeviceReset(), cudaSuccess); }).join();
+  std::thread([] { EXPECT_OK(cudaDeviceReset()); }).join();
   const DeviceMemory after(0, 64);
   use_own_stream(after.data());
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 }  // namespace

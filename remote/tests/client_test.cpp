@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,15 +22,19 @@
 namespace gpucast::remote {
 namespace {
 
-class Client : public testing::Test {
+class Client : public OverServers {
  protected:
-  Client() {
+  void SetUp() override {
     servers_.serve();
     servers_.serve();
   }
 
-  // One thread's share of mixed work on one device.
-  static void work(int device, std::size_t count, int steps) {
+  // One thread's share of mixed work on one device; what went wrong.
+  static std::string work(int device, std::size_t count, int steps) {
+#define TRY(call)                                                  \
+  if (const cudaError_t status = call; status != cudaSuccess) {    \
+    return std::string(#call) + ": " + cudaGetErrorString(status); \
+  }
     const std::size_t bytes = count * sizeof(float);
     const DeviceMemory x(device, bytes);
     const DeviceMemory y(device, bytes);
@@ -34,39 +42,43 @@ class Client : public testing::Test {
     const Stream stream(device);
     const Event begin;
     const Event end;
-    const auto floats = [](std::uint8_t* memory) { return reinterpret_cast<float*>(memory); };
-    float* const values = floats(pinned.data());
+    float* const values = pinned.floats();
     for (int step = 0; step < steps; ++step) {
       std::fill_n(values, count, static_cast<float>(step));
-      copy(x.data(), values, bytes, stream.get());
-      EXPECT_EQ(cudaMemsetAsync(y.data(), 0, bytes, stream.get()), cudaSuccess);
-      begin.record(stream.get());
-      EXPECT_EQ(Saxpy::launch(static_cast<int>(count), 2, floats(x.data()), floats(y.data()),
-                              stream.get()),
-                cudaSuccess);
-      end.record(stream.get());
-      copy(values, y.data(), bytes, stream.get());
-      stream.wait();
+      TRY(copy_async(x, values, bytes, stream));
+      TRY(cudaMemsetAsync(y, 0, bytes, stream));
+      TRY(cudaEventRecord(begin, stream));
+      TRY(Saxpy::launch(static_cast<int>(count), 2, x.floats(), y.floats(), stream));
+      TRY(cudaEventRecord(end, stream));
+      TRY(copy_async(values, y, bytes, stream));
+      TRY(cudaStreamSynchronize(stream));
       float milliseconds = -1;
-      EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), cudaSuccess);
-      EXPECT_GE(milliseconds, 0);
-      EXPECT_EQ(std::count(values, values + count, 2 * static_cast<float>(step)),
-                static_cast<std::ptrdiff_t>(count));
-      if (step % 3 == 0) copy(y.data(), x.data(), bytes);
+      TRY(cudaEventElapsedTime(&milliseconds, begin, end));
+      const auto right = [&](float value) { return value == 2 * static_cast<float>(step); };
+      if (milliseconds < 0 || !std::all_of(values, values + count, right)) return "wrong result";
+      if (step % 3 == 0) TRY(copy(y, x, bytes));
     }
+#undef TRY
+    return "";
   }
 
   static void work_from_threads() {
-    constexpr int count = 6;
-    std::vector<std::jthread> threads;
-    threads.reserve(count);
-    // Some copies travel within messages, some over the bulk connections.
-    for (int k = 0; k < count; ++k)
-      threads.emplace_back([k] { work(k % 2, k < 3 ? 1000 : 300'000, 12); });
+    std::array<std::string, 6> failed;
+    std::vector<std::thread> threads;
+    threads.reserve(failed.size());
+    for (std::size_t k = 0; k < failed.size(); ++k) {
+      // Some copies travel within messages, some over the bulk connections.
+      const std::size_t count = k < 3 ? 1000 : 300'000;
+      threads.emplace_back(
+          [&failed, k, count] { failed.at(k) = work(static_cast<int>(k % 2), count, 12); });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+    for (const std::string& failure : failed)
+      EXPECT_EQ(failure, "");
   }
 
   Saxpy saxpy_;
-  Servers servers_;
 };
 
 TEST_F(Client, WorksFromManyThreads) { work_from_threads(); }
@@ -83,8 +95,8 @@ TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
   const DeviceMemory device(0, Content(bytes, 7));
   const PinnedMemory pinned(bytes * copies);
   for (std::size_t k = 0; k < copies; ++k)
-    copy(pinned.data() + k * bytes, device.data(), bytes, nullptr);
-  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+    ASSERT_OK(copy_async(pinned.data() + k * bytes, device, bytes));
+  ASSERT_OK(cudaStreamSynchronize(nullptr));
   EXPECT_EQ(pinned.content(), Content(bytes * copies, 7));
 }
 
@@ -100,34 +112,32 @@ TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
   const Content content(large_bytes, 7);
   for (const bool to_device : {true, false}) {
     for (std::size_t k = 0; k < copies; ++k)
-      copy(pinned.data() + k * medium_bytes, device.data(), medium_bytes, nullptr);
+      ASSERT_OK(copy_async(pinned.data() + k * medium_bytes, device, medium_bytes));
     if (to_device) {
-      copy(device.data(), content.data(), large_bytes, other.get());
+      EXPECT_OK(copy_async(device, content.data(), large_bytes, other));
     } else {
-      copy(received.data(), device.data(), large_bytes, other.get());
-      copy(device.data(), received.data(), medium_bytes,
-           other.get());  // waits for what that brings
+      EXPECT_OK(copy_async(received, device, large_bytes, other));
+      // Waits for what that brings.
+      EXPECT_OK(copy_async(device, received, medium_bytes, other));
     }
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_OK(cudaDeviceSynchronize());
   }
-  EXPECT_TRUE(received.content() == content);
+  EXPECT_EQ(received.content(), content);
 }
 
 // Which waited for an event that the reset had destroyed.
 TEST_F(Client, StreamsThatAreMadeAfterAResetWork) {
   constexpr std::size_t bytes = 1000;
-  void* memory = nullptr;
-  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
-  ASSERT_EQ(cudaMemset(memory, 1, bytes), cudaSuccess);
-  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
-  const DeviceMemory device(0, bytes);
+  const DeviceMemory before(0, Content(bytes, 1));
+  ASSERT_OK(cudaDeviceReset());
   const Stream stream(0, cudaStreamDefault);
-  EXPECT_EQ(cudaMemsetAsync(device.data(), 2, bytes, stream.get()), cudaSuccess);
+  const DeviceMemory after(0, bytes);
+  EXPECT_OK(cudaMemsetAsync(after, 2, bytes, stream));
   stream.wait();
 }
 
 TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
-  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  ASSERT_OK(cudaSetDevice(0));
   std::array<void*, 4> arguments{};
   int n = 0;
   arguments.fill(&n);
@@ -135,47 +145,49 @@ TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
             cudaErrorInvalidDeviceFunction);
   // Longer than a stream that was destroyed: the server finds out.
   cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-  ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  ASSERT_OK(cudaStreamCreate(&stream));
+  ASSERT_OK(cudaStreamDestroy(stream));
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 TEST_F(Client, VariablesOfAnUnloadedLibraryAreNobodysMemory) {
   std::optional<FatBinary> library(std::in_place);
   char variable = 0;
-  __cudaRegisterVar(library->handle(), &variable, nullptr, "counter", 0, 8, 0, 0);
+  library->add_variable(&variable, "counter", 8);
   void* address = nullptr;
-  ASSERT_EQ(cudaGetSymbolAddress(&address, &variable), cudaSuccess);
+  ASSERT_OK(cudaGetSymbolAddress(&address, &variable));
   cudaPointerAttributes attributes{};
-  ASSERT_EQ(cudaPointerGetAttributes(&attributes, address), cudaSuccess);
+  ASSERT_OK(cudaPointerGetAttributes(&attributes, address));
   EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
   library.reset();
-  ASSERT_EQ(cudaPointerGetAttributes(&attributes, address), cudaSuccess);
+  ASSERT_OK(cudaPointerGetAttributes(&attributes, address));
   EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
 }
 
 TEST_F(Client, ALostServerFailsAllWhoWait) {
-  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_OK(cudaSetDevice(1));
+  ASSERT_OK(cudaDeviceSynchronize());
   std::atomic<int> lost{0};
-  {
-    std::vector<std::jthread> threads;
-    threads.reserve(4);
-    for (int k = 0; k < 4; ++k) {
-      threads.emplace_back([&lost] {
-        cudaSetDevice(1);
-        cudaError_t status = cudaSuccess;
-        while (status == cudaSuccess)
-          status = cudaDeviceSynchronize();
-        if (status == cudaErrorDevicesUnavailable) ++lost;
-      });
-    }
-    servers_.end(1);
+  std::vector<std::thread> threads;
+  threads.reserve(4);
+  for (int k = 0; k < 4; ++k) {
+    threads.emplace_back([&lost] {
+      cudaSetDevice(1);
+      for (;;) {
+        if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess) {
+          if (status == cudaErrorDevicesUnavailable) ++lost;
+          return;
+        }
+      }
+    });
   }
+  servers_.end(1);
+  for (std::thread& thread : threads)
+    thread.join();
   EXPECT_EQ(lost, 4);
-  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_OK(cudaSetDevice(0));
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 }  // namespace

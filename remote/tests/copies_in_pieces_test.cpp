@@ -45,13 +45,11 @@ class Memories {
     }
   }
 
-  void copy(bool up, std::size_t host, std::size_t to, std::size_t from, std::size_t bytes,
-            bool blocking) {
+  void copy_one(bool up, std::size_t host, std::size_t to, std::size_t from, std::size_t bytes,
+                bool blocking) {
     void* const target = (up ? device_.data() : data(host)) + to;
     const void* const source = (up ? data(host) : device_.data()) + from;
-    ASSERT_EQ(blocking ? cudaMemcpy(target, source, bytes, cudaMemcpyDefault)
-                       : cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, nullptr),
-              cudaSuccess);
+    ASSERT_OK(blocking ? copy(target, source, bytes) : copy_async(target, source, bytes));
     const Content& given = up ? on_host_[host] : on_device_;
     Content& taken = up ? on_device_ : on_host_[host];
     std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(from), bytes,
@@ -98,16 +96,16 @@ void copy_at_random(unsigned seed, int copies, std::size_t most) {
     bytes = random() % 4 == 0 ? 1 + random() % most : std::clamp<std::size_t>(bytes - 1, 1, most);
     // Often the same place, so that one copy's data follows another's.
     const auto place = [&] { return random() % 2 == 0 ? 0 : random() % (memory_bytes - bytes); };
-    memories.copy(random() % 2 == 0, random() % (2 * Memories::hosts), place(), place(), bytes,
-                  random() % 4 == 0);
+    memories.copy_one(random() % 2 == 0, random() % (2 * Memories::hosts), place(), place(), bytes,
+                      random() % 4 == 0);
     if (testing::Test::HasFatalFailure()) return;
     if (random() % 20 != 0) continue;
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    ASSERT_OK(cudaDeviceSynchronize());
     memories.expect_right();
     if (testing::Test::HasFatalFailure()) return;
     memories.fill(random() % (2 * Memories::hosts), random);
   }
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_OK(cudaDeviceSynchronize());
   memories.expect_right();
 }
 
@@ -125,9 +123,9 @@ INSTANTIATE_TEST_SUITE_P(Ways, CopiesInPieces,
                          testing::Values(Ways{"0", "4"}, Ways{"128", "4"}, Ways{"128", "3"},
                                          Ways{"64", "1"}, Ways{"1024", "4"},
                                          Ways{"128", "4", false}),
-                         [](const auto& ways) {
-                           return std::string("From") + ways.param.inline_kibibytes + "KiBOver" +
-                                  ways.param.channels + (ways.param.words ? "" : "WithoutWords");
+                         [](const auto& named) {
+                           return std::string("From") + named.param.inline_kibibytes + "KiBOver" +
+                                  named.param.channels + (named.param.words ? "" : "WithoutWords");
                          });
 
 TEST_P(CopiesInPieces, AreThoseOfOneStream) { copy_at_random(20250104, 300, memory_bytes); }
@@ -137,7 +135,7 @@ TEST_P(CopiesInPieces, AreSoWhereTheNetworkTearsThem) {
   const Proxy proxy(servers_.server(0).address(), 3000);
   ::setenv("GPUCAST_REMOTE", proxy.address().c_str(), 1);
   copy_at_random(20250105, 40, 600 * one_kibibyte);
-  EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_OK(cudaDeviceReset());
 }
 
 // ---- connections that die ----
@@ -161,10 +159,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Death{5, Proxy::Way::up, 900'000}, Death{2, Proxy::Way::down, 1000},
                     Death{4, Proxy::Way::down, 300'000}, Death{5, Proxy::Way::down, 900'000},
                     Death{0, Proxy::Way::up, 5000}, Death{0, Proxy::Way::down, 6000}),
-    [](const auto& death) {
-      return std::to_string(death.param.connection) +
-             (death.param.way == Proxy::Way::up ? "UpBehind" : "DownBehind") +
-             std::to_string(death.param.behind);
+    [](const auto& named) {
+      return std::to_string(named.param.connection) +
+             (named.param.way == Proxy::Way::up ? "UpBehind" : "DownBehind") +
+             std::to_string(named.param.behind);
     });
 
 TEST_P(AConnectionThatDies, EndsAllCallsWithOneLine) {
@@ -179,23 +177,21 @@ TEST_P(AConnectionThatDies, EndsAllCallsWithOneLine) {
                     Proxy::Cut{.connection = connection, .way = way, .behind = behind});
   ::setenv("GPUCAST_REMOTE", proxy.address().c_str(), 1);
   void* device = nullptr;
-  ASSERT_EQ(cudaMalloc(&device, memory_bytes), cudaSuccess);
+  ASSERT_OK(cudaMalloc(&device, memory_bytes));
   PinnedMemory pinned(memory_bytes);
   testing::internal::CaptureStderr();
   cudaError_t status = cudaSuccess;
   for (int k = 0; k < 1000 && status == cudaSuccess; ++k) {
     const bool up = k % 2 == 0;
-    status = cudaMemcpyAsync(up ? device : pinned.data(), up ? pinned.data() : device, memory_bytes,
-                             cudaMemcpyDefault, nullptr);
+    status = copy_async(up ? device : pinned.data(), up ? pinned.data() : device, memory_bytes);
     if (status == cudaSuccess && k % 3 == 0) status = cudaDeviceSynchronize();
   }
   EXPECT_EQ(status, cudaErrorDevicesUnavailable);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorDevicesUnavailable);
-  EXPECT_EQ(cudaMemcpy(device, pinned.data(), memory_bytes, cudaMemcpyDefault),
-            cudaErrorDevicesUnavailable);
-  const std::string lines = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(lines.find("gpucast remote: lost the GPU server " + proxy.address()), 0U) << lines;
-  EXPECT_EQ(std::ranges::count(lines, '\n'), 1) << lines;
+  EXPECT_EQ(copy(device, pinned, memory_bytes), cudaErrorDevicesUnavailable);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("gpucast remote: lost the GPU server " + proxy.address()), 0U) << said;
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
   EXPECT_TRUE(proxy.has_cut());
   ::alarm(0);
 }

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "tests/client.h"
 #include "tests/saxpy.h"
@@ -12,19 +15,13 @@
 namespace gpucast::remote {
 namespace {
 
-// Sizes that travel within their message, from either kind of staging, and one that does not.
-class CopyOrder : public testing::TestWithParam<std::size_t> {
+class CopyOrder : public OverSizes {
  protected:
-  void serve(const char* delays = "copy:0.1") {
-    ::setenv("GPUCAST_FAKE_DELAY", delays, 1);
-    servers_.serve();
-  }
+  void serve(const char* delays = "copy:0.1") { servers_.serve(delays); }
   Content content() const { return Content(GetParam(), 0x77); }
   Content zeros() const { return Content(GetParam(), 0); }
-
-  Servers servers_;
 };
-INSTANTIATE_TEST_SUITE_P(Sizes, CopyOrder, testing::Values(4096, 300'000, std::size_t{4} << 20));
+INSTANTIATE_TEST_SUITE_P(Sizes, CopyOrder, way_sizes());
 
 TEST_P(CopyOrder, WhatIsSentFromPinnedMemoryIsWhatAnEarlierCopyBrings) {
   serve();
@@ -32,8 +29,8 @@ TEST_P(CopyOrder, WhatIsSentFromPinnedMemoryIsWhatAnEarlierCopyBrings) {
   const DeviceMemory second(0, zeros());
   const PinnedMemory between(GetParam());
   const Stream stream(0);
-  copy(between.data(), first.data(), GetParam(), stream.get());
-  copy(second.data(), between.data(), GetParam(), stream.get());
+  ASSERT_OK(copy_async(between, first, GetParam(), stream));
+  ASSERT_OK(copy_async(second, between, GetParam(), stream));
   stream.wait();
   EXPECT_EQ(second.content(), content());
 }
@@ -46,10 +43,10 @@ TEST_P(CopyOrder, AStreamThatWaitsForAnEventSendsWhatTheOtherBrings) {
   const Stream brings(0);
   const Stream sends(0);
   const Event event;
-  copy(between.data(), first.data(), GetParam(), brings.get());
-  event.record(brings.get());
-  cudaStreamWaitEvent(sends.get(), event.get(), 0);
-  copy(second.data(), between.data(), GetParam(), sends.get());
+  copy_async(between, first, GetParam(), brings);
+  cudaEventRecord(event, brings);
+  cudaStreamWaitEvent(sends, event, 0);
+  copy_async(second, between, GetParam(), sends);
   sends.wait();
   EXPECT_EQ(second.content(), content());
 }
@@ -61,9 +58,9 @@ TEST_P(CopyOrder, AStreamThatWaitedForAnEventHasTheDataOfTheOther) {
   const Stream brings(0);
   const Stream waits(0);
   const Event event;
-  copy(pinned.data(), device.data(), GetParam(), brings.get());
-  event.record(brings.get());
-  cudaStreamWaitEvent(waits.get(), event.get(), 0);
+  copy_async(pinned, device, GetParam(), brings);
+  cudaEventRecord(event, brings);
+  cudaStreamWaitEvent(waits, event, 0);
   waits.wait();
   EXPECT_EQ(pinned.content(), content());
 }
@@ -74,8 +71,8 @@ TEST_P(CopyOrder, StreamsThatMeetInTheDefaultStreamHaveOneAnothersData) {
   const PinnedMemory pinned(GetParam());
   const Stream brings(0, cudaStreamDefault);
   const Stream waits(0, cudaStreamDefault);
-  copy(pinned.data(), device.data(), GetParam(), brings.get());
-  cudaMemsetAsync(device.data(), 0, GetParam(), nullptr);
+  copy_async(pinned, device, GetParam(), brings);
+  cudaMemsetAsync(device, 0, GetParam(), nullptr);
   waits.wait();
   EXPECT_EQ(pinned.content(), content());
 }
@@ -86,9 +83,9 @@ TEST_P(CopyOrder, ABlockingCopyToTheDeviceWaitsForItsStream) {
   const DeviceMemory device(0, content());
   const DeviceMemory other(0, 4);
   const PinnedMemory pinned(GetParam());
-  copy(pinned.data(), device.data(), GetParam(), nullptr);
+  copy_async(pinned, device, GetParam());
   const int value = 5;
-  copy(other.data(), &value, sizeof value);
+  ASSERT_OK(copy(other, &value, sizeof value));
   EXPECT_EQ(pinned.content(), content());
 }
 
@@ -96,9 +93,9 @@ TEST_P(CopyOrder, ABlockingCopyFromTheDeviceWaitsForItsStream) {
   serve();
   const DeviceMemory device(0, content());
   const PinnedMemory pinned(GetParam());
-  copy(pinned.data(), device.data(), GetParam(), nullptr);
+  copy_async(pinned, device, GetParam());
   int value = 0;
-  copy(&value, device.data(), sizeof value);
+  ASSERT_OK(copy(&value, device, sizeof value));
   EXPECT_EQ(pinned.content(), content());
 }
 
@@ -108,48 +105,17 @@ TEST_P(CopyOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
   const PinnedMemory pinned(GetParam());
   const Stream idle(0, cudaStreamDefault);
   const Stream busy(0, cudaStreamDefault);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  cudaMemsetAsync(device.data(), 1, GetParam(), busy.get());
-  copy(pinned.data(), device.data(), GetParam(), busy.get());
-  EXPECT_EQ(cudaStreamQuery(idle.get()), cudaSuccess);
-  EXPECT_EQ(cudaStreamQuery(busy.get()), cudaErrorNotReady);
+  ASSERT_OK(cudaDeviceSynchronize());
+  cudaMemsetAsync(device, 1, GetParam(), busy);
+  copy_async(pinned, device, GetParam(), busy);
+  EXPECT_OK(cudaStreamQuery(idle));
+  EXPECT_EQ(cudaStreamQuery(busy), cudaErrorNotReady);
   // The driver tells of what the GPU itself brings, and this one looks at one stream.
   if (!over_shared_memory()) {
     EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady);
   }
   busy.wait();
-  EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
-}
-
-TEST_P(CopyOrder, KernelsBetweenCopiesFindWhatIsBeforeAndLeaveWhatIsBehind) {
-  const Saxpy saxpy;
-  serve("kernel:0.005");
-  constexpr unsigned steps = 5;
-  const std::size_t bytes = GetParam();
-  const std::size_t count = bytes / sizeof(float);
-  const DeviceMemory x(0, bytes);
-  const DeviceMemory y(0, bytes);
-  const PinnedMemory sent(steps * bytes);
-  const PinnedMemory back(steps * bytes);
-  const Stream stream(0);
-  const auto floats = [](std::uint8_t* memory) { return reinterpret_cast<float*>(memory); };
-  for (unsigned step = 0; step < steps; ++step)
-    std::fill_n(floats(sent.data() + step * bytes), count, static_cast<float>(1 + step));
-  for (unsigned step = 0; step < steps; ++step) {
-    copy(x.data(), sent.data() + step * bytes, bytes, stream.get());
-    EXPECT_EQ(cudaMemsetAsync(y.data(), 0, bytes, stream.get()), cudaSuccess);
-    EXPECT_EQ(
-        Saxpy::launch(static_cast<int>(count), 2, floats(x.data()), floats(y.data()), stream.get()),
-        cudaSuccess);
-    copy(back.data() + step * bytes, y.data(), bytes, stream.get());
-  }
-  stream.wait();
-  for (unsigned step = 0; step < steps; ++step) {
-    const float* results = floats(back.data() + step * bytes);
-    EXPECT_EQ(std::count(results, results + count, 2 * static_cast<float>(1 + step)),
-              static_cast<std::ptrdiff_t>(count))
-        << "step " << step;
-  }
+  EXPECT_OK(cudaStreamQuery(nullptr));
 }
 
 // ---- memory of one device, on a stream of another ----
@@ -160,7 +126,7 @@ TEST_P(CopyOrder, ACopyOfAnotherDevicesMemoryKeepsItsStreamsOrder) {
   const DeviceMemory device(1, content());
   const PinnedMemory pinned(GetParam());
   const Stream stream(0);
-  copy(pinned.data(), device.data(), GetParam(), stream.get());
+  ASSERT_OK(copy_async(pinned, device, GetParam(), stream));
   stream.wait();
   EXPECT_EQ(pinned.content(), content());
 }
@@ -172,13 +138,53 @@ TEST_P(CopyOrder, AMemsetOfAnotherDevicesMemoryIsDoneWhenItsStreamIs) {
   const Stream own(1);
   const PinnedMemory pinned(GetParam());
   const Stream stream(0);
-  ASSERT_EQ(cudaMemsetAsync(device.data(), 0x77, GetParam(), stream.get()), cudaSuccess);
+  ASSERT_OK(cudaMemsetAsync(device, 0x77, GetParam(), stream));
   stream.wait();
-  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
-  EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
-  copy(pinned.data(), device.data(), GetParam(), own.get());
+  ASSERT_OK(cudaSetDevice(1));
+  EXPECT_OK(cudaStreamQuery(nullptr));
+  copy_async(pinned, device, GetParam(), own);
   own.wait();
   EXPECT_EQ(pinned.content(), content());
+}
+
+// ---- kernels between copies, of every size at which the way of a copy changes ----
+
+class KernelsBetweenCopies : public OverServers, public testing::WithParamInterface<std::size_t> {
+ protected:
+  Saxpy saxpy_;
+};
+constexpr std::size_t kibibyte = 1024;
+INSTANTIATE_TEST_SUITE_P(AroundTheLimits, KernelsBetweenCopies,
+                         testing::Values(64 * kibibyte - 1, 64 * kibibyte, 64 * kibibyte + 1,
+                                         1024 * kibibyte - 1, 1024 * kibibyte, 1024 * kibibyte + 1),
+                         [](const auto& size) { return std::to_string(size.param); });
+
+TEST_P(KernelsBetweenCopies, FindWhatIsBeforeAndLeaveWhatIsBehind) {
+  servers_.serve("kernel:0.005");
+  constexpr std::size_t steps = 5;
+  const std::size_t bytes = GetParam();
+  const std::size_t count = bytes / sizeof(float);
+  const DeviceMemory x(0, bytes);
+  const DeviceMemory y(0, bytes);
+  const Stream stream(0);
+  std::vector<std::unique_ptr<PinnedMemory>> memory;
+  for (std::size_t step = 0; step < steps; ++step) {
+    memory.push_back(std::make_unique<PinnedMemory>(bytes));
+    std::fill_n(memory[step]->floats(), count, static_cast<float>(1 + step));
+  }
+  for (const auto& sent_and_back : memory) {
+    ASSERT_OK(copy_async(x, *sent_and_back, bytes, stream));
+    ASSERT_OK(cudaMemsetAsync(y, 0, bytes, stream));
+    ASSERT_OK(Saxpy::launch(static_cast<int>(count), 2, x.floats(), y.floats(), stream));
+    ASSERT_OK(copy_async(*sent_and_back, y, bytes, stream));
+  }
+  stream.wait();
+  for (std::size_t step = 0; step < steps; ++step) {
+    const float* back = memory[step]->floats();
+    EXPECT_EQ(std::count(back, back + count, 2 * static_cast<float>(1 + step)),
+              static_cast<std::ptrdiff_t>(count))
+        << "step " << step;
+  }
 }
 
 }  // namespace

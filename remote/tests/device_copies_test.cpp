@@ -18,37 +18,23 @@
 namespace gpucast::remote {
 namespace {
 
-class DeviceCopies : public testing::Test {
+class DeviceCopies : public OverServers {
  protected:
   void SetUp() override { folder_.use(); }
-  void TearDown() override {
-    for (const char* name :
-         {"GPUCAST_FAKE_BASE", "GPUCAST_FAKE_DELAY", "GPUCAST_FAKE_FAIL", "GPUCAST_FAKE_LEAD"})
-      ::unsetenv(name);
+  void serve_two(const char* delays = nullptr) {
+    servers_.serve(delays);
+    servers_.serve();
   }
-
-  void serve() {
-    if (same_base_) {
-      servers_.serve_anywhere();
-    } else {
-      servers_.serve();
-    }
-  }
-  void serve_two() {
-    serve();
-    serve();
+  // The first takes its time.
+  void serve_slow_and_fast(const char* delays) {
+    servers_.serve(delays);
+    servers_.serve("");
   }
   int mappings(std::size_t server) const { return servers_.server(server).mappings(); }
 
   static void copy_peer(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes,
                         cudaStream_t stream) {
-    EXPECT_EQ(
-        cudaMemcpyPeerAsync(to.data(), to.device(), from.data(), from.device(), bytes, stream),
-        cudaSuccess);
-  }
-  static void copy_peer(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes) {
-    EXPECT_EQ(cudaMemcpyPeer(to.data(), to.device(), from.data(), from.device(), bytes),
-              cudaSuccess);
+    EXPECT_OK(cudaMemcpyPeerAsync(to, to.device(), from, from.device(), bytes, stream));
   }
 
   // Copies in both directions, on either side's stream and blocking.
@@ -59,21 +45,19 @@ class DeviceCopies : public testing::Test {
       for (int on = 0; on < 2; ++on) {
         const DeviceMemory there(1 - from, bytes);
         const Stream stream(on);
-        copy_peer(there, source, bytes, stream.get());
+        copy_peer(there, source, bytes, stream);
         stream.wait();
         EXPECT_EQ(there.content(), content) << bytes << " bytes from " << from << " on " << on;
 
         const DeviceMemory again(1 - from, bytes);
-        EXPECT_EQ(cudaSetDevice(on), cudaSuccess);
-        copy(again.data(), source.data(), bytes);
+        EXPECT_OK(cudaSetDevice(on));
+        EXPECT_OK(copy(again, source, bytes));
         EXPECT_EQ(again.content(), content) << bytes << " bytes from " << from << " on " << on;
       }
     }
   }
 
-  bool same_base_ = false;
   OwnFolder folder_;
-  Servers servers_;
 };
 
 constexpr std::size_t some = 100'000;
@@ -95,13 +79,13 @@ TEST_F(DeviceCopies, AttachMemoryOnceAndOnlyWhereAStreamNeedsIt) {
   EXPECT_EQ(mappings(1), 1);
   const Stream receiving(1);
   for (int k = 0; k < 10; ++k)
-    copy_peer(destination, source, some, receiving.get());
+    copy_peer(destination, source, some, receiving);
   receiving.wait();
   EXPECT_EQ(mappings(0), 1);
   EXPECT_EQ(mappings(1), 2);
   EXPECT_EQ(destination.content(), content);
   const Stream sending(0);
-  copy_peer(destination, source, some, sending.get());
+  copy_peer(destination, source, some, sending);
   sending.wait();
   EXPECT_EQ(mappings(0), 2);
 }
@@ -113,7 +97,7 @@ TEST_F(DeviceCopies, FindMemoryBehindTheBeginningOfWhatTheDriverMaps) {
   const Content content = pattern(some, 5);
   const DeviceMemory source(0, content);
   const DeviceMemory destination(1, some);
-  EXPECT_EQ(cudaMemcpyPeer(destination.data() + 10, 1, source.data() + 20, 0, 1000), cudaSuccess);
+  EXPECT_OK(cudaMemcpyPeer(destination.data() + 10, 1, source.data() + 20, 0, 1000));
   EXPECT_TRUE(
       std::equal(content.begin() + 20, content.begin() + 1020, destination.content().begin() + 10));
   EXPECT_EQ(mappings(1), 2);
@@ -128,13 +112,9 @@ TEST_F(DeviceCopies, OfRowsAreDirectToo) {
   const DeviceMemory source(0, content);
   const DeviceMemory dense(1, width * height);
   const DeviceMemory back(0, pitch * height);
-  EXPECT_EQ(cudaMemset(back.data(), 9, pitch * height), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy2D(dense.data(), width, source.data(), pitch, width, height,
-                         cudaMemcpyDeviceToDevice),
-            cudaSuccess);
-  EXPECT_EQ(cudaMemcpy2D(back.data(), pitch, dense.data(), width, width, height,
-                         cudaMemcpyDeviceToDevice),
-            cudaSuccess);
+  EXPECT_OK(cudaMemset(back, 9, pitch * height));
+  EXPECT_OK(cudaMemcpy2D(dense, width, source, pitch, width, height, cudaMemcpyDeviceToDevice));
+  EXPECT_OK(cudaMemcpy2D(back, pitch, dense, width, width, height, cudaMemcpyDeviceToDevice));
   const Content got = back.content();
   for (std::size_t k = 0; k < got.size(); ++k)
     ASSERT_EQ(got[k], k % pitch < width ? content[k] : 9) << k;
@@ -142,71 +122,63 @@ TEST_F(DeviceCopies, OfRowsAreDirectToo) {
 }
 
 TEST_F(DeviceCopies, FindWhatABlockingCallHasLeftToTheOtherServer) {
-  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.2,memset:0.2", 1);
-  serve();
-  ::unsetenv("GPUCAST_FAKE_DELAY");
-  serve();
+  serve_slow_and_fast("copy:0.2,memset:0.2");
   const DeviceMemory source(0, some);
   const DeviceMemory destination(1, some);
   const Stream receiving(1);
   for (unsigned seed = 0; seed < 2; ++seed) {
     const Content content = pattern(some, seed);
-    copy(source.data(), content.data(), some);
-    copy_peer(destination, source, some, receiving.get());
+    EXPECT_OK(copy(source, content.data(), some));
+    copy_peer(destination, source, some, receiving);
     receiving.wait();
     EXPECT_EQ(destination.content(), content);
   }
-  EXPECT_EQ(cudaMemset(source.data(), 5, some), cudaSuccess);
-  copy_peer(destination, source, some, receiving.get());
+  EXPECT_OK(cudaMemset(source, 5, some));
+  copy_peer(destination, source, some, receiving);
   receiving.wait();
   EXPECT_EQ(destination.content(), Content(some, 5));
 }
 
 TEST_F(DeviceCopies, ThatBlockComeAfterTheLegacyStreamsOfBoth) {
-  ::setenv("GPUCAST_FAKE_DELAY", "memset:0.3", 1);
-  serve();
-  ::unsetenv("GPUCAST_FAKE_DELAY");
-  serve();
+  serve_slow_and_fast("memset:0.3");
   for (int from = 0; from < 2; ++from) {
     const DeviceMemory source(from, Content(some, 1));
     const DeviceMemory destination(1 - from, Content(some, 2));
-    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_OK(cudaSetDevice(0));
     const DeviceMemory& of_the_slow = from == 0 ? source : destination;
-    EXPECT_EQ(cudaMemsetAsync(of_the_slow.data(), 3, some, nullptr), cudaSuccess);
-    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
-    copy_peer(destination, source, some);
+    EXPECT_OK(cudaMemsetAsync(of_the_slow.data(), 3, some, nullptr));
+    EXPECT_OK(cudaSetDevice(1));
+    EXPECT_OK(cudaMemcpyPeer(destination, 1 - from, source, from, some));
     EXPECT_EQ(destination.content(), Content(some, from == 0 ? 3 : 1));
   }
 }
 
 TEST_F(DeviceCopies, ThatBlockAreDoneForEveryStream) {
-  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.1", 1);
-  serve_two();
+  serve_two("copy:0.1");
   for (int on = 0; on < 2; ++on) {
     const DeviceMemory source(0, Content(some, 4));
     const DeviceMemory destination(1, some);
-    EXPECT_EQ(cudaSetDevice(on), cudaSuccess);
-    copy_peer(destination, source, some);
+    EXPECT_OK(cudaSetDevice(on));
+    EXPECT_OK(cudaMemcpyPeer(destination, 1, source, 0, some));
     const Stream sending(0);
-    EXPECT_EQ(cudaMemsetAsync(source.data(), 5, some, sending.get()), cudaSuccess);
+    EXPECT_OK(cudaMemsetAsync(source, 5, some, sending));
     const Stream receiving(1);
     Content got(some);
-    copy(got.data(), destination.data(), some, receiving.get());
+    EXPECT_OK(copy_async(got.data(), destination, some, receiving));
     receiving.wait();
     EXPECT_EQ(got, Content(some, 4)) << "with device " << on << " set";
   }
 }
 
 TEST_F(DeviceCopies, AreOverBeforeTheMemoryIsFreed) {
-  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.2", 1);
-  serve_two();
+  serve_two("copy:0.2");
   const DeviceMemory destination(1, some);
   for (unsigned seed = 0; seed < 3; ++seed) {
     const Content content = pattern(some, seed);
     DeviceMemory source(0, content);
     {
       const Stream receiving(1);
-      copy_peer(destination, source, some, receiving.get());
+      copy_peer(destination, source, some, receiving);
     }  // the stream is destroyed while it works
     source.free();
     EXPECT_EQ(mappings(1), 1);
@@ -221,13 +193,13 @@ TEST_F(DeviceCopies, GoOnAfterEitherDeviceWasReset) {
     const Content content = pattern(some, 7);
     const DeviceMemory source(0, content);
     const DeviceMemory destination(1, some);
-    copy_peer(destination, source, some);
-    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-    copy_peer(destination, source, some);
+    EXPECT_OK(cudaMemcpyPeer(destination, 1, source, 0, some));
+    EXPECT_OK(cudaSetDevice(0));
+    EXPECT_OK(cudaMemcpyPeer(destination, 1, source, 0, some));
     EXPECT_EQ(mappings(0), 2);
     EXPECT_EQ(mappings(1), 2);
-    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
-    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_OK(cudaSetDevice(device));
+    EXPECT_OK(cudaDeviceReset());
     EXPECT_EQ(mappings(static_cast<std::size_t>(device)), 0);
     EXPECT_EQ(mappings(static_cast<std::size_t>(1 - device)), 1);
   }
@@ -236,13 +208,13 @@ TEST_F(DeviceCopies, GoOnAfterEitherDeviceWasReset) {
 
 TEST_F(DeviceCopies, OnAThirdDevicesStreamAreStaged) {
   serve_two();
-  serve();
+  servers_.serve();
   const Content content = pattern(some, 1);
   const DeviceMemory source(0, content);
   const DeviceMemory destination(1, some);
   const Stream third(2);
-  copy_peer(destination, source, some, third.get());
-  copy_peer(destination, source, some);
+  copy_peer(destination, source, some, third);
+  EXPECT_OK(cudaMemcpyPeer(destination, 1, source, 0, some));
   EXPECT_EQ(destination.content(), content);
   EXPECT_EQ(mappings(0) + mappings(1), 2);
 }
@@ -254,19 +226,19 @@ TEST_F(DeviceCopies, AreStagedWhereADriverRefusesWhichIsAskedForOnce) {
     copy_in_all_ways(some, seed);
   const DeviceMemory source(0, some);
   const DeviceMemory destination(1, some);
-  copy_peer(destination, source, some);
+  EXPECT_OK(cudaMemcpyPeer(destination, 1, source, 0, some));
   EXPECT_EQ(mappings(0) + mappings(1), 2);
 }
 
 TEST_F(DeviceCopies, AreStagedBetweenHosts) {
-  serve();
+  servers_.serve();
   const OwnFolder other;
   other.use();
-  serve();
+  servers_.serve();
   copy_in_all_ways(some, 1);
   const DeviceMemory source(0, some);
   const DeviceMemory destination(1, some);
-  copy_peer(destination, source, some);
+  EXPECT_OK(cudaMemcpyPeer(destination, 1, source, 0, some));
   EXPECT_EQ(mappings(0) + mappings(1), 2);
 }
 
@@ -275,9 +247,9 @@ TEST_F(DeviceCopies, OfMemoryAtAChosenAddressAreStaged) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer has no memory where the client chooses it";
 #endif
-  same_base_ = true;
   ::setenv("GPUCAST_FAKE_BASE", "0x7e9000000000", 1);
-  serve_two();
+  servers_.serve_anywhere();
+  servers_.serve_anywhere();
   copy_in_all_ways(some, 1);
   copy_in_all_ways((std::size_t{3} << 20) + 1, 2);
 }
@@ -296,7 +268,7 @@ TEST_F(DeviceCopies, FromManyThreadsAtOnce) {
         copy_in_all_ways(step % 2 == 0 ? 1000 : some, k * 10 + step);
         const DeviceMemory own(1, some);
         const Stream stream(device);
-        copy_peer(own, shared, some, stream.get());
+        copy_peer(own, shared, some, stream);
         stream.wait();
         EXPECT_EQ(own.content(), content);
       }

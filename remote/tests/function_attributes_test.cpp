@@ -15,22 +15,20 @@ namespace {
 
 constexpr int some_bytes = 60'000;
 
-const void* saxpy() { return reinterpret_cast<const void*>(&host_saxpy); }
-
 // Dynamic shared memory of a kernel that is there; the rest is what the fake driver says.
 std::optional<int> dynamic_bytes() {
   cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, saxpy()) != cudaSuccess) return std::nullopt;
+  if (cudaFuncGetAttributes(&attributes, Saxpy::host()) != cudaSuccess) return std::nullopt;
   if (attributes.maxThreadsPerBlock != 1024 || attributes.numRegs != 32) return std::nullopt;
   return attributes.maxDynamicSharedSizeBytes;
 }
 
 bool set_dynamic_bytes(int bytes) {
-  return cudaFuncSetAttribute(saxpy(), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) ==
+  return cudaFuncSetAttribute(Saxpy::host(), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) ==
          cudaSuccess;
 }
 
-class FunctionAttributesTest : public testing::Test {
+class FunctionAttributesTest : public OverServers {
  protected:
   void SetUp() override {
     ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
@@ -41,17 +39,13 @@ class FunctionAttributesTest : public testing::Test {
   // By a process that does this with a kernel that is loaded: how often the question for its
   // attributes went to a server.
   template <class Work>
-  std::uint64_t round_trips(const Work& work) const {
-    counted_.run([&] {
+  static std::uint64_t round_trips(const Work& work) {
+    return Counted("cudaFuncGetAttributes", [&] {
       std::optional<Saxpy> kernel(std::in_place);
       return Saxpy::launch(0, 0, nullptr, nullptr, nullptr) == cudaSuccess &&
              cudaDeviceSynchronize() == cudaSuccess && work(kernel);
-    });
-    return counted_.number("cudaFuncGetAttributes", "round_trips");
+    })["round_trips"];
   }
-
-  Counted counted_;
-  Servers servers_;
 };
 
 TEST_F(FunctionAttributesTest, AreAskedForOnce) {

@@ -2,6 +2,7 @@
 // what comes behind them sees what they did.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,19 +23,11 @@ namespace {
 
 void call(void* body) { (*static_cast<std::function<void()>*>(body))(); }
 
-class HostFunctions : public testing::TestWithParam<std::size_t> {
- protected:
-  void serve(const char* delays = "copy:0.02") {
-    ::setenv("GPUCAST_FAKE_DELAY", delays, 1);
-    servers_.serve();
-  }
-  Servers servers_;
-};
-INSTANTIATE_TEST_SUITE_P(Sizes, HostFunctions,
-                         testing::Values(4096, 300'000, std::size_t{4} << 20));
+class HostFunctions : public OverSizes {};
+INSTANTIATE_TEST_SUITE_P(Sizes, HostFunctions, way_sizes());
 
 TEST_P(HostFunctions, SeeWhatCameBeforeAndAreSeenByWhatComesBehind) {
-  serve();
+  servers_.serve("copy:0.02");
   const std::size_t bytes = GetParam();
   const DeviceMemory first(0, Content(bytes, 1));
   const DeviceMemory second(0, Content(bytes, 0));
@@ -46,16 +39,16 @@ TEST_P(HostFunctions, SeeWhatCameBeforeAndAreSeenByWhatComesBehind) {
     seen.push_back(between.content() == Content(bytes, 1) ? 1 : 0);
     std::memset(between.data(), 7, bytes);
   };
-  copy(between.data(), first.data(), bytes, stream.get());
-  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
-  copy(second.data(), between.data(), bytes, stream.get());
+  copy_async(between, first, bytes, stream);
+  ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
+  ASSERT_OK(copy_async(second, between, bytes, stream));
   stream.wait();
   EXPECT_EQ(seen, std::vector<int>{1});
   EXPECT_EQ(second.content(), Content(bytes, 7));
 }
 
 TEST_P(HostFunctions, KeepTheirStreamWaitingAndNoOther) {
-  serve("");
+  servers_.serve();
   const std::size_t bytes = GetParam();
   const DeviceMemory device(0, Content(bytes, 1));
   const PinnedMemory pinned(bytes);
@@ -68,13 +61,13 @@ TEST_P(HostFunctions, KeepTheirStreamWaitingAndNoOther) {
     go.get_future().wait();
     ran = true;
   };
-  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
+  ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
   // Large copies from the device come one after another.
-  copy(others.data(), device.data(), bytes, other.get());
-  copy(pinned.data(), device.data(), bytes, stream.get());
+  copy_async(others, device, bytes, other);
+  copy_async(pinned, device, bytes, stream);
   other.wait();
   EXPECT_EQ(others.content(), Content(bytes, 1));
-  EXPECT_EQ(cudaStreamQuery(stream.get()), cudaErrorNotReady);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
   EXPECT_FALSE(ran);
   go.set_value();
   stream.wait();
@@ -83,8 +76,7 @@ TEST_P(HostFunctions, KeepTheirStreamWaitingAndNoOther) {
 }
 
 TEST(ManyHostFunctions, RunInOrderWhateverIsQueuedBehind) {
-  Servers servers;
-  servers.serve();
+  const Servers servers(1);
   constexpr int count = 300;
   constexpr std::size_t bytes = 1000;
   DeviceMemory device(0, bytes);
@@ -94,10 +86,9 @@ TEST(ManyHostFunctions, RunInOrderWhateverIsQueuedBehind) {
   std::vector<std::function<void()>> bodies(count);
   for (int k = 0; k < count; ++k) {
     bodies[static_cast<std::size_t>(k)] = [&order, k] { order.push_back(k); };
-    cudaMemsetAsync(device.data(), k, bytes, stream.get());
-    copy(pinned.data(), device.data(), bytes, stream.get());
-    ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &bodies[static_cast<std::size_t>(k)]),
-              cudaSuccess);
+    cudaMemsetAsync(device, k, bytes, stream);
+    copy_async(pinned, device, bytes, stream);
+    ASSERT_OK(cudaLaunchHostFunc(stream, call, &bodies[static_cast<std::size_t>(k)]));
   }
   // Waits for all of the GPU.
   device.free();
@@ -106,33 +97,30 @@ TEST(ManyHostFunctions, RunInOrderWhateverIsQueuedBehind) {
 }
 
 TEST(HostFunctionsThemselves, MayNotCallTheRuntime) {
-  Servers servers;
-  servers.serve();
+  const Servers servers(1);
   cudaError_t status = cudaSuccess;
   std::function<void()> body = [&] { status = cudaDeviceSynchronize(); };
-  ASSERT_EQ(cudaLaunchHostFunc(nullptr, call, &body), cudaSuccess);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_OK(cudaLaunchHostFunc(nullptr, call, &body));
+  EXPECT_OK(cudaDeviceSynchronize());
   EXPECT_EQ(status, cudaErrorNotPermitted);
 }
 
 TEST(Callbacks, AreToldTheirStreamAndHowItIs) {
-  Servers servers;
-  servers.serve();
+  const Servers servers(1);
   struct Told {
     cudaStream_t stream = nullptr;
     cudaError_t status = cudaErrorUnknown;
   } told;
   const Stream stream(0);
-  ASSERT_EQ(cudaStreamAddCallback(
-                stream.get(),
-                [](cudaStream_t its, cudaError_t status, void* data) {
-                  *static_cast<Told*>(data) = {.stream = its, .status = status};
-                },
-                &told, 0),
-            cudaSuccess);
+  ASSERT_OK(cudaStreamAddCallback(
+      stream,
+      [](cudaStream_t its, cudaError_t status, void* data) {
+        *static_cast<Told*>(data) = {.stream = its, .status = status};
+      },
+      &told, 0));
   stream.wait();
-  EXPECT_EQ(told.stream, stream.get());
-  EXPECT_EQ(told.status, cudaSuccess);
+  EXPECT_EQ(told.stream, stream);
+  EXPECT_OK(told.status);
 }
 
 TEST(HostFunctionsThatCannotBeQueued, NeverRun) {
@@ -143,8 +131,8 @@ TEST(HostFunctionsThatCannotBeQueued, NeverRun) {
   std::function<void()> body = [&] { ++runs; };
   const Stream stream(0);
   DeviceMemory device(0, 1000);
-  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaErrorMemoryAllocation);
+  ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorMemoryAllocation);
   device.free();  // waits for no function
   EXPECT_EQ(runs, 0);
 }
@@ -152,17 +140,17 @@ TEST(HostFunctionsThatCannotBeQueued, NeverRun) {
 // ---- processes ----
 
 TEST(HostFunctionsAndProcesses, AChildHasNoneOfThem) {
-  Servers servers;
-  servers.serve();
+  const Servers servers(1);
   std::promise<void> go;
   std::function<void()> body = [&] { go.get_future().wait(); };
   const Stream stream(0);
-  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
-  EXPECT_EQ(status_of(begin_child([&]() -> bool {
-              const auto status = cudaLaunchHostFunc(stream.get(), call, &body);
-              ::_exit(status == cudaErrorInitializationError ? 0 : 1);
-            })),
-            0);
+  ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
+  const pid_t child = ::fork();
+  if (child == 0)
+    ::_exit(cudaLaunchHostFunc(stream, call, &body) == cudaErrorInitializationError ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
   go.set_value();
   stream.wait();
 }
@@ -180,33 +168,36 @@ TEST(HostFunctionsAndProcesses, AServerThatIsLostRunsNoneAndKeepsNobody) {
   };
   std::function<void()> never = [] { FAIL(); };
   const Stream stream(0);
-  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &body), cudaSuccess);
-  ASSERT_EQ(cudaLaunchHostFunc(stream.get(), call, &never), cudaSuccess);
+  ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
+  ASSERT_OK(cudaLaunchHostFunc(stream, call, &never));
   begun.get_future().wait();
   server.reset();
-  EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaErrorDevicesUnavailable);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorDevicesUnavailable);
   go.set_value();
 }
 
 // The process ends while one runs, and one waits.
 TEST(HostFunctionsAndProcesses, AProgramThatEndsWaitsForNone) {
-  Servers servers;
-  servers.serve();
+  const Servers servers(1);
   std::promise<void> begun;
   std::function<void()> body = [&] {
     begun.set_value();
     ::pause();
   };
   std::fflush(stdout);
-  EXPECT_EQ(status_of(begin_child([&]() -> bool {
-              cudaStream_t stream = nullptr;
-              cudaStreamCreate(&stream);
-              cudaLaunchHostFunc(stream, call, &body);
-              cudaLaunchHostFunc(stream, call, &body);
-              begun.get_future().wait();
-              std::exit(7);
-            })),
-            7);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    cudaStream_t stream = nullptr;
+    cudaStreamCreate(&stream);
+    cudaLaunchHostFunc(stream, call, &body);
+    cudaLaunchHostFunc(stream, call, &body);
+    begun.get_future().wait();
+    std::exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 }  // namespace

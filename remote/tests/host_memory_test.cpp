@@ -11,14 +11,10 @@ extern "C" void __cudaRegisterManagedVar(void** handle, void** host, char* devic
 namespace gpucast::remote {
 namespace {
 
-class HostMemory : public testing::Test {
+class HostMemory : public OverServers {
  protected:
   void SetUp() override { servers_.serve(); }
-
-  static float* floats(std::uint8_t* bytes) { return reinterpret_cast<float*>(bytes); }
-
   Saxpy saxpy_;
-  Servers servers_;
 };
 
 TEST_F(HostMemory, PinnedMemoryIsNoArgumentOfAKernel) {
@@ -27,38 +23,37 @@ TEST_F(HostMemory, PinnedMemoryIsNoArgumentOfAKernel) {
   const DeviceMemory y(0, Content(count * sizeof(float), 7));
   const PinnedMemory pinned(count * sizeof(float));
   testing::internal::CaptureStderr();
-  EXPECT_EQ(Saxpy::launch(count, 1, floats(x.data()), floats(pinned.data()) + 1, nullptr),
+  EXPECT_EQ(Saxpy::launch(count, 1, x.floats(), pinned.floats() + 1, nullptr),
             cudaErrorNotSupported);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "gpucast remote: not supported on remote GPUs: pinned host memory as argument 4 of "
             "kernel saxpy\n");
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
   // The context goes on as if nothing had been.
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(Saxpy::launch(count, 1, floats(x.data()), floats(y.data()), nullptr), cudaSuccess);
+  EXPECT_OK(cudaDeviceSynchronize());
+  EXPECT_OK(Saxpy::launch(count, 1, x.floats(), y.floats(), nullptr));
   EXPECT_EQ(y.content(), Content(count * sizeof(float), 7));
 }
 
 TEST_F(HostMemory, RegisteredMemoryIsNone) {
   const DeviceMemory x(0, 4096);
   Content registered(4096);
-  ASSERT_EQ(cudaHostRegister(registered.data(), registered.size(), 0), cudaSuccess);
-  EXPECT_EQ(Saxpy::launch(1, 1, floats(registered.data()), floats(x.data()), nullptr),
+  ASSERT_OK(cudaHostRegister(registered.data(), registered.size(), 0));
+  EXPECT_EQ(Saxpy::launch(1, 1, reinterpret_cast<float*>(registered.data()), x.floats(), nullptr),
             cudaErrorNotSupported);
-  ASSERT_EQ(cudaHostUnregister(registered.data()), cudaSuccess);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_OK(cudaHostUnregister(registered.data()));
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 TEST_F(HostMemory, NorOfAKernelInAGraph) {
   const DeviceMemory x(0, 4096);
   const PinnedMemory pinned(4096);
   const Stream stream(0);
-  ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT_EQ(Saxpy::launch(1, 1, floats(x.data()), floats(pinned.data()), stream.get()),
-            cudaErrorNotSupported);
+  ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  EXPECT_EQ(Saxpy::launch(1, 1, x.floats(), pinned.floats(), stream), cudaErrorNotSupported);
   cudaGraph_t graph = nullptr;
-  cudaStreamEndCapture(stream.get(), &graph);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  cudaStreamEndCapture(stream, &graph);
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 TEST(ManagedVariables, EndTheProgramWhereItRegistersThem) {

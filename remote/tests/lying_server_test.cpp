@@ -10,8 +10,7 @@ namespace {
 
 TEST(ALyingServer, ThatWouldReadBeyondTheProgramsArgumentsIsGivenUp) {
   const Saxpy saxpy(GPUCAST_TEST_LYING_KERNELS);
-  Servers servers;
-  servers.serve();
+  const Servers servers(1);
   testing::internal::CaptureStderr();
   EXPECT_EQ(Saxpy::launch(1, 2, nullptr, nullptr, nullptr), cudaErrorDevicesUnavailable);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorDevicesUnavailable);
@@ -26,7 +25,7 @@ TEST(ALyingServer, ThatHasAVariableOfAnotherSizeIsGivenUp) {
   Servers servers;
   ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
   servers.serve();
-  __cudaRegisterVar(binary.handle(), &host, nullptr, "counter", 0, 4, 0, 0);
+  binary.add_variable(&host, "counter", 4);
   void* address = nullptr;
   EXPECT_EQ(cudaGetSymbolAddress(&address, &host), cudaErrorDevicesUnavailable);
 }
@@ -37,11 +36,10 @@ TEST(ALyingServer, IsNotAskedForKernelsThatTheProgramsCodeDoesNotHave) {
   Servers servers;
   ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
   servers.serve();
-  __cudaRegisterFunction(binary.handle(), &host, nullptr, "mixed_sum", -1, nullptr, nullptr,
-                         nullptr, nullptr, nullptr);
+  binary.add_kernel(&host, "mixed_sum");
   EXPECT_EQ(cudaLaunchKernel(&host, dim3(1), dim3(1), nullptr, 0, nullptr),
             cudaErrorInvalidKernelImage);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 }  // namespace

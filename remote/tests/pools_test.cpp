@@ -2,9 +2,9 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <vector>
 
 #include "tests/client.h"
 
@@ -15,42 +15,38 @@ constexpr std::size_t pool_bytes = 100'000;
 
 TEST(Pools, MemoryIsThereInTheOrderOfItsStream) {
   Servers servers;
-  ::setenv("GPUCAST_FAKE_DELAY", "memset:0.02", 1);
-  servers.serve();
+  servers.serve("memset:0.02");
   const Stream stream(0);
   const PinnedMemory received(pool_bytes);
   for (int step = 1; step < 6; ++step) {
     void* memory = nullptr;
-    ASSERT_EQ(cudaMallocAsync(&memory, pool_bytes, stream.get()), cudaSuccess);
-    ASSERT_EQ(cudaMemsetAsync(memory, step, pool_bytes, stream.get()), cudaSuccess);
-    copy(received.data(), memory, pool_bytes, stream.get());
-    ASSERT_EQ(cudaFreeAsync(memory, stream.get()), cudaSuccess);
-    EXPECT_EQ(cudaMemsetAsync(memory, 0, pool_bytes, stream.get()), cudaErrorInvalidValue);
+    ASSERT_OK(cudaMallocAsync(&memory, pool_bytes, stream));
+    ASSERT_OK(cudaMemsetAsync(memory, step, pool_bytes, stream));
+    ASSERT_OK(copy_async(received, memory, pool_bytes, stream));
+    ASSERT_OK(cudaFreeAsync(memory, stream));
+    EXPECT_EQ(cudaMemsetAsync(memory, 0, pool_bytes, stream), cudaErrorInvalidValue);
     stream.wait();
     EXPECT_EQ(received.content(), Content(pool_bytes, static_cast<std::uint8_t>(step)));
   }
-  EXPECT_EQ(cudaFreeAsync(nullptr, stream.get()), cudaSuccess);
+  EXPECT_OK(cudaFreeAsync(nullptr, stream));
 }
 
 TEST(Pools, EitherFreeTakesEitherMemory) {
-  Servers servers;
-  servers.serve();
+  const Servers servers(1);
   const Stream stream(0);
   void* memory = nullptr;
-  ASSERT_EQ(cudaMallocAsync(&memory, pool_bytes, stream.get()), cudaSuccess);
-  EXPECT_EQ(cudaFree(memory), cudaSuccess);
-  ASSERT_EQ(cudaMalloc(&memory, pool_bytes), cudaSuccess);
-  EXPECT_EQ(cudaFreeAsync(memory, stream.get()), cudaSuccess);
-  EXPECT_EQ(cudaFreeAsync(memory, stream.get()), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_OK(cudaMallocAsync(&memory, pool_bytes, stream));
+  EXPECT_OK(cudaFree(memory));
+  ASSERT_OK(cudaMalloc(&memory, pool_bytes));
+  EXPECT_OK(cudaFreeAsync(memory, stream));
+  EXPECT_EQ(cudaFreeAsync(memory, stream), cudaErrorInvalidValue);
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 TEST(Pools, AreMadeAskedAndGone) {
-  Servers servers;
-  servers.serve();
-  servers.serve();
+  const Servers servers(2);
   int supported = 0;
-  ASSERT_EQ(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, 0), cudaSuccess);
+  ASSERT_OK(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, 0));
   EXPECT_EQ(supported, 1);
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -59,47 +55,45 @@ TEST(Pools, AreMadeAskedAndGone) {
   cudaMemPool_t pool = nullptr;
   cudaMemPool_t usual = nullptr;
   cudaMemPool_t now = nullptr;
-  ASSERT_EQ(cudaMemPoolCreate(&pool, &properties), cudaSuccess);
-  ASSERT_EQ(cudaDeviceGetDefaultMemPool(&usual, 0), cudaSuccess);
-  ASSERT_EQ(cudaDeviceGetMemPool(&now, 0), cudaSuccess);
+  ASSERT_OK(cudaMemPoolCreate(&pool, &properties));
+  ASSERT_OK(cudaDeviceGetDefaultMemPool(&usual, 0));
+  ASSERT_OK(cudaDeviceGetMemPool(&now, 0));
   EXPECT_EQ(now, usual);
   EXPECT_EQ(cudaDeviceSetMemPool(1, pool), cudaErrorInvalidValue);
-  ASSERT_EQ(cudaDeviceSetMemPool(0, pool), cudaSuccess);
-  ASSERT_EQ(cudaDeviceGetMemPool(&now, 0), cudaSuccess);
+  ASSERT_OK(cudaDeviceSetMemPool(0, pool));
+  ASSERT_OK(cudaDeviceGetMemPool(&now, 0));
   EXPECT_EQ(now, pool);
   std::uint64_t threshold = 12345;
-  ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
-            cudaSuccess);
+  ASSERT_OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
   threshold = 0;
-  ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
-            cudaSuccess);
+  ASSERT_OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
   EXPECT_EQ(threshold, 12345U);
   int flag = 1;
-  ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &flag), cudaSuccess);
+  ASSERT_OK(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &flag));
   flag = 0;
-  ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &flag), cudaSuccess);
+  ASSERT_OK(cudaMemPoolGetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &flag));
   EXPECT_EQ(flag, 1);
   // From the pool that was set, which holds two of these.
   void* first = nullptr;
   void* second = nullptr;
   void* third = nullptr;
-  ASSERT_EQ(cudaMallocAsync(&first, pool_bytes, nullptr), cudaSuccess);
-  ASSERT_EQ(cudaMallocFromPoolAsync(&second, pool_bytes, pool, nullptr), cudaSuccess);
+  ASSERT_OK(cudaMallocAsync(&first, pool_bytes, nullptr));
+  ASSERT_OK(cudaMallocFromPoolAsync(&second, pool_bytes, pool, nullptr));
   EXPECT_EQ(cudaMallocAsync(&third, pool_bytes, nullptr), cudaErrorMemoryAllocation);
   std::uint64_t used = 0;
-  ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), cudaSuccess);
+  ASSERT_OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
   EXPECT_EQ(used, 2 * pool_bytes);
-  EXPECT_EQ(cudaFreeAsync(first, nullptr), cudaSuccess);
-  EXPECT_EQ(cudaFreeAsync(second, nullptr), cudaSuccess);
-  EXPECT_EQ(cudaMemPoolTrimTo(pool, 0), cudaSuccess);
+  EXPECT_OK(cudaFreeAsync(first, nullptr));
+  EXPECT_OK(cudaFreeAsync(second, nullptr));
+  EXPECT_OK(cudaMemPoolTrimTo(pool, 0));
   EXPECT_EQ(cudaMemPoolDestroy(usual), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemPoolDestroy(pool), cudaSuccess);
+  EXPECT_OK(cudaMemPoolDestroy(pool));
   EXPECT_EQ(cudaMemPoolDestroy(pool), cudaErrorInvalidResourceHandle);
-  ASSERT_EQ(cudaDeviceGetMemPool(&now, 0), cudaSuccess);
+  ASSERT_OK(cudaDeviceGetMemPool(&now, 0));
   EXPECT_EQ(now, usual);
   properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
   EXPECT_EQ(cudaMemPoolCreate(&pool, &properties), cudaErrorNotSupported);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_OK(cudaDeviceSynchronize());
 }
 
 TEST(Pools, WhoseMemoryCollidesGiveOther) {
@@ -110,23 +104,19 @@ TEST(Pools, WhoseMemoryCollidesGiveOther) {
   ::setenv("GPUCAST_FAKE_BASE", "0x7e9000000000", 1);
   servers.serve_anywhere();
   servers.serve_anywhere();
-  std::vector<void*> memory(2);
-  for (int device = 0; device < 2; ++device) {
-    ASSERT_EQ(cudaSetDevice(device), cudaSuccess);
-    ASSERT_EQ(cudaMallocAsync(&memory[static_cast<std::size_t>(device)], pool_bytes, nullptr),
-              cudaSuccess);
-    ASSERT_EQ(
-        cudaMemsetAsync(memory[static_cast<std::size_t>(device)], device + 1, pool_bytes, nullptr),
-        cudaSuccess);
+  std::array<void*, 2> memory{};
+  for (std::size_t k = 0; k < 2; ++k) {
+    ASSERT_OK(cudaSetDevice(static_cast<int>(k)));
+    ASSERT_OK(cudaMallocAsync(&memory.at(k), pool_bytes, nullptr));
+    ASSERT_OK(cudaMemsetAsync(memory.at(k), static_cast<int>(k) + 1, pool_bytes, nullptr));
   }
   EXPECT_NE(memory[0], memory[1]);
-  for (int device = 0; device < 2; ++device) {
+  for (std::size_t k = 0; k < 2; ++k) {
     Content content(pool_bytes);
-    void* each = memory[static_cast<std::size_t>(device)];
-    ASSERT_EQ(cudaSetDevice(device), cudaSuccess);
-    copy(content.data(), each, pool_bytes);
-    EXPECT_EQ(content, Content(pool_bytes, static_cast<std::uint8_t>(device + 1)));
-    EXPECT_EQ(cudaFreeAsync(each, nullptr), cudaSuccess);
+    ASSERT_OK(cudaSetDevice(static_cast<int>(k)));
+    ASSERT_OK(copy(content.data(), memory.at(k), pool_bytes));
+    EXPECT_EQ(content, Content(pool_bytes, static_cast<std::uint8_t>(k + 1)));
+    EXPECT_OK(cudaFreeAsync(memory.at(k), nullptr));
   }
 }
 

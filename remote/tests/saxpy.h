@@ -25,18 +25,10 @@ namespace gpucast::remote {
 class FatBinary {
  public:
   // The code of saxpy, and more.
-  explicit FatBinary(const std::string& more = "") {
-    const std::string ptx =
-        ".visible .entry saxpy(.param .s32 n, .param .f32 a, .param .u64 x, .param .u64 y) {\n" +
-        more + "}\n";
-    // Magic number, version and bytes of the container; kind, version and bytes of its member.
-    const std::array<std::uint64_t, 10> head = {0x0010'0001'ba55'ed50, 64 + ptx.size(),
-                                                0x0000'0040'0101'0001, ptx.size()};
-    image_.assign(reinterpret_cast<const char*>(head.data()), sizeof head);
-    image_ += ptx;
-    wrapper_.image = image_.data();
-    handle_ = __cudaRegisterFatBinary(&wrapper_);
-  }
+  explicit FatBinary(const std::string& more = "")
+      : image_(image_of(more)),
+        wrapper_{.image = image_.data()},
+        handle_(__cudaRegisterFatBinary(&wrapper_)) {}
   ~FatBinary() { __cudaUnregisterFatBinary(handle_); }
   FatBinary(const FatBinary&) = delete;
   FatBinary& operator=(const FatBinary&) = delete;
@@ -51,14 +43,25 @@ class FatBinary {
   }
 
  private:
-  struct {
+  static std::string image_of(const std::string& more) {
+    const std::string ptx =
+        ".visible .entry saxpy(.param .s32 n, .param .f32 a, .param .u64 x, .param .u64 y) {\n" +
+        more + "}\n";
+    // Magic number, version and bytes of the container; kind, version and bytes of its member.
+    const std::array<std::uint64_t, 10> head = {0x0010'0001'ba55'ed50, 64 + ptx.size(),
+                                                0x0000'0040'0101'0001, ptx.size()};
+    return std::string(reinterpret_cast<const char*>(head.data()), sizeof head) + ptx;
+  }
+  struct Wrapper {
     std::uint32_t magic = 0x466243b1;
     std::uint32_t version = 1;
     const void* image = nullptr;
     const void* names = nullptr;
-  } wrapper_;
+  };
+
   std::string image_;
-  void** handle_ = nullptr;
+  Wrapper wrapper_;
+  void** handle_;
 };
 
 inline void host_saxpy() {}  // only its address is used

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -15,15 +16,14 @@
 namespace gpucast::remote {
 namespace {
 
-class PageableCopies : public testing::Test {
+class PageableCopies : public OverServers {
  protected:
   // There and back, on a stream of its own or on the default one; whether all came back.
   static bool come_back(std::size_t bytes, unsigned seed) {
     const Content sent = pattern(bytes, seed);
     const DeviceMemory device(0, sent);
     const DeviceMemory other(0, bytes);
-    const bool copied =
-        cudaMemcpy(other.data(), device.data(), bytes, cudaMemcpyDefault) == cudaSuccess;
+    const bool copied = copy(other, device, bytes) == cudaSuccess;
     return copied && other.content() == sent;
   }
 
@@ -43,11 +43,8 @@ class PageableCopies : public testing::Test {
     }
     for (std::thread& thread : threads)
       thread.join();
-    for (const bool came_back : right)
-      EXPECT_TRUE(came_back);
+    EXPECT_EQ(std::ranges::count(right, true), static_cast<std::ptrdiff_t>(count));
   }
-
-  Servers servers_;
 };
 
 TEST_F(PageableCopies, ComeBackWhateverTheirSize) {
@@ -75,7 +72,7 @@ TEST_F(PageableCopies, KeepTheOrderOfTheirStream) {
   const DeviceMemory device(0, bytes);
   for (unsigned k = 0; k < 5; ++k) {
     const Content sent = pattern(bytes, k);
-    copy(device.data(), sent.data(), bytes, nullptr);
+    ASSERT_OK(copy_async(device, sent.data(), bytes));
     const Content changed(bytes, 9);  // what was sent may go
     EXPECT_EQ(device.content(), sent);
   }
@@ -86,9 +83,9 @@ TEST_F(PageableCopies, TellOfMemoryThatTheProgramDoesNotHave) {
   constexpr std::size_t bytes = 2 << 20;
   const HalfMemory half(bytes);
   const DeviceMemory device(0, bytes);
-  std::byte* const end = half.bad();
-  EXPECT_EQ(cudaMemcpy(device.data(), end, bytes, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpy(end, device.data(), bytes, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  std::byte* const end = half.good().data() + HalfMemory::page;
+  EXPECT_EQ(cudaMemcpy(device, end, bytes, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(end, device, bytes, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
   EXPECT_TRUE(come_back(bytes, 5));
 }
 

@@ -350,8 +350,8 @@ void check_threads() {
   }
   for (std::thread& thread : threads)
     thread.join();
-  for (const std::string& each : failures)
-    require(each.empty(), each);
+  for (const std::string& failure : failures)
+    require(failure.empty(), failure);
 }
 
 void check_errors() {

@@ -26,7 +26,7 @@ struct Check {
 
 std::vector<Check> checks();
 
-// All kinds of calls, mixed: on every device, by several threads, for so many seconds; Failed where
+// All kinds of calls, mixed: on every device, by several threads, for these seconds; Failed where
 // something comes out wrong. Returns how many rounds were made: each takes memory, a stream and
 // events, and gives them back.
 std::uint64_t soak(double seconds);

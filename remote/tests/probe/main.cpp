@@ -8,9 +8,7 @@
 //   gpucast-remote-probe copies TIMES SIZE...  blocking ones of each size, timed: JSON Lines
 //   gpucast-remote-probe times TIMES SIZE...   copies of each size with what waits for them, either
 //                                          way, pinned and pageable: JSON Lines of medians
-//   gpucast-remote-probe socket-times CONNECTIONS TIMES SIZE...  the same of raw sockets, 1,
-//   2, 4...
-//                                          of them
+//   gpucast-remote-probe socket-times CONNECTIONS TIMES SIZE...  the same of 1, 2, 4... raw sockets
 //   gpucast-remote-probe touch             allocates, frees and ends
 //   gpucast-remote-probe soak SECONDS      calls of all kinds by several threads, compared
 #include <cuda_runtime.h>
@@ -31,13 +29,13 @@ using namespace gpucast::probe;
 
 int check(const std::string& only) {
   int failed = 0;
-  for (const Check& each : checks()) {
-    if (!only.empty() && only != each.name) continue;
+  for (const auto& [name, run_check] : checks()) {
+    if (!only.empty() && only != name) continue;
     try {
-      each.run();
-      std::cout << "ok      " << each.name << '\n' << std::flush;
+      run_check();
+      std::cout << "ok      " << name << '\n' << std::flush;
     } catch (const std::exception& error) {
-      std::cout << "FAILED  " << each.name << ": " << error.what() << '\n' << std::flush;
+      std::cout << "FAILED  " << name << ": " << error.what() << '\n' << std::flush;
       ++failed;
     }
   }
@@ -110,8 +108,7 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   std::cerr << "gpucast-remote-probe: error: check, measure, sockets, copy, copies, times, "
-               "socket-times, touch "
-               "or soak\n";
+               "socket-times, touch or soak\n";
   return 2;
 }
 
