@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -98,7 +99,7 @@ def page(lists: Path) -> str:
 
 def module() -> str:
     """The Python module that everything else asks."""
-    lines = [f'        "{name}",' for name in sorted(supported())]
+    calls = textwrap.indent(textwrap.fill(" ".join(sorted(supported())), 96), "    ")
     carriers = _CARRIER.findall(CARRIERS.read_text())
     names = ("auto", "socket", *(name for name, _ in carriers))
     members = [f'    {name.replace("-", "_")} = "{name}"' for name in names]
@@ -128,11 +129,10 @@ def module() -> str:
             "}",
             '"""What carries calls, by its word in records."""',
             "",
-            "SUPPORTED = frozenset(",
-            "    (",
-            *lines,
-            "    )",
-            ")",
+            '_CALLS = """',
+            calls,
+            '"""',
+            "SUPPORTED = frozenset(_CALLS.split())",
             '"""Calls of the CUDA runtime that are done; the others return an error."""',
             "",
         ]

@@ -86,21 +86,7 @@ def python() -> str:
         if len(line) > 100:
             line = f"{type_.name} = Literal[\n    " + words.replace(", ", ",\n    ") + ",\n]"
         text += line + "\n" + _docstring(type_.comment, "")
-    meanings = "".join(_entry(type_) for type_ in types() if not type_.part_of)
-    return (
-        f"{text.rstrip()}\n\n\nMEANING: dict[str, str] = {{\n{meanings}}}\n"
-        '"""What the words of each type mean, for whoever describes a field of theirs."""\n'
-    )
-
-
-def _entry(each: Type) -> str:
-    """The line of a dictionary that gives a type's comment, as the formatter has it."""
-    line = f'    "{each.name}": "{each.comment}",\n'
-    if len(line) <= 101:
-        return line
-    lines = textwrap.wrap(each.comment, 88, drop_whitespace=False)
-    whole = "".join(f'        "{line}"\n' for line in lines)
-    return f'    "{each.name}": (\n{whole}    ),\n'
+    return text.rstrip() + "\n"
 
 
 def _docstring(comment: str, indent: str) -> str:

@@ -27,9 +27,7 @@ def record_format() -> str:
     order += [name for name in schema["$defs"] if name not in of_kinds]
     sections = {name: schema["$defs"][name] for name in order}
     return "\n\n".join(
-        _section(of_kinds.get(name, name), definition)
-        for name, definition in sections.items()
-        if "properties" in definition
+        _section(of_kinds.get(name, name), definition) for name, definition in sections.items()
     )
 
 
@@ -58,7 +56,7 @@ def _type(field: Field) -> str:
             return ", ".join(f"`{json.dumps(word)}`" for word in words)
         case {"$ref": str(reference)}:
             name = _name(reference)
-            return "any JSON" if name == "JsonValue" else f"[{name}](#{name.lower()})"
+            return f"[{name}](#{name.lower()})"
         case {"type": "array"}:
             items = _type(field["items"]) if "items" in field else "anything"
             least = f" (at least {field['minItems']})" if field.get("minItems") else ""

@@ -40,6 +40,7 @@ from gpucast.answers.planning.reading import of_values, read
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
 from gpucast.util.tables import print_table
+from gpucast.util.typed_json import to_json
 from synthetic import GPU_GRID, N_GRID, TRUTHS
 
 HISTORY = Path(__file__).with_name("history.jsonl")
@@ -234,7 +235,7 @@ def plans(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     file = folder / "plan.yaml"
     file.write_text(f"window: 24h\nmachines:\n{machines}jobs:\n{jobs}")
     request = read(file, models)
-    sizes = of_values({**request.model_dump(), "iso_efficiency": 0.8, "break_even": 0.2}, models)
+    sizes = of_values({**to_json(request), "iso_efficiency": 0.8, "break_even": 0.2}, models)
     yield least("the file read and checked", lambda: read(file, models), 5, 1.0)
     yield least("planned", lambda: plan_request(request), 5, 1.0)
     yield least("planned, with sizes", lambda: plan_request(sizes), 5, 2.0)

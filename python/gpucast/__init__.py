@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpucast.answers.planning.plan import Plan as Plan
     from gpucast.answers.planning.plan import plan as plan
     from gpucast.answers.validation import validate as validate
-    from gpucast.data.bundled import bundled_files as bundled_files
+    from gpucast.data import bundled_files as bundled_files
     from gpucast.data.dataset import Dataset as Dataset
     from gpucast.data.loading import load as load
     from gpucast.data.loading import read as read
@@ -44,7 +44,7 @@ _HOME = {
     "Plan": "answers.planning.plan",
     "ScalingModel": "model.scaling",
     "StepSelection": "data.selection",
-    "bundled_files": "data.bundled",
+    "bundled_files": "data",
     "compare": "answers.comparison",
     "fit": "fitting.fit",
     "fit_transfers": "paths.curves",

@@ -13,7 +13,7 @@ import pytest
 import gpucast as gc
 from gpucast import _core
 from gpucast.data import jsonl, workload
-from gpucast.data.step_workloads import byte_contradictions
+from gpucast.data.steps import byte_contradictions
 from made_data import dataset, machine, steps_alone
 
 NEIGHBOURS: dict[str, Any] = {

@@ -76,7 +76,7 @@ RECORDS: dict[str, tuple[str | bytes, str]] = {
         ":2: n: must be at most",
     ),
     "gpus = 0": (lines(machine(), {**ONE, "gpus": 0}), "2: gpus: must be at least 1"),
-    "half a GPU": (lines(machine(), {**ONE, "gpus": 1.5}), ":2: gpus: must be an integer"),
+    "half a GPU": (lines(machine(), {**ONE, "gpus": 1.5}), ":2: gpus: must be a whole number"),
     "an array": ("[1, 2]\n", "data.jsonl:1: "),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", "data.jsonl:1: not valid JSON"),
     "no UTF-8": (lines(machine()).encode() + b'{"path": "\xe4"}\n', "data.jsonl:2: "),
@@ -195,7 +195,7 @@ def test_every_command_refuses_a_damaged_model(
     (tmp_path / "bad.json").write_text(json.dumps(content))
     names = {"BAD": "bad.json", "GOOD": str(model)}
     finished = run(*(names.get(word, word) for word in command))
-    assert_refused(finished, "bad.json: parameters.t_gpu.value: must be a positive number")
+    assert_refused(finished, "bad.json: parameters.t_gpu.value: must be greater than 0")
     assert set(files_of(tmp_path)) == {"bad.json"}
 
 

@@ -295,7 +295,7 @@ def test_help_lists_each_command_once_under_a_group() -> None:
 @pytest.mark.parametrize("module", ["gpucast", "gpucast.errors", "gpucast.cli", "gpucast.cli.app",
                                     "gpucast.util.files", "gpucast.cli.output"])  # fmt: skip
 def test_light_modules_import_nothing_heavy(module: str) -> None:
-    heavy = "pandas scipy matplotlib numpy pydantic rich"
+    heavy = "pandas scipy matplotlib numpy rich"
     code = (
         f"import sys, {module}\nprint(*[name for name in {heavy.split()!r} if name in sys.modules])"
     )
@@ -305,7 +305,7 @@ def test_light_modules_import_nothing_heavy(module: str) -> None:
 def test_help_of_all_commands_loads_no_command() -> None:
     code = (
         "import sys\nfrom gpucast.cli import main\nmain(['--help'])\n"
-        "print(*[name for name in ('pandas', 'pydantic', 'rich') if name in sys.modules], "
+        "print(*[name for name in ('pandas', 'rich') if name in sys.modules], "
         "file=sys.stderr)"
     )
     assert shell("-c", code).stderr.split() == []

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpucast.data import bundled, jsonl
+import gpucast.data as bundled
+from gpucast.data import jsonl
 from gpucast.data.loading import load
 from gpucast.errors import InputError
 from gpucast.util import limits

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from converted import assert_as_committed, assert_described
-from gpucast.data.bundled import bundled_files
+from gpucast.data import bundled_files
 from gpucast.data.loading import load
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from converted import DATA, assert_as_committed, assert_described
-from gpucast.data.bundled import bundled_files
+from gpucast.data import bundled_files
 from gpucast.data.loading import load
 
 NAMES = (

@@ -8,13 +8,12 @@ import pytest
 
 import made_data
 from gpucast.data import jsonl
-from gpucast.data.formats import csv_writer
 from gpucast.data.loading import read
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import check_output, read_bytes
 from gpucast.util.number_lists import LARGEST_COUNT, counts, sizes
-from gpucast.util.tables import one_line
+from gpucast.util.tables import csv_text, one_line, quoted, unquoted
 
 STEP = jsonl.to_line(jsonl.record(made_data.step(216, 1, [1e-3])))
 
@@ -72,21 +71,20 @@ def test_an_output_that_is_a_link_to_nowhere_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1+cmd", "-2+3", "@SUM(1)", "\tx", "'=1", "''@x"])
 def test_what_a_spreadsheet_would_evaluate_is_quoted_and_read_as_it_was(text: str) -> None:
-    quoted = csv_writer.quoted(text)
-    assert quoted == f"'{text}"
-    assert csv_writer.unquoted(str(quoted)) == text
+    assert quoted(text) == f"'{text}"
+    assert unquoted(f"'{text}") == text
 
 
 @pytest.mark.parametrize("value", ["", "native", "-1.5", "+2", "it's", "'quoted'", -1.5, None, 3])
 def test_what_a_spreadsheet_takes_as_it_is_stays(value: object) -> None:
-    assert csv_writer.quoted(value) == value
-    assert csv_writer.unquoted(str(value)) == str(value)
+    assert quoted(value) == value
+    assert unquoted(str(value)) == str(value)
 
 
 def test_a_label_of_a_formula_comes_back_from_a_table(tmp_path: Path) -> None:
     path = tmp_path / "steps.csv"
     columns = ["n", "gpus", "seconds", "program"]
-    path.write_text(csv_writer.write(columns, iter([(1000, 1, 0.5, "=HYPERLINK(1)")])))
+    path.write_text(csv_text(columns, iter([(1000, 1, 0.5, "=HYPERLINK(1)")])))
     assert ",'=HYPERLINK(1)\n" in path.read_text()
     (step,) = read(path).steps
     assert step.program == "=HYPERLINK(1)"

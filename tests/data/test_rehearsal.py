@@ -9,7 +9,8 @@ import pytest
 
 import gpucast as gc
 from command_line import Run
-from gpucast.data import jsonl, rehearsal
+from gpucast.data import jsonl
+from gpucast.data.dataset import rehearsed as warning_of
 from gpucast.data.records import Machine
 from made_data import TRANSFER_SIZES, dataset, machine, steps, transfer
 
@@ -32,7 +33,7 @@ def rehearsed(tmp_path: Path) -> Path:
 def test_others_are_not(gpus: list[dict[str, str]] | None) -> None:
     found = jsonl.record(machine() | {"gpus": gpus})
     assert isinstance(found, Machine)
-    assert rehearsal.warning(found) is None
+    assert warning_of(found) is None
 
 
 def test_every_command_says_so_first(run: Run, rehearsed: Path, tmp_path: Path) -> None:

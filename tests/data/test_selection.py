@@ -24,7 +24,7 @@ OURS = StepSelection(path="native", schedule="star-serial", kernel="claret", gra
 
 def test_every_field_is_one_of_steps_and_has_an_argument_and_an_option() -> None:
     assert set(FIELDS) == SelectionArguments.__optional_keys__ == set(SELECTION)
-    assert set(FIELDS) <= set(Step.model_fields)
+    assert set(FIELDS) <= set(Step.__dataclass_fields__)
 
 
 def test_a_label_names_what_is_not_usual() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from gpucast.answers.planning.isoefficiency import from_n_on
 from gpucast.data import jsonl
-from gpucast.data.records import LARGEST_GPUS, LARGEST_N, Step
+from gpucast.data.records import Step
+from gpucast.data.workload import LARGEST_GPUS, LARGEST_N
 from gpucast.model import forecaster
 from gpucast.util.units import number, plain
 from made_data import step

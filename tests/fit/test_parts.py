@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_parts_are_copies_exchange_host_and_kernel_or_what_is_left() -> None:
     timed = step(1e6, 2)
     assert isinstance(timed, Step)
     phases = Phases(cpu=[2e-4], h2d=[1e-4], d2h=[3e-4], exchange=[1e-4])
-    without = timed.model_copy(update={"phases": phases, "seconds": [1e-3]})
+    without = replace(timed, phases=phases, seconds=[1e-3])
     found = parts_of([without])
     assert found is not None
     assert (found.t_gpu, found.t_cpu, found.t_com) == (
@@ -48,7 +49,7 @@ def test_parts_are_copies_exchange_host_and_kernel_or_what_is_left() -> None:
         pytest.approx([2e-4]),
         pytest.approx([5e-4]),
     )
-    assert parts_of([timed.model_copy(update={"phases": None})]) is None
+    assert parts_of([replace(timed, phases=None)]) is None
 
 
 @pytest.mark.parametrize(("n", "gpus"), [(1e6, 1), (1e6, 4), (2e6, 2), (4e6, 8)])

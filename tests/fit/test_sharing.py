@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -131,7 +132,7 @@ def test_the_fit_of_one_instance_is_not_touched_by_several(tmp_path: Path) -> No
 
 def test_instances_together_are_as_fast_as_their_rates_add_up_to() -> None:
     (step,) = dataset_of({1e4: PROGRAMS[1e4]}, (2,)).shared_steps[:1]
-    changed = step.model_copy(update={"seconds": [1.0, 1.0, 3.0, 3.0]})
+    changed = replace(step, seconds=[1.0, 1.0, 3.0, 3.0])
     # One step a second and a third of one: two instances of 1.5 s each.
     assert seconds_of(changed) == pytest.approx(1.5)
 

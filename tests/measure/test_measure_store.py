@@ -98,19 +98,6 @@ def test_a_new_file_without_records_is_removed_again(path: Path) -> None:
     assert not path.exists()
 
 
-def test_records_are_built_before_anything_is_measured(path: Path) -> None:
-    """Ctrl-C while pydantic builds one is its error, or is lost."""
-    script = f"""
-from typing import get_args
-from gpucast.data.records import RECORD, Record
-from gpucast.measure.store import Store
-with Store({str(path)!r}):
-    print(RECORD.pydantic_complete, {{each.__pydantic_complete__ for each in get_args(Record)}})
-"""
-    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert finished.stdout == "True {True}\n", finished.stderr
-
-
 def test_a_full_disk_leaves_whole_lines(path: Path) -> None:
     """The limit of a file's size stands for it: the line is written in part, then refused."""
     limit = len(line(MACHINE)) + len(line(STEP)) + 10

@@ -23,7 +23,7 @@ from gpucast.measure.design.cells import Cell
 from gpucast.measure.design.questions import Answer, Question, answer
 from gpucast.measure.until import Plan, Until, ended_by
 from gpucast.model.forecaster import Forecaster
-from gpucast.util.devices import CORE
+from gpucast.util.gpu_shares import CORE
 
 SERIES = StepSelection(path="native", program="md")
 CELLS = [Cell(SERIES, n, gpus) for n in other_programs.SIZES for gpus in other_programs.COUNTS]

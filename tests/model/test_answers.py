@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import gpucast as gc
-from gpucast.data.bundled import reconstructed_files
+from gpucast.data import reconstructed_files
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit_own
 from gpucast.model import rates

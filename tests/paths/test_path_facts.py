@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import gpucast as gc
 from gpucast import _core
 from gpucast.data.dataset import Dataset
-from gpucast.data.path_names import usual
+from gpucast.data.selection import usual
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.paths.path_facts import PathFacts, direct_path, facts_of
@@ -54,7 +54,7 @@ def relabelled(data: Dataset, names: Mapping[str, str]) -> Dataset:
 
     def named(record: Any) -> Any:
         path = getattr(record, "path", None)
-        return record if path is None else record.model_copy(update={"path": names[path]})
+        return record if path is None else replace(record, path=names[path])
 
     return replace(data, records=[named(each) for each in data.records])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Run
-from gpucast.data import rehearsal
+from gpucast.data.dataset import FAKE_GPU
 from gpucast.errors import GpucastError
 from gpucast.remote import client_folder, environment
 from gpucast.remote.addresses import named_twice
@@ -377,7 +377,7 @@ def test_a_rehearsed_gpu_is_known_by_its_name() -> None:
     with servers() as (server,):
         out, errors = start("check", server.address, "--json").communicate(timeout=60)
     (found,) = json.loads(out)["servers"]
-    assert str(found["gpu"]).startswith(rehearsal.FAKE_GPU), errors
+    assert str(found["gpu"]).startswith(FAKE_GPU), errors
 
 
 @needs_build

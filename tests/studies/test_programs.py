@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import extra_p
-from gpucast.data.bundled import bundled_files
+from gpucast.data import bundled_files
 from gpucast.errors import InputError
 from programs import command, extrap_lines, rivals, series, study
 from programs.extrap_lines import Question

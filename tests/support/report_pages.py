@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -43,10 +44,7 @@ def slower(data: Dataset, factor: float) -> Dataset:
     """The same steps, each taking so many times as long: what refutes a fit to ``data``."""
     records = [
         *data.machines.values(),
-        *(
-            step.model_copy(update={"seconds": [factor * each for each in step.seconds]})
-            for step in data.steps
-        ),
+        *(replace(step, seconds=[factor * each for each in step.seconds]) for step in data.steps),
     ]
     return from_records(data.name, records)
 

@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from gpucast.errors import GpucastError, Terminated, from_os_error
-from gpucast.util import version as installed
+from gpucast.util import version
 
 
 class Command(NamedTuple):
@@ -219,7 +219,7 @@ def _unloaded() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"gpucast {installed.version()}")
+        print(f"gpucast {version()}")
         raise typer.Exit
 
 

@@ -8,8 +8,7 @@ from gpucast.cli import contention, data_shown, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
 from gpucast.cli.options import argument, flag, option, with_options
 from gpucast.cli.output import load, say
-from gpucast.data import jsonl, summary
-from gpucast.data.bundled import bundled_files, reconstructed_files
+from gpucast.data import bundled_files, jsonl, reconstructed_files, summary
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
 from gpucast.data.formats.csv_tables import expressible

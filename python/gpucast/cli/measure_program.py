@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpucast.measure.report import Report
     from gpucast.measure.store import Store
     from gpucast.measure.work import Watcher
-    from gpucast.util.devices import Device
+    from gpucast.util.gpu_shares import Device
 
 
 def measure(

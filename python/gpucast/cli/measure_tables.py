@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpucast.cli.output import say
-from gpucast.util.devices import GPU
+from gpucast.util.gpu_shares import GPU
 from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import percent
 

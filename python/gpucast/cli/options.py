@@ -143,7 +143,7 @@ def memories() -> Iterable[str]:
 
 def dataset_names(incomplete: str) -> list[str]:
     """Bundled datasets; where none fits, the shell goes on with files."""
-    from gpucast.data.bundled import bundled_files
+    from gpucast.data import bundled_files
 
     return [name for name in bundled_files() if name.startswith(incomplete)]
 

@@ -189,7 +189,7 @@ def _next_in_json(answer: Answer) -> JsonObject:
 
 def _as_csv(answers: Sequence[Answer], *, best_only: bool) -> str:
     """The rows of the table, in the columns of the JSON answer."""
-    from gpucast.data.formats import csv_writer
+    from gpucast.util.tables import csv_text
 
     rows = [
         row
@@ -197,7 +197,7 @@ def _as_csv(answers: Sequence[Answer], *, best_only: bool) -> str:
         for row in (answer.together or (answer.best if best_only else answer.forecast))
     ]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    return csv_writer.write(columns, ([_cell(row.get(name)) for name in columns] for row in rows))
+    return csv_text(columns, ([_cell(row.get(name)) for name in columns] for row in rows))
 
 
 def _cell(value: object) -> object:

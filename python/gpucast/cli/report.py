@@ -35,8 +35,7 @@ def command(
 ) -> None:
     """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
     from gpucast.model.files import load_model
-    from gpucast.util import files
-    from gpucast.util.version import version
+    from gpucast.util import files, version
 
     files.check_output(output, force=force)
     shown_n, shown_gpus = sizes(n) if n else None, counts(gpus) if gpus else None

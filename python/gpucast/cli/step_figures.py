@@ -110,7 +110,7 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
     """Model files and everything else among names and files."""
-    from gpucast.data.bundled import bundled_files
+    from gpucast.data import bundled_files
     from gpucast.model.files import load_model
 
     bundled = bundled_files()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args
@@ -22,6 +22,7 @@ from gpucast.data.records import (
     Measurement,
     Note,
     Overlap,
+    Phases,
     Record,
     Skeleton,
     Step,
@@ -42,6 +43,7 @@ from gpucast.data.selection import (
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
 from gpucast.util.files import write_text
+from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.tables import html_listing
 
 if TYPE_CHECKING:
@@ -54,17 +56,11 @@ FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
 _R = TypeVar("_R", Transfer, Launch, Step, Overlap, Skeleton, HostMemory, Note)
 
 
-def _of_kind(kind: type[_R]) -> cached_property[list[_R]]:
+def _of_kind(
+    kind: type[_R], which: Callable[[_R], bool] = lambda record: True
+) -> cached_property[list[_R]]:
     def records(data: Dataset) -> list[_R]:
-        return [record for record in data.records if isinstance(record, kind)]
-
-    return cached_property(records)
-
-
-def _steps(*, shared: bool) -> cached_property[list[Step]]:
-    def records(data: Dataset) -> list[Step]:
-        steps = (record for record in data.records if isinstance(record, Step))
-        return [step for step in steps if step.is_shared == shared]
+        return [record for record in data.records if isinstance(record, kind) and which(record)]
 
     return cached_property(records)
 
@@ -97,8 +93,8 @@ class Dataset:
 
     transfers = _of_kind(Transfer)
     launches = _of_kind(Launch)
-    steps = _steps(shared=False)
-    shared_steps = _steps(shared=True)
+    steps = _of_kind(Step, lambda step: not step.is_shared)
+    shared_steps = _of_kind(Step, lambda step: step.is_shared)
     overlaps = _of_kind(Overlap)
     skeletons = _of_kind(Skeleton)
     host_memory = _of_kind(HostMemory)
@@ -185,8 +181,6 @@ class Dataset:
         """
         # Here, not above: importing pandas takes longer than most commands do.
         import pandas
-
-        from gpucast.data.frames import COLUMNS, rows
 
         if kind not in COLUMNS:
             raise InputError(
@@ -303,7 +297,7 @@ def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[
         )
     changed = [
         key
-        for key in Machine.model_fields
+        for key in vars(first)
         if key not in _PER_RUN | {"gpus"} and not _agree(getattr(first, key), getattr(again, key))
     ]
     if not changed:
@@ -326,7 +320,7 @@ def same_gpus(first: list[Gpu] | None, again: list[Gpu] | None) -> bool:
     return all(
         _agree(getattr(one, key), getattr(other, key))
         for one, other in zip(first, again, strict=True)
-        for key in Gpu.model_fields
+        for key in vars(one)
     )
 
 
@@ -335,7 +329,7 @@ def _with_more_of(first: Machine, again: Machine) -> Machine:
     GPUs are reached."""
     caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
-    changed: dict[str, object] = {}
+    changed: dict[str, Any] = {}
     for key in ("transport", "answered", "inline_bytes"):
         # Only the machine's remote paths state them.
         if getattr(first, key) is None and getattr(again, key) is not None:
@@ -344,7 +338,7 @@ def _with_more_of(first: Machine, again: Machine) -> Machine:
         changed["caveats"] = caveats
     if len(sources) > 1 or (sources and first.source is None):
         changed["source"] = "; ".join(sources)
-    return first.model_copy(update=changed) if changed else first
+    return replace(first, **changed)
 
 
 def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
@@ -368,6 +362,82 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
 
 def cell(record: Measurement) -> tuple[object, ...]:
     """What names the cell that a record's samples were measured in, its machine included."""
-    fields = [getattr(record, name) for name in settings_of(type(record))]
-    hashable = (tuple(value) if isinstance(value, list) else value for value in fields)
+    kind: Any = type(record)
+    values = [getattr(record, name) for name in settings_of(kind)]
+    hashable = (tuple(value) if isinstance(value, list) else value for value in values)
     return (record.kind, record.machine, *hashable)
+
+
+_TAIL = ("sample", "seconds", "uncertainty", "cold", "caveat")
+_PHASES = {
+    "h2d": "h2d",
+    "kernel": "kernel_phase",
+    "d2h": "d2h",
+    "cpu": "cpu",
+    "exchange": "exchange",
+    "calls": "calls",
+}
+_BYTES = {"bytes_h2d": "h2d", "bytes_d2h": "d2h", "bytes_exchange": "exchange"}
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "step": (
+        "machine", *(name for name in settings_of(Step) if name != "workload"), *_BYTES, *_TAIL,
+        *_PHASES.values(), "energy_drift",
+    ),
+    "transfer": (
+        "machine", "path", "memory", "engine", "route", "from", "to", "bytes", "concurrent",
+        "valid", "method", *_TAIL,
+    ),
+    "launch": ("machine", *settings_of(Launch), *_TAIL),
+    "overlap": ("machine", *settings_of(Overlap), *_TAIL),
+    "skeleton": ("machine", *settings_of(Skeleton), "kernel_seconds", *_TAIL),
+    "host_memory": ("machine", *settings_of(HostMemory), *_TAIL),
+}  # fmt: skip
+"""Columns by kind of record. A step's time in its kernel is ``kernel_phase``, because ``kernel``
+is the kernel's label."""
+
+
+def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
+    """Rows of ``COLUMNS[kind]``, one a sample, in the order of the records."""
+    columns = COLUMNS[kind]
+    for record in records:
+        if isinstance(record, Note):
+            continue
+        fixed = {name: getattr(record, name, None) for name in columns}
+        fixed["from"] = getattr(record, "from_", None)
+        if kind == "transfer":
+            fixed["concurrent"] = len(getattr(record, "concurrent", ()))
+        if kind == "overlap":
+            fixed["parts"] = "+".join(getattr(record, "parts", ()))
+        if isinstance(record, Step):
+            for column, part in _BYTES.items():
+                fixed[column] = getattr(record.bytes, part, None)
+        phases = getattr(record, "phases", None)
+        for sample, seconds in enumerate(record.seconds):
+            fixed["sample"] = sample
+            fixed["seconds"] = seconds
+            for phase, column in _PHASES.items():
+                if column in fixed:
+                    fixed[column] = _phase_sample(phases, phase, sample)
+            yield tuple(fixed[name] for name in columns)
+
+
+def _phase_sample(phases: Phases | None, phase: str, sample: int) -> float | None:
+    # A program may have timed fewer phases than steps.
+    samples = getattr(phases, phase, None)
+    return samples[sample] if samples is not None and sample < len(samples) else None
+
+
+FAKE_GPU = "fake GPU "
+"""How the name of a GPU begins that the fake driver (remote/fake) lends; its number follows."""
+
+
+def rehearsed(machine: Machine) -> Remark | None:
+    """What is to be said of times that were measured on such GPUs; None of those of real ones."""
+    names = [gpu.name for gpu in machine.gpus or [] if gpu.name.startswith(FAKE_GPU)]
+    if not names:
+        return None
+    return remark(
+        Kind.REHEARSED,
+        f"measured on a rehearsed GPU ({names[0]}): no GPU computed, its times tell of none",
+    )

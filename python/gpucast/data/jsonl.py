@@ -7,28 +7,21 @@ record is an error. A byte-order mark and CRLF line ends are tolerated.
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import io
 import json
 import os
-import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-from pydantic import ValidationError
-
-from gpucast.data.records import KINDS, RECORD, SCHEMA, Machine, Note, Record
+from gpucast.data.records import KINDS, SCHEMA, Record
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import read_bytes
-from gpucast.util.validation_errors import message_of, path_of, shown
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from gpucast.util.typed_json import WrongValueError, from_json, near, shown, to_json
 
 PathLike = str | os.PathLike[str]
 
@@ -75,33 +68,29 @@ def parse(content: bytes, file: str) -> Lines:
     limits.check_json(content, file)
     limits.RECORDS.check(content.count(b"\n"), file)
     lines = content.split(b"\n")  # not splitlines: strings may hold U+2028 and the like
-    unfinished = lines[-1] != b""
-    records: list[Record] = []
-    numbers: list[int] = []
-    warnings: list[str] = []
+    read = Lines([], [])
     for number, line in enumerate(lines, start=1):
         line = line.rstrip(b"\r")
         if not line.strip():
             continue
         limits.RECORD.check(len(line), file, line=number)
         try:
-            records.append(_record(line))
-        except ValidationError as error:
-            if unfinished and number == len(lines) and _is_cut_off(line):
-                warnings.append(
+            # NaN and Infinity, which are no JSON, are for the fields that have them to refuse.
+            value = json.loads(line.decode(), object_pairs_hook=_distinct)
+        except _DuplicateKeyError as error:
+            raise InputError("is there twice", file=file, line=number, field=str(error)) from None
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):
+                read.warnings.append(
                     f"{file}:{number}: the last line is cut off (a killed run?); it was left out"
                 )
                 continue
-            _check_schema_key(line, file, number)
-            _raise(error.errors(include_url=False)[0], file, number)
-        except _DuplicateKeyError as error:
-            raise InputError("is there twice", file=file, line=number, field=str(error)) from None
-        except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=file, line=number) from None
-        numbers.append(number)
-    if not records:
-        raise InputError("holds no whole record" if warnings else "is empty", file=file)
-    return Lines(records, numbers, warnings)
+        read.records.append(_record(value, file, number))
+        read.numbers.append(number)
+    if not read.records:
+        raise InputError("holds no whole record" if read.warnings else "is empty", file=file)
+    return read
 
 
 def record(
@@ -115,55 +104,50 @@ def record(
     Raises:
         InputError: names the field, and the file and line where given.
     """
+    return _record({"schema": SCHEMA, **value}, file, line)
+
+
+def _record(value: object, file: str | None, line: int | None) -> Record:
     try:
-        made = RECORD.validate_python({"schema": SCHEMA, **value})
-    except ValidationError as error:
-        _raise(error.errors(include_url=False)[0], file, line)
-    if isinstance(made, (Machine, Note)):
-        _check_free_objects(made, file, line)
-    return made
+        kind: Callable[..., Record] = _kind(value)
+        return from_json(kind, value, strict=True)
+    except WrongValueError as error:
+        raise InputError(error.message, file=file, line=line, field=error.field) from None
+
+
+def _kind(value: object) -> type[Record]:
+    """The kind of record that an object says it is. Raises WrongValueError."""
+    if not isinstance(value, dict):
+        raise WrongValueError("not a record: each line holds one JSON object")
+    # Said before any other complaint: a line of another schema has other fields as well.
+    if "schema" not in value:
+        message = f'missing; each record starts {{"schema":"{SCHEMA}", ...'
+        raise WrongValueError(message, ("schema",))
+    if value["schema"] != SCHEMA:
+        message = f"{shown(value['schema'])} is not supported; this version reads {SCHEMA!r}"
+        raise WrongValueError(message, ("schema",))
+    if "kind" not in value:
+        raise WrongValueError(f"missing; it is one of {', '.join(KINDS)}", ("kind",))
+    kind = value["kind"]
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise WrongValueError(f"{shown(kind)} is unknown{near(str(kind), list(KINDS))}", ("kind",))
+    return KINDS[kind]
 
 
 def to_object(record: Record) -> dict[str, object]:
-    """The record as a JSON object, with the keys it was made with (nothing added or dropped)."""
-    return record.model_dump(by_alias=True, exclude_unset=True)
+    """The record as a JSON object, without what it does not state."""
+    value: dict[str, object] = to_json(record, nulls=False)
+    return value
 
 
 def to_line(record: Record) -> str:
     """The record as a line of a file, without the line end."""
-    # json.dumps, not pydantic's writer: its numbers are Python's repr, the same in every version.
     return json.dumps(to_object(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def to_text(records: Iterable[Record]) -> str:
     """A file's content: one line a record."""
     return "".join(to_line(record) + "\n" for record in records)
-
-
-def _check_free_objects(record: Machine | Note, file: str | None, line: int | None) -> None:
-    # Values made in memory may hold what no file can: NaN, or half of a surrogate pair.
-    try:
-        to_line(record).encode()
-    except (ValueError, RecursionError) as error:
-        field = "about" if isinstance(record, Note) else None
-        reason = str(error).split(":")[0]
-        raise InputError(f"cannot be written as JSON: {reason}", file=file, line=line,
-                         field=field) from None  # fmt: skip
-
-
-_KEY = re.compile(rb'"([^"\\]*)"\s*:')
-
-
-def _record(line: bytes) -> Record:
-    record = RECORD.validate_json(line)
-    keys = _KEY.findall(line)
-    if b"\\" in line or len(keys) != len(set(keys)):
-        # Objects within others may have the same key; one object may not.
-        json.loads(line, object_pairs_hook=_require_distinct)
-    if b"NaN" in line or b"Infinity" in line:
-        # No JSON, but let through in free objects (topology, about).
-        strict_loads(line)
-    return record
 
 
 def load(text: str, file: str, line: int | None = None) -> object:
@@ -190,11 +174,11 @@ def strict_loads(text: str | bytes) -> object:
     return value
 
 
-def _require_distinct(pairs: list[tuple[str, object]]) -> None:
-    counts = Counter(key for key, _ in pairs)
-    if len(counts) < len(pairs):
-        key, _ = counts.most_common(1)[0]
-        raise _DuplicateKeyError(key)
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise _DuplicateKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return value
 
 
 class _DuplicateKeyError(ValueError):
@@ -203,73 +187,3 @@ class _DuplicateKeyError(ValueError):
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
-
-
-def _is_cut_off(line: bytes) -> bool:
-    # A line that is whole JSON but no record was not cut off; it is wrong.
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return True
-    return False
-
-
-def _check_schema_key(line: bytes, file: str, number: int) -> None:
-    # Said before any other complaint: a line of another schema has other fields as well.
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return
-    if not isinstance(value, dict):
-        raise InputError("not a record: each line holds one JSON object", file=file, line=number)
-    schema = value.get("schema")
-    if schema is None:
-        raise InputError(
-            f'missing; each record starts {{"schema":"{SCHEMA}", ...',
-            file=file,
-            line=number,
-            field="schema",
-        )
-    if schema != SCHEMA:
-        raise InputError(
-            f"{shown(schema)} is not supported; this version reads {SCHEMA!r}",
-            file=file,
-            line=number,
-            field="schema",
-        )
-
-
-def _raise(detail: ErrorDetails, file: str | None, line: int | None) -> NoReturn:
-    field, message = _explained(detail)
-    raise InputError(message, file=file, line=line, field=field) from None
-
-
-def _explained(detail: ErrorDetails) -> tuple[str | None, str]:
-    """Field and message of one of pydantic's complaints, in the words of these files."""
-    kind = detail["type"]
-    location = detail["loc"]
-    # The first part of the location is the record's kind, the union's discriminator.
-    parts = location[1:] if location and location[0] in KINDS else location
-    name = path_of(parts)
-    context = detail.get("ctx", {})
-    value = shown(detail.get("input"))
-    if kind == "json_invalid":
-        reason = str(context.get("error")).replace("at line 1 column", "at column")
-        return None, f"not valid JSON: {reason}"
-    if kind == "union_tag_not_found":
-        return "kind", f"missing; it is one of {', '.join(KINDS)}"
-    if kind == "union_tag_invalid":
-        tag = str(context.get("tag"))
-        return "kind", f"{shown(tag)} is unknown; it is one of {', '.join(KINDS)}{_near(tag)}"
-    if kind in ("model_attributes_type", "model_type") and name is None:
-        return None, "not a record: each line holds one JSON object"
-    if kind == "too_short":
-        return name, "needs at least one sample"
-    if kind == "string_pattern_mismatch" and name == "started" and detail.get("input") != "":
-        return name, f"{value} is no UTC time such as 2025-01-31T12:00:00Z"
-    return name, message_of(detail)
-
-
-def _near(tag: str) -> str:
-    matches = difflib.get_close_matches(tag, KINDS, n=1)
-    return f" (meant {matches[0]}?)" if matches else ""

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from gpucast.data import formats, jsonl
-from gpucast.data.bundled import bundled_files
+from gpucast.data import bundled_files, formats, jsonl
 from gpucast.data.dataset import UNNAMED_GPU, Dataset, PathLike, merged
 from gpucast.data.formats import UNNAMED, Imported, Options, PathFormat, stated, tables
 from gpucast.data.formats.several import Several, read_files
@@ -24,10 +23,9 @@ from gpucast.data.formats.tables.grid import FRAME
 from gpucast.data.records import Entry, Machine, Record
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
-from gpucast.util import JsonObject
+from gpucast.util import JsonObject, version
 from gpucast.util.files import read_bytes
 from gpucast.util.units import parse_timestep
-from gpucast.util.version import version
 
 if TYPE_CHECKING:
     import pandas
@@ -70,8 +68,8 @@ class Imports:
         """The records of each source, with its name; machines before all others."""
         if not self.names:
             return []
-        each = zip(self.names, map(_lines, self.entries), strict=True)
-        return [(" + ".join(self.names), _lines(self.machines)), *each]
+        sources = zip(self.names, map(_lines, self.entries), strict=True)
+        return [(" + ".join(self.names), _lines(self.machines)), *sources]
 
     def dataset(self, name: str) -> Dataset:
         """All of it. Raises InputError."""
@@ -114,15 +112,15 @@ def load(
         for name, path in sources
         if path != bundled.get(name) and _is_foreign(path, name, others)
     ]
-    found = import_files(foreign, options or Options(), others=others)
+    imports = import_files(foreign, options or Options(), others=others)
     records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]
     order = [name for name, _ in sources]
     # Imported machines come first, whatever they are called together.
     files = sorted(
-        [*found.lines(), *records],
+        [*imports.lines(), *records],
         key=lambda file: order.index(file[0]) if file[0] in order else -1,
     )
-    return merged(" + ".join(order), files, warnings=found.warnings, understood=found.notes)
+    return merged(" + ".join(order), files, warnings=imports.warnings, understood=imports.notes)
 
 
 def read(
@@ -202,8 +200,8 @@ def read(
         from_name=from_name,
         every_run=every_run,
     )
-    found = import_files(sources, options, GpuFacts(cores, sms, gpu_name))
-    return found.dataset(" + ".join(found.names))
+    imports = import_files(sources, options, GpuFacts(cores, sms, gpu_name))
+    return imports.dataset(" + ".join(imports.names))
 
 
 def dataset_of(data: Dataset | Source) -> Dataset:
@@ -232,9 +230,9 @@ def import_files(
     Raises:
         InputError: a file is wrong or of no known format, or files contradict one another.
     """
-    paths = [os.fspath(each) for each in sources if isinstance(each, (str, os.PathLike))]
-    found = read_files(paths, options, form, others)
-    parts = [_part(source, options, found) for source in sources]
+    paths = [os.fspath(source) for source in sources if isinstance(source, (str, os.PathLike))]
+    several = read_files(paths, options, form, others)
+    parts = [_part(source, options, several) for source in sources]
     read = [(name, imported) for part in parts for name, imported in part.read]
     facts = _machine_facts([imported for _, imported in read])
     facts["gpus"] = _gpus(facts.get("gpus"), gpu)
@@ -245,24 +243,24 @@ def import_files(
         "source": "imported from " + ", ".join(part.cited for part in parts),
     }
     entries = [[entry for _, imported in part.read for entry in imported.entries] for part in parts]
-    ids = dict.fromkeys(entry.machine for each in entries for entry in each)
+    ids = dict.fromkeys(entry.machine for own in entries for entry in own)
     machines = []
-    for name in [each for each in ids if each is not None] or [options.machine] * bool(read):
+    for name in [name for name in ids if name is not None] or [options.machine] * bool(read):
         record = jsonl.record({**described, "id": name})
         assert isinstance(record, Machine)
         machines.append(record)
-    said: list[str] = []
+    lines: list[str] = []
     for part, kept in zip(parts, entries, strict=True):
         notes = [note for _, imported in part.read for note in imported.notes]
-        words = [line for each in _by_program(kept) for line in in_words(each)]
-        said += [f"{part.name}: {line}" for line in (*words, *dict.fromkeys(notes))]
+        words = [line for own in _by_program(kept) for line in in_words(own)]
+        lines += [f"{part.name}: {line}" for line in (*words, *dict.fromkeys(notes))]
     return Imports(
         machines,
         entries,
         names=[part.name for part in parts],
-        files=[(each.file, each.format.name) for each in found.read],
-        warnings=found.warnings,
-        notes=[*said, *found.notes],
+        files=[(file_read.file, file_read.format.name) for file_read in several.read],
+        warnings=several.warnings,
+        notes=[*lines, *several.notes],
     )
 
 
@@ -283,12 +281,12 @@ class _Part:
     read: list[tuple[str, Imported]]
 
 
-def _part(source: Source, options: Options, found: Several) -> _Part:
+def _part(source: Source, options: Options, several: Several) -> _Part:
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
-        read = [each for each in found.read if each.source == name]
-        cited = _cited(name, [each.file for each in read])
-        return _Part(name, cited, [(each.file, each.imported) for each in read])
+        read = [one for one in several.read if one.source == name]
+        cited = _cited(name, [one.file for one in read])
+        return _Part(name, cited, [(one.file, one.imported) for one in read])
     # By what it has, not by its class: who has a frame has imported pandas, others need not.
     if not all(hasattr(source, name) for name in ("columns", "index", "dtypes")):
         raise InputError(f"{type(source).__name__} is neither a file's name nor a data frame")
@@ -298,7 +296,7 @@ def _part(source: Source, options: Options, found: Several) -> _Part:
 
 def _is_foreign(path: Path, name: str, others: Sequence[PathFormat]) -> bool:
     """Whether a file is to be imported; what is neither records nor importable is an error."""
-    if path.is_dir() or any(each.detect(str(path)) for each in others):
+    if path.is_dir() or any(form.detect(str(path)) for form in others):
         return True
     if path.name.endswith(".jsonl.gz"):
         return False
@@ -308,12 +306,12 @@ def _is_foreign(path: Path, name: str, others: Sequence[PathFormat]) -> bool:
     # What looks like records, or is called so, is for their reader to complain about.
     ours = not content.strip() or path.suffix == ".jsonl" or content.lstrip()[:1] in (b"{", b"[")
     try:
-        found = formats.recognized(content, name, Options())
+        form = formats.recognized(content, name, Options())
     except InputError:
         if path.suffix == ".jsonl":
             return False
         raise
-    return found is not None or not ours
+    return form is not None or not ours
 
 
 def _lines(records: Iterable[Record]) -> jsonl.Lines:
@@ -323,8 +321,8 @@ def _lines(records: Iterable[Record]) -> jsonl.Lines:
 
 def _machine_facts(imported: list[Imported]) -> JsonObject:
     facts: JsonObject = {}
-    for each in imported:
-        for key, value in each.machine.items():
+    for one in imported:
+        for key, value in one.machine.items():
             if facts.setdefault(key, value) != value:
                 raise InputError(
                     "differs between the files; import them one by one, each with --machine",
@@ -344,9 +342,9 @@ def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] 
 def _cited(source: str, files: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for file in files:
-        for each in sorted(Path(file).rglob("*")) if Path(file).is_dir() else [Path(file)]:
-            if each.is_file():
-                digest.update(each.read_bytes())
+        for path in sorted(Path(file).rglob("*")) if Path(file).is_dir() else [Path(file)]:
+            if path.is_file():
+                digest.update(path.read_bytes())
     # File names may be any bytes; records are UTF-8.
     shown = os.fsencode(os.path.basename(os.path.normpath(source)))
     count = f"{len(files)} files, " if list(files) != [source] else ""

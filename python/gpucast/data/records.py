@@ -11,27 +11,12 @@ Attribute names are the JSON keys, except ``from``, which is a Python keyword (`
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    TypeAdapter,
-    ValidatorFunctionWrapHandler,
-    WithJsonSchema,
-    WrapValidator,
-)
-from pydantic_core import PydanticKnownError
-
-from gpucast.data.limits import LARGEST_GPUS as LARGEST_GPUS
-from gpucast.data.limits import LARGEST_N as LARGEST_N
-from gpucast.data.limits import SMALLEST_N
 from gpucast.data.vocabulary import (
-    MEANING,
     Engine,
     HostMemoryKind,
     LaunchMethod,
@@ -41,175 +26,147 @@ from gpucast.data.vocabulary import (
     Schedule,
     TransferMethod,
 )
-from gpucast.data.workload import Workload
+from gpucast.data.workload import LARGEST_GPUS, LARGEST_N, SMALLEST_N, Workload
+from gpucast.util.typed_json import Bounds, Length, Pattern
 
 SCHEMA = "gpucast.record/1"
 _LARGEST_INT = 2**63 - 1
 _LARGEST_DOUBLE = 1.7976931348623157e308
 
 
-def _integral(value: object) -> object:
-    # JSON does not tell 1000 from 1000.0, and JSON Schema calls both integers.
-    if type(value) is float and value.is_integer():
-        return int(value)
+def whole(value: object) -> object:
+    """1000.0 as 1000: JSON does not tell them apart, JSON Schema calls both integers, and 1e6 is a
+    float to YAML and a whole number to people."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _writable(value: object) -> object:
+    # Values made in memory may hold what no file can: NaN, or half of a surrogate pair.
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"cannot be written as JSON: {str(error).split(':')[0]}") from None
     return value
 
 
-# JSON Schema says "no control character" without an anchor: in some dialects of regular
-# expressions "$" also matches before a final newline, and "name\n" would pass.
-Label = Annotated[
-    str,
-    Field(strict=True, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]+$"),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "minLength": 1,
-            "not": {"pattern": "[\\u0000-\\u001f\\u007f-\\u009f]"},
-        }
-    ),
-]
+Label = Annotated[str, Pattern(r"[^\x00-\x1f\x7f-\x9f]+", "has control characters")]
 """Machine ids, paths, kernel labels: any Unicode but control characters, not empty."""
-
-Text = Annotated[str, Field(strict=True, min_length=1)]
+Text = Annotated[str, Length()]
 """Prose: not empty, line breaks allowed."""
-
-_UTC = (
-    "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-    "T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)([.][0-9]+)?Z$"
-)
 Moment = Annotated[
     str,
-    Field(strict=True, pattern=_UTC),
-    WithJsonSchema({"type": "string", "pattern": _UTC, "not": {"pattern": "\\n"}}),
+    Pattern(
+        "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+        "T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)([.][0-9]+)?Z",
+        "must be a UTC time such as 2025-01-31T12:00:00Z",
+    ),
 ]
 """A moment in UTC, ISO 8601 with a final Z."""
 
-Count = Annotated[int, Field(strict=True, ge=1, le=_LARGEST_INT), BeforeValidator(_integral)]
-Total = Annotated[int, Field(strict=True, ge=0, le=_LARGEST_INT), BeforeValidator(_integral)]
-GpuCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(_integral)]
-
-
-def _size(value: object, check: ValidatorFunctionWrapHandler) -> float:
-    # Whole numbers stay what they are: a float holds those above 2^53 only nearly.
-    if type(value) is int and value > LARGEST_N:
-        raise PydanticKnownError("less_than_equal", {"le": LARGEST_N})
-    checked: float = check(value)
-    if checked < SMALLEST_N:
-        raise PydanticKnownError("greater_than_equal", {"ge": SMALLEST_N})
-    if type(value) is int:
-        return value
-    return int(checked) if checked.is_integer() else checked
-
-
-Size = Annotated[
-    float,
-    Field(
-        strict=True,
-        gt=0,
-        le=LARGEST_N,
-        allow_inf_nan=False,
-        json_schema_extra={"minimum": SMALLEST_N},
-    ),
-    WrapValidator(_size),
-]
+Count = Annotated[int, whole, Bounds(least=1, most=_LARGEST_INT)]
+Total = Annotated[int, whole, Bounds(least=0, most=_LARGEST_INT)]
+GpuCount = Annotated[int, whole, Bounds(least=1, most=LARGEST_GPUS)]
+Size = Annotated[float, whole, Bounds(above=0, least=SMALLEST_N, most=LARGEST_N)]
 """What the work grows with: particles, cells, samples. A whole number is an ``int``."""
 
 # "At most the largest double" is JSON Schema's way to say finite.
-Positive = Annotated[float, Field(strict=True, gt=0, le=_LARGEST_DOUBLE, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(strict=True, ge=0, le=_LARGEST_DOUBLE, allow_inf_nan=False)]
-Finite = Annotated[
-    float, Field(strict=True, ge=-_LARGEST_DOUBLE, le=_LARGEST_DOUBLE, allow_inf_nan=False)
-]
-Samples = Annotated[list[Positive], Field(min_length=1)]
+Positive = Annotated[float, Bounds(above=0, most=_LARGEST_DOUBLE)]
+NotNegative = Annotated[float, Bounds(least=0, most=_LARGEST_DOUBLE)]
+Finite = Annotated[float, Bounds(least=-_LARGEST_DOUBLE, most=_LARGEST_DOUBLE)]
+Samples = Annotated[list[Positive], Length()]
 """Seconds, one a sample, in the order measured."""
 PhaseSamples = list[NotNegative]
 """Seconds, one a step; 0 where a phase did not occur or is below the clock's resolution."""
 
-Flag = Annotated[bool, Field(strict=True)]
-Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
-FreeObject = dict[str, JsonValue]
+Share = Annotated[float, Bounds(least=0, most=1)]
+FreeObject = Annotated[dict[str, object], _writable]
+FreeList = Annotated[list[object], _writable]
 
 
-class _Model(BaseModel):
-    # Validators are built when they are first used: that takes longer than the rest of the import.
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Gpu(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
     """One GPU of a machine; a single entry may stand for several that are alike."""
 
     name: Label
-    sms: Count | None = Field(None, description="streaming multiprocessors")
-    cores: Count | None = Field(None, description="FP32 lanes of the whole GPU")
+    sms: Annotated[Count | None, "streaming multiprocessors"] = None
+    cores: Annotated[Count | None, "FP32 lanes of the whole GPU"] = None
     clock_hz: Positive | None = None
     memory_bytes: Count | None = None
     max_threads_per_sm: Count | None = None
-    pci: Text | None = Field(None, description="PCI bus id")
-    links: list[JsonValue] | None = Field(None, description="NVLink or other links")
+    pci: Annotated[Text | None, "PCI bus id"] = None
+    links: Annotated[FreeList | None, "NVLink or other links"] = None
 
 
-class Tool(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Tool:
     """The program that wrote the records."""
 
     name: Label
     version: Text | None = None
 
 
-class Copy(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Copy:
     """A copy that was under way beside the timed one."""
 
-    from_: Label = Field(alias="from")
+    from_: Label
     to: Label
     bytes: Count | None = None
 
 
-class Phases(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Phases:
     """Seconds spent in the parts of each step, as the program timed them, or a trace of it."""
 
     h2d: PhaseSamples | None = None
     kernel: PhaseSamples | None = None
     d2h: PhaseSamples | None = None
     cpu: PhaseSamples | None = None
-    exchange: PhaseSamples | None = Field(None, description="between GPUs or processes")
-    calls: PhaseSamples | None = Field(
-        None, description="the host's calls and waits, beyond the GPUs' copies and kernels"
-    )
+    exchange: Annotated[PhaseSamples | None, "between GPUs or processes"] = None
+    calls: Annotated[
+        PhaseSamples | None, "the host's calls and waits, beyond the GPUs' copies and kernels"
+    ] = None
 
 
-class StepBytes(_Model):
+@dataclass(frozen=True, kw_only=True)
+class StepBytes:
     """Bytes that one step moves, over all GPUs."""
 
     h2d: Total
     d2h: Total
-    exchange: Total | None = Field(None, description="between GPUs or processes")
+    exchange: Annotated[Total | None, "between GPUs or processes"] = None
 
 
-class _Record(_Model):
+@dataclass(frozen=True, kw_only=True)
+class _Record:
     # Here, so that schema and kind stand first in every line.
-    schema_: Literal["gpucast.record/1"] = Field(alias="schema")
+    schema_: Literal["gpucast.record/1"]
     kind: str
 
 
-class RunToRun(_Model):
+@dataclass(frozen=True, kw_only=True)
+class RunToRun:
     """What differs from run to run of a program, beyond the scatter of one run's samples."""
 
-    sd: NotNegative = Field(description="relative standard deviation of the runs' medians")
-    runs: Annotated[int, Field(strict=True, ge=2, le=_LARGEST_INT), BeforeValidator(_integral)]
+    sd: Annotated[NotNegative, "relative standard deviation of the runs' medians"]
+    runs: Annotated[int, whole, Bounds(least=2, most=_LARGEST_INT)]
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Measurement(_Record):
     """What all timed records share."""
 
-    machine: Label = Field(description="id of the machine record")
-    seconds: Samples = Field(description="raw samples, s")
-    uncertainty: NotNegative | None = Field(
-        None, description="relative half-width of the known rounding of each sample"
-    )
+    machine: Annotated[Label, "id of the machine record"]
+    seconds: Annotated[Samples, "raw samples, s"]
+    uncertainty: Annotated[
+        NotNegative | None, "relative half-width of the known rounding of each sample"
+    ] = None
     run_to_run: RunToRun | None = None
-    cold: Flag | None = Field(None, description="first call: includes one-off start-up")
+    cold: Annotated[bool | None, "first call: includes one-off start-up"] = None
     caveat: Text | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Machine(_Record):
     """Where records were measured, by whom, and what one must know to read them."""
 
@@ -221,77 +178,77 @@ class Machine(_Record):
     gpus: list[Gpu] | None = None
     driver: Text | None = None
     runtime: Text | None = None
-    transport: Label | None = Field(
-        None,
-        description="What carries calls to remote GPUs, in their client's words. tls: a socket, "
+    transport: Annotated[
+        Label | None,
+        "What carries calls to remote GPUs, in their client's words. tls: a socket, "
         "encrypted; plain: a socket, in the clear; shm: memory that client and server share. "
         "Absent: none are remote, or it is not known.",
-    )
-    answered: Flag | None = Field(
-        None,
-        description="remote GPUs: every call waits for its server's answer; absent: not known",
-    )
-    inline_bytes: Total | None = Field(
-        None,
-        description="remote GPUs: the largest copy that travels within its message; larger ones "
+    ] = None
+    answered: Annotated[
+        bool | None, "remote GPUs: every call waits for its server's answer; absent: not known"
+    ] = None
+    inline_bytes: Annotated[
+        Total | None,
+        "remote GPUs: the largest copy that travels within its message; larger ones "
         "go in pieces over connections of their own; absent: as gpucast does it today",
-    )
+    ] = None
     topology: FreeObject | None = None
     tool: Tool | None = None
-    started: Moment | None = Field(None, description="UTC, ISO 8601 with Z")
-    command: list[Annotated[str, Field(strict=True)]] | None = None
-    source: Text | None = Field(None, description="citation")
+    started: Annotated[Moment | None, "UTC, ISO 8601 with Z"] = None
+    command: list[str] | None = None
+    source: Annotated[Text | None, "citation"] = None
     caveats: list[Text] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Transfer(_Measurement):
     """Copies of one size over one route."""
 
     kind: Literal["transfer"]
     path: Label
-    memory: Memory = Field(description="kind of the host memory")
-    engine: Engine = Field(description="copy engine, or a kernel that copies")
+    memory: Annotated[Memory, "kind of the host memory"]
+    engine: Annotated[Engine, "copy engine, or a kernel that copies"]
     route: Route
-    from_: Label = Field(alias="from", description='"host", "gpu0", ...')
+    from_: Annotated[Label, '"host", "gpu0", ...']
     to: Label
     bytes: Count
-    concurrent: list[Copy] = Field(description="other copies under way; empty if alone")
-    method: TransferMethod | None = Field(
-        None,
-        description=MEANING["TransferMethod"],
-    )
-    issuer: Label | None = Field(
-        None,
-        description="of a peer copy, the GPU that makes it: the source writes, the destination "
+    concurrent: Annotated[list[Copy], "other copies under way; empty if alone"]
+    method: TransferMethod | None = None
+    issuer: Annotated[
+        Label | None,
+        "of a peer copy, the GPU that makes it: the source writes, the destination "
         "reads; absent: the source, or not known",
-    )
-    valid: Flag = Field(description="false: the copied bytes were wrong")
+    ] = None
+    valid: Annotated[bool, "false: the copied bytes were wrong"]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Launch(_Measurement):
     """What starting kernels costs; a sample times ``count`` launches together."""
 
     kind: Literal["launch"]
     path: Label
-    method: LaunchMethod = Field(description=MEANING["LaunchMethod"])
+    method: LaunchMethod
     count: Count
-    arguments: Total | None = Field(None, description="the kernel's arguments, 8 bytes each")
+    arguments: Annotated[Total | None, "the kernel's arguments, 8 bytes each"] = None
 
 
-class Visit(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Visit:
     """A visit of a cell by ``gpucast measure`` with a program that is not gpucast's."""
 
-    digest: Label = Field(
-        description="of what was run: command, contents of files and of the program, environment, "
-        "n, gpus"
-    )
-    number: Count = Field(description="1 for the first visit of the cell")
-    seconds: Positive = Field(description="that it took, with start, end and warm-up")
-    job: Label | None = Field(None, description="of a cluster, that made the visit")
-    node: Label | None = Field(None, description="of a cluster, where it was made")
-    gpu_uuids: list[Label] | None = Field(None, description="of the GPUs of the job")
+    digest: Annotated[
+        Label,
+        "of what was run: command, contents of files and of the program, environment, n, gpus",
+    ]
+    number: Annotated[Count, "1 for the first visit of the cell"]
+    seconds: Annotated[Positive, "that it took, with start, end and warm-up"]
+    job: Annotated[Label | None, "of a cluster, that made the visit"] = None
+    node: Annotated[Label | None, "of a cluster, where it was made"] = None
+    gpu_uuids: Annotated[list[Label] | None, "of the GPUs of the job"] = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Step(_Measurement):
     """Steps of one program: a size n on some GPUs.
 
@@ -300,40 +257,40 @@ class Step(_Measurement):
 
     kind: Literal["step"]
     path: Label
-    schedule: Schedule | None = Field(None, description="absent: not a program of gpucast's")
+    schedule: Annotated[Schedule | None, "absent: not a program of gpucast's"] = None
     kernel: Label | None = None
-    program: Label | None = Field(None, description="what ran; absent: one of gpucast's, or unsaid")
-    case: Label | None = Field(
-        None,
-        description="the setting that must be the same for times to be comparable: "
+    program: Annotated[Label | None, "what ran; absent: one of gpucast's, or unsaid"] = None
+    case: Annotated[
+        Label | None,
+        "the setting that must be the same for times to be comparable: "
         "input, cutoff, precision, version",
-    )
-    n: Size = Field(description="what the work grows with")
-    unit: Label | None = Field(None, description='what n counts: "atoms", "cells"')
-    timestep: Positive | None = Field(None, description="s of simulated time that a step advances")
+    ] = None
+    n: Annotated[Size, "what the work grows with"]
+    unit: Annotated[Label | None, 'what n counts: "atoms", "cells"'] = None
+    timestep: Annotated[Positive | None, "s of simulated time that a step advances"] = None
     gpus: GpuCount
-    instances: Count | None = Field(
-        None,
-        description="of the program at once on these same GPUs, whose samples follow one another, "
+    instances: Annotated[
+        Count | None,
+        "of the program at once on these same GPUs, whose samples follow one another, "
         "equally many of each; absent: one",
-    )
-    mps: Flag | None = Field(None, description="instances under NVIDIA's Multi-Process Service")
-    nodes: Count | None = Field(None, description="that share the GPUs out")
-    block: Count | None = Field(None, description="threads a block")
-    ranks: Count | None = Field(None, description="processes that share the GPUs out")
-    memory: Memory | None = Field(None, description="kind of the host memory of the step's copies")
-    graph: Flag | None = Field(None, description="launched as a CUDA graph")
-    boundary: Label | None = Field(None, description="of the box; absent: open")
+    ] = None
+    mps: Annotated[bool | None, "instances under NVIDIA's Multi-Process Service"] = None
+    nodes: Annotated[Count | None, "that share the GPUs out"] = None
+    block: Annotated[Count | None, "threads a block"] = None
+    ranks: Annotated[Count | None, "processes that share the GPUs out"] = None
+    memory: Annotated[Memory | None, "kind of the host memory of the step's copies"] = None
+    graph: Annotated[bool | None, "launched as a CUDA graph"] = None
+    boundary: Annotated[Label | None, "of the box; absent: open"] = None
     bytes: StepBytes | None = None
-    workload: Workload | None = Field(None, description="absent: all-pairs forces")
+    workload: Annotated[Workload | None, "absent: all-pairs forces"] = None
     phases: Phases | None = None
-    energy_drift: Finite | None = Field(None, description="relative, over the whole run")
-    at_once: Positive | None = Field(
-        None, description="instances that ran at the same time, on average over their runs"
-    )
-    busy: Share | None = Field(
-        None, description="share of the run in which the GPUs (path host: its cores) were at work"
-    )
+    energy_drift: Annotated[Finite | None, "relative, over the whole run"] = None
+    at_once: Annotated[
+        Positive | None, "instances that ran at the same time, on average over their runs"
+    ] = None
+    busy: Annotated[
+        Share | None, "share of the run in which the GPUs (path host: its cores) were at work"
+    ] = None
     visit: Visit | None = None
 
     @property
@@ -342,6 +299,7 @@ class Step(_Measurement):
         return (self.instances or 1) > 1
 
 
+@dataclass(frozen=True, kw_only=True)
 class Overlap(_Measurement):
     """Copies up, copies down and a kernel of one device, begun together: until all have ended.
 
@@ -352,10 +310,11 @@ class Overlap(_Measurement):
     path: Label
     memory: Memory
     device: Label
-    bytes: Count = Field(description="of each copy")
-    parts: Annotated[list[OverlapPart], Field(min_length=1)]
+    bytes: Annotated[Count, "of each copy"]
+    parts: Annotated[list[OverlapPart], Length()]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Skeleton(_Measurement):
     """A step without its work: data to every GPU, a kernel that only keeps it busy, data back.
 
@@ -365,16 +324,17 @@ class Skeleton(_Measurement):
     kind: Literal["skeleton"]
     path: Label
     schedule: Schedule
-    memory: Memory = Field(description="kind of the host memory")
+    memory: Annotated[Memory, "kind of the host memory"]
     gpus: GpuCount
-    h2d_bytes: Count = Field(description="to each GPU")
-    d2h_bytes: Count = Field(description="from each GPU")
-    busy: Positive = Field(description="s that the kernel was asked to keep each GPU busy")
-    kernel_seconds: Positive = Field(
-        description="s that the kernel takes with its start, as events around it show"
-    )
+    h2d_bytes: Annotated[Count, "to each GPU"]
+    d2h_bytes: Annotated[Count, "from each GPU"]
+    busy: Annotated[Positive, "s that the kernel was asked to keep each GPU busy"]
+    kernel_seconds: Annotated[
+        Positive, "s that the kernel takes with its start, as events around it show"
+    ]
 
 
+@dataclass(frozen=True, kw_only=True)
 class HostMemory(_Measurement):
     """One loop over host memory of one kind, run by the CPU or by a GPU."""
 
@@ -386,6 +346,7 @@ class HostMemory(_Measurement):
     bytes: Count | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Note(_Record):
     """Something that is not a measurement: why a cell was skipped, what was not understood."""
 
@@ -411,38 +372,11 @@ _OUTCOMES: dict[type[Measurement], set[str]] = {
 @cache
 def settings_of(kind: type[Measurement]) -> tuple[str, ...]:
     """The fields that say what was run, not what came out, in the order of the class."""
-    outcomes = _Measurement.model_fields.keys() | _OUTCOMES.get(kind, set())
-    return tuple(name for name in kind.model_fields if name not in outcomes)
+    outcomes = {member.name for member in fields(_Measurement)} | _OUTCOMES.get(kind, set())
+    return tuple(member.name for member in fields(kind) if member.name not in outcomes)
 
 
-KINDS: tuple[str, ...] = tuple(
-    get_args(each.model_fields["kind"].annotation)[0] for each in get_args(Record)
-)
-"""The word by which each kind of record names itself in its field ``kind``."""
-
-RECORD: TypeAdapter[Record] = TypeAdapter(
-    Annotated[Record, Field(discriminator="kind")], config=ConfigDict(defer_build=True)
-)
-"""Checks any one record; ``gpucast.data.jsonl`` turns what it finds into one-line errors."""
-
-
-def build() -> None:
-    """Build now what checks and writes records, not when it is first used.
-
-    For work that Ctrl-C may end: an exception that comes while it is built does not get out of it.
-    """
-    for model in get_args(Record):
-        model.model_rebuild()
-    RECORD.rebuild()
-
-
-def json_schema() -> dict[str, object]:
-    """The records' JSON Schema (draft 2020-12), for programs in other languages."""
-    schema = RECORD.json_schema(by_alias=True)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:gpucast:record:1",
-        "title": "gpucast.record/1",
-        "description": "One line of a gpucast data file (JSON Lines). All quantities are SI.",
-        **schema,
-    }
+KINDS: dict[str, type[Record]] = {
+    get_args(get_type_hints(kind)["kind"])[0]: kind for kind in get_args(Record)
+}
+"""Each kind of record by the word by which it names itself in its field ``kind``."""

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from gpucast.errors import InputError
 
@@ -244,3 +244,33 @@ def alike(steps: Sequence[Step], preferred: StepSelection, name: str) -> list[St
             continue
         kept = [step for step in kept if stated(step, field) in (None, wanted)]
     return kept
+
+
+NATIVE = "native"
+
+
+class Usual(NamedTuple):
+    """Whether a path's calls become messages to a server (None: not known), and whether each is
+    answered."""
+
+    forwarded: bool | None
+    answered: bool
+
+
+_USUAL = {
+    "host": Usual(forwarded=False, answered=False),
+    NATIVE: Usual(forwarded=False, answered=False),
+    "remote": Usual(forwarded=True, answered=False),
+    "remote-sync": Usual(forwarded=True, answered=True),
+    "remote-shm": Usual(forwarded=True, answered=False),
+}
+
+
+def usual(path: object) -> Usual:
+    """What a path of this name usually is: the only place that reads names of paths for it.
+
+    How long calls over a path take is told by its records (``gpucast.paths.path_facts``). Records
+    of steps alone, and older model files, hold no such facts: a name of the vocabulary is then
+    taken for what it usually stands for, and a name of the user's own for nothing.
+    """
+    return _USUAL.get(str(path), Usual(forwarded=None, answered=False))

@@ -34,7 +34,7 @@ def _thin(record: _Lean, most: int) -> Entry:
     if count <= most:
         return record
     at = ((np.arange(most) + 0.5) / most * count).astype(int)
-    return record.model_copy(update={"seconds": np.sort(record.seconds)[at].tolist()})
+    return replace(record, seconds=np.sort(record.seconds)[at].tolist())
 
 
 def without_unused_routes(data: Dataset, schedule: str | None) -> Dataset:
@@ -59,7 +59,7 @@ def coarsened(data: Dataset) -> Dataset:
         records=[
             record
             if isinstance(record, Note)
-            else record.model_copy(update={"seconds": evenly(record.seconds, _SAMPLES)})
+            else replace(record, seconds=evenly(record.seconds, _SAMPLES))
             for record in data.records
             if not isinstance(record, Transfer) or record.bytes in kept[_curve(record)]
         ],

@@ -73,36 +73,3 @@ class ObservationKind(IntEnum):
     launch = 3
     kernel = 4
     skeleton = 5
-
-
-MEANING: dict[str, str] = {
-    "RecordKind": "What a record holds.",
-    "Path": "How GPUs are reached; records may name a path of the user's own instead.",
-    "Schedule": "How a step of the mini-app moves data.",
-    "Memory": (
-        "Kind of host memory. portable: pinned for all GPUs, not for one. unknown: measured by "
-        "others, who do not say."
-    ),
-    "Engine": "What copies: a copy engine, or a kernel.",
-    "Route": (
-        "The ways that data take between host, GPUs and nodes; each may have a transfer curve. "
-        "peer: from GPU to GPU directly; staged: through host memory; local: within a GPU; net: "
-        "between nodes."
-    ),
-    "TransferMethod": (
-        "How a transfer was timed. call: what the caller of a blocking copy waits; gated: the "
-        "device's own time of one of many copies queued behind a gate."
-    ),
-    "LaunchMethod": (
-        "How launches were timed. submit: what the host waits for one; sync: until it has run; "
-        "gated: of a row, by the device's clock; graph: the nodes of one; row: what the host "
-        "waits for a row; drain: until the row has run. Without launches: idle: a wait for a "
-        "stream that has nothing to do; rest: that after 5 ms without a call, when whoever looks "
-        "for messages sleeps."
-    ),
-    "OverlapPart": "What one device does at the same time: copies up, copies down, a kernel.",
-    "ObservationKind": (
-        "What an observation of a fit times; the core's arrays hold the word's number."
-    ),
-}
-"""What the words of each type mean, for whoever describes a field of theirs."""

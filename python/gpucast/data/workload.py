@@ -1,56 +1,48 @@
-"""The workload that steps state, and the same as the core computes with it."""
+"""What steps state of their work: how large sizes and GPU counts may be, and the workload."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from gpucast import _core
-from gpucast.util.typed_json import Bounds
+from gpucast.util.typed_json import Bounds, Length
+
+LARGEST_N = 10**18
+"""The largest size, whatever a program counts; whole numbers up to here fit 64 bits."""
+SMALLEST_N = 1e-18
+"""Below a whole of any unit; powers of sizes from here up are finite numbers."""
+LARGEST_GPUS = 10**6
 
 ALL_PAIRS = _core.ALL_PAIRS
 """What steps do that state no workload: the forces of the paper's program."""
 
-# Records hold these classes, and pydantic checks them as strictly as its own. It is not imported
-# here: that would take longer than a forecast does.
-_CHECKED = {"extra": "forbid", "use_attribute_docstrings": True}
-
-
 _LARGEST_FACTOR = 1e30
-_LARGEST_EXPONENT = 10
-_Exponent = Annotated[float, Bounds(least=-_LARGEST_EXPONENT, most=_LARGEST_EXPONENT)]
+_Factor = Annotated[float, Bounds(above=0, most=_LARGEST_FACTOR)]
+_Exponent = Annotated[float, Bounds(least=-10, most=10)]
 
 
 @dataclass(frozen=True)
 class Amount:
     """A function of a step's size n and its GPU count N: factor * n^p * N^q."""
 
-    __pydantic_config__: ClassVar[dict[str, object]] = _CHECKED
-
     factor: Annotated[float, Bounds(least=0, most=_LARGEST_FACTOR)]
-    n: _Exponent = 0.0
-    """The exponent p."""
-    gpus: _Exponent = 0.0
-    """The exponent q."""
+    n: Annotated[_Exponent, "the exponent p"] = 0.0
+    gpus: Annotated[_Exponent, "the exponent q"] = 0.0
 
 
 @dataclass(frozen=True)
 class Workload:
     """What a step does: its elements (particles, cells) are shared out, ceil(n / N) to a GPU."""
 
-    __pydantic_config__: ClassVar[dict[str, object]] = _CHECKED
-
-    name: Annotated[str, Bounds(characters=1)]
-    visits: Amount
-    """Units of work for each element of a GPU's share."""
-    to_gpu: Amount = Amount(0.0)
-    """Bytes to each GPU."""
-    from_gpu: Amount = Amount(0.0)
-    """Bytes from each GPU."""
-    halo: Amount = Amount(0.0)
-    """Bytes that each of several GPUs gets from its neighbours."""
-    operations: Annotated[float, Bounds(above=0, most=_LARGEST_FACTOR)] | None = None
-    """Floating-point operations of a unit of work."""
+    name: Annotated[str, Length()]
+    visits: Annotated[Amount, "units of work for each element of a GPU's share"]
+    to_gpu: Annotated[Amount, "bytes to each GPU"] = Amount(0.0)
+    from_gpu: Annotated[Amount, "bytes from each GPU"] = Amount(0.0)
+    halo: Annotated[Amount, "bytes that each of several GPUs gets from its neighbours"] = Amount(
+        0.0
+    )
+    operations: Annotated[_Factor | None, "floating-point operations of a unit of work"] = None
 
     @property
     def is_shared_out(self) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpucast import _core
-from gpucast.data import rehearsal, workload
-from gpucast.data.dataset import Dataset
+from gpucast.data import workload
+from gpucast.data.dataset import Dataset, rehearsed
 from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
 from gpucast.data.selection import ANY, StepSelection, case_says_nothing, distinct, only
-from gpucast.data.step_workloads import byte_contradictions, workload_of
+from gpucast.data.steps import byte_contradictions, workload_of
 from gpucast.data.workload import Workload
 from gpucast.errors import InputError
 from gpucast.fitting.problem import LONGEST, SHORTEST, Problem
@@ -120,8 +120,8 @@ def pose(
 
 
 def _on_fake_gpus(dataset: Dataset, chosen_steps: StepSelection) -> list[Remark]:
-    rehearsed = rehearsal.warning(dataset.machines[str(chosen_steps.machine)])
-    return [] if rehearsed is None else [rehearsed]
+    warning = rehearsed(dataset.machines[str(chosen_steps.machine)])
+    return [] if warning is None else [warning]
 
 
 def require_plausible(records: Sequence[Step | Transfer | Launch], name: str) -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 
-from gpucast.data import rehearsal
+from gpucast.data.dataset import rehearsed
 from gpucast.data.records import Machine
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
@@ -100,9 +100,9 @@ class Campaign:
                 run.note(f"a GPU is in use by another program: {occupant}")
         run.run()
         self._report.paths.append(run.report)
-        rehearsed = rehearsal.warning(machine)
-        if rehearsed is not None:
-            self._watcher.say(f"path {path.label}: {rehearsed}")
+        warning = rehearsed(machine)
+        if warning is not None:
+            self._watcher.say(f"path {path.label}: {warning}")
         self._report.answers += run.answers()
         self._report.fits += run.fits()
 

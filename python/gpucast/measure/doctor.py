@@ -22,7 +22,7 @@ from gpucast.measure.tracing import libraries
 from gpucast.remote import CLIENT, client_folder, server_program
 from gpucast.remote.addresses import addresses, named_twice
 from gpucast.remote.status import statuses
-from gpucast.util.version import version
+from gpucast.util import version
 
 State = Literal["good", "missing", "attention"]
 """Good: as it should be. Missing: not here, and some commands need it. Attention: it disturbs

@@ -23,7 +23,7 @@ from gpucast.measure.store import Store
 from gpucast.measure.visits import Budget, Visits
 from gpucast.measure.work import Request, Watcher
 from gpucast.model.forecaster import Forecaster
-from gpucast.util.devices import device
+from gpucast.util.gpu_shares import device
 
 MISSING_LIBRARY = "needs NCCL"
 

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from gpucast.measure.store import Store
 from gpucast.measure.until import answers_of, ended_by
 from gpucast.measure.visits import Visits
 from gpucast.measure.work import HOUR, PathReport, Watcher
-from gpucast.util.devices import Device
+from gpucast.util.gpu_shares import Device
 
 _LONG = 1.0
 """Seconds of a visit from which on it is brought to the disk at once, which takes milliseconds."""
@@ -159,7 +160,7 @@ def identified(store: Store, facts: Machine, path: str, named: str | None) -> Ma
     for known in store.machines:
         name, _, label = known.id.rpartition("/")
         if label == path and named in (None, name) and _same_machine(known, facts, devices=True):
-            return facts.model_copy(update={"id": known.id})
+            return replace(facts, id=known.id)
     name = named or _name_of(store, facts) or _usual_name(facts)
     made = f"{name}/{path}"
     if any(known.id == made for known in store.machines):
@@ -170,7 +171,7 @@ def identified(store: Store, facts: Machine, path: str, named: str | None) -> Ma
                 field="machine",
             )
         made = f"{name}-{secrets.token_hex(3)}/{path}"
-    return facts.model_copy(update={"id": made})
+    return replace(facts, id=made)
 
 
 def _usual_name(facts: Machine) -> str:

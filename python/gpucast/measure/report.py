@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from gpucast.measure.design.questions import Answer
 from gpucast.measure.work import PathReport
-from gpucast.util.devices import GPU, Device
+from gpucast.util.gpu_shares import GPU, Device
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import stat
 from collections import Counter
 from typing import Self
 
-from gpucast.data import jsonl, records
+from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset, cell, from_records
 from gpucast.data.records import Entry, Machine, Note, Record, Step
 from gpucast.errors import GpucastError, InputError, from_os_error
@@ -39,7 +39,6 @@ class Store:
     """
 
     def __init__(self, path: PathLike) -> None:
-        records.build()
         self.name = os.fspath(path)
         self.warnings: list[str] = []
         self.machines: list[Machine] = []

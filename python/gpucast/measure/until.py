@@ -18,7 +18,7 @@ from gpucast.measure.design.spreading import START, spread_over
 from gpucast.measure.report import AnswerReport
 from gpucast.measure.work import HOUR
 from gpucast.model.forecaster import Forecaster
-from gpucast.util.devices import GPU, Device
+from gpucast.util.gpu_shares import GPU, Device
 from gpucast.util.units import long_duration
 
 LOOK_AHEAD = 40

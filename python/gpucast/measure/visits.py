@@ -22,7 +22,7 @@ from gpucast.measure.rounds import spread_round
 from gpucast.measure.until import by_series, ended_by
 from gpucast.measure.work import HOUR, Bounds
 from gpucast.model.forecaster import Forecaster
-from gpucast.util.devices import Device
+from gpucast.util.gpu_shares import Device
 
 Fit = Callable[[Dataset, StepSelection], Forecaster]
 """Fits the steps of a series; raises InputError where the data do not determine a model."""

@@ -11,7 +11,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.measure.design.cells import Choice
 from gpucast.measure.design.questions import Question
 from gpucast.measure.paths import Path
-from gpucast.util.devices import GPU, Device
+from gpucast.util.gpu_shares import GPU, Device
 
 HOUR = 3600.0
 

@@ -12,9 +12,8 @@ from typing import Annotated
 
 import numpy as np
 
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.data.selection import StepSelection
-from gpucast.data.workload import Workload
+from gpucast.data.workload import LARGEST_GPUS, LARGEST_N, SMALLEST_N, Workload
 from gpucast.util.remarks import Remark
 from gpucast.util.typed_json import Ascending, Bounds
 from gpucast.util.units import interval, quantity
@@ -33,8 +32,8 @@ Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
 Interval = tuple[float, float]
 Size = Annotated[float, Bounds(above=0, least=SMALLEST_N, most=LARGEST_N)]
 Count = Annotated[int, Bounds(least=1, most=LARGEST_GPUS)]
-Sizes = Annotated[tuple[Size, Size], Ascending]
-Counts = Annotated[tuple[Count, Count], Ascending]
+Sizes = Annotated[tuple[Size, Size], Ascending()]
+Counts = Annotated[tuple[Count, Count], Ascending()]
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from gpucast.data.bundled import reconstructed_files
+from gpucast.data import reconstructed_files
 from gpucast.data.traces.reading import is_trace
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Bootstrap

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.data.steps import samples_of
+from gpucast.data.workload import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.errors import InputError
 from gpucast.model.content import (
     Domain,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpucast.data.path_names import usual
+from gpucast.data.selection import usual
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, remarks_of
 from gpucast.util.typed_json import from_json, to_json

@@ -10,7 +10,7 @@ A path's name is its owner's to choose and says nothing. Machine records state w
 - A wait after a pause (``rest``) beside one without (``idle``) tells whether a thread slept.
 
 Where neither machine nor measurements tell, as in records of steps alone, a name of the vocabulary
-is taken for what it usually stands for (``gpucast.data.path_names``).
+is taken for what it usually stands for (``gpucast.data.selection``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
-from gpucast.data.path_names import NATIVE, usual
 from gpucast.data.records import Launch, Machine, Transfer
+from gpucast.data.selection import NATIVE, usual
 from gpucast.fitting.synchronous import waits_for_calls
 
 WOKEN = 20e-6

@@ -30,8 +30,7 @@ from werkzeug.wrappers import Request, Response
 from gpucast.errors import GpucastError, InputError, from_os_error
 from gpucast.serve.work import SETTINGS, Answer, Order, Source, answer, apart
 from gpucast.show.report.render import loading_page, page
-from gpucast.util import JsonObject, limits
-from gpucast.util.version import version
+from gpucast.util import JsonObject, limits, version
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

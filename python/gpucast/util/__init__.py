@@ -6,3 +6,14 @@ from typing import Any
 
 JsonObject = dict[str, Any]
 """An answer as ``json`` writes it; its keys stand in the documentation."""
+
+
+def version() -> str:
+    """The installed version of gpucast; ``unknown`` in a source tree that is not installed."""
+    # Here, not above: few commands need it.
+    from importlib import metadata
+
+    try:
+        return metadata.version("gpucast")
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,196 +1,292 @@
-"""Dataclasses to and from JSON values: a class is the only list of the keys that a file has.
+"""Dataclasses to and from JSON and YAML values: a class is the only list of the keys of a file.
 
-Keys are the fields' names, or ``key`` of a field's metadata (None: no key). A field with a default
-may be missing; one with ``omit`` in its metadata is not written where it is None. Annotations may
-be dataclasses, ``str``, ``bool``, ``int``, ``float``, ``list``, ``dict`` of strings, pairs,
-``None``, ``| None``, and these with ``Bounds`` or ``Ascending``.
+Keys are the fields' names without a final ``_`` (``from_``), or ``key`` of a field's metadata
+(None: no key). A field with a default may be missing; one with ``omit`` in its metadata is not
+written where it is None. Annotations may be dataclasses, enumerations, ``Literal``, ``str``,
+``bool``, ``int``, ``float`` (whole numbers stay such), ``Fraction``, ``object`` (anything),
+``list``, ``dict`` of strings, tuples, unions, and these ``Annotated`` with rules that values keep,
+with functions that convert what is given before it is read (they raise ``ValueError`` or
+``InputError``), and with a string that describes the field.
 
 No schema library: it would take longer to load than a forecast takes to make.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, Field, fields, is_dataclass
+import difflib
+import json
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, Field, dataclass, fields
+from enum import Enum
+from fractions import Fraction
 from functools import cache
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from gpucast.errors import InputError
 
 LARGEST_NUMBER = 1e150
-"""Nothing measured comes near, and beyond it squares overflow."""
+"""Nothing measured comes near, and beyond it squares overflow: numbers without a rule end here."""
+
+Location = tuple[int | str, ...]
+"""Keys and list positions from the top to a value."""
 
 T = TypeVar("T")
-_Handler = Callable[[object], dict[str, object]]
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What a number has to be: more than, at least, less than, at most."""
+
+    above: float | None = None
+    least: float | None = None
+    below: float | None = None
+    most: float | None = None
+
+    def problem(self, value: float) -> str | None:
+        """What is wrong with a value."""
+        if value != value or abs(value) == float("inf"):
+            return "must be a finite number"
+        for limit, words, holds in (
+            (self.above, "greater than", operator.gt),
+            (self.least, "at least", operator.ge),
+            (self.below, "less than", operator.lt),
+            (self.most, "at most", operator.le),
+        ):
+            if limit is not None and not holds(value, limit):
+                return f"must be {words} {limit:.15g}"
+        return None
+
+
+@dataclass(frozen=True)
+class Length:
+    """How many characters or entries there have to be."""
+
+    least: int = 1
+    most: int = 2**63
+
+    def problem(self, value: Sequence[object]) -> str | None:
+        """What is wrong with a text or list."""
+        if len(value) < self.least:
+            return "must not be empty"
+        return None if len(value) <= self.most else f"must not be longer than {self.most}"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A regular expression that a whole text matches, and what is wrong with one that does not."""
+
+    expression: str
+    wrong: str
+
+    def problem(self, value: str) -> str | None:
+        """What is wrong with a text."""
+        if re.fullmatch(self.expression, value):
+            return None
+        return self.wrong if value else "must not be empty"
+
+
+@dataclass(frozen=True)
 class Ascending:
     """A pair whose second value is at least the first."""
 
+    def problem(self, value: tuple[float, float]) -> str | None:
+        """What is wrong with a pair."""
+        return None if value[0] <= value[1] else "must be two numbers, ascending"
 
-class Bounds:
-    """What a number or text has to be: more than, at least, at most; so many characters or more.
 
-    pydantic understands it, too, and then takes no text or truth value for a number.
-    """
-
-    def __init__(
-        self,
-        *,
-        above: float | None = None,
-        least: float | None = None,
-        most: float | None = None,
-        characters: int | None = None,
-    ) -> None:
-        self.above, self.least, self.most, self.characters = above, least, most, characters
-
-    def allow(self, value: float | str) -> bool:
-        """Whether a value is within."""
-        if isinstance(value, str):
-            return self.characters is None or len(value) >= self.characters
-        return (
-            (self.above is None or value > self.above)
-            and (self.least is None or value >= self.least)
-            and (self.most is None or value <= self.most)
-        )
-
-    def __get_pydantic_core_schema__(self, source: object, handler: _Handler) -> dict[str, object]:
-        names = {"gt": self.above, "ge": self.least, "le": self.most, "min_length": self.characters}
-        stated = {name: value for name, value in names.items() if value is not None}
-        return {**handler(source), **stated, "strict": True}
+Rule = Bounds | Length | Pattern | Ascending
 
 
 class WrongValueError(InputError):
-    """A value that is not what its place needs; ``field`` says where."""
+    """A value that is not what its place needs; ``location`` and ``field`` say where."""
+
+    def __init__(self, message: str, location: Location = ()) -> None:
+        super().__init__(message, field=path_of(location))
+        self.location = location
 
 
-def to_json(value: object) -> Any:
-    """JSON values of a dataclass and all it holds. Numbers and strings are as they were."""
-    if is_dataclass(value):
-        held = {member: getattr(value, member.name) for member, _ in _fields(type(value))}  # type: ignore[arg-type]
+def to_json(value: object, *, nulls: bool = True) -> Any:
+    """JSON values of a dataclass and all it holds. Numbers and strings are as they were.
+
+    ``nulls``: whether to write what is None and may be missing.
+    """
+    kind: Any = type(value)
+    if hasattr(kind, "__dataclass_fields__"):
         return {
-            _key(member): to_json(inner)
-            for member, inner in held.items()
-            if inner is not None or not member.metadata.get("omit")
+            key: to_json(inner, nulls=nulls)
+            for key, member, _ in fields_of(kind)
+            if (inner := getattr(value, member.name)) is not None
+            or not (member.metadata.get("omit") or (not nulls and member.default is None))
         }
     if isinstance(value, dict):
-        return {key: to_json(item) for key, item in value.items()}
+        return {key: to_json(item, nulls=nulls) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_json(item) for item in value]
+        # There may be many numbers.
+        return [item if type(item) is float else to_json(item, nulls=nulls) for item in value]
     return value
 
 
-def from_json(kind: type[T], value: object, field: str = "") -> T:
-    """The object of class ``kind`` that JSON values describe; unknown keys are left out.
+def from_json(kind: Callable[..., T], value: object, *, strict: bool = False) -> T:
+    """The object of class ``kind`` that JSON values describe.
+
+    Unknown keys are left out, or refused where ``strict``.
 
     Raises:
         WrongValueError: the first key that is missing or wrong.
     """
-    given = _container(dict, value, "an object", field)
-    values = {}
-    for member, inner in _fields(kind):  # type: ignore[arg-type]
-        key = _key(member)
-        within = f"{field}.{key}" if field else key
-        if key in given:
-            values[member.name] = _read(inner, given[key], within)
-        elif member.default is MISSING and member.default_factory is MISSING:
-            raise _wrong("missing", within)
-    return kind(**values)
-
-
-def _key(field: Field[object]) -> str:
-    return str(field.metadata.get("key", field.name))
+    made: T = _read(kind, value, strict)
+    return made
 
 
 @cache
-def _fields(kind: Any) -> list[tuple[Field[object], object]]:
-    """The fields that have keys, with their types."""
+def fields_of(kind: Any) -> list[tuple[str, Field[Any], Any]]:
+    """The fields of a dataclass that have keys: key, field and type."""
     types = get_type_hints(kind, include_extras=True)
-    keyed = (member for member in fields(kind) if member.metadata.get("key", "") is not None)
-    return [(member, types[member.name]) for member in keyed]
+    keyed = [
+        (member.metadata.get("key", member.name.rstrip("_")), member) for member in fields(kind)
+    ]
+    return [(key, member, types[member.name]) for key, member in keyed if key is not None]
 
 
-def _read(kind: object, value: object, field: str) -> object:
-    bare, rules, nullable = _taken_apart(kind)
-    if value is None and nullable:
-        return None
-    if isinstance(bare, type) and is_dataclass(bare):
-        return from_json(bare, value, field)
-    origin, inner = get_origin(bare), get_args(bare)
-    if origin is dict:
-        items = _container(dict, value, "an object", field).items()
-        return {key: _read(inner[1], item, f"{field}.{key}") for key, item in items}
-    if origin is list:
-        values = _container(list, value, "a list", field)
-        if _all_hold(inner[0], values):
-            return values
-        return [_read(inner[0], item, f"{field}[{i}]") for i, item in enumerate(values)]
-    if not _holds(bare, rules, value):
-        raise _wrong(f"must be {'null or ' if nullable else ''}{_words(bare, rules)}", field)
-    return tuple(value) if isinstance(value, list) else value
+def path_of(location: Iterable[int | str]) -> str | None:
+    """Where a value is, in a word: ``machines[0].gpus``; None for the whole."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    text = text.removeprefix(".")
+    # Keys come from the file: they may hold anything.
+    return text.encode("unicode_escape").decode() if not text.isprintable() else text or None
 
 
-@cache
-def _taken_apart(kind: object) -> tuple[object, tuple[object, ...], bool]:
-    """A type without bounds and ``| None``, its bounds, and whether there was a None."""
-    if get_origin(kind) is Annotated:
-        inner, *more = get_args(kind)
-        bare, rules, nullable = _taken_apart(inner)
-        return bare, (*rules, *more), nullable
-    if isinstance(kind, UnionType) or get_origin(kind) is Union:
-        (inner,) = (part for part in get_args(kind) if part is not type(None))
-        return *_taken_apart(inner)[:2], True
-    return kind, (), False
+def shown(value: object) -> str:
+    """A value for a message: short, one line."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    if not text.isprintable():
+        text = ascii(text)[1:-1]
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _container(kind: type[T], value: object, words: str, field: str) -> T:
-    if not isinstance(value, kind):
-        raise _wrong(f"must be {words}", field)
+def near(word: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown word: what was meant, or what there is."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
+
+
+def _read(kind: Any, given: Any, strict: bool) -> Any:
+    """The value of a type that ``given`` describes. Raises WrongValueError."""
+    bare, inner, conversions, rules = _taken_apart(kind)
+    value = given
+    try:
+        for convert in conversions:
+            value = convert(value)
+    except (ValueError, InputError) as error:
+        raise WrongValueError(getattr(error, "message", str(error))) from None
+    value = _read_bare(bare, inner, value, strict)
+    for rule in rules:
+        if value is not None and (problem := rule.problem(value)):
+            raise WrongValueError(f"{problem}, got {shown(given)}")
     return value
 
 
-def _holds(kind: object, rules: tuple[object, ...], value: Any) -> bool:
-    if kind is float:
-        right = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
-    elif kind in (int, str, bool):
-        right = type(value) is kind
-    else:
-        bare, inner_rules, _ = _taken_apart(get_args(kind)[0])
-        pair = isinstance(value, (list, tuple)) and len(value) == 2
-        right = pair and all(_holds(bare, inner_rules, end) for end in value)
-        right = right and (Ascending not in rules or value[0] <= value[1])
-    return right and all(rule.allow(value) for rule in rules if isinstance(rule, Bounds))
+@cache
+def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...], list[Any], list[Any]]:
+    """A type without what is within it, that, functions that convert, and rules."""
+    if get_origin(kind) is Annotated:
+        bare, inner, _, usual = _taken_apart(kind.__origin__)
+        extras = kind.__metadata__
+        rules = [extra for extra in extras if isinstance(extra, Rule)]
+        rules += [] if any(getattr(rule, "most", None) for rule in rules) else usual
+        return bare, inner, [extra for extra in extras if callable(extra)], rules
+    origin = Union if get_origin(kind) is UnionType else get_origin(kind)
+    return origin or kind, get_args(kind), [], [_FINITE] * (kind is float)
 
 
-def _all_hold(kind: object, values: list[Any]) -> bool:
-    """Whether all of a list are numbers as they should be, by its extremes: a replicate's values
-    are many."""
-    bare, rules, _ = _taken_apart(kind)
-    allowed: set[type] = {float, int} if bare is float else {int} if bare is int else set()
-    if not values or not allowed.issuperset(map(type, values)):
+_FINITE = Bounds(least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
+_SCALARS: dict[Any, tuple[Any, str]] = {
+    int: (int, "a whole number"),
+    float: ((int, float), "a number"),
+    str: (str, "a string"),
+    bool: (bool, "true or false"),
+    Fraction: (Fraction, "a fraction"),
+    object: (object, "anything"),
+}
+
+
+def _read_bare(kind: Any, inner: tuple[Any, ...], value: Any, strict: bool) -> Any:
+    if kind in _SCALARS:
+        accepted, name = _SCALARS[kind]
+        if not isinstance(value, accepted) or (kind in (int, float) and isinstance(value, bool)):
+            raise _unlike(name, value)
+        if kind is str and not value.isascii() and re.search("[\ud800-\udfff]", value):
+            raise WrongValueError(f"{shown(value)} is not valid Unicode")
+        return value
+    if kind is Union:
+        options = [option for option in inner if option is not NoneType]
+        if value is None and len(options) < len(inner):
+            return None
+        for option in options[:-1]:
+            with suppress(WrongValueError):
+                return _read(option, value, strict)
+        return _read(options[-1], value, strict)
+    if kind is Literal or issubclass(kind, Enum):
+        words = {word: word for word in inner} or {member.value: member for member in kind}
+        if isinstance(value, str) and value in words:
+            return words[value]
+        raise WrongValueError(f"{shown(value)} is unknown; it is one of {', '.join(words)}")
+    if hasattr(kind, "__dataclass_fields__"):
+        return value if isinstance(value, kind) else _read_object(kind, value, strict)
+    if kind in (list, tuple):
+        if not isinstance(value, (list, tuple)) or (kind is tuple and len(value) != len(inner)):
+            raise _unlike("a list" if kind is list else f"a list of {len(inner)}", value)
+        if kind is list and _all_hold(inner[0], value):
+            return list(value)
+        kinds = inner * len(value) if kind is list else inner
+        items = zip(kinds, value, strict=True)
+        return kind([_within(i, part, item, strict) for i, (part, item) in enumerate(items)])
+    if not isinstance(value, dict):
+        raise _unlike("an object", value)
+    return {key: _within(key, inner[1], item, strict) for key, item in value.items()}
+
+
+def _read_object(kind: Any, value: Any, strict: bool) -> Any:
+    if not isinstance(value, dict):
+        raise _unlike("an object", value)
+    members = {key: (member, inner) for key, member, inner in fields_of(kind)}
+    # A misspelt key is missing under its right name, too: say what was written.
+    for key in value if strict else ():
+        if key not in members:
+            raise WrongValueError(f"unknown key{near(str(key), list(members))}", (str(key),))
+    values = {}
+    for key, (member, inner) in members.items():
+        if key in value:
+            values[member.name] = _within(key, inner, value[key], strict)
+        elif member.default is MISSING and member.default_factory is MISSING:
+            raise WrongValueError("missing", (key,))
+    return kind(**values)
+
+
+def _within(part: int | str, kind: Any, value: Any, strict: bool) -> Any:
+    try:
+        return _read(kind, value, strict)
+    except WrongValueError as error:
+        raise WrongValueError(error.message, (part, *error.location)) from None
+
+
+def _all_hold(kind: Any, values: Sequence[Any]) -> bool:
+    """Whether a list needs no second look: by its extremes, for there may be many values."""
+    bare, _, conversions, rules = _taken_apart(kind)
+    if bare not in (int, float) or conversions or {bare} != {*map(type, values)}:
         return False
-    extremes = (min(values), max(values))
     # The extremes say nothing of what is not a number.
-    if any(value != value for value in values):
-        return False
-    return all(_holds(bare, rules, extreme) for extreme in extremes)
+    return all(value == value for value in values) and not any(
+        rule.problem(extreme) for rule in rules for extreme in (min(values), max(values))
+    )
 
 
-def _words(kind: object, rules: tuple[object, ...]) -> str:
-    if get_origin(kind) is tuple:
-        several = "whole numbers" if _taken_apart(get_args(kind)[0])[0] is int else "numbers"
-        return f"two {several}" + (", ascending" if Ascending in rules else "")
-    if kind in (str, bool):
-        return "a string" if kind is str else "true or false"
-    bounds = next((rule for rule in rules if isinstance(rule, Bounds)), Bounds())
-    least = bounds.least
-    if kind is int:
-        return "a whole number" + ("" if least is None else f" from {least}")
-    if bounds.above == 0:
-        return "a positive number"
-    return "a number" + ("" if least is None else f" of at least {least}")
-
-
-def _wrong(message: str, field: str) -> WrongValueError:
-    return WrongValueError(message, field=field or None)
+def _unlike(words: str, value: object) -> WrongValueError:
+    return WrongValueError(f"must be {words}, got {shown(value)}")

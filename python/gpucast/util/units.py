@@ -14,10 +14,13 @@ SIMULATED_TIMES = {"fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3,
 
 def duration(value: float) -> str:
     """A time: four digits and the unit that suits its size."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if value >= size:
-            return f"{value / size:.4g} {unit}"
-    return f"{value * 1e9:.4g} ns"
+    return _in_unit(value, 4, s=1.0, ms=1e-3, us=1e-6, ns=1e-9)
+
+
+def _in_unit(value: float, digits: int, **units: float) -> str:
+    """In the first unit, from the largest on, of which it is one or more; else in the last."""
+    unit = next((unit for unit, size in units.items() if value >= size), [*units][-1])
+    return f"{value / units[unit]:.{digits}g} {unit}"
 
 
 def parse_duration(text: str, field: str | None = None) -> float:
@@ -83,10 +86,7 @@ def throughput(value: float) -> str:
     """Bytes a second, decimal prefixes: ``5.19 GB/s``; ``flat`` where size costs no time."""
     if value >= FLAT:
         return "flat"
-    for unit, size in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if value >= size:
-            return f"{value / size:.4g} {unit}"
-    return f"{value:.4g} B/s"
+    return _in_unit(value, 4, TB=1e12, GB=1e9, MB=1e6, kB=1e3, B=1.0) + "/s"
 
 
 def size(value: int) -> str:
@@ -99,10 +99,7 @@ def size(value: int) -> str:
 
 def bytes_in_words(value: float) -> str:
     """A number of bytes to three digits: ``8 B``, ``1.02 MB``."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value:.3g} B"
+    return _in_unit(value, 3, GB=1e9, MB=1e6, kB=1e3, B=1.0)
 
 
 EXACT = 2**53

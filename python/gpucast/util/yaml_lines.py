@@ -1,4 +1,4 @@
-"""A YAML text as plain values, and the line on which each stands.
+"""Users' YAML files: typed values, plain values, and the line on which each stands.
 
 PyYAML's libyaml parser makes the nodes; what a plain scalar means follows YAML 1.2, where ``1e6``
 is a number, ``no`` a word and ``1:30`` a text (PyYAML's own resolver follows 1.1).
@@ -6,18 +6,21 @@ is a number, ``no`` a word and ``1:30`` a text (PyYAML's own resolver follows 1.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import yaml
 
 from gpucast.errors import InputError
 from gpucast.util import limits
-from gpucast.util.validation_errors import path_of
+from gpucast.util.files import PathLike, read_bytes
+from gpucast.util.typed_json import Location, WrongValueError, from_json, path_of
+from gpucast.util.units import parse_duration
 
-Location = tuple[int | str, ...]
-"""Keys and list positions from the top to a value."""
+T = TypeVar("T")
 
 _DEEPEST = 20
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -52,6 +55,48 @@ class Lines:
         """What is wrong there: file, line, key."""
         line = None if self.file is None else self.line(location)
         return InputError(message, file=self.file, line=line, field=path_of(location))
+
+
+def read_mapping(
+    path: PathLike, what: str, needs: str, as_written: Callable[[Location], bool] | None = None
+) -> tuple[dict[str, object], Lines]:
+    """The values of a YAML file, and where they stand.
+
+    Args:
+        what: what it should be, for messages; ``needs``: its keys that must be there.
+        as_written: where plain scalars are texts, whatever they look like.
+
+    Raises:
+        InputError: it cannot be read, or is no YAML with keys.
+    """
+    name = os.fspath(path)
+    content = read_bytes(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError("is no UTF-8 text", file=name, line=line) from error
+    values, lines = parse(text, name, as_written)
+    if not isinstance(values, dict):
+        raise InputError(f"holds no {what}: it needs the keys {needs}", file=name)
+    return values, lines
+
+
+def checked(kind: type[T], values: object, lines: Lines) -> T:
+    """The values as a dataclass has them (``gpucast.util.typed_json``).
+
+    Raises:
+        InputError: the first thing that is wrong.
+    """
+    try:
+        return from_json(kind, values, strict=True)
+    except WrongValueError as error:
+        raise lines.error(error.message, error.location) from None
+
+
+def seconds(value: object) -> object:
+    """``90s``, ``5m``, ``1h`` as seconds; what is no text stays as it is."""
+    return parse_duration(value.strip()) if isinstance(value, str) else value
 
 
 def parse(

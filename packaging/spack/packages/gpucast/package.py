@@ -49,7 +49,6 @@ class Gpucast(PythonPackage, CudaPackage):
         depends_on("py-numpy@1.26:")
         depends_on("py-openpyxl@3.1:")
         depends_on("py-pandas@2.2:")
-        depends_on("py-pydantic@2.7:")
         depends_on("py-pyyaml@6.0.1:")
         depends_on("py-rich@13.7:")
         depends_on("py-scipy@1.12:")

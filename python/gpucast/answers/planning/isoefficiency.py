@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.answers.planning.replicates import evaluator
 from gpucast.answers.planning.request import Request
-from gpucast.data.limits import LARGEST_N
+from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
 from gpucast.model.forecaster import SAME_SIZE, Array, Forecaster, grain_of, rounded, spaced
 from gpucast.model.intervals import Interval

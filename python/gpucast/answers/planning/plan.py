@@ -115,6 +115,10 @@ def plan_request(request: Request) -> Plan:
     return Plan(content)
 
 
+_STATED = ("gpus", "gpus_least", "gpus_per_host", "price_per_gpu_hour", "price_per_host_hour",
+           "price_per_job_hour", "setup", "peak_flops")  # fmt: skip
+
+
 def _machine(machine: Machine) -> JsonObject:
     model = machine.forecaster
     return {
@@ -122,7 +126,7 @@ def _machine(machine: Machine) -> JsonObject:
         "model": model.name,
         "unit": model.unit,
         **{key: getattr(model.data, key) for key in ("path", "schedule", "kernel")},
-        **machine.model_dump(exclude={"name", "model", "gpu_counts", "flops_per_pair"}),
+        **{key: getattr(machine, key) for key in _STATED},
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +58,8 @@ def with_gpus(request: Request, at: int, gpus: int) -> Request:
     machines = list(request.machines)
     counts = machines[at].gpu_counts
     fewer = None if counts is None else [count for count in counts if count <= gpus]
-    machines[at] = machines[at].model_copy(update={"gpus": gpus, "gpu_counts": fewer})
-    return request.model_copy(update={"machines": machines})
+    machines[at] = replace(machines[at], gpus=gpus, gpu_counts=fewer)
+    return replace(request, machines=machines)
 
 
 def _to_buy(machine: Machine) -> Sequence[int]:

@@ -14,8 +14,8 @@ from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster
 from gpucast.util.files import PathLike
-from gpucast.util.yaml_lines import Lines, Location
-from gpucast.util.yaml_models import checked, near, read_mapping
+from gpucast.util.typed_json import Location, near
+from gpucast.util.yaml_lines import Lines, checked, read_mapping
 
 
 def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request:
@@ -51,7 +51,7 @@ def _checked(values: dict[str, object], lines: Lines) -> Request:
     request = checked(Request, values, lines)
     for location, message in _contradictions(request):
         raise lines.error(message, location)
-    request.locate(lines)
+    request.lines = lines
     return request
 
 
@@ -152,7 +152,7 @@ def _attach(
             model.check_shared_out()
         except InputError as error:
             raise lines.error(str(error), here) from error
-        machine.attach(model)
+        machine.attached = model
         if machine.peak_flops is not None and not isinstance(model, Model):
             raise lines.error(
                 f"{model.name} is of a program known by its step times alone: nobody knows its "

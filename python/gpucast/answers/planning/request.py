@@ -4,46 +4,35 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    model_validator,
-)
-
 from gpucast import _core
-from gpucast.data.limits import LARGEST_GPUS
-from gpucast.data.records import Size
+from gpucast.data.records import Size, whole
+from gpucast.data.workload import LARGEST_GPUS
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import SURE, Interval
-from gpucast.util.yaml_lines import Lines
-from gpucast.util.yaml_models import seconds, whole
+from gpucast.util.typed_json import Bounds, Length, Pattern
+from gpucast.util.yaml_lines import Lines, seconds
 
 FEMTO = 1e-15
 NANO = 1e-9
 DAY = 86400.0
 
-Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Amount = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, gt=0, le=1e30, allow_inf_nan=False)]
-Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
-Duration = Annotated[Positive, BeforeValidator(seconds)]
-Setup = Annotated[Amount, BeforeValidator(seconds)]
-Steps = Annotated[int, Field(strict=True, ge=1, le=10**18), BeforeValidator(whole)]
-Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(whole)]
-Copies = Annotated[int, Field(strict=True, ge=1, le=10_000), BeforeValidator(whole)]
+Name = Annotated[str, Length(most=40), Pattern(r"[^\x00-\x1f\x7f]*", "has control characters")]
+Amount = Annotated[float, Bounds(least=0, most=1e12)]
+Positive = Annotated[float, Bounds(above=0, most=1e30)]
+Share = Annotated[float, Bounds(above=0, below=1)]
+Duration = Annotated[Positive, seconds]
+Setup = Annotated[Amount, seconds]
+Steps = Annotated[int, whole, Bounds(least=1, most=10**18)]
+Gpus = Annotated[int, whole, Bounds(least=1, most=LARGEST_GPUS)]
+Copies = Annotated[int, whole, Bounds(least=1, most=10_000)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
-
-
-class Machine(_Strict):
+@dataclass(kw_only=True)
+class Machine:
     """GPUs that are reached in one way, their model, and what they cost.
 
     Attributes:
@@ -59,13 +48,14 @@ class Machine(_Strict):
         peak_flops: of one GPU, flop/s: cores x clock x 2.
         flops_per_pair: how many operations a unit of work (an ordered pair) counts; the workload
             of the model says it where this does not.
+        attached: the model, once it is read.
     """
 
     name: Name
-    model: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    model: Annotated[str, Length(most=4096)] | None = None
     gpus: Gpus
     gpus_least: Gpus | None = None
-    gpu_counts: Annotated[list[Gpus], Field(min_length=1)] | None = None
+    gpu_counts: Annotated[list[Gpus], Length()] | None = None
     gpus_per_host: Gpus | None = None
     price_per_gpu_hour: Amount = 0.0
     price_per_host_hour: Amount = 0.0
@@ -73,16 +63,7 @@ class Machine(_Strict):
     setup: Setup = 0.0
     peak_flops: Positive | None = None
     flops_per_pair: Positive | None = None
-    _model: Forecaster | None = PrivateAttr(default=None)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _range(cls, values: Any) -> Any:
-        gpus = values.get("gpus") if isinstance(values, dict) else None
-        ends = re.fullmatch(r"(\d{1,9})-(\d{1,9})", str(gpus))
-        if ends is None:
-            return values
-        return {**values, "gpus_least": int(ends[1]), "gpus": int(ends[2])}
+    attached: Forecaster | None = field(default=None, metadata={"key": None})
 
     @property
     def workload(self) -> _core.Workload:
@@ -90,15 +71,11 @@ class Machine(_Strict):
         of_model = own(self.forecaster, "nobody knows its operations").workload
         return of_model if self.flops_per_pair is None else of_model.counting(self.flops_per_pair)
 
-    def attach(self, model: Forecaster) -> None:
-        """Let this model forecast the machine's steps."""
-        self._model = model
-
     @property
     def forecaster(self) -> Forecaster:
         """The fitted model, which has been attached."""
-        assert self._model is not None
-        return self._model
+        assert self.attached is not None
+        return self.attached
 
     @property
     def counts(self) -> list[int]:
@@ -122,7 +99,15 @@ class Machine(_Strict):
         )
 
 
-class Job(_Strict):
+def _range(values: Any) -> Any:
+    """A machine's values, with both ends of a range of GPUs."""
+    gpus = values.get("gpus") if isinstance(values, dict) else None
+    ends = re.fullmatch(r"(\d{1,9})-(\d{1,9})", str(gpus))
+    return {**values, "gpus_least": int(ends[1]), "gpus": int(ends[2])} if ends else values
+
+
+@dataclass(kw_only=True)
+class Job:
     """Simulations of one size.
 
     Attributes:
@@ -146,9 +131,9 @@ class Job(_Strict):
     deadline: Duration | None = None
     ns_per_day: Positive | None = None
     count: Copies = 1
-    instances: Annotated[list[Copies], Field(min_length=1)] | None = None
-    efficiency: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
-    machines: Annotated[list[Name], Field(min_length=1)] | None = None
+    instances: Annotated[list[Copies], Length()] | None = None
+    efficiency: Annotated[float, Bounds(above=0, most=1)] | None = None
+    machines: Annotated[list[Name], Length()] | None = None
 
     @property
     def shares(self) -> list[int]:
@@ -173,7 +158,8 @@ class Job(_Strict):
         return setup + self.length * self.timestep_fs * FEMTO * DAY / (self.ns_per_day * NANO)
 
 
-class Request(_Strict):
+@dataclass(kw_only=True)
+class Request:
     """A whole plan.
 
     Attributes:
@@ -186,6 +172,7 @@ class Request(_Strict):
         iso_efficiency: the efficiency whose sizes n_e(N) are wanted.
         break_even: the surcharge whose break-even sizes are wanted.
         sizes: least and largest n to look for them.
+        lines: where the values stand in the plan's file, for messages.
     """
 
     currency: Name = "USD"
@@ -195,19 +182,10 @@ class Request(_Strict):
     baseline: Name | None = None
     iso_efficiency: Share | None = None
     break_even: Positive | None = None
-    sizes: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
-    machines: Annotated[list[Machine], Field(min_length=1, max_length=100)]
-    jobs: Annotated[list[Job], Field(max_length=100_000)] = []
-    _lines: Lines = PrivateAttr(default_factory=lambda: Lines(None))
-
-    def locate(self, lines: Lines) -> None:
-        """Let messages name the lines of the file that the values were read from."""
-        self._lines = lines
-
-    @property
-    def lines(self) -> Lines:
-        """Where its values stand, for messages."""
-        return self._lines
+    sizes: tuple[Size, Size] | None = None
+    machines: Annotated[list[Annotated[Machine, _range]], Length(most=100)]
+    jobs: Annotated[list[Job], Length(least=0, most=100_000)] = field(default_factory=list)
+    lines: Lines = field(default_factory=lambda: Lines(None), metadata={"key": None})
 
     @property
     def unpriced(self) -> list[str]:

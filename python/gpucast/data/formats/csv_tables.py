@@ -10,18 +10,19 @@ from collections.abc import Iterator
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import (
+    BinaryFormat,
     Format,
     Imported,
     Options,
     check_single_kind,
     check_single_machine,
-    csv_writer,
     tables,
 )  # fmt: skip
 from gpucast.data.formats.tables.columns import kind_of, seems_header
-from gpucast.data.formats.tables.grid import Grid, from_text, header
+from gpucast.data.formats.tables.grid import Grid, from_parquet, from_text, from_workbook, header
 from gpucast.data.records import Transfer
 from gpucast.errors import InputError
+from gpucast.util.tables import csv_text
 
 STEPS = ("path", "schedule", "kernel", "n", "gpus", "repeat", "seconds")
 STATED = ("program", "case", "unit", "nodes", "ranks", "timestep")
@@ -72,7 +73,7 @@ def write_steps(data: Dataset) -> str:
                 counts[cell, more] += 1
                 yield (*cell, counts[cell, more], repr(seconds), *more)
 
-    return csv_writer.write((*STEPS, *stated), lines())
+    return csv_text((*STEPS, *stated), lines())
 
 
 def write_transfers(data: Dataset) -> str:
@@ -93,7 +94,7 @@ def write_transfers(data: Dataset) -> str:
         for transfer in transfers
         for seconds in transfer.seconds
     )
-    return csv_writer.write(TRANSFERS, lines)
+    return csv_text(TRANSFERS, lines)
 
 
 def expressible(data: Dataset) -> list[Transfer]:
@@ -105,9 +106,25 @@ def expressible(data: Dataset) -> list[Transfer]:
     ]
 
 
+def read_workbook(content: bytes, file: str, options: Options) -> Imported:
+    """The records of the only sheet with a table, or of ``Options.sheet``. Raises InputError."""
+
+    def is_header(names: list[str]) -> bool:
+        return kind_of(names, options.columns) is not None
+
+    return tables.read(from_workbook(content, file, is_header, options.sheet), options)
+
+
+def read_parquet(content: bytes, file: str, options: Options) -> Imported:
+    """The records of the table. Raises InputError."""
+    return tables.read(from_parquet(content, file), options)
+
+
 FORMATS = (
     Format("csv", "tables (CSV, TSV) of steps: n, gpus, seconds", detect_steps, read_steps,
            write_steps),
     Format("csv-transfers", "tables of transfers: bytes, seconds, route", detect_transfers,
            read_transfers, write_transfers),
+    BinaryFormat("xlsx", "Excel workbooks (.xlsx)", b"PK\x03\x04", read_workbook),
+    BinaryFormat("parquet", "Parquet files (with pyarrow)", b"PAR1", read_parquet),
 )  # fmt: skip

@@ -22,8 +22,8 @@ from gpucast.data.formats import (
     recognized,
 )
 from gpucast.data.formats.logs.runs import NAMES, UnclearError, compiled, identity
-from gpucast.data.limits import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.data.records import Step
+from gpucast.data.workload import LARGEST_GPUS, LARGEST_N, SMALLEST_N
 from gpucast.errors import InputError, from_os_error
 
 _FEW = 3

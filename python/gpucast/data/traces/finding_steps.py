@@ -1,15 +1,40 @@
-"""The steps of a trace: by a named range, a kernel that begins them, or by what repeats."""
+"""The steps of a trace: by a named range, a kernel that begins them, or by what repeats.
+
+**By a kernel.** Which kernel a launch starts, light phases do not hold. What most steps of full
+phases call is their word: the names of the calls in their order. Where that word stands in a light
+phase, a step is. If all its names are the same, the step may be taken to begin at any of its calls,
+which makes it neither longer nor shorter in the mean. Steps of several kinds may have words that
+hold one another. So the same cut is made in full phases, and light ones count only where it gives
+steps there as long as they are known to be.
+
+**By what repeats.** In the thread that asks for most of the GPUs' time, the call in which the host
+waits longest in all ends a step. What lies between two of these waits is a part; parts that are
+equal, or nearly so (one has something more), are of one kind. Where one kind makes up most of the
+parts and of the time, each part is a step, and those with something more (every tenth step writes)
+are steps of another kind; else the smallest number of parts after which the sequence repeats is a
+step, cut where the host waits longest. A program that never waits is cut in the sequence of its
+calls, where the thread pauses longest. Who knows better names a range or a kernel.
+
+Steps that repeat count only where there are at least five of a kind, with most of the GPUs' time.
+Casas, Badia, Labarta (Euro-Par 2007) find periods by the autocorrelation of a signal in time; here
+it is that of the calls, which neither noise in times nor waiting blurs.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
-from gpucast.data.traces import tables
-from gpucast.data.traces.by_kernel import by_kernel
-from gpucast.data.traces.by_period import by_period
-from gpucast.data.traces.by_range import by_range, counted_ranges
+import numpy as np
+import pandas as pd
+
+from gpucast.data.traces import phases, repetition, tables, waiting
 from gpucast.data.traces.repetition import FEWEST_REPEATS
-from gpucast.data.traces.steps import ProcessSteps, Steps
+from gpucast.data.traces.sequence import Sequence, of_threads
+from gpucast.data.traces.steps import NO_KIND, Ints, ProcessSteps, Steps, steps_between
 from gpucast.data.traces.trace import Process, Trace
 from gpucast.data.traces.work_names import short
 from gpucast.errors import InputError
@@ -77,3 +102,258 @@ def _none_repeats(trace: Trace, ranges: Counter[str]) -> str:
         "record more steps, or say what a step is by --range NAME (an NVTX range) or --range "
         f"kernel:NAME (from one launch of that kernel to the next){hint}"
     )
+
+
+SAME: Final = 0.05
+"""Share by which the median of steps of full phases, cut again, may lie beside their quartiles."""
+
+
+def by_kernel(process: Process, at: int, kernel: str) -> ProcessSteps | None:
+    """From each launch of a kernel to the next one, of the thread that launches it most.
+
+    None where it is launched less than twice. ``kernel``: what its name has in it; ``at``: the
+    process's place in the trace.
+    """
+    names = process.names.items()
+    numbers = [number for number, name in names if kernel in name or kernel in short(name)]
+    work = process.work
+    own = work[(work["kind"] == tables.KERNEL) & work["name"].isin(numbers)]
+    rows = np.unique(waiting.calls_of(process, own["correlation"].to_numpy()))
+    rows = rows[rows >= 0]
+    if rows.size < 2:
+        return None
+    threads = process.calls["thread"].to_numpy()[rows]
+    thread = int(np.bincount(threads).argmax())
+    launched = process.calls["start_ns"].to_numpy()[rows[threads == thread]]
+    whole = phases.of_spans(process, launched[:-1], launched[1:]) == phases.FULL
+    begins, ends = launched[:-1][whole], launched[1:][whole]
+    sequence = next(one for one in of_threads(process) if one.thread == thread)
+    if begins.size and phases.has_light(process):
+        light_begins, light_ends = _light_steps(process, sequence, begins, ends)
+        begins, ends = np.append(begins, light_begins), np.append(ends, light_ends)
+    how = f"from one launch of {kernel} to the next, {launched.size - 1} times"
+    bounds = np.union1d(begins, ends) if begins.size else launched
+    are_steps = np.isin(bounds[:-1], begins)
+    return steps_between(
+        process, at, thread, sequence, bounds, how, are_steps=are_steps, named=True
+    )
+
+
+def _light_steps(
+    process: Process, sequence: Sequence, begins: Ints, ends: Ints
+) -> tuple[Ints, Ints]:
+    """Begins and ends of the steps of light phases, ns; none where the word does not tell.
+
+    Args:
+        begins, ends: of steps of full phases, ns.
+    """
+    tokens, start_ns = sequence.tokens, sequence.start_ns
+    first, last = np.searchsorted(start_ns, begins), np.searchsorted(start_ns, ends)
+    numbers, examples, _ = repetition.ranked(tokens, first, last)
+    word = tokens[first[examples[0]] : last[examples[0]]]
+    windows = np.arange(tokens.size - word.size)
+    stretches = repetition.classes(
+        np.append(tokens, word),
+        np.append(windows, tokens.size),
+        np.append(windows + word.size, tokens.size + word.size),
+    )
+    places: list[int] = []
+    for place in np.flatnonzero(stretches[:-1] == stretches[-1]).tolist():
+        if not places or place >= places[-1] + word.size:
+            places.append(place)
+    here = np.array(places, np.int64)
+    found_begins, found_ends = start_ns[here], start_ns[here + word.size]
+    phase = phases.of_spans(process, found_begins, found_ends)
+    again = (found_ends - found_begins)[phase == phases.FULL]
+    low, high = np.quantile((ends - begins)[numbers == 0], [0.25, 0.75])
+    tells = again.size and (1 - SAME) * low <= np.median(again) <= (1 + SAME) * high
+    light = (phase == phases.LIGHT) & bool(tells)
+    return found_begins[light], found_ends[light]
+
+
+_NUMBER = re.compile(r"[\s#:_-]*(\d+|\*)$")
+
+
+def by_range(process: Process, at: int, name: str) -> ProcessSteps | None:
+    """From each range's begin to the next one's: work between two ranges belongs to the first.
+
+    None where fewer than two ranges have that name. ``at``: the process's place in the trace.
+    """
+    ranges = _named_ranges(process, name)
+    if len(ranges) < 2:
+        return None
+    bounds = ranges["start_ns"].to_numpy()
+    lengths = (ranges["end_ns"] - ranges["start_ns"]).to_numpy()
+    # The last range is a step, too, where nothing comes between ranges.
+    if np.median(np.diff(bounds) - lengths[:-1]) <= 0.02 * np.median(lengths):
+        bounds = np.append(bounds, ranges["end_ns"].iloc[-1])
+    shown = name if ranges["name"].nunique() == 1 else f"{_unnumbered(name)} *"
+    how = f"range {shown!r}, {bounds.size - 1} times"
+    thread = int(ranges["thread"].iloc[0])
+    sequence = next((one for one in of_threads(process) if one.thread == thread), None)
+    return steps_between(process, at, thread, sequence, bounds, how, named=True)
+
+
+def counted_ranges(process: Process) -> Counter[str]:
+    """How many ranges there are of each name; numbered ones that come once count as ``step *``."""
+    by_name = Counter(process.name_of(number) for number in process.ranges["name"].to_numpy())
+    counts: Counter[str] = Counter()
+    for name, count in by_name.items():
+        short = _unnumbered(name)
+        counts[f"{name[: len(short)]} *" if count == 1 and short != name else name] += count
+    return counts
+
+
+def _unnumbered(name: str) -> str:
+    """A range's name without the number behind it: ``step`` of ``step 127``, and of ``step *``."""
+    return _NUMBER.sub("", name) or name
+
+
+def _named_ranges(process: Process, name: str) -> pd.DataFrame:
+    """The ranges of a name, of the thread that has most of them, in time.
+
+    Names that differ by a number only are one: ``ProfilerStep``, ``ProfilerStep#*`` and
+    ``ProfilerStep#20`` name all of ``ProfilerStep#20``, ``ProfilerStep#21``, ..., but where there
+    are several ranges of the very name, it names those. Ranges within one of the same name are
+    left out.
+    """
+    names = process.names.items()
+    rows = process.ranges
+    own = rows[rows["name"].isin([number for number, text in names if text == name])]
+    if len(own) < 2:
+        short = _unnumbered(name)
+        numbers = [number for number, text in names if short in (text, _unnumbered(text))]
+        own = rows[rows["name"].isin(numbers)]
+    own = own[own["thread"].isin(own["thread"].mode()[:1])]
+    own = own.sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
+    reached = own["end_ns"].cummax().shift(fill_value=np.iinfo(np.int64).min)
+    outer: pd.DataFrame = own[own["end_ns"] > reached]
+    return outer
+
+
+LEAST_SHARE = 0.8
+"""Share of the GPUs' time between the first and the last step that must be in steps."""
+LEAST_OF_REST = 0.5
+"""The same of the time from the first step to the trace's end. What comes before is warm-up."""
+USUAL = 0.7
+"""Share of the parts that are of one kind where each part is a step."""
+_WAITS_TRIED = 6
+_THREADS_TRIED = 4
+_AS_OFTEN = 0.25
+"""A part that comes less often than this times the most frequent one comes now and then."""
+
+
+def by_period(process: Process, at: int) -> ProcessSteps | None:
+    """What repeats, or None; ``at``: the process's place in the trace."""
+    for sequence in of_threads(process)[:_THREADS_TRIED]:
+        if not sequence.gpu_ns.sum():
+            break
+        for wait in [*_longest_waits(sequence), None]:
+            for ends in _readings(sequence, wait):
+                if ends.size >= FEWEST_REPEATS:
+                    steps = _steps(process, at, sequence, ends, wait)
+                    if _counts(process, steps):
+                        return steps
+    return None
+
+
+def _longest_waits(sequence: Sequence) -> list[int]:
+    """Tokens in which the host waits, those that take longest in all first."""
+    waits = sequence.waits != waiting.NOTHING
+    tokens, taken = sequence.tokens[waits], (sequence.end_ns - sequence.start_ns)[waits]
+    often = np.bincount(tokens) >= FEWEST_REPEATS
+    order = np.argsort(-np.bincount(tokens, taken), kind="stable")
+    return [int(token) for token in order if often[token]][:_WAITS_TRIED]
+
+
+def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
+    """Which tokens end a step, in the order in which it is likely: some of those that wait.
+
+    Where most parts between waits are of one kind, each that does all that this kind does ends a
+    step, whatever else it does; parts of another kind go to the step after them. Or parts
+    alternate, and several make a step; what comes now and then counts as the usual kind if it
+    nearly is.
+    """
+    if wait is None:
+        pauses = np.append(sequence.start_ns[1:] - sequence.end_ns[:-1], 0)
+        ends = repetition.rhythm(sequence.tokens, pauses.astype(float))
+        yield from [] if ends is None else [ends]
+        return
+    lasts = np.flatnonzero(sequence.tokens == wait)
+    begins, ends = np.append(-1, lasts[:-1]) + 1, lasts + 1
+    tokens, first, last = sequence.essence(begins, ends)
+    kinds, examples, counts = repetition.ranked(tokens, first, last)
+    often = int(np.count_nonzero(counts >= _AS_OFTEN * counts[0]))
+    rare, stands_for = np.arange(often, counts.size), np.arange(counts.size)
+    for kind in range(often):
+        nearly = repetition.similar(tokens, first, last, examples[kind], examples[rare])
+        stands_for[rare[nearly]] = kind
+        rare = rare[~nearly]
+    kinds = stands_for[kinds]
+    usual = int(np.bincount(kinds).argmax())
+    are_usual = kinds == usual
+    others = np.unique(kinds[~are_usual])
+    more = repetition.containing(tokens, first, last, examples[usual], examples[others])
+    alone = [lasts[are_usual | np.isin(kinds, others[more])]]
+    weights = (sequence.end_ns - sequence.start_ns)[lasts].astype(float)
+    places = repetition.rhythm(kinds, weights)
+    several = [] if places is None else [lasts[places]]
+    # The first part holds all that the program did before.
+    if np.mean(are_usual[1:]) < USUAL:
+        yield from several
+        return
+    # Where other parts take most of the time, or launch all there is, what they end is rather the
+    # step. (Where steps begin does not change with what times them, now and then.)
+    launched = np.concatenate([[0], np.cumsum(sequence.launches)])
+    launches = launched[ends] > launched[begins]
+    seconds = (sequence.end_ns[lasts] - sequence.start_ns[begins])[1:]
+    likely = (launches[examples[usual]] or not launches.any()) and (
+        seconds[are_usual[1:]].sum() >= 0.5 * seconds.sum()
+    )
+    yield from alone + several if likely else several + alone
+
+
+def _steps(
+    process: Process, at: int, sequence: Sequence, ends: Ints, wait: int | None
+) -> ProcessSteps:
+    """Steps that end with these tokens: where the wait is over, or the next call begins.
+
+    What comes before the first end is warm-up and a step, which is taken to have as many calls as
+    most.
+    """
+    length = int(np.bincount(np.diff(ends)).argmax())
+    ends = np.append(max(ends[0] - length, -1), ends)
+    ended = np.append(sequence.start_ns[1:], sequence.end_ns[-1])
+    if wait is not None:
+        ended = sequence.end_ns
+    bounds = np.append(ended, sequence.start_ns[0])[ends]  # -1: from the first call on
+
+    steps = steps_between(process, at, sequence.thread, sequence, bounds, "")
+    if steps.kind[0] == NO_KIND:  # warm-up
+        bounds, ends = bounds[1:], ends[1:]
+        steps = steps_between(process, at, sequence.thread, sequence, bounds, "")
+    usual = int(np.median(np.diff(ends)[steps.kind == 0]))
+    other_calls = steps.call_step[process.calls["thread"].to_numpy() != steps.thread]
+    others = np.bincount(other_calls[other_calls >= 0], minlength=steps.count)
+    beside = int(np.median(others[steps.kind == 0]))
+    of_others = f" of one thread ({beside} of others beside them)" if beside else ""
+    call = process.name_of(sequence.name[ends[-1]])
+    where = "cut at a pause of the thread" if wait is None else f"ends where {call} waits"
+    how = f"{usual} call{'s' * (usual != 1)}{of_others} that repeat, {where}"
+    if ends[0] == -1 and steps.count > FEWEST_REPEATS:
+        # What the host did before its first call of all is not known.
+        steps.kept[0] = False
+    return replace(steps, how=how)
+
+
+def _counts(process: Process, steps: ProcessSteps) -> bool:
+    """Whether the steps are enough of a kind and hold enough of the GPUs' time."""
+    work = process.work
+    taken = (work["end_ns"] - work["start_ns"]).to_numpy().astype(float)
+    regular = taken[np.isin(steps.work_step, np.flatnonzero(steps.kind >= 0))].sum()
+    between = taken[steps.work_step >= 0].sum()
+    rows = waiting.calls_of(process, work["correlation"].to_numpy())
+    called, started = process.calls["start_ns"].to_numpy(), work["start_ns"].to_numpy()
+    rest = taken[np.where(rows >= 0, called[rows], started) >= steps.begins_ns[0]].sum()
+    enough = np.count_nonzero(steps.kind == 0) >= FEWEST_REPEATS
+    return bool(enough and regular >= max(LEAST_SHARE * between, LEAST_OF_REST * rest, 1))

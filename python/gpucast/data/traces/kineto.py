@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
-from gpucast.data.limits import LARGEST_GPUS
 from gpucast.data.traces import foreign, tables
 from gpucast.data.traces.json_pieces import JsonPieces
 from gpucast.data.traces.trace import Process, RunDescription, Trace, TracedMachine
+from gpucast.data.workload import LARGEST_GPUS
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import PathLike

@@ -226,19 +226,11 @@ class _Export:
         # "No stream" and "no event" are all bits set.
         numbers = rows[["streamId", "eventId"]]
         numbers = numbers.where((numbers >= 0) & (numbers < 2**32 - 1), 0)
-        return pd.DataFrame(
-            {
-                "kind": rows["syncType"].clip(0),
-                "start": rows["start"],
-                "end": rows["end"],
-                "correlation": rows["correlationId"],
-                "context": rows["contextId"],
-                "stream": numbers["streamId"],
-                "event": numbers["eventId"],
-                "recording": rows["eventSyncId"].clip(0),
-                "process": rows["globalPid"],
-            }
-        )
+        return rows.assign(
+            kind=rows["syncType"].clip(0), recording=rows["eventSyncId"].clip(0),
+            correlation=rows["correlationId"], context=rows["contextId"],
+            stream=numbers["streamId"], event=numbers["eventId"], process=rows["globalPid"],
+        )  # fmt: skip
 
     def _ranges(self, texts: dict[int, str]) -> pd.DataFrame:
         needed = ["start", "end", "globalTid"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,18 +82,18 @@ class ImportedTrace(Imported):
     def repeated(self, times: int, remarks: Sequence[Remark]) -> Imported:
         """The record where ``times`` of its steps are one, with remarks on that."""
         step, found = self.step, self.found.times(times)
-        changed: dict[str, object] = {"seconds": [times * seconds for seconds in step.seconds]}
+        changed: dict[str, Any] = {"seconds": [times * seconds for seconds in step.seconds]}
         if step.phases is not None:
             parts = {name: part for name, part in vars(step.phases).items() if part is not None}
             longer = {name: [times * part for part in column] for name, column in parts.items()}
-            changed["phases"] = step.phases.model_copy(update=longer)
+            changed["phases"] = replace(step.phases, **longer)
         if step.bytes is not None:
             sizes = {name: size for name, size in vars(step.bytes).items() if size is not None}
             more = {name: times * size for name, size in sizes.items()}
-            changed["bytes"] = step.bytes.model_copy(update=more)
+            changed["bytes"] = replace(step.bytes, **more)
         return replace(
             self,
-            entries=[step.model_copy(update=changed)],
+            entries=[replace(step, **changed)],
             remarks=[*self.remarks, *remarks],
             notes=[*self.notes[:-1], _understood(found)],
             found=found,

@@ -16,9 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpucast.data.traces import phases, tables, waiting
-from gpucast.data.traces.clocks import Skew, skew_of
 from gpucast.data.traces.native_step import native_steps
-from gpucast.data.traces.parts import Union
+from gpucast.data.traces.parts import Skew, Union, skew_of
 from gpucast.data.traces.steps import ProcessSteps
 from gpucast.data.traces.trace import Process
 from gpucast.data.traces.work_names import labels_of, short

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
-
-from gpucast.data.limits import LARGEST_GPUS
-from gpucast.data.records import Label
-from gpucast.util.devices import Device, device
-from gpucast.util.gpu_shares import share_of
+from gpucast.data.records import Label, whole
+from gpucast.data.workload import LARGEST_GPUS
+from gpucast.util.gpu_shares import Device, device, share_of
+from gpucast.util.typed_json import Bounds, Length, Location, Pattern, near, shown
 from gpucast.util.units import parse_timestep
-from gpucast.util.validation_errors import shown
-from gpucast.util.yaml_lines import Lines, Location
-from gpucast.util.yaml_models import near, seconds, whole
+from gpucast.util.yaml_lines import Lines, seconds
 
 LAUNCHERS: dict[str, list[str]] = {
     "none": [],
@@ -60,13 +49,12 @@ def _timestep(value: object) -> object:
     return parse_timestep(value) if isinstance(value, str) else value
 
 
-def _share(value: object, count: ValidatorFunctionWrapHandler) -> int | Fraction:
+def _share(value: object) -> object:
     # 1/4 of a GPU: YAML takes it for a text.
     share = share_of(value) if isinstance(value, str) else None
-    if share is not None and share < 1:
-        return share
-    whole_gpus: int = count(1 if share == 1 else value)
-    return whole_gpus
+    if share is None or share > 1:
+        return value
+    return share if share < 1 else 1
 
 
 def _word(value: object) -> object:
@@ -82,20 +70,18 @@ def _sizes(value: object) -> object:
     return value
 
 
-Word = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$"), BeforeValidator(_word)]
-FileName = Annotated[str, Field(strict=True, min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Words = Annotated[list[Word], Field(min_length=1)]
-Duration = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(seconds)]
-Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(whole)]
-Shares = list[Annotated[Gpus, WrapValidator(_share)]]
-Few = Annotated[int, Field(strict=True, ge=0, le=1000), BeforeValidator(whole)]
+_Word = Annotated[str, Pattern(r"[^\x00]*", "has a null character")]
+Word = Annotated[_Word, _word]
+Words = Annotated[list[Word], Length()]
+FileName = Annotated[str, Pattern(r"[^\x00-\x1f\x7f]+", "has control characters")]
+Text = Annotated[str, Length()]
+Positive = Annotated[float, Bounds(above=0)]
+Gpus = Annotated[int, whole, Bounds(least=1, most=LARGEST_GPUS)]
+Few = Annotated[int, whole, Bounds(least=0, most=1000)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", protected_namespaces=(), populate_by_name=False)
-
-
-class File(_Strict):
+@dataclass(kw_only=True)
+class File:
     """A file that a run finds in its folder.
 
     Attributes:
@@ -104,12 +90,13 @@ class File(_Strict):
         to: its name in the run's folder; that of ``from`` where not given.
     """
 
-    from_: FileName | None = Field(None, alias="from")
-    text: Annotated[str, Field(strict=True)] | None = None
+    from_: FileName | None = None
+    text: str | None = None
     to: FileName | None = None
 
 
-class Result(_Strict):
+@dataclass(kw_only=True)
+class Result:
     """Where a run says how long its steps took; one of importer, regex, json, json_lines and csv.
 
     Attributes:
@@ -127,16 +114,14 @@ class Result(_Strict):
     """
 
     importer: Label | None = None
-    regex: Annotated[str, Field(strict=True, min_length=1)] | None = None
-    json_: Annotated[str, Field(strict=True, min_length=1)] | None = Field(None, alias="json")
-    json_lines: Annotated[str, Field(strict=True, min_length=1)] | None = None
-    csv: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    regex: Text | None = None
+    json_: Text | None = None
+    json_lines: Text | None = None
+    csv: Text | None = None
     file: FileName | None = None
     unit: Label = "s"
-    timestep: Annotated[
-        float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(_timestep)
-    ] | None = None  # fmt: skip
-    skip: Annotated[int, Field(strict=True, ge=0), BeforeValidator(whole)] = 0
+    timestep: Annotated[Positive | None, _timestep] = None
+    skip: Annotated[int, whole, Bounds(least=0)] = 0
     pick: Literal["last", "all"] = "last"
 
     @property
@@ -147,7 +132,8 @@ class Result(_Strict):
         return {name: value for name, value in ways.items() if value is not None}
 
 
-class Program(_Strict):
+@dataclass(kw_only=True)
+class Program:
     """A program and how it is measured.
 
     Attributes:
@@ -166,6 +152,9 @@ class Program(_Strict):
         warmup: runs before those that count, in each visit; ``repeats``: those that count.
         time_limit: of one run, s.
         success: texts that must be in what a successful run prints.
+        lines: where its values stand, for messages.
+        variables: the program's own of each size.
+        folder: where the description lies: its files' names are relative to it.
     """
 
     program: Label
@@ -173,42 +162,27 @@ class Program(_Strict):
     unit: Label | None = None
     path: Label = "native"
     command: Words
-    launcher: Annotated[list[Word], BeforeValidator(_launcher)] = []
-    ranks: Annotated[int, Field(strict=True, ge=1)] | Word | None = None
+    launcher: Annotated[list[Word], _launcher] = field(default_factory=list)
+    ranks: Annotated[_Word | Annotated[int, Bounds(least=1)] | None, _word] = None
     gpus_per_node: Gpus | None = None
-    environment: dict[str, Word] = {}
-    files: list[Annotated[File, BeforeValidator(_file)]] = []
-    sizes: Annotated[list[object] | dict[str, dict[str, Word] | None], BeforeValidator(_sizes)]
-    gpus: Annotated[Shares, Field(min_length=1)]
+    environment: dict[str, Word] = field(default_factory=dict)
+    files: list[Annotated[File, _file]] = field(default_factory=list)
+    sizes: Annotated[list[object] | dict[str, dict[str, Word] | None], _sizes]
+    gpus: Annotated[list[Annotated[Fraction | Gpus, _share]], Length()]
     cores_per_gpu: Gpus | None = None
     result: Result
     warmup: Few = 0
-    repeats: Annotated[Few, Field(ge=1)] = 1
-    time_limit: Duration | None = None
-    success: Annotated[list[Word], BeforeValidator(_listed)] = []
-    _lines: Lines = PrivateAttr(default_factory=lambda: Lines(None))
-    _variables: dict[float, dict[str, str]] = PrivateAttr(default_factory=dict)
-    _folder: Path = PrivateAttr(default_factory=Path)
+    repeats: Annotated[Few, Bounds(least=1)] = 1
+    time_limit: Annotated[Positive | None, seconds] = None
+    success: Annotated[list[Word], _listed] = field(default_factory=list)
+    lines: Lines = field(default_factory=lambda: Lines(None), metadata={"key": None})
+    variables: dict[float, dict[str, str]] = field(default_factory=dict, metadata={"key": None})
+    folder: Path = field(default_factory=Path, metadata={"key": None})
 
     @property
     def device(self) -> Device:
         """What its GPU counts count."""
         return device(self.path, self.cores_per_gpu)
-
-    @property
-    def lines(self) -> Lines:
-        """Where its values stand, for messages."""
-        return self._lines
-
-    @property
-    def variables(self) -> dict[float, dict[str, str]]:
-        """The program's own variables of each size."""
-        return self._variables
-
-    @property
-    def folder(self) -> Path:
-        """Where the description lies: its files' names are relative to it."""
-        return self._folder
 
 
 def as_written(location: Location) -> bool:

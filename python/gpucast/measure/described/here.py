@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gpucast.data import jsonl
@@ -117,7 +118,7 @@ def facts_here(path: str) -> Machine:
         return facts
     names = [os.environ.get(f"SLURM_{name}") for name in ("CLUSTER_NAME", "JOB_PARTITION")]
     cluster = "-".join(name for name in names if name) or "slurm"
-    return facts.model_copy(update={"host": cluster})
+    return replace(facts, host=cluster)
 
 
 def facts_of_allocation(path: str) -> dict[str, object]:

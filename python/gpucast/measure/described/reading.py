@@ -9,15 +9,15 @@ from pathlib import Path
 
 from gpucast.data.formats import PATTERN, formats
 from gpucast.data.formats.tables.units import parse_unit
-from gpucast.data.limits import LARGEST_N, SMALLEST_N
+from gpucast.data.workload import LARGEST_N, SMALLEST_N
 from gpucast.errors import InputError
 from gpucast.measure.described.description import Program, as_written
 from gpucast.measure.described.runs import OWN, Run, program_of, run_of
 from gpucast.util.files import PathLike
 from gpucast.util.gpu_shares import GpuShare
+from gpucast.util.typed_json import Location, near
 from gpucast.util.units import number
-from gpucast.util.yaml_lines import Lines, Location
-from gpucast.util.yaml_models import checked, near, read_mapping
+from gpucast.util.yaml_lines import Lines, checked, read_mapping
 
 NEEDED = "program, command, sizes, gpus and result"
 
@@ -30,9 +30,9 @@ def read(path: PathLike) -> Program:
     """
     values, lines = read_mapping(path, "description of a program", NEEDED, as_written)
     program = checked(Program, values, lines)
-    program._lines = lines
-    program._folder = Path(path).resolve().parent
-    program._variables = dict(_sizes(program, lines))
+    program.lines = lines
+    program.folder = Path(path).resolve().parent
+    program.variables = dict(_sizes(program, lines))
     _check_result(program, lines)
     return program
 
@@ -81,7 +81,7 @@ def _sizes(program: Program, lines: Lines) -> Iterable[tuple[float, dict[str, st
     keys = list(given) if isinstance(given, dict) else range(len(given))
     places: list[Location] = [("sizes", key) for key in keys]
     if not values:
-        raise lines.error("needs at least 1 entries", ("sizes",))
+        raise lines.error("must not be empty", ("sizes",))
     names: set[str] | None = None
     seen: set[float] = set()
     for i, value in enumerate(values):

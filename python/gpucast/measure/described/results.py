@@ -17,6 +17,7 @@ from gpucast.measure.described.description import OUTPUT, Program, Result
 from gpucast.measure.described.runs import Run
 from gpucast.util import units
 from gpucast.util.remarks import Kind
+from gpucast.util.typed_json import to_json
 
 
 class NoResultError(GpucastError):
@@ -98,7 +99,7 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         "caveat": last.caveat,
     }
     if len(steps) == 1 and not result.skip and isinstance(last.phases, Phases):
-        more["phases"] = last.phases.model_dump(exclude_none=True)
+        more["phases"] = to_json(last.phases, nulls=False)
     stated = {name: value for name, value in more.items() if value is not None}
     # What the description settles need not be said: only what the log says otherwise.
     cell = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"

@@ -17,9 +17,8 @@ from gpucast.errors import InputError, from_os_error
 from gpucast.measure.described.description import Program
 from gpucast.measure.design.cells import Cell
 from gpucast.util.gpu_shares import GpuShare
+from gpucast.util.typed_json import Location, near
 from gpucast.util.units import number, plain
-from gpucast.util.yaml_lines import Location
-from gpucast.util.yaml_models import near
 
 OWN = ("n", "gpus", "ranks", "nodes", "workdir", "here")
 """Placeholders that every description has; ``here``: the description's folder."""

@@ -19,7 +19,7 @@ from gpucast.measure.design.next_cells import Ask
 from gpucast.measure.design.spreading import Pairs, spread_over
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.joint import DRAWS
-from gpucast.util.devices import GPU, Device
+from gpucast.util.gpu_shares import GPU, Device
 from gpucast.util.units import duration, number, percent
 
 T = TypeVar("T", float, int)

@@ -292,7 +292,7 @@ def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPa
             seconds = near.share * (median_seconds(made.program, costs) + near.missed)
             parts = parts_on(made.program, costs).times(near.share).lasting(seconds)
             unknown = float(np.hypot(SCALED, sd * parts.gpu / parts.seconds))
-            step = near.step.model_copy(update={"n": n})
+            step = replace(near.step, n=n)
             scaled.append(
                 replace(
                     near, step=step, seconds=seconds, parts=parts, traced=made, unknown=unknown,

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.traces import tables
-from gpucast.data.traces.clocks import Skew
+from gpucast.data.traces.parts import Skew
 from gpucast.paths.replay.asked import Asked
 from gpucast.paths.replay.program import (
     NONE,

@@ -361,7 +361,7 @@ def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
     for step in steps:
         if step.n != n or step.phases is None:
             continue
-        phases = {name: seconds for name, seconds in step.phases.model_dump().items() if seconds}
+        phases = {name: seconds for name, seconds in vars(step.phases).items() if seconds}
         middle = {name: float(np.median(seconds)) for name, seconds in phases.items()}
         total = sum(middle.values())
         if total > 0:

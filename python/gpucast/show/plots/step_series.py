@@ -19,8 +19,7 @@ from gpucast.data import workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import ANY, OPEN, StepSelection
-from gpucast.data.step_workloads import workload_of
-from gpucast.data.steps import NATIVE_PATHS, Cell, steps_of
+from gpucast.data.steps import NATIVE_PATHS, Cell, steps_of, workload_of
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster, sizes_to_show
@@ -113,7 +112,7 @@ class Series:
         for step in self.steps:
             if step.phases is not None:
                 own = samples.setdefault((step.n, step.gpus), {})
-                for name, seconds in step.phases.model_dump().items():
+                for name, seconds in vars(step.phases).items():
                     own.setdefault(name, []).extend(seconds or [])
         return {
             cell: {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gpucast.data.dataset import Dataset
-from gpucast.data.limits import LARGEST_N
+from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
 from gpucast.measure.design.cells import GPU_SIZES, KERNELS, SCHEDULES
 from gpucast.measure.design.next_cells import Advice, Ask

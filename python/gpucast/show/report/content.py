@@ -14,8 +14,8 @@ from gpucast.answers.caveats import caveats
 from gpucast.answers.comparison import compare
 from gpucast.answers.validation import Cell, refuted, validate
 from gpucast.data.dataset import Dataset
-from gpucast.data.limits import LARGEST_N
 from gpucast.data.selection import StepSelection
+from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import MORE_PER_GPU, Forecaster, outer, sizes_to_show, spaced

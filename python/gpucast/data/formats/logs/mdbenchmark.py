@@ -17,7 +17,7 @@ from gpucast.data.formats import Format, Imported, Options, check_gpus_of_all
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.data.formats.tables.columns import roles_of
-from gpucast.data.formats.tables.outcomes import has_failed, is_none
+from gpucast.data.formats.tables.numbers import has_failed, is_none
 from gpucast.errors import InputError
 
 NEEDED = ("module", "nodes", "ns/day", "run time [min]")

@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gpucast.data.formats.csv_writer import unquoted
 from gpucast.data.formats.tables.sheets import read as read_sheets
 from gpucast.errors import InputError
 from gpucast.util import limits
+from gpucast.util.tables import unquoted
 
 if TYPE_CHECKING:
     import pandas

@@ -6,21 +6,20 @@ import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gpucast.data.formats import UNNAMED, Options, entry
 from gpucast.data.formats.tables import numbers
 from gpucast.data.formats.tables.columns import TIME, Column, Columns
 from gpucast.data.formats.tables.columns import shown as named
 from gpucast.data.formats.tables.grid import FRAME, Grid, any_there
-from gpucast.data.formats.tables.numbers import Decimal, Number
-from gpucast.data.formats.tables.outcomes import is_none
+from gpucast.data.formats.tables.numbers import Decimal, Number, is_none
 from gpucast.data.formats.tables.sizes import with_factor
 from gpucast.data.formats.tables.units import with_unit
 from gpucast.data.records import Entry
-from gpucast.data.repetitions import disagreeing
 from gpucast.errors import InputError
 from gpucast.util import limits
+from gpucast.util.order_statistics import disagreeing
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
 
@@ -191,7 +190,7 @@ def gathered(
         InputError: a value out of range, or a repeat number twice in one cell (both lines named).
     """
     samples: dict[tuple[object, ...], list[Sample]] = {}
-    records: dict[tuple[object, ...], Entry] = {}
+    records: dict[tuple[object, ...], Any] = {}
     for row in table:
         value, sample = cell(row), seconds(row)
         machine = _machine(row, options)
@@ -202,10 +201,7 @@ def gathered(
             limits.RECORDS.check(len(samples), row.file)
         repeat = row.integer("repeat") if "repeat" in row.columns else len(samples[key])
         samples[key].append((repeat, sample, row))
-    entries = [
-        record.model_copy(update={"seconds": _in_order(samples[key])})
-        for key, record in records.items()
-    ]
+    entries = [replace(record, seconds=_in_order(samples[key])) for key, record in records.items()]
     doubts = [_doubt(samples[key]) for key in disagreeing(_times(samples))]
     return entries, doubts, list(samples.values())
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpucast.data.formats.tables.units import COUNTED, normalized, share_in
-from gpucast.data.limits import LARGEST_GPUS
+from gpucast.data.workload import LARGEST_GPUS
 
 MANY = r"(?:(?:#|n|no\.?|nr\.?|num|(?:total_)?number)_of_|#_?|n_?|num_?|n[or]\._?|total_)?"
 """What stands before a noun where a column counts it: ``# ``, ``n_``, ``No. of ``."""

@@ -11,13 +11,14 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from gpucast.data.formats import Imported, Options, check_gpus_of_all, of_utilization
 from gpucast.data.formats.tables import series
 from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import FRAME, Grid
-from gpucast.data.formats.tables.outcomes import OUTCOMES, failure, speaks_of_failure
+from gpucast.data.formats.tables.numbers import OUTCOMES, failure, speaks_of_failure
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
 from gpucast.data.formats.tables.rows import shown as shown_cell
 from gpucast.data.formats.tables.sizes import may_be_a_share
@@ -174,8 +175,8 @@ def _on_one_machine(entries: list[Entry]) -> list[Entry]:
         }
         if len(set(column)) > 1 and len(shares) > 1:
             return entries
-    update = {"machine": max(named)[1]}
-    return [entry.model_copy(update=update) for entry in entries]
+    changed: Any = {"machine": max(named)[1]}
+    return [replace(entry, **changed) for entry in entries]
 
 
 def _uncomputed(grid: Grid) -> str:
