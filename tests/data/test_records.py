@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from gpucast.data import jsonl
 from gpucast.errors import InputError
-from records_samples import EXAMPLES, MACHINE, NOTE, SCHEMA, STEP, TRANSFER, records, relaxed
+from records_samples import (
+    EXAMPLES,
+    MACHINE,
+    NOTE,
+    SCHEMA,
+    STEP,
+    TRANSFER,
+    complaint_of,
+    records,
+    relaxed,
+)
 
 
 def lines(*values: dict[str, Any]) -> bytes:
@@ -48,37 +58,34 @@ def test_schema_and_kind_stand_first_in_a_line() -> None:
     ("change", "message"),
     [
         ({"n": 0}, "n: must be greater than 0, got 0"),
-        ({"n": 10**18 + 1}, f"n: must be at most {10**18}, got {10**18 + 1}"),
+        ({"n": 10**18 + 1}, f"n: must be at most 1e+18, got {10**18 + 1}"),
         ({"n": 1.5e18}, "n: must be at most 1e+18, got 1.5e+18"),
         ({"n": True}, "n: must be a number, got true"),
         ({"n": "1000"}, 'n: must be a number, got "1000"'),
         ({"gpus": 0}, "gpus: must be at least 1, got 0"),
-        ({"seconds": []}, "seconds: needs at least one sample"),
+        ({"seconds": []}, "seconds: must not be empty, got []"),
         ({"seconds": [0.1, 0]}, "seconds[1]: must be greater than 0, got 0"),
         ({"seconds": [-1]}, "seconds[0]: must be greater than 0, got -1"),
-        ({"seconds": [float("nan")]}, "seconds[0]: not a finite number"),
-        ({"seconds": [float("inf")]}, "seconds[0]: not a finite number"),
+        ({"seconds": [float("nan")]}, "seconds[0]: must be a finite number, got NaN"),
+        ({"seconds": [float("inf")]}, "seconds[0]: must be a finite number, got Infinity"),
         ({"seconds": 0.1}, "seconds: must be a list, got 0.1"),
         ({"phases": {"h2d": [-1]}}, "phases.h2d[0]: must be at least 0, got -1"),
         ({"phases": 3}, "phases: must be an object, got 3"),
         ({"bytes": {"h2d": 0}}, "bytes.d2h: missing"),
         ({"bytes": {"h2d": -1, "d2h": 0}}, "bytes.h2d: must be at least 0, got -1"),
         ({"graph": 1}, "graph: must be true or false, got 1"),
-        ({"phases": {"x": [1]}}, "phases.x: unknown field"),
+        ({"phases": {"hd": [1]}}, "phases.hd: unknown key; did you mean h2d?"),
         ({"uncertainty": -0.1}, "uncertainty: must be at least 0, got -0.1"),
-        ({"particles": 5}, "particles: unknown field"),
-        ({"path": ""}, "path: must not be empty"),
-        ({"path": "a\nb"}, 'path: "a\\nb" has control characters'),
+        ({"boundry": "x"}, "boundry: unknown key; did you mean boundary?"),
+        ({"path": ""}, 'path: must not be empty, got ""'),
+        ({"path": "a\nb"}, 'path: has control characters, got "a\\nb"'),
         (
             {"schedule": "star"},
             'schedule: "star" is unknown; it is one of star-serial, star-async, allgather, mpi',
         ),
         (
             {"kind": "stepp"},
-            (
-                'kind: "stepp" is unknown; it is one of machine, transfer, launch, step, '
-                "overlap, skeleton, host_memory, note (meant step?)"
-            ),
+            ('kind: "stepp" is unknown; did you mean step?'),
         ),
         (
             {"schema": "gpucast.record/2"},
@@ -95,9 +102,9 @@ def test_a_field_is_named_alike_in_every_kind_and_a_misspelt_kind_is_recognized(
     value: dict[str, Any],
 ) -> None:
     kind = value["kind"]
-    unknown = error_of(lines({**value, "sampels": 1}))
-    assert unknown == "data.jsonl:1: sampels: unknown field"
-    assert error_of(lines({**value, "kind": kind[:-1]})).endswith(f"(meant {kind}?)")
+    unknown = error_of(lines({**value, "schemma": 1}))
+    assert unknown == "data.jsonl:1: schemma: unknown key; did you mean schema?"
+    assert error_of(lines({**value, "kind": kind[:-1]})).endswith(f"did you mean {kind}?")
 
 
 @pytest.mark.parametrize("field", ["kind", "machine", "path", "n", "seconds", "schema"])
@@ -114,6 +121,11 @@ def test_the_largest_n_and_unicode_names_are_fine() -> None:
     value = {**STEP, "n": 10**9, "path": "遠隔 GPU", "kernel": "größe ∑"}
     (record,) = jsonl.parse(lines(value), "data.jsonl").records
     assert jsonl.to_object(record) == value
+
+
+def test_null_is_read_as_what_is_not_stated() -> None:
+    (record,) = jsonl.parse(lines({**STEP, "block": None, "phases": None}), "data.jsonl").records
+    assert set(jsonl.to_object(record)) == set(STEP) - {"phases"}
 
 
 def test_integral_floats_are_integers_as_in_json_schema() -> None:
@@ -165,7 +177,7 @@ def test_a_line_that_is_no_object_is_an_error(content: bytes) -> None:
 
 def test_nan_is_refused_in_free_objects_too() -> None:
     content = json.dumps({**NOTE, "about": {"x": float("nan")}}).encode() + b"\n"
-    assert error_of(content) == "data.jsonl:1: not valid JSON: NaN is no JSON number"
+    assert error_of(content).startswith("data.jsonl:1: about: cannot be written as JSON: ")
 
 
 @pytest.mark.parametrize("value", [float("nan"), "\ud800"], ids=["NaN", "half a surrogate pair"])
@@ -195,13 +207,9 @@ def test_any_mutation_of_a_line_is_read_or_named_by_its_line(
             line.insert(at, data.draw(st.integers(0, 255)))
         elif len(line) > 1:
             del line[at]
-    complaint = None
-    try:
-        jsonl.parse(lines(MACHINE) + bytes(line) + b"\n", "data.jsonl")
-    except InputError as error:
-        complaint = error
+    content = lines(MACHINE) + bytes(line) + b"\n"
+    complaint = complaint_of(lambda: jsonl.parse(content, "data.jsonl"))
     assert complaint is None or (complaint.line or 0) >= 2
-    assert "\n" not in str(complaint)
 
 
 def test_errors_survive_a_process_boundary() -> None:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from gpucast.errors import InputError
+
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """For machines that are slow or busy."""
 
 SCHEMA = "gpucast.record/1"
+
+
+def complaint_of(read: Callable[[], object]) -> InputError | None:
+    """What a reader refuses its input with, in one line; None where it is read."""
+    complaint = None
+    try:
+        read()
+    except InputError as error:
+        complaint = error
+    assert "\n" not in str(complaint)
+    return complaint
+
 
 MACHINE: dict[str, Any] = {
     "schema": SCHEMA,
@@ -54,7 +69,6 @@ STEP: dict[str, Any] = {
     "kernel": "claret",
     "n": 1000,
     "gpus": 4,
-    "block": None,
     "seconds": [0.01, 0.011],
     "phases": {"h2d": [0.001, 0.0], "kernel": [0.008, 0.009]},
 }

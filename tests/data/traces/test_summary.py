@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpucast.data.traces import find_steps
-from gpucast.data.traces.clocks import skew_of
+from gpucast.data.traces.parts import Union, skew_of
 from gpucast.data.traces.summary import Summary, summarize
 from gpucast.data.traces.work_names import demangled, short
 from made_traces import COST, LATENCY, WAKE, MadeTrace
@@ -162,3 +167,36 @@ def test_kernels_are_named_as_people_call_them(name: str, said: str) -> None:
 
 def test_a_mangled_name_is_written_out() -> None:
     assert demangled("_Z5saxpyifPKfPf") == "saxpy(int, float, float const*, float*)"
+
+
+Intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=12)
+
+
+def union(pairs: list[tuple[int, int]]) -> Union:
+    """The union of intervals given by start and length."""
+    return Union.of([start for start, _ in pairs], [start + length for start, length in pairs])
+
+
+def ticks(pairs: list[tuple[int, int]]) -> set[int]:
+    """Every tick within."""
+    return {tick for start, length in pairs for tick in range(start, start + length)}
+
+
+@given(Intervals, Intervals)
+def test_a_union_covers_the_ticks_of_its_intervals(
+    one: list[tuple[int, int]], other: list[tuple[int, int]]
+) -> None:
+    both = union(one) | union(other)
+    assert int((both.ends - both.starts).sum()) == len(ticks(one + other))
+    assert np.all(both.starts[1:] > both.ends[:-1])
+
+
+@given(Intervals, st.lists(st.integers(-5, 50), min_size=2, max_size=8))
+def test_what_is_covered_within_bounds_is_counted_tick_by_tick(
+    pairs: list[tuple[int, int]], bounds: list[int]
+) -> None:
+    edges = np.sort(np.array(bounds, np.int64))
+    found = union(pairs).within(edges[:-1], edges[1:])
+    there = ticks(pairs)
+    expected = [len(there & set(range(start, end))) for start, end in pairwise(edges.tolist())]
+    assert found.tolist() == expected
