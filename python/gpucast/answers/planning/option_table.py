@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from gpucast.answers.planning.replicates import MOST_EVALUATIONS, StepTimes, nodes_of, step_times
 from gpucast.answers.planning.request import Request
 from gpucast.answers.planning.sharing import all_instances, extrapolates, instances_of, with_shares
-from gpucast.model.forecaster import Array
+from gpucast.model.forecaster import Array, Forecaster
 from gpucast.model.intervals import Z90, at_most
 
 HOUR = 3600.0
@@ -112,60 +112,52 @@ def _positive(rate: Array) -> Array:
     return np.maximum(rate, _NEARLY_FREE)
 
 
+_OPTION = np.dtype(
+    [("machine", np.intp), ("gpus", np.float64), ("price", np.float64), ("setup", np.float64)]
+)
+
+
 def make(request: Request) -> OptionTable:
     """The table of a request's jobs and machines."""
-    shared = [instances_of(request, machine) for machine in request.machines]
-    whole = [np.array(machine.counts, dtype=np.float64) for machine in request.machines]
-    counts = [
-        np.concatenate([[1 / k for k in several], gpus])
-        for several, gpus in zip(shared, whole, strict=True)
-    ]
-    ends = np.cumsum([0, *(options.size for options in counts)])
-    slices = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
-    sizes, size = np.unique([float(job.n) for job in request.jobs], return_inverse=True)
-    cells = len(request.jobs) * int(ends[-1])
-    replicates = _replicates(request, cells)
-    times, width, efficiency, extrapolated = [], [], [], []
-    for machine, several, gpus, options in zip(
-        request.machines, shared, whole, counts, strict=True
-    ):
-        model = machine.forecaster
-        share = MOST_EVALUATIONS * gpus.size // int(ends[-1])
-        step_seconds = step_times(model, sizes, gpus, replicates, share, request.interval)
-        outside = model.extrapolates(sizes[:, np.newaxis], gpus)
-        if several:
-            instances = np.array(several, dtype=np.float64)
-            nodes = nodes_of(sizes, replicates, gpus.size, share)
-            most = replicates * nodes.size
-            one = step_times(model, nodes, np.ones(1), replicates, most, request.interval)
-            step_seconds = with_shares(step_seconds, one, model, sizes, nodes, instances)
-            outside = np.hstack([extrapolates(model, sizes, instances), outside])
-        times.append(step_seconds)
-        width.append(model.log_width(step_seconds.spread))
-        efficiency.append(step_seconds.one[:, np.newaxis] / (options * step_seconds.seconds))
-        extrapolated.append(outside)
-    step = np.hstack([each.seconds for each in times])[size]
-    widths = np.hstack(width)[size]
-    each_option = [
-        (machine, count)
-        for machine, options in zip(request.machines, counts, strict=True)
-        for count in options.tolist()
-    ]
-    price = np.array([machine.price_per_hour(count) for machine, count in each_option]) / HOUR
-    gpus_of, priced = np.concatenate(counts), not request.unpriced
-    setup = np.array([machine.setup for machine, _ in each_option])
-    steps = np.array([[job.length] for job in request.jobs])
-    seconds = setup + steps * step
-    machine_of = np.repeat(np.arange(len(slices)), [options.size for options in counts]).astype(
-        np.intp
+    machines, jobs = request.machines, request.jobs
+    options = np.array(
+        [
+            (at, gpus, machine.price_per_hour(gpus) / HOUR, machine.setup)
+            for at, machine in enumerate(machines)
+            for gpus in (*(1 / k for k in instances_of(request, machine)), *machine.counts)
+        ],
+        dtype=_OPTION,
     )
-    limit = np.array(
-        [[job.limit(machine.setup) for machine in request.machines] for job in request.jobs]
-    )[:, machine_of]
-    efficiencies = np.hstack(efficiency)[size]
+    on, gpus, price, setup = (options[name] for name in _OPTION.fields or ())
+    ends = np.searchsorted(on, range(len(machines) + 1)).tolist()
+    slices = tuple(slice(a, b) for a, b in itertools.pairwise(ends))
+    sizes, size = np.unique([float(job.n) for job in jobs], return_inverse=True)
+    replicates = _replicates(request, len(jobs) * options.size)
+    parts = [
+        _times(request, machine.forecaster, sizes, gpus[part], replicates, options.size)
+        for machine, part in zip(machines, slices, strict=True)
+    ]
+    step, width, efficiency, extrapolated = (
+        np.hstack(columns)[size]
+        for columns in zip(
+            *(
+                (
+                    times.seconds,
+                    machine.forecaster.log_width(times.spread),
+                    times.one[:, np.newaxis] / (gpus[part] * times.seconds),
+                    outside,
+                )
+                for machine, part, (times, outside) in zip(machines, slices, parts, strict=True)
+            ),
+            strict=True,
+        )
+    )
+    steps = np.array([[job.length] for job in jobs])
+    limit = np.array([[job.limit(machine.setup) for machine in machines] for job in jobs])[:, on]
+    seconds, priced = setup + steps * step, not request.unpriced
     return OptionTable(
-        machine=machine_of,
-        gpus=gpus_of,
+        machine=on,
+        gpus=gpus,
         slices=slices,
         price=price,
         priced=priced,
@@ -173,19 +165,37 @@ def make(request: Request) -> OptionTable:
         steps=steps,
         size=size.astype(np.intp),
         step=step,
-        width=widths,
+        width=width,
         seconds=seconds,
-        cost=_positive(_rate(price, gpus_of, priced=priced)) * seconds,
-        efficiency=efficiencies,
+        cost=_positive(_rate(price, gpus, priced=priced)) * seconds,
+        efficiency=efficiency,
         limit=limit,
-        is_rate=np.array([job.ns_per_day is not None for job in request.jobs]),
-        meets=_meets(limit, setup, steps, step, widths),
-        allowed=_allowed(request, machine_of, gpus_of, efficiencies),
-        extrapolated=np.hstack(extrapolated)[size],
-        deviations=_deviations(request, replicates, machine_of),
-        times=tuple(times),
+        is_rate=np.array([job.ns_per_day is not None for job in jobs]),
+        meets=_meets(limit, setup, steps, step, width),
+        allowed=_allowed(request, on, gpus, efficiency),
+        extrapolated=extrapolated,
+        deviations=_deviations(request, replicates, on),
+        times=tuple(times for times, _ in parts),
         replicates=replicates,
     )
+
+
+def _times(
+    request: Request, model: Forecaster, n: Array, gpus: Array, replicates: int, options: int
+) -> tuple[StepTimes, NDArray[np.bool_]]:
+    """Step times of the options of one machine, and which are outside what was fitted, (U, C);
+    ``options``: of all machines, which share the evaluations that may be made."""
+    whole, shared = gpus[gpus >= 1], all_instances(gpus[gpus < 1]).astype(np.float64)
+    most = MOST_EVALUATIONS * whole.size // options
+    times = step_times(model, n, whole, replicates, most, request.interval)
+    outside = model.extrapolates(n[:, np.newaxis], whole)
+    if shared.size:
+        nodes = nodes_of(n, replicates, whole.size, most)
+        most = replicates * nodes.size
+        one = step_times(model, nodes, np.ones(1), replicates, most, request.interval)
+        times = with_shares(times, one, model, n, nodes, shared)
+        outside = np.hstack([extrapolates(model, n, shared), outside])
+    return times, outside
 
 
 def _replicates(request: Request, cells: int) -> int:

@@ -6,7 +6,6 @@ the truth. What holds in 80 % of the draws is said to have a probability of 80 %
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,14 +25,6 @@ SEARCH_SIZES = 201
 """Sizes at which draws are made, and the model is asked, where those between are interpolated."""
 
 
-class Evaluator(ABC):
-    """Step times by a model itself or by one draw of it."""
-
-    @abstractmethod
-    def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
-        """Step times of pairs of n and gpus (any one shape); s."""
-
-
 def evaluator(
     model: Forecaster,
     low: float,
@@ -41,7 +32,7 @@ def evaluator(
     gpus: Array,
     replicates: int,
     interval: Interval = Interval.now,
-) -> Evaluator:
+) -> Exact | _Interpolated:
     """What evaluates a model and ``replicates`` draws for sizes from ``low`` to ``high`` and these
     GPU counts; draws are of times now, later or on another machine."""
     if isinstance(model, Model) and model.exact:
@@ -49,7 +40,7 @@ def evaluator(
     return _Interpolated(model, low, high, gpus, replicates, interval)
 
 
-class Exact(Evaluator):
+class Exact:
     """A model whose draws are models themselves, for any n > 0 and any count."""
 
     def __init__(self, model: Model, interval: Interval = Interval.now) -> None:
@@ -60,6 +51,7 @@ class Exact(Evaluator):
         self._cores = {k: self._core.with_integer(k) for k in set(model.integers)}
 
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
+        """Step times of pairs of n and gpus (any one shape) by the model or a draw of it; s."""
         core, values, factors = self._core, self._values, self._own
         if replicate is not None:
             at = replicate % self._model.draw_count
@@ -69,7 +61,7 @@ class Exact(Evaluator):
         return Model.evaluated(core, values, *flat, factors).reshape(np.shape(n))
 
 
-class _Interpolated(Evaluator):
+class _Interpolated:
     """A model whose draws are of chosen cells together, and which is slow to evaluate: log times,
     and log ratios of draws to them, are interpolated linearly in log n."""
 
@@ -94,6 +86,7 @@ class _Interpolated(Evaluator):
         self._log_ratio = drawn - self._log_time[::every]
 
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
+        """As ``Exact.seconds``."""
         size, count = np.log(np.ravel(n)), np.ravel(gpus)
         result = np.empty(size.size)
         for column, gpus in enumerate(self._gpus):
@@ -175,12 +168,9 @@ def step_times(
 
 
 def nodes_of(n: Array, replicates: int, counts: int, most: int) -> Array:
-    """The sizes at which ``step_times`` makes draws."""
-    return _nodes(n, max(FEWEST_NODES, most // (replicates * counts)))
-
-
-def _nodes(n: Array, most: int) -> Array:
-    """The sizes, or so many of them, evenly spaced in the logarithm between first and last."""
+    """The sizes at which ``step_times`` makes draws: all, or some, evenly spaced in the logarithm
+    between first and last."""
+    most = max(FEWEST_NODES, most // (replicates * counts))
     if n.size <= most:
         return n
     wanted = np.geomspace(n[0], n[-1], most)

@@ -2,17 +2,16 @@
 
 Choosing GPU counts and an order so that a mix of jobs costs least, or ends as soon as possible, is
 NP-hard. Here copies are placed one by one: each takes the option of least cost, or of least
-GPU-seconds, with which it still ends by its deadline and by a target. Where there are prices and
-something to be in time for, the target is the window, and the cheapest schedule that was tried is
-kept; else the target is bisected, and the shortest is kept. Each copy is counted with the time that
-it takes at most with the probability asked for: a model that is wrong of one is wrong of all.
-Several orders are tried.
+GPU-seconds, with which it still ends by its deadline and by a target: the window, or one
+of several times between what no schedule can undercut and what the first one takes. Several orders
+are tried; kept is the cheapest schedule where there are prices and something to be in time for,
+else the shortest. Each copy is counted with the time that it takes at most with the probability
+asked for: a model that is wrong of one is wrong of all.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ _MOST_PLACED = 3_000
 """Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
 
 _FEWEST_TRIALS = 2
-_MOST_TARGETS = 12
+_FEWEST_TARGETS, _MOST_TARGETS = 3, 12
 _TINY = 1e-9
 
 _TIE = 1e-9
@@ -80,7 +79,8 @@ Merit = tuple[int, int, float, float]
 
 def shortness(schedule: Schedule) -> Merit:
     """Smaller is better: copies left out, then late ones, then the longest makespan, the cost."""
-    return schedule.left_out, schedule.late, schedule.longest, schedule.cost
+    longest = float(f"{schedule.longest:.9g}")  # schedules as short as one another, but for rounding
+    return schedule.left_out, schedule.late, longest, schedule.cost
 
 
 def thrift(schedule: Schedule) -> Merit:
@@ -95,7 +95,7 @@ def best(
     window: float | None,
     probability: float,
 ) -> Schedule:
-    """The best schedule found: the cheapest of those that do most, and most of it in time, where
+    """The best of some schedules: the cheapest of those that do most, and most of it in time, where
     there are prices and a window or deadlines; else the shortest, and the cheapest of the shortest.
 
     Args:
@@ -104,40 +104,33 @@ def best(
         window: seconds; without one all copies are placed.
         probability: with which copies are to end by their deadlines and within the window.
     """
-    slow, orders = table.quantile(probability), _orders(table, counts, window)
+    slow = table.quantile(probability)
     area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
-    weights, priced = _weights(table, area), bool(table.rate.any())
-    trials, strict = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum())), window is not None
+    weights = _weights(table, area)
+    trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
+    pairs = itertools.product(_orders(table, counts, area, window), weights)
+    ways = list(itertools.islice(pairs, max(_FEWEST_TRIALS * len(weights), trials)))
+    timely = window is not None or bool(np.isfinite(table.limit[table.allowed]).any())
+    merit = thrift if timely and table.rate.any() else shortness
 
-    def tried(target: float, weights: list[Array], merit: Callable[[Schedule], Merit]) -> Schedule:
-        pairs = itertools.product(orders, weights)
-        some = itertools.islice(pairs, max(_FEWEST_TRIALS * len(weights), trials))
-        placed = [place(table, slow, by, order, gpus, target, strict) for order, by in some]
+    def tried(*targets: float) -> Schedule:
+        placed = [
+            place(table, slow, weight, order, gpus, target, window is not None)
+            for target in targets
+            for order, weight in ways
+        ]
         return min(placed, key=merit)
 
     if window is not None:
-        return tried(window, weights, thrift if priced else shortness)
-    merit = thrift if priced and np.isfinite(table.limit[table.allowed]).any() else shortness
-    chosen = tried(np.inf, weights if merit is thrift else [area], merit)
-    if merit is thrift and not chosen.late:
-        return chosen
+        return tried(window)
+    first = tried(np.inf)
+    if merit is thrift and not first.late:
+        return first
     # No copy is faster than its fastest option, and all GPUs together give what is needed at least.
     fastest = np.where(table.allowed, table.seconds, np.inf).min(axis=1).max()
-    low = min(chosen.longest, max(fastest, counts @ area.min(axis=1) / sum(gpus)))
-    high = chosen.longest
-    for _ in range(min(_MOST_TARGETS, max(1, trials // len(orders)))):
-        target = float(np.sqrt(low * high))
-        other = tried(target, [area], shortness)
-        chosen = min(chosen, other, key=merit)
-        if other.longest <= target * (1 + _TINY):
-            high = other.longest
-        else:
-            low = target
-    if priced and merit is shortness:
-        thrifty = tried(chosen.longest, weights, thrift)
-        if thrifty.longest <= chosen.longest * (1 + _TINY):
-            return min(chosen, thrifty, key=thrift)
-    return chosen
+    low = min(first.longest, max(fastest, counts @ area.min(axis=1) / sum(gpus)))
+    count = min(_MOST_TARGETS, max(_FEWEST_TARGETS, trials // len(ways)))
+    return min(first, tried(*np.geomspace(low, first.longest, count)), key=merit)
 
 
 def _weights(table: OptionTable, area: Array) -> list[Array]:
@@ -265,13 +258,10 @@ def _least(weight: Array, *among: NDArray[np.bool_]) -> int | None:
 
 
 def _orders(
-    table: OptionTable, counts: NDArray[np.int64], window: float | None
+    table: OptionTable, counts: NDArray[np.int64], area: Array, window: float | None
 ) -> list[NDArray[np.intp]]:
     """Most urgent first; for a window least GPU-seconds first; most of them first; widest first."""
-    area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
-    cheapest = np.argmin(area, axis=1)
-    least = area.min(axis=1)
-    wide = table.gpus[cheapest]
+    least, wide = area.min(axis=1), table.gpus[np.argmin(area, axis=1)]
     due = np.where(table.is_rate[:, np.newaxis], np.inf, table.limit)
     urgent = np.where(table.allowed, due, np.inf).min(axis=1)
     orders = [np.lexsort((-least, urgent))]
