@@ -27,16 +27,18 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
+from gpucast.paths.series import series_of as copies_of
 from gpucast.show.plots.step_series import series_of
-from gpucast.show.plots.steps import gflops, step_times_of_paths
-from gpucast.show.plots.transfers import transfer_time
+from gpucast.show.plots.steps import gflops, step_times
+from gpucast.show.plots.transfers import drawn, transfer_times
 from gpucast.util.units import duration, percent, throughput
 
 data = gc.load("dscuda")
 paths = ("local", "infiniband", "ethernet100")
 models = {path: gc.fit(data, path=path, model="paper") for path in paths}
-step_times_of_paths(
+step_times(
     series_of(data, list(models.values())),
+    [1],
     "Claret on one GeForce GTX 280: published, and the paper's form fitted",
 )
 
@@ -137,7 +139,7 @@ display(
         f" {percent(miss['pieces'], 0)}."
     )
 )
-transfer_time(only, pieces, "Copies through DS-CUDA over InfiniBand, GeForce GTX 280")
+transfer_times(drawn(copies_of(only)), "Copies through DS-CUDA over InfiniBand, GeForce GTX 280")
 
 # %% [markdown]
 # ## Forecast: another network, from its copies alone

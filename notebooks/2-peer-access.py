@@ -20,16 +20,17 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
+from gpucast.paths.series import series_of
 from gpucast.show.paper.documents import beside_documents
-from gpucast.show.plots.transfers import transfer_time
+from gpucast.show.plots.transfers import drawn, transfer_times
 from gpucast.util.units import duration, throughput
 
 data = gc.load("p2p-copy")
 fits = {(fit.machine, fit.route): fit for fit in gc.fit_transfers(data)}
 machines = {"tesla-c2050": "Tesla C2050", "geforce-gtx580": "GeForce GTX 580"}
 for machine, name in machines.items():
-    of = [fit for fit in fits.values() if fit.machine == machine]
-    display(transfer_time(data, of, f"Copies between two {name}: published, and fitted"))
+    curves = drawn(series_of(data.select(machine=machine)))
+    display(transfer_times(curves, f"Copies between two {name}: published, and fitted"))
 
 # %% [markdown]
 # Points are published, lines the fitted L + bytes/B, with a breakpoint (small stroke) where the

@@ -23,7 +23,7 @@ from IPython.display import Markdown, display
 
 import gpucast as gc
 from gpucast.show.paper.findings import findings
-from gpucast.show.paper.findings_text import table as findings_table
+from gpucast.show.paper.findings import table as findings_table
 from gpucast.show.plots.step_series import series_of
 from gpucast.show.plots.steps import gflops, shares, step_times
 from gpucast.util.units import duration

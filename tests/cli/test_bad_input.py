@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -223,15 +222,7 @@ def test_paths_that_cannot_be_written_are_refused(target: str, run: Run, tmp_pat
     assert files_of(tmp_path) == before
 
 
-def test_a_billion_particles_are_answered(model: Path, run: Run) -> None:
-    finished = run("predict", model, "-n", "1000000000", "--gpus", "8", "--json")
-    (row,) = answered(finished)["forecast"]
-    truth = NATIVE.seconds(np.array([1e9]), np.array([8.0]))[0]
-    assert row["seconds"] == pytest.approx(truth, rel=0.05)
-    assert row["extrapolated"] is True
-
-
-def test_names_of_any_script_are_kept(run: Run, tmp_path: Path) -> None:
+def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
     names = {"path": "вдали 🚀", "kernel": "塩 | ker,nel", "machine": "größe"}
     records = [machine(name=names["machine"])]
     records += [{**record, **names} for record in good()[1:]]
@@ -285,26 +276,6 @@ def test_names_turn_no_terminals_text_around(run: Run, tmp_path: Path) -> None:
             assert r"\u202etaralc\u2066" in out, command
 
 
-def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:
-    records = [{**record, "path": "вдали"} for record in good()[1:]]
-    (tmp_path / "data.jsonl").write_text(lines(machine(), *records))
-    code = "import sys; from gpucast.cli import main; sys.exit(main())"
-    finished = subprocess.run(
-        [sys.executable, "-c", code, "fit", "data.jsonl", "--path", "fern"],
-        capture_output=True,
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(Path(gc.__file__).parents[1]),
-            "PYTHONIOENCODING": "ascii",
-        },
-        check=False,
-    )
-    assert finished.returncode == 2
-    assert rb"\u0432\u0434\u0430\u043b\u0438" in finished.stderr
-    assert finished.stderr.count(b"\n") == 1
-
-
 @pytest.mark.parametrize("command", ["fit", "predict", "compare", "what-if", "validate"])
 def test_wrong_usage_is_one_line(command: str, run: Run) -> None:
     assert_refused(run(command), f"gpucast {command} --help")
@@ -313,13 +284,6 @@ def test_wrong_usage_is_one_line(command: str, run: Run) -> None:
 
 def test_an_unknown_command_is_refused(run: Run) -> None:
     assert_refused(run("forecast"), "forecast")
-
-
-@pytest.mark.parametrize("command", ["fit", "predict", "compare", "what-if", "validate"])
-def test_help_is_printed(command: str, run: Run) -> None:
-    status, out, err = run(command, "--help")
-    assert (status, err) == (0, "")
-    assert "--json" in out
 
 
 @pytest.mark.parametrize("command", ["", *(each.name for each in COMMANDS), "data show"])

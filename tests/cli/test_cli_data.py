@@ -183,19 +183,6 @@ def test_wrong_usage_is_one_line_and_status_2(run: Run, arguments: tuple[str, ..
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("form", ["csv", "extrap-json", "extrap-jsonl", "extrap-text"])
-def test_an_export_can_be_imported_again(run: Run, tmp_path: Path, form: str) -> None:
-    there, back = tmp_path / "there", tmp_path / "back.jsonl"
-    assert run("data", "export", "dscuda", "--path", "local", "--format", form, "-o", there)[0] == 0
-    status, out, _ = run("import", there, "-o", back, "--json")
-    assert status == 0
-    assert json.loads(out)["files"][0]["format"] == form
-    before = [(step.n, step.path, step.kernel, step.seconds)
-              for step in load("dscuda").select(path="local").steps]  # fmt: skip
-    after = [(step.n, step.path, step.kernel, step.seconds) for step in load(back).steps]
-    assert after == before
-
-
 def test_export_prints_where_no_file_is_named(run: Run) -> None:
     _, out, _ = run(
         "data", "export", "p2p-copy", "--format", "csv-transfers", "--machine", "geforce-gtx580"
@@ -210,24 +197,6 @@ def test_export_warns_of_transfers_that_csv_cannot_say(run: Run, tmp_path: Path)
     )
     assert status == 2
     assert "cannot say" in err
-
-
-def test_a_user_file_is_shown_like_a_bundled_one(run: Run, steps: Path, tmp_path: Path) -> None:
-    target = tmp_path / "größe 日本.jsonl"
-    run("import", steps, "-o", target)
-    status, out, _ = run("data", "show", target)
-    assert status == 0
-    assert "550 ms" in out
-
-
-def test_a_cut_off_file_is_shown_with_a_warning(run: Run, steps: Path, tmp_path: Path) -> None:
-    target = tmp_path / "data.jsonl"
-    run("import", steps, "-o", target)
-    target.write_bytes(target.read_bytes()[:-20])
-    status, out, err = run("data", "show", target, "--json")
-    assert status == 0
-    assert len(json.loads(out)["records"]) == 1
-    assert err.startswith(f"gpucast: warning: {target}:3: the last line is cut off")
 
 
 def test_an_error_is_one_line_whatever_the_file_is_called(run: Run, tmp_path: Path) -> None:
@@ -283,13 +252,6 @@ def test_help_and_version_answer() -> None:
     for command in app.COMMANDS:
         assert command.name in done.stdout
     assert shell("-m", "gpucast.cli", "--version").stdout.startswith("gpucast ")
-
-
-def test_help_lists_each_command_once_under_a_group() -> None:
-    lines = shell("-m", "gpucast.cli", "--help").stdout.splitlines()
-    listed = [line.split()[0] for line in lines if re.match(r"  [a-z][a-z-]*  +[A-Z]", line)]
-    assert listed == [command.name for command in app.COMMANDS]
-    assert {f"{name}:" for name in app.GROUPS} <= set(lines)
 
 
 @pytest.mark.parametrize("module", ["gpucast", "gpucast.errors", "gpucast.cli", "gpucast.cli.app",

@@ -93,13 +93,6 @@ def test_the_model_file_is_what_was_answered(run: Run, data: Path, tmp_path: Pat
     assert f"Model written to {target}" in out
 
 
-def test_the_same_command_gives_the_same_answer(run: Run, alone: Path) -> None:
-    answers = [only_json(run("fit", alone, "--seed", "3", "--json")[1]) for _ in range(2)]
-    for answer in answers:
-        del answer["created"]
-    assert answers[0] == answers[1]
-
-
 def test_an_existing_file_is_not_touched(run: Run, data: Path, tmp_path: Path) -> None:
     target = tmp_path / "m.json"
     target.write_text("mine")
@@ -183,16 +176,6 @@ def test_several_files_are_one_dataset(run: Run, tmp_path: Path) -> None:
     files = [tmp_path / "steps.jsonl", tmp_path / "others.jsonl"]
     assert only_json(run("fit", files[0], "--json")[1])["rank"] == 4
     assert only_json(run("fit", *files, "--json")[1])["rank"] == 7
-
-
-def test_a_cut_off_file_is_told_whatever_its_name(
-    run: Run, alone: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Warnings of a file begin with its name, which may read like any warning."""
-    monkeypatch.chdir(alone.parent)
-    for name in ("not tried: x.jsonl", "beyond .jsonl"):
-        Path(name).write_bytes(alone.read_bytes()[:-20])
-        assert run("fit", name)[2].startswith(f"gpucast: warning: {name}:")
 
 
 def test_transfers_alone_are_fitted_and_compared(run: Run) -> None:

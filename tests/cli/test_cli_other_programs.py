@@ -93,12 +93,6 @@ def test_a_what_if_of_such_a_program_is_refused_with_what_to_do(run: Run, folder
     assert not output.exists()
 
 
-def test_compare_takes_any_two_models(run: Run, folder: Path) -> None:
-    status, out, _ = run("compare", folder / "md.json", folder / "grid.json", "-n", "96000")
-    assert status == 0
-    assert "grid / md" in out
-
-
 PLAN = """\
 machines:
   - name: cluster

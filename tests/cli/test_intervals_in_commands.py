@@ -97,18 +97,6 @@ def test_a_plan_may_say_it_itself(run: Run, folder: Path, tmp_path: Path) -> Non
     assert_refused(refused, "plan.yaml:1: interval", "tomorrow", "now, later, machine")
 
 
-def test_validation_elsewhere_covers_more_by_the_interval_for_it(run: Run, folder: Path) -> None:
-    covered = []
-    for interval in ("now", "machine"):
-        _, out, _ = run(
-            *("validate", folder / "native.json", folder / "cells.jsonl"),
-            *("--interval", interval, "--json"),
-        )
-        covered.append(only_json(out)["coverage"])
-    # No machine of the kind has a GPU that is a tenth slower, as in the largest cell here.
-    assert covered[0] < covered[1] < 1
-
-
 def test_a_report_says_what_its_intervals_hold(run: Run, folder: Path, tmp_path: Path) -> None:
     arguments = ("report", folder / "native.json", "-n", "1000,8000", "--gpus", "1,2")
     for interval, words in (("now", "single steps take"), ("machine", "on other machines of")):

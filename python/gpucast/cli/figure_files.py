@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -69,12 +70,11 @@ def targets(
         return {names[0]: [output]}
     endings = endings_of(formats)
     _check_folder(output)
-    found = {name: [output / f"{name}.{ending}" for ending in endings] for name in names}
+    files = {name: [output / f"{name}.{ending}" for ending in endings] for name in names}
     if output.exists():
-        files = [path for paths in found.values() for path in paths]
-        for path in (*files, *(output / name for name in beside)):
+        for path in (*itertools.chain(*files.values()), *(output / name for name in beside)):
             check_output(path, force=force)
-    return found
+    return files
 
 
 def _check_folder(output: Path) -> None:
@@ -98,31 +98,19 @@ def drawn(draws: Mapping[str, Draw], files: Mapping[str, Sequence[Path]]) -> dic
 
 
 def write(contents: Mapping[Path, bytes], *, force: bool) -> None:
-    """Write all; where one cannot be written, those that are new go again."""
+    """Write all; where one cannot be written, what is new goes again."""
     new: list[Path] = []
-    made = _folders(contents)
     try:
         for path, content in contents.items():
-            there = path.exists()
+            missing = [part for part in (path, *path.parents) if not part.exists()]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new += reversed(missing[1:])
             write_bytes(path, content, force=force)
-            if not there:
-                new.append(path)
+            new += missing[:1]
     except BaseException:
-        for path in new:
-            path.unlink(missing_ok=True)
-        for folder in reversed(made):
-            folder.rmdir()
+        for path in reversed(new):
+            path.rmdir() if path.is_dir() else path.unlink()
         raise
-
-
-def _folders(contents: Mapping[Path, bytes]) -> list[Path]:
-    """Make the folders that are missing; those made, outermost first."""
-    made: list[Path] = []
-    for folder in dict.fromkeys(path.parent for path in contents):
-        missing = [path for path in (folder, *folder.parents) if not path.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
-        made += reversed(missing)
-    return made
 
 
 def _rendered(draw: Draw, paths: Sequence[Path]) -> list[bytes]:

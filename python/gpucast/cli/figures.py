@@ -12,6 +12,7 @@ import typer
 from gpucast.cli import figure_files, options, step_figures
 from gpucast.cli.options import argument, flag, option, with_options
 from gpucast.cli.output import load, print_json, say, warn
+from gpucast.cli.step_figures import StepFigure
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
@@ -123,63 +124,30 @@ def _figures(
     title = ", ".join(dataset.machines)
     curves: dict[str, Callable[[Panels], Figure]] = {}
     if any(len(series.samples) >= FEWEST_SIZES for series in series_of(dataset)):
-        words = f"{title}: medians and fitted curves"
-        if only in (None, "time"):
-            curves["transfer-time"] = partial(
-                transfers.transfer_times, title=f"Transfer times, {words}"
+        drawn = {"time": transfers.transfer_times, "bandwidth": transfers.bandwidths}
+        curves = {
+            f"transfer-{kind}": partial(
+                draw, title=f"Transfer {kind}s, {title}: medians and fitted curves"
             )
-        if only in (None, "bandwidth"):
-            curves["transfer-bandwidth"] = partial(
-                transfers.bandwidths, title=f"Transfer bandwidths, {words}"
-            )
+            for kind, draw in drawn.items()
+            if only in (None, kind)
+        }
     others: dict[str, figure_files.Draw] = {}
-    beside = any(transfer.concurrent for transfer in dataset.transfers)
-    if beside and only in (None, "contention"):
-        settings = [found for found in contention.contention(dataset) if found.pairs]
-        for index, found in enumerate(settings):
-            number = f"-{index + 1}" if len(settings) > 1 else ""
-            title_of = f"Copies beside others, {found.setting.machine}"
-            others[f"contention{number}"] = partial(transfers.contention_matrix, found, title_of)
+    if only in (None, "contention") and any(copy.concurrent for copy in dataset.transfers):
+        sets = [timed_set for timed_set in contention.contention(dataset) if timed_set.pairs]
+        for at, timed_set in enumerate(sets, start=1):
+            words = f"Copies beside others, {timed_set.setting.machine}"
+            name = f"contention-{at}" if len(sets) > 1 else "contention"
+            others[name] = partial(transfers.contention_matrix, timed_set, words)
     if dataset.launches and only in (None, "launches"):
         others["launches"] = partial(transfers.launch_costs, dataset, f"Kernel launches, {title}")
     if overlap_efficiencies(dataset) and only in (None, "overlap"):
-        others["overlap"] = partial(
-            transfers.overlaps, dataset, f"Overlap on {title}: share of what could be hidden"
-        )
+        words = f"Overlap on {title}: share of what could be hidden"
+        others["overlap"] = partial(transfers.overlaps, dataset, words)
     return curves, others
 
 
-# The figures of steps take the same options.
-_OF_STEPS = {
-    "gflops": """Gflops against N, the paper's figure 2.
-
-    N is the number of GPUs; a line is an n.
-    """,
-    "steps": """Step time against n, the paper's figure 3.
-
-    Measured and by the model; a line is a GPU count.
-    """,
-    "shares": """Shares of T_gpu, T_cpu, T_com: figure 4.
-
-    Against the number of GPUs: by the model and, where phases were timed, measured.
-    """,
-    "paths": """Extra time of remote steps, against n.
-
-    What steps take longer on other paths than on the native one.
-    """,
-}
-
-
-# What they have on the axis, so that nothing of it can be chosen, and what can.
-_AXES = {
-    "gflops": ("--gpus", "a line for each n (-n)"),
-    "steps": ("-n", "a line for each GPU count (--gpus)"),
-    "shares": ("--gpus", "a figure for each n (-n)"),
-    "paths": ("-n", "a line for each GPU count (--gpus)"),
-}
-
-
-def _of_steps(name: str) -> Callable[..., None]:
+def _of_steps(name: str, figure: StepFigure) -> Callable[..., None]:
     """The command that draws one of them."""
 
     @with_options
@@ -193,9 +161,9 @@ def _of_steps(name: str) -> Callable[..., None]:
         json: bool = options.JSON,
     ) -> None:
         # Before anything is fitted.
-        axis, chosen = _AXES[name]
+        axis = figure.axis
         if {"-n": drawn.n, "--gpus": drawn.gpus}[axis] is not None:
-            message = f"is the axis of figures {name}, which draws {chosen}; leave it out"
+            message = f"is the axis of figures {name}, which draws {figure.chosen}; leave it out"
             raise InputError(message, field=axis)
         figure_files.targets([name], output, drawn.formats, force=force)
         subject = step_figures.subject(inputs, selection, drawn.model)
@@ -205,12 +173,12 @@ def _of_steps(name: str) -> Callable[..., None]:
         files = figure_files.targets(list(draws), output, drawn.formats, force=force)
         _write(draws, files, force=force, json=json)
 
-    command.__doc__ = _OF_STEPS[name]
+    command.__doc__ = figure.help
     return command
 
 
-for _name in _OF_STEPS:
-    app.command(_name)(_of_steps(_name))
+for _name, _figure in step_figures.FIGURES.items():
+    app.command(_name)(_of_steps(_name, _figure))
 
 
 @app.command()
@@ -251,7 +219,6 @@ def findings(
     Each on these data, with the number.
     """
     from gpucast.show.paper import findings as paper
-    from gpucast.show.paper import findings_text
 
     data, models = step_figures.read(inputs)
     if data is None:
@@ -260,7 +227,7 @@ def findings(
     if json:
         print_json({"data": data.name, "findings": [finding.to_dict() for finding in judged]})
         return
-    print_table(findings_text.HEADERS, findings_text.rows(judged), "llll")
+    print_table(paper.HEADERS, paper.rows(judged), "llll")
     for finding in judged if everything else ():
         if finding.rows:
             say(f"\n{finding.statement}\n")
@@ -283,29 +250,26 @@ def paper(
     json: bool = options.JSON,
 ) -> None:
     """All figures of paper and documents; findings."""
-    from gpucast.show.paper import findings as found_by_paper
-    from gpucast.show.paper import findings_text
+    from gpucast.show.paper import findings as paper_findings
     from gpucast.show.plots.transfers import remote_costs
 
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
     # Whatever would be refused is refused before anything is fitted.
-    figure_files.targets(list(step_figures.NAMES), output, drawn.formats, force=force,
-                         beside=findings_text.FILES)  # fmt: skip
+    figure_files.targets(list(step_figures.FIGURES), output, drawn.formats, force=force,
+                         beside=paper_findings.FILES)  # fmt: skip
     subject = step_figures.subject(inputs, selection, drawn.model)
-    draws = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.NAMES)
+    draws = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.FIGURES)
     others: dict[Path, bytes] = {}
     if subject.data is not None:
-        judged = found_by_paper.findings(subject.data, subject.models, native)
-        remote = findings_text.remote_ratios(judged)
+        judged = paper_findings.findings(subject.data, subject.models, native)
+        remote = paper_findings.remote_ratios(judged)
         if remote:
-            draws["remote-costs"] = partial(
-                remote_costs,
-                remote,
-                "L, 1/B and t_kernel when remote",
-                f"Medians (lines: by their 95 % intervals). {step_figures.whose(subject.data)}",
-            )
-        texts = findings_text.files(judged, subject.data)
+            whose = step_figures.whose(subject.data)
+            caption = f"Medians (lines: by their 95 % intervals). {whose}"
+            title = "L, 1/B and t_kernel when remote"
+            draws["remote-costs"] = partial(remote_costs, remote, title, caption)
+        texts = paper_findings.files(judged, subject.data)
         others = {output / name: text.encode() for name, text in texts.items()}
     draws |= _documents(beside, None)
     for label, model in subject.fitted.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,8 @@ from gpucast.util.processes import spread
 from gpucast.util.units import plain
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from gpucast.cli.figure_files import Draw
     from gpucast.data.dataset import Dataset
     from gpucast.data.selection import StepSelection
@@ -23,12 +25,55 @@ if TYPE_CHECKING:
     from gpucast.show.plots.step_series import Series
 
 NO_MODEL = "none"
-NAMES = ("gflops", "steps", "shares", "paths")
-_NOTHING = {
-    "gflops": "what a step of this program computes is not known, so it has no Gflops; "
-    "figures steps shows its times",
-    "shares": "there is neither a model nor a timed phase of so many particles",
-    "paths": "steps or models of one path only: nothing stands beside it",
+
+
+@dataclass(frozen=True)
+class StepFigure:
+    """A figure of steps; what it draws stands in ``gpucast.show.plots.steps``.
+
+    Attributes:
+        help: of its command.
+        axis: the option for what it has on its axis, so that nothing of it can be chosen.
+        chosen: what can be chosen.
+        nothing: why there is none, where there is none.
+    """
+
+    help: str
+    axis: str
+    chosen: str
+    nothing: str = ""
+
+
+_EACH_N, _EACH_COUNT = "a line for each n (-n)", "a line for each GPU count (--gpus)"
+
+FIGURES = {
+    "gflops": StepFigure(
+        "Gflops against N, the paper's figure 2.\n\nN is the number of GPUs; a line is an n.",
+        "--gpus",
+        _EACH_N,
+        "what a step of this program computes is not known, so it has no Gflops; figures steps "
+        "shows its times",
+    ),
+    "steps": StepFigure(
+        "Step time against n, the paper's figure 3.\n\nMeasured and by the model; a line is a GPU "
+        "count.",
+        "-n",
+        _EACH_COUNT,
+    ),
+    "shares": StepFigure(
+        "Shares of T_gpu, T_cpu, T_com: figure 4.\n\nAgainst the number of GPUs: by the model and, "
+        "where phases were timed, measured.",
+        "--gpus",
+        "a figure for each n (-n)",
+        "there is neither a model nor a timed phase of so many particles",
+    ),
+    "paths": StepFigure(
+        "Extra time of remote steps, against n.\n\nWhat steps take longer on other paths than on "
+        "the native one.",
+        "-n",
+        _EACH_COUNT,
+        "steps or models of one path only: nothing stands beside it",
+    ),
 }
 _SAMPLES = 15
 _REPLICATES = 60
@@ -78,7 +123,7 @@ def nothing(name: str, subject: Subject) -> str:
     )
     if name == "shares" and undivided:
         return f"no phase of so many particles was timed, and {NO_PARTS}"
-    return _NOTHING[name]
+    return FIGURES[name].nothing
 
 
 def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject:
@@ -155,11 +200,10 @@ def whose(data: Dataset | None) -> str:
         if used and len(set(names)) == 1 and max(used) > len(names):
             # A log names the kind of its GPUs once, however many there are.
             few, most = min(used), max(used)
-            gpus.append(
-                f"{names[0]}, {few} to {most} GPUs" if few < most else f"{most} x {names[0]}"
-            )
-            continue
-        gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
+            several = f"{names[0]}, {few} to {most} GPUs"
+            gpus.append(several if few < most else f"{most} x {names[0]}")
+        else:
+            gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
     # Folders say nothing to a reader, and may say what is not his business.
     files = " + ".join(os.path.basename(name) for name in data.name.split(" + "))
@@ -170,7 +214,7 @@ def whose(data: Dataset | None) -> str:
 
 
 def draws(
-    subject: Subject, n: str | None, gpus: str | None, only: Sequence[str]
+    subject: Subject, n: str | None, gpus: str | None, only: Iterable[str]
 ) -> dict[str, Draw]:
     """What draws each figure of steps that there is something for, by a name for its file."""
     from gpucast.show.plots import steps
@@ -187,33 +231,26 @@ def draws(
     drawn_gpus = chosen_gpus or steps.counts_of(series)
     caption = subject.caption(steps.reading(series))
     drawn: dict[str, Draw] = {}
+
+    def add(name: str, what: str, draw: Callable[..., Figure], chosen: Sequence[float]) -> None:
+        # Steps that state nothing of their kind have no words for it.
+        title = f"{what}: {kind}" if kind else what
+        of_shares = draw is steps.shares
+        words = subject.caption(steps.reading_of_shares(series)) if of_shares else caption
+        drawn[name] = partial(draw, series, chosen, title, words)
+
     if all(line.has_work for line in series):
-        title = _titled("Gflops against the number of GPUs", kind)
-        drawn["gflops"] = partial(steps.gflops, series, drawn_n, title, caption)
-    title = _titled(f"Step time against the number of {steps.size_word(series)}", kind)
-    drawn["steps"] = partial(steps.step_times, series, drawn_gpus, title, caption)
-    shown = chosen_n or [steps.small_n(series)]
-    for size in shown:
-        if any(
-            line.model_of_parts is not None or size in {m for m, _ in line.phases}
-            for line in series
-        ):
-            drawn["shares" if size == shown[0] else f"shares-{size}"] = partial(
-                steps.shares,
-                series,
-                [size],
-                _titled(f"Shares of T_gpu, T_cpu and T_com, n = {size:,}", kind),
-                subject.caption(steps.reading_of_shares(series)),
-            )
+        add("gflops", "Gflops against the number of GPUs", steps.gflops, drawn_n)
+    title = f"Step time against the number of {steps.size_word(series)}"
+    add("steps", title, steps.step_times, drawn_gpus)
+    for at, size in enumerate(chosen_n or [steps.small_n(series)]):
+        if any(line.model_of_parts or size in {m for m, _ in line.phases} for line in series):
+            title = f"Shares of T_gpu, T_cpu and T_com, n = {size:,}"
+            add(f"shares-{size}" if at else "shares", title, steps.shares, [size])
     if len(series) > 1:
-        title = _titled(f"Extra time of a step beside {series[0].label}", kind)
-        drawn["paths"] = partial(steps.extra_time, series, drawn_gpus, title, caption)
+        title = f"Extra time of a step beside {series[0].label}"
+        add("paths", title, steps.extra_time, drawn_gpus)
     return {name: draw for name, draw in drawn.items() if name.split("-")[0] in only}
-
-
-def _titled(what: str, kind: str) -> str:
-    """A title; steps that state nothing of their kind have none in words."""
-    return f"{what}: {kind}" if kind else what
 
 
 def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:

@@ -1,25 +1,51 @@
-"""``gpucast what-if``: one path's steps, another path's communication.
-
-A model file is answered here, traces in ``what_if_trace``.
-"""
+"""``gpucast what-if``: one path's steps, another path's communication; of a model or of traces."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from gpucast.cli import options, what_if_trace
+from gpucast.cli import options
+from gpucast.cli.figure_files import check_figure
 from gpucast.cli.options import argument, option, refuse, with_options
 from gpucast.cli.output import load, print_json, say, tell_fit
-from gpucast.cli.what_if_trace import Asked, OfTraces
 from gpucast.errors import InputError
-from gpucast.util.tables import print_table
-from gpucast.util.units import quantity
+from gpucast.util.files import check_output
+from gpucast.util.number_lists import size
+from gpucast.util.remarks import Kind, remarks_of
+from gpucast.util.tables import Column, print_rows
+from gpucast.util.units import duration, number, percent, quantity
+
+if TYPE_CHECKING:
+    from gpucast.data.dataset import Dataset
+    from gpucast.paths.replay.causes import Cause
+    from gpucast.paths.replay.forecast import TraceForecast
+
+MUCH = 0.05
+"""Share of a native step; nobody does anything about less."""
 
 
 @dataclass(frozen=True)
-class OfModels:
+class Common:
+    """Options for models and for traces."""
+
+    transfers: list[str] | None = option(
+        "Dataset with skeletons of steps, or transfers and launches, of the other path.",
+        "--transfers",
+        "--data",
+    )
+    path: str | None = options.PATH
+    machine: str | None = options.MACHINE
+    explain: bool = options.EXPLAIN
+    json: bool = options.JSON
+    force: bool = options.FORCE
+
+
+@dataclass(frozen=True)
+class ForModels:
     """Options that model files alone have."""
 
     memory: str | None = options.MEMORY
@@ -27,6 +53,36 @@ class OfModels:
         "Leave skeletons aside and take t_kernel from launch records, keep it, or scale it with "
         "the latencies; auto: skeletons, else launch records, else kept.",
         default="auto",
+    )
+
+
+@dataclass(frozen=True)
+class ForTraces:
+    """Options that traces alone have."""
+
+    network: str | None = option(
+        "For a trace: another network than the path was measured on: 25Gb/s,30us (bandwidth, round "
+        "trip)."
+    )
+    range_name: str | None = option(
+        "For a trace: NVTX range that is a step; kernel:NAME: from one launch of it to the next.",
+        "--range",
+    )
+    n: str | None = option(
+        "For a model of traces (-o): size of those whose command lines do not say it.",
+        "-n",
+        "--size",
+    )
+    from_name: str | None = option(
+        "For a model of traces: finds in files' names what command lines do not say: groups n, "
+        "gpus.",
+        metavar="REGEX",
+    )
+    map_to: Path | None = option(
+        "For a trace: figure (png, pdf, svg) of how many times as long a step takes, over round "
+        "trip and bandwidth of a network.",
+        "--map",
+        metavar="FIGURE",
     )
 
 
@@ -39,9 +95,9 @@ def command(
         metavar="MODEL|TRACE",
     ),
     output: Path | None = options.MODEL_OUTPUT,
-    of_models: OfModels,
-    of_traces: OfTraces,
-    asked: Asked,
+    for_models: ForModels,
+    for_traces: ForTraces,
+    common: Common,
 ) -> None:
     """Forecast the steps of one path on another.
 
@@ -54,61 +110,232 @@ def command(
 
     traces = [is_trace(name) for name in models]
     model = models[0] if all(traces) else models[traces.index(False)]
-    if all(traces):
-        refuse(of_models, "is for model files; a trace says itself what its calls are", model)
-        if len(models) == 1 and output is None:
-            what_if_trace.answer(model, asked, of_traces)
-        else:
-            what_if_trace.write_model(models, asked, of_traces, output)
+    if not all(traces):
+        if len(models) > 1:
+            message = "is no trace; of several files all are, or it is one model"
+            raise InputError(message, file=model)
+        refuse(for_traces, "is for traces; this is a model file", model)
+        _from_model(model, common, for_models, output)
         return
-    if len(models) > 1:
-        raise InputError("is no trace; of several files all are, or it is one model", file=model)
-    refuse(of_traces, "is for traces; this is a model file", model)
-    _of_model(model, asked, of_models, output)
+    refuse(for_models, "is for model files; a trace says itself what its calls are", model)
+    if len(models) == 1 and output is None:
+        _from_trace(model, common, for_traces)
+    else:
+        _from_traces(models, common, for_traces, output)
 
 
-def _of_model(model: str, asked: Asked, of_models: OfModels, output: Path | None) -> None:
+def _from_model(model: str, common: Common, how: ForModels, output: Path | None) -> None:
     from gpucast.model.files import load_model
     from gpucast.model.fitted import own
     from gpucast.paths.what_if import what_if
-    from gpucast.util import files
 
     loaded = load_model(model)  # that it is none comes before what else is missing
-    if not asked.transfers:
+    if not common.transfers:
         raise InputError("a dataset of the other path is needed", field="--transfers")
     if output is None:
         raise InputError("where to write the model is needed", field="-o")
-    files.check_output(output, force=asked.force)
-    given = own(
+    check_output(output, force=common.force)
+    known = own(
         loaded,
         "what it costs on another path, steps timed there tell (fit them and compare)",
     )
-    data, kind = load(*asked.transfers), of_models
-    result = what_if(
-        given, data, asked.path, machine=asked.machine, memory=kind.memory, launch=kind.launch
-    )
-    result.save(output, force=asked.force)
+    data, machine = load(*common.transfers), common.machine
+    result = what_if(known, data, common.path, machine=machine, **vars(how))
+    result.save(output, force=common.force)
     # What the fit of the model has to say, it said.
-    known = () if asked.explain else given.remarks
-    tell_fit([one for one in result.remarks if one not in known], explain=asked.explain)
-    if asked.json:
+    said = () if common.explain else known.remarks
+    tell_fit([remark for remark in result.remarks if remark not in said], explain=common.explain)
+    if common.json:
         print_json(result.content)
         return
-    before = given.parameters
-    print_table(
-        ["parameter", "model", "what if"],
+    before = known.parameters
+    print_rows(
         [
-            [
-                name,
-                quantity(before[name].value, after.unit) if name in before else None,
-                quantity(after.value, after.unit),
-            ]
+            (name, name in before and quantity(before[name].value, after.unit), after)
             for name, after in result.parameters.items()
         ],
-        "lrr",
+        [
+            Column("parameter", 0),
+            Column("model", lambda row: row[1] or None, side="r"),
+            Column("what if", lambda row: quantity(row[2].value, row[2].unit), side="r"),
+        ],
     )
     about = result.data.what_if
     assert about is not None  # what_if sets it
     source = "skeletons" if about.launch == "skeletons" else "transfers"
     say(f"\nCommunication: {result.terms.com}, from {source} of path {about.path}")
     say(f"Model written to {output}")
+
+
+def _other_path(common: Common, how: ForTraces) -> tuple[Dataset, str, dict[str, Any]]:
+    """The dataset, its path, and what else a simulation is told. Raises InputError."""
+    from gpucast.paths.replay.network import parse_network
+
+    if common.path is None:
+        raise InputError("which path the trace is to be made on", field="--path")
+    if not common.transfers:
+        raise InputError("a dataset with launches and transfers of that path", field="--data")
+    network = None if how.network is None else parse_network(how.network)
+    data = load(*common.transfers)
+    return data, common.path, {"machine": common.machine, "network": network}
+
+
+def _from_trace(file: str, common: Common, how: ForTraces) -> None:
+    from gpucast.data.traces import find_steps, read
+    from gpucast.paths.replay.forecast import trace_on_path
+
+    of_several = replace(how, network=None, range_name=None, map_to=None)
+    why = "is for a model of several traces (-o); of one trace nothing depends on it"
+    refuse(of_several, why, file)
+    if how.map_to is not None:
+        check_figure(how.map_to, force=common.force)
+    data, path, simulated = _other_path(common, how)
+    trace = read(file)
+    steps = find_steps(trace, how.range_name)
+    forecast = trace_on_path(trace, data, path, steps=steps, **simulated)
+    tell_fit(remarks_of(Kind.ASSUMED, forecast.warnings), explain=common.explain)
+    answer = _content(forecast)
+    if how.map_to is not None:
+        from gpucast.paths.replay.maps import network_map
+        from gpucast.show.plots import network_map as figure
+        from gpucast.show.plots import style
+
+        over = network_map(trace, data, path, steps=steps, native=forecast.native, **simulated)
+        style.save(figure.network_map(over), how.map_to, force=common.force)
+        bandwidth, ratio = over.measured
+        arrays = {key: getattr(over, key) for key in ("round_trips", "bandwidths", "ratios")}
+        answer["map"] = {
+            **{key: getattr(over, key) for key in ("program", "sentence", "native")},
+            **{key: values.tolist() for key, values in arrays.items()},
+            "measured": {"bandwidth": bandwidth, "ratio": ratio},
+        }
+    if common.json:
+        print_json(answer)
+        return
+    show(forecast)
+    if how.map_to is not None:
+        say(f"\n{over.sentence}.\nwritten: {how.map_to}")
+
+
+def _from_traces(names: Sequence[str], common: Common, how: ForTraces, output: Path | None) -> None:
+    """Simulate several traces, and write a model of the path."""
+    from gpucast.data.formats import Options
+    from gpucast.data.formats.several import check_stated
+    from gpucast.paths.replay.models import path_model
+
+    if how.map_to is not None:
+        raise InputError("is of one trace", field="--map")
+    if output is None:
+        raise InputError("where to write the model of several traces is needed", field="-o")
+    check_output(output, force=common.force)
+    data, path, simulated = _other_path(common, how)
+    n = None if how.n is None else size(how.n, "-n")
+    stated = Options(range_name=how.range_name, from_name=how.from_name, size=n)
+    check_stated(stated)
+    modelled = path_model(list(names), data, path, options=stated, **simulated)
+    model = modelled.model
+    model.save(output, force=common.force)
+    tell_fit(model.remarks, explain=common.explain)
+    cells: list[dict[str, Any]] = [
+        {
+            "n": cell.step.n,
+            "gpus": cell.step.gpus,
+            "native": cell.native,
+            "seconds": cell.seconds,
+            **{f"t_{part}": getattr(cell.parts, part) for part in ("gpu", "cpu", "com")},
+        }
+        for cell in modelled.cells
+    ]
+    if common.json:
+        print_json({**model.content, "traces": cells, **_refused(modelled.refused)})
+        return
+    _say_refused(modelled.refused, path)
+    print_rows(
+        sorted(cells, key=lambda cell: (cell["gpus"], cell["n"])),
+        [
+            Column("n", "n", number),
+            Column("GPUs", "gpus"),
+            Column("natively", "native", duration),
+            Column(f"on {path}", "seconds", duration),
+            *(Column(f"T_{part}", f"t_{part}", duration) for part in ("gpu", "cpu", "com")),
+        ],
+    )
+    known = model.simulated
+    assert known is not None  # path_model sets it
+    say(
+        f"\nForm: {model.form}; T_com is known to {percent(known.com, 0)}, with one error for all "
+        f"cells, and each measurement differs by {percent(known.visit, 1)} more"
+    )
+    say(f"Model written to {output}")
+
+
+def _content(forecast: TraceForecast) -> dict[str, Any]:
+    """The JSON answer; seconds."""
+    same = ("path", "native", "replayed", "seconds", "low", "high", "ratio", "extra", "steps")
+    return {
+        **{name: getattr(forecast, name) for name in same},
+        "calls_per_step": forecast.calls,
+        "causes": [vars(cause) for cause in forecast.causes],
+        "helps": [vars(change) for change in forecast.helps],
+        **_refused(forecast.refused),
+        "warnings": list(forecast.warnings),
+    }
+
+
+def _refused(calls: Sequence[str]) -> Mapping[str, object]:
+    return {"runs_there": not calls, "refused_calls": list(calls)}
+
+
+def _say_refused(refused: tuple[str, ...], path: str) -> None:
+    from gpucast.paths.replay.from_trace import refused_in_words
+
+    if refused:
+        words = refused_in_words(refused, path)
+        say(f"{words[0].upper()}{words[1:]}.")
+
+
+def _whole_percents(causes: Sequence[Cause]) -> list[int]:
+    """Shares in whole per cent that add up to what all of them do: those that are cut most are
+    rounded up."""
+    exact = [100 * cause.share for cause in causes]
+    whole = [math.floor(share) for share in exact]
+    most_cut = sorted(range(len(exact)), key=lambda at: whole[at] - exact[at])
+    for at in most_cut[: round(sum(exact)) - sum(whole)]:
+        whole[at] += 1
+    return whole
+
+
+def _signed(seconds: float) -> str:
+    return duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}"
+
+
+def show(forecast: TraceForecast) -> None:
+    """The answer for people."""
+    _say_refused(forecast.refused, forecast.path)
+    low, high = duration(forecast.low), duration(forecast.high)
+    say(
+        f"A step on {forecast.path}: {duration(forecast.seconds)} (90 %: {low} ... {high}), "
+        f"{forecast.ratio:.3g} times\n"
+        f"as long as natively: {duration(forecast.native)} recorded, {duration(forecast.replayed)} "
+        f"simulated ({forecast.steps} steps of {forecast.calls:.4g} calls)."
+    )
+    if forecast.causes:
+        longer = f"A step takes {duration(forecast.extra)} more there than natively"
+        longer = longer if forecast.extra > 0 else "A step takes no longer there"
+        say(f"\n{longer}; these calls take more:\n")
+        print_rows(
+            zip(forecast.causes, _whole_percents(forecast.causes), strict=True),
+            [
+                Column("calls", lambda row: row[0].words),
+                Column("a step", lambda row: row[0].per_step or None, ".4g"),
+                Column("more", lambda row: row[0].seconds, _signed),
+                Column("share", lambda row: row[1] if row[0].seconds > 0 else None, "{} %".format),
+            ],
+        )
+    if forecast.helps:
+        print("\nWhat would help:\n")
+        print_rows(
+            forecast.helps, [Column("", "words"), Column("a step then takes", "seconds", duration)]
+        )
+    elif forecast.extra > MUCH * forecast.native:
+        print("\nPinned memory, fewer waits, joined kernels: none would make it 2 % shorter.")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from command_line import Run, only_json
-from gpucast.cli import what_if_trace
+from gpucast.cli import what_if
 from gpucast.data.dataset import Dataset
 from gpucast.data.remote_layer import SUPPORTED
 from gpucast.data.traces import find_steps
@@ -287,7 +287,7 @@ def test_shares_of_costs_are_of_what_is_added_however_much_is_saved(
     assert [each.share for each in made[:2]] == pytest.approx([2 / 3, 1 / 3])
     assert all(each.share == 0 for each in made[2:])
     seconds = native + extra
-    what_if_trace.show(replace(found, causes=made, native=native, seconds=seconds, replayed=native))
+    what_if.show(replace(found, causes=made, native=native, seconds=seconds, replayed=native))
     table = [line for line in capsys.readouterr().out.splitlines() if line.endswith("%")]
     assert [line.split()[-2:] for line in table] == [["67", "%"], ["33", "%"]]
 

@@ -79,7 +79,7 @@ Merit = tuple[int, int, float, float]
 
 def shortness(schedule: Schedule) -> Merit:
     """Smaller is better: copies left out, then late ones, then the longest makespan, the cost."""
-    longest = float(f"{schedule.longest:.9g}")  # schedules as short as one another, but for rounding
+    longest = float(f"{schedule.longest:.9g}")  # equal but for rounding is equal
     return schedule.left_out, schedule.late, longest, schedule.cost
 
 

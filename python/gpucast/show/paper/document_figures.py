@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.loading import load
@@ -41,6 +40,8 @@ OWN_MARK: dict[str, Any] = {
     "ms": 6,
     "lw": 0,
 }
+
+_PUBLISHED_MARK: dict[str, Any] = {"ls": "none", "ms": 5, "mew": 1.0}
 
 _GPUS = {
     "tesla-c2050": "Tesla C2050",
@@ -77,10 +78,8 @@ def own_name(own: Dataset) -> str:
 
 def _caption(source: str, own: Dataset | None, how: str = "", how_own: str = "") -> str:
     """Whose numbers these are; ``how_own`` is said of the machine's own."""
-    parts = [f"Published numbers: {source}.", how]
-    if own is not None:
-        parts += [f"Black: own measurements, {own_name(own)}.", how_own]
-    return " ".join(part for part in parts if part)
+    mine = "" if own is None else f"Black: own measurements, {own_name(own)}. {how_own}"
+    return " ".join(filter(None, (f"Published numbers: {source}.", how, mine.strip())))
 
 
 # --- bandwidth against size ------------------------------------------------------------------
@@ -107,7 +106,7 @@ def _published(transfers: Iterable[Transfer], label: str, at: int) -> _Curve:
 
 def _rounding(data: Dataset) -> str:
     """The largest relative half-width of the rounding of printed times."""
-    return f"{100 * max(each.uncertainty or 0.0 for each in data.transfers):.0f} %"
+    return f"{100 * max(copy.uncertainty or 0.0 for copy in data.transfers):.0f} %"
 
 
 def _own_curve(own: Dataset | None, route: str, memory: str | None, at: int) -> list[_Curve]:
@@ -124,7 +123,7 @@ def _own_curve(own: Dataset | None, route: str, memory: str | None, at: int) -> 
     ]
     if not candidates:
         return []
-    best = max(candidates, key=lambda each: len(each.samples))
+    best = max(candidates, key=lambda series: len(series.samples))
     points = {size: (statistics.median(s), 0.0) for size, s in sorted(best.samples.items())}
     words = route if memory is None else f"{route}, {memory}"
     return [_Curve(f"{own_name(own)}: {words}", points, at, own=True)]
@@ -145,18 +144,8 @@ def _draw_curve(axes: Axes, curve: _Curve, x: Array, y: Array, rounding: Array) 
     colour = OWN_COLOUR if curve.own else style.COLOURS[curve.at]
     low, high = y / (1 + rounding), y / (1 - rounding)
     axes.fill_between(x, low, high, color=colour, alpha=style.BAND_ALPHA, lw=0)
-    axes.plot(
-        x,
-        y,
-        lw=0.9,
-        marker=style.marker(curve.at),
-        ms=2.8,
-        mew=0.6,
-        mfc="white",
-        color=colour,
-        label=curve.label,
-        markevery=2 if curve.own else 1,
-    )
+    look = style.look(curve.at) | {"lw": 0.9, "ms": 2.8, "mew": 0.6, "color": colour}
+    axes.plot(x, y, label=curve.label, markevery=2 if curve.own else 1, **look)
 
 
 @style.styled
@@ -246,10 +235,7 @@ def _beside(own: Dataset | None, name: str) -> list[Beside]:
 
 def _point(axes: Axes, x: float, height: float, at: int) -> None:
     """A published value. No bar: on a logarithmic axis lengths mean nothing."""
-    axes.plot(
-        x, height, style.marker(at), mfc="white", mew=1.0, ms=5, color=style.COLOURS[at],
-        gid=PUBLISHED,
-    )  # fmt: skip
+    axes.plot(x, height, **style.look(at) | _PUBLISHED_MARK, gid=PUBLISHED)
 
 
 def _kinds_axes(axes: Axes, labels: Sequence[str], unit: str, places: Sequence[float] = ()) -> None:
@@ -260,14 +246,9 @@ def _kinds_axes(axes: Axes, labels: Sequence[str], unit: str, places: Sequence[f
 
 
 def _kinds_key(figure: Figure, labels: Iterable[str], own: Dataset | None) -> None:
-    handles = [
-        Line2D([], [], marker=style.marker(at), ls="none", mfc="white", mew=1.0, ms=5,
-               color=style.COLOURS[at], label=label)
-        for at, label in enumerate(labels)
-    ]  # fmt: skip
-    if own is not None:
-        handles.append(Line2D([], [], label=own_name(own), **{**OWN_MARK, "mec": None, "ms": 5}))
-    figure.legend(handles=handles, loc="outside right center")
+    entries = [(label, style.look(at) | _PUBLISHED_MARK) for at, label in enumerate(labels)]
+    entries += [] if own is None else [(own_name(own), OWN_MARK | {"mec": None, "ms": 5})]
+    figure.legend(handles=style.handles(entries), loc="outside right center")
 
 
 @style.styled
@@ -312,8 +293,8 @@ def copies_at_once(own: Dataset | None) -> Figure:
     """Document 5: what pairs of GPUs that copy both ways get, alone and beside another pair."""
     name = "pcie-contention-cirrascale"
     known = _beside(own, name)
-    figure, ((axes,),) = style.panels(
-        1, 1, "Copies between pairs of GPUs, both ways at once",
+    figure, axes = style.one(
+        "Copies between pairs of GPUs, both ways at once",
         _caption("Cirrascale GB5470, eight GPUs behind two PCIe switches; pairs 0-4 and 1-5 share "
                  "links, pair 2-3 does not", own,
                  how_own="They are of one pair of its GPUs, and of two pairs at once."),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 
 from gpucast.data.steps import Cell
@@ -41,16 +41,16 @@ def against_counts(
         fitted: seconds of the cells that the model knows; filled points.
         later: seconds of cells that it does not know; open points.
     """
-    figure, ((axes,),) = style.panels(1, 1, title, caption, width=WIDTH, height=HEIGHT)
+    figure, axes = style.one(title, caption, width=WIDTH, height=HEIGHT)
     cells = {**fitted, **later}
     most = max(gpus for _, gpus in cells)
     for at, n in enumerate(sorted({n for n, _ in cells})):
         least = min(gpus for size, gpus in cells if size == n)
         _forecast(axes, model, float(n), least, most, at)
-        for own, face in ((fitted, style.COLOURS[at]), (later, "white")):
+        for own, face in ((fitted, style.colour(at)), (later, "white")):
             points = [(gpus, seconds) for (size, gpus), seconds in own.items() if size == n]
-            axes.plot(*np.array(points).reshape(-1, 2).T, style.marker(at), ls="none", mfc=face,
-                      mew=0.8, color=style.COLOURS[at], zorder=3)  # fmt: skip
+            look = style.look(at) | {"ls": "none", "mfc": face, "ms": 3.5}
+            axes.plot(*np.array(points).reshape(-1, 2).T, zorder=3, **look)
     _axes(axes, most)
     return figure
 
@@ -60,22 +60,13 @@ def _forecast(axes: Axes, model: Forecaster, n: float, least: int, most: int, at
     gpus = np.unique(np.round(np.geomspace(least, most, style.POINTS)))
     line = model.forecasts(np.full(gpus.size, n), gpus)
     colour = style.COLOURS[at]
-    axes.fill_between(gpus, line.low, line.high, color=colour, alpha=style.BAND_ALPHA, lw=0)
+    style.band(axes, gpus, line.low, line.high, at)
     axes.plot(gpus, line.seconds, "-", color=colour)
+    label = f"{EngFormatter(places=0, sep='')(n)} {model.unit or ''}".rstrip()
     axes.annotate(
-        _size(n, model.unit),
-        (most, line.seconds[-1]),
-        xytext=(6, 0),
-        textcoords="offset points",
-        va="center",
-        color=colour,
-        fontsize=7,
-    )
-
-
-def _size(n: float, unit: str | None) -> str:
-    """``10M atoms``."""
-    return f"{EngFormatter(places=0, sep='')(n)} {unit or ''}".rstrip()
+        label, (most, line.seconds[-1]), (6, 0), textcoords="offset points", va="center",
+        color=colour, fontsize=7,
+    )  # fmt: skip
 
 
 def _axes(axes: Axes, most: int) -> None:
@@ -87,13 +78,10 @@ def _axes(axes: Axes, most: int) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda gpus, _: f"{gpus:.0f}"))
     style.si_axis(axes.yaxis, "s")
-    axes.legend(handles=_key(), loc="lower left")
-
-
-def _key() -> list[Line2D]:
-    look = {"marker": "o", "ls": "none", "color": _GREY, "mew": 0.8}
-    return [
-        Line2D([], [], mfc=_GREY, label="fitted to these", **look),  # type: ignore[arg-type]
-        Line2D([], [], color=_GREY, label="forecast, 90 % interval"),
-        Line2D([], [], mfc="white", label="measured, not shown to the fit", **look),  # type: ignore[arg-type]
+    marks = {"marker": "o", "ls": "none", "color": _GREY, "mew": 0.8}
+    entries: list[tuple[str, dict[str, Any]]] = [
+        ("fitted to these", {"mfc": _GREY, **marks}),
+        ("forecast, 90 % interval", {"color": _GREY}),
+        ("measured, not shown to the fit", {"mfc": "white", **marks}),
     ]
+    axes.legend(handles=style.handles(entries), loc="lower left")

@@ -21,7 +21,6 @@ from typing import TypeVar
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
@@ -42,8 +41,6 @@ COUNTS_DRAWN = 4
 EVERY_COUNT = 512
 """Lines against N have a point for each GPU count up to this one."""
 PALE = 0.5
-PATHS_WIDTH = 5.6
-"""Inches: labels of paths are long."""
 _POINTS_READ = "Points: medians measured (bars: 95 % intervals or rounding)."
 _LINES_READ = "Lines: model, 90 % band; dashed: extrapolated."
 
@@ -196,7 +193,7 @@ def step_times(
 
     ``span``: least and greatest n of the lines; by default of what was measured or fitted.
     """
-    figure, grid_ = _panels(len(series), title, caption, sharex=True)
+    figure, grid_ = style.several(len(series), 3, title, caption, sharex=True, sharey=True)
     for axes, own in zip(grid_, series, strict=True):
         for at, count in enumerate(counts):
             _step_time(axes, own, count, span or _range(series), at)
@@ -205,18 +202,6 @@ def step_times(
     _slopes(grid_[0], (1, 2) if all(own.has_work for own in series) else (1,))
     grid_[0].set_ylabel("time of a step")
     _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
-    return figure
-
-
-@style.styled
-def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "") -> Figure:
-    """Step time on one GPU against n, a line a path, all in one panel."""
-    figure, ((axes,),) = style.panels(1, 1, title, caption, width=PATHS_WIDTH, height=2.9)
-    for at, own in enumerate(series):
-        _step_time(axes, own, 1, _range(series), at)
-    _step_time_axes(axes, series)
-    axes.set_ylabel("time of a step")
-    _key(figure, [(own.label, at) for at, own in enumerate(series)], series)
     return figure
 
 
@@ -273,7 +258,7 @@ def shares(
     Raises:
         InputError: there is neither a model nor a timed phase for these n.
     """
-    figure, grid_ = _panels(len(series) * len(sizes), title, caption)
+    figure, grid_ = style.several(len(series) * len(sizes), 3, title, caption, sharey=True)
     drawn = [
         _shares(axes, own, n, several=len(sizes) > 1)
         for axes, (own, n) in zip(grid_, itertools.product(series, sizes), strict=True)
@@ -342,7 +327,7 @@ def extra_time(
     first, *others = series
     if not others:
         raise InputError("steps or models of two paths are needed to set them side by side")
-    figure, grid_ = _panels(len(others), title, caption, sharex=True)
+    figure, grid_ = style.several(len(others), 3, title, caption, sharex=True, sharey=True)
     for axes, other in zip(grid_, others, strict=True):
         # Beyond what both know, the line would show how they extrapolate.
         low = max(path.domain[0][0] for path in (first, other))
@@ -369,15 +354,13 @@ def extra_cost(paths: Beside, title: str, caption: str) -> Figure:
     """What another path costs beyond the first (%) against n, a panel each GPU count: measured
     (points), and as it was forecast, with 90 % intervals (line and band)."""
     counts = sorted({gpus for _, gpus in paths.cells})
-    figure, grid_ = style.panels(
-        -(-len(counts) // 2), 2, title, caption, height=1.75, sharex=True, sharey=True
+    figure, flat = style.several(
+        len(counts), 2, title, caption, height=1.75, sharex=True, sharey=True
     )
-    flat = [axes for row in grid_ for axes in row]
-    for axes, count in zip(flat, counts, strict=False):
+    for axes, count in zip(flat, counts, strict=True):
         n, rows = paths.of_gpus(count)
         forecast = 100 * (paths.forecasts[:, rows] / paths.first[rows] - 1)
-        axes.fill_between(n, forecast[1], forecast[2], color=style.COLOURS[0],
-                          alpha=style.BAND_ALPHA, lw=0)  # fmt: skip
+        style.band(axes, n, forecast[1], forecast[2], 0)
         axes.plot(n, forecast[0], color=style.COLOURS[0])
         axes.plot(n, 100 * paths.extra[rows], "o", mfc="white", mew=0.8, color=style.COLOURS[1])
         axes.axhline(0, color="black", lw=0.6)
@@ -385,8 +368,6 @@ def extra_cost(paths: Beside, title: str, caption: str) -> Figure:
         axes.set_title(f"{count} GPU" if count == 1 else f"{count} GPUs")
         axes.set_xlabel("n, particles" if axes in flat[-2:] else "")
         axes.set_ylabel("extra time of a step" if axes in flat[::2] else "")
-    for axes in flat[len(counts) :]:
-        axes.set_visible(False)
     return figure
 
 
@@ -422,18 +403,6 @@ def _ratio_line(
 # --- what they share -------------------------------------------------------------------------
 
 
-def _panels(
-    count: int, title: str, caption: str, *, sharex: bool = False
-) -> tuple[Figure, list[Axes]]:
-    columns = min(count, 3)
-    rows = -(-count // columns)
-    figure, grid_ = style.panels(rows, columns, title, caption, sharex=sharex, sharey=True)
-    flat = [axes for row in grid_ for axes in row]
-    for axes in flat[count:]:
-        axes.set_visible(False)
-    return figure, flat[:count]
-
-
 def _forecasts(model: Forecaster | None, n: Array, gpus: Array) -> Forecasts | None:
     if model is None:
         return None
@@ -446,7 +415,7 @@ def _forecasts(model: Forecaster | None, n: Array, gpus: Array) -> Forecasts | N
 
 def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -> None:
     """``y``: the best values and both ends of their band, (3, x)."""
-    axes.fill_between(x, y[1], y[2], color=style.COLOURS[at], alpha=style.BAND_ALPHA, lw=0)
+    style.band(axes, x, y[1], y[2], at)
     axes.plot(x, y[0], "--", lw=0.8, color=style.COLOURS[at])
     if not outside.all():
         axes.plot(np.where(outside, np.nan, x), y[0], "-", color=style.COLOURS[at])
@@ -455,43 +424,14 @@ def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -
 def _points(axes: Axes, own: Mapping[T, Point], at: int, scale: Callable[[float], float]) -> None:
     if not own:
         return
-    values = np.array([[scale(s) for s in (p.seconds, p.low, p.high)] for p in own.values()])
-    middle, ends = values[:, 0], np.sort(values[:, 1:], axis=1)
-    axes.errorbar(
-        list(own),
-        middle,
-        yerr=[np.maximum(middle - ends[:, 0], 0), np.maximum(ends[:, 1] - middle, 0)],
-        fmt=style.marker(at),
-        ms=_mark_size(at),
-        mfc="white",
-        mew=0.8,
-        lw=0,
-        elinewidth=0.7,
-        color=style.COLOURS[at],
-    )
-
-
-def _mark_size(at: int) -> float:
-    """Points; marks that lie on one another are all seen, as those drawn later are smaller."""
-    return max(2.0, 6.0 - 1.2 * at)
+    values = np.array([[scale(s) for s in (p.seconds, p.low, p.high)] for p in own.values()]).T
+    style.points(axes, list(own), values[0], values[1:], at)
 
 
 def _key(figure: Figure, entries: Sequence[tuple[str, int]], series: Sequence[Series]) -> None:
     """Lines and marks, as far as the figure of these series has them."""
     lines = any(own.model is not None for own in series)
     points = any(own.points for own in series)
-    handles = [
-        Line2D(
-            [],
-            [],
-            ls="-" if lines else "none",
-            color=style.COLOURS[at],
-            marker=style.marker(at) if points else "",
-            ms=_mark_size(at),
-            mfc="white",
-            mew=0.8,
-            label=label,
-        )
-        for label, at in entries
-    ]
+    kind = {"ls": "-" if lines else "none"} | ({} if points else {"marker": ""})
+    handles = style.handles((label, style.look(at) | kind) for label, at in entries)
     figure.legend(handles=handles, loc="outside right center")

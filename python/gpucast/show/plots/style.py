@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import textwrap
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import matplotlib
@@ -18,7 +19,9 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from numpy.typing import ArrayLike
 
 from gpucast.errors import InputError
 from gpucast.util.files import write_bytes
@@ -99,10 +102,24 @@ def render(figure: Figure, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def one(title: str, caption: str = "", *, height: float = PANEL_HEIGHT) -> tuple[Figure, Axes]:
-    """A figure of one column with one panel."""
-    figure, ((axes,),) = panels(1, 1, title, caption, width=ONE_COLUMN, height=height)
+def one(
+    title: str, caption: str = "", *, width: float = ONE_COLUMN, height: float = PANEL_HEIGHT
+) -> tuple[Figure, Axes]:
+    """A figure with one panel."""
+    figure, ((axes,),) = panels(1, 1, title, caption, width=width, height=height)
     return figure, axes
+
+
+def several(
+    count: int, columns: int, title: str, caption: str = "", **how: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure of so many panels, in rows of some; ``how``: as for ``panels``."""
+    columns = min(count, columns)
+    figure, rows = panels(-(-count // columns), columns, title, caption, **how)
+    flat = [axes for row in rows for axes in row]
+    for axes in flat[count:]:
+        axes.set_visible(False)
+    return figure, flat[:count]
 
 
 def panels(
@@ -143,6 +160,37 @@ def marker(at: int) -> str:
     """The marker that goes with the colour of the same place; both begin anew after the eighth,
     the markers with the next."""
     return MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
+
+
+def colour(at: int) -> str:
+    """The colour of a place."""
+    return COLOURS[at % len(COLOURS)]
+
+
+def look(at: int) -> dict[str, Any]:
+    """Marks of a place: open ones in its colour. Marks that lie on one another are all seen, as
+    those drawn later are smaller."""
+    size = max(2.0, 6.0 - 1.2 * at)
+    return {"marker": marker(at), "ms": size, "mfc": "white", "mew": 0.8, "color": colour(at)}
+
+
+def band(axes: Axes, x: ArrayLike, low: ArrayLike, high: ArrayLike, at: int) -> None:
+    """A band of uncertainty."""
+    axes.fill_between(x, low, high, color=colour(at), alpha=BAND_ALPHA, lw=0)
+
+
+def points(
+    axes: Axes, x: ArrayLike, values: ArrayLike, ends: ArrayLike, at: int, **more: Any
+) -> None:
+    """Measured values with the ends, in any order, of their intervals, (2, points)."""
+    middle, (low, high) = np.asarray(values), np.sort(ends, axis=0)
+    bars = np.maximum([middle - low, high - middle], 0)
+    axes.errorbar(x, middle, bars, lw=0, elinewidth=0.8, **look(at), **more)
+
+
+def handles(entries: Iterable[tuple[str, dict[str, Any]]]) -> list[Line2D]:
+    """For a legend: labels, and how a line or mark of each looks."""
+    return [Line2D([], [], label=label, **kind) for label, kind in entries]
 
 
 def log_axes(axes: Axes, x: str, y: str) -> None:

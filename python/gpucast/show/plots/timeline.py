@@ -79,8 +79,8 @@ def timeline(process: Process, steps: ProcessSteps) -> Figure:
         f"{steps.how}. GPU times are mapped to the host's clock and may be microseconds off."
         + (f" Not drawn: {left} streams that were less busy." if left else "")
     )
-    figure, ((axes,),) = style.panels(
-        1, 1, f"{name}: a step of {duration((end - begin) / 1e9)}", caption,
+    figure, axes = style.one(
+        f"{name}: a step of {duration((end - begin) / 1e9)}", caption,
         width=style.TWO_COLUMNS, height=0.85 + ROW_HEIGHT * len(rows),
     )  # fmt: skip
     _draw(axes, rows, (end - begin) / 1e9)

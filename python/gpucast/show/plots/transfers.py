@@ -54,39 +54,6 @@ Panels = dict[tuple[str, str, str], list[Drawn]]
 """Curves by machine, path and route."""
 
 
-@style.styled
-def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
-    """Transfer time against size: measured points, fitted curves, 90 % bands."""
-    figure, axes = style.one(title)
-    for at, fit in enumerate(fits):
-        colour = style.COLOURS[at % len(style.COLOURS)]
-        sizes = np.geomspace(*fit.bytes, style.POINTS)
-        seconds = fit.seconds(sizes)
-        spread = np.std(np.log(fit.replicate_seconds(sizes) / seconds), axis=0)
-        width = np.exp(1.645 * np.hypot(spread, fit.noise))
-        axes.fill_between(
-            sizes, seconds / width, seconds * width, color=colour, alpha=style.BAND_ALPHA, lw=0
-        )
-        where = fit.machine if fit.path == "native" else fit.path
-        axes.plot(sizes, seconds, color=colour, label=f"{where}, {fit.route}")
-        breaks = np.array(fit.breakpoints)
-        axes.plot(breaks, fit.seconds(breaks), "|", ms=11, color=colour)
-        measured = [
-            (t.bytes, s, (t.uncertainty or 0.0) * s)
-            for t in data.transfers
-            if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
-            and t.valid
-            and not t.concurrent
-            for s in t.seconds
-        ]
-        x, y, errors = zip(*measured, strict=True)
-        axes.errorbar(x, y, errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
-    style.log_axes(axes, "bytes", "seconds of one transfer")
-    style.byte_axis(axes)
-    axes.legend()
-    return figure
-
-
 def drawn(series: Sequence[Series]) -> Panels:
     """Curves to draw: for each kind of copy, the devices that were measured at most sizes.
 
@@ -163,11 +130,9 @@ def _figure(curves: Panels, title: str, scale: Scale, label: str) -> Figure:
     labels = dict.fromkeys(line.label for lines in curves.values() for line in lines)
     places = {label: at for at, label in enumerate(labels)}
     columns = min(3, len(curves))
-    rows = math.ceil(len(curves) / columns)
-    figure, grid_ = style.panels(rows, columns, title, width=3.45 * columns, height=2.9)
-    flat = [axes for row in grid_ for axes in row]
+    figure, flat = style.several(len(curves), columns, title, width=3.45 * columns, height=2.9)
     several = len({key[:2] for key in curves}) > 1
-    for axes, ((machine, path, route), lines) in zip(flat, curves.items(), strict=False):
+    for axes, ((machine, path, route), lines) in zip(flat, curves.items(), strict=True):
         where = lines[0].fit.series.way
         heading = f"{route} ({where.start} to {where.end})"
         axes.set_title(f"{machine}, {path}: {heading}" if several else heading)
@@ -176,9 +141,7 @@ def _figure(curves: Panels, title: str, scale: Scale, label: str) -> Figure:
             _draw(axes, line, scale, places[line.label])
         style.log_axes(axes, "size", label)
         style.byte_axis(axes)
-    for axes in flat[len(curves) :]:
-        axes.set_visible(False)
-    _legend(figure, flat[: len(curves)], list(labels), columns)
+    _legend(figure, flat, list(labels), columns)
     return figure
 
 
@@ -197,24 +160,12 @@ def _legend(figure: Figure, panels: Sequence[Axes], labels: Sequence[str], colum
 
 
 def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
-    series, colour = line.fit.series, style.COLOURS[at % len(style.COLOURS)]
+    series, colour = line.fit.series, style.colour(at)
     medians = [median_of(samples) for samples in series.samples.values()]
     values = scale(series.sizes, np.array([median.value for median in medians]))
-    ends = np.sort(
-        [scale(series.sizes, end) for end in np.transpose([_ends(median) for median in medians])],
-        axis=0,
-    )
-    axes.errorbar(
-        series.sizes,
-        values,
-        yerr=np.maximum(0, [values - ends[0], ends[1] - values]),
-        fmt=style.marker(at),
-        mfc="none",
-        mew=0.8,
-        lw=0,
-        elinewidth=0.8,
-        color=colour,
-        label=line.label,
+    ends = np.transpose([_ends(median) for median in medians])
+    style.points(
+        axes, series.sizes, values, [scale(series.sizes, end) for end in ends], at, label=line.label
     )
     for curve in line.fit.curves:
         _curve(axes, curve, scale, colour, "--" if curve is line.fit.unaligned else "-")
@@ -249,7 +200,7 @@ def contention_matrix(contention: Contention, title: str) -> Figure:
     matrix, rows = matrix[timed], list(itertools.compress(names, timed))
     width = max(style.ONE_COLUMN, 0.45 * len(names) + 1.6)
     height = max(2.5, 0.34 * len(rows) + 1.6)
-    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=height)
+    figure, axes = style.one(title, width=width, height=height)
     top = max(1.25, float(np.nanmax(matrix)))
     image = axes.imshow(matrix, cmap="cividis", vmin=1, vmax=top, aspect="auto")
     for (row, column), factor in np.ndenumerate(matrix):
@@ -283,7 +234,7 @@ def launch_costs(data: Dataset, title: str) -> Figure:
         samples.setdefault(_launch_label(launch), []).extend(
             s / launch.count for s in launch.seconds
         )
-    figure, ((axes,),) = style.panels(1, 1, title, width=5.1, height=0.25 * len(samples) + 0.9)
+    figure, axes = style.one(title, width=5.1, height=0.25 * len(samples) + 0.9)
     medians = [median_of(seconds) for seconds in samples.values()]
     at = np.arange(len(medians))
     axes.barh(at, [median.value * 1e6 for median in medians], color=style.COLOURS[5], height=0.7)
@@ -325,7 +276,7 @@ def overlaps(data: Dataset, title: str) -> Figure:
         for pair in pairs
     ]
     width = max(3.7, 1.1 * len(pairs) + 1.0)
-    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=3.0)
+    figure, axes = style.one(title, width=width, height=3.0)
     at = np.arange(len(pairs))
     bars = (
         ("one after the other", [sum(pair.parts_alone) for pair in pairs], style.COLOURS[7]),
@@ -357,22 +308,11 @@ def remote_costs(
     quantities = list(dict.fromkeys(what for what, *_ in rows))
     paths = list(dict.fromkeys(path for _, path, *_ in rows))
     height = 0.2 * len(quantities) + 0.9
-    figure, ((axes,),) = style.panels(1, 1, title, caption, width=COSTS_WIDTH, height=height)
+    figure, axes = style.one(title, caption, width=COSTS_WIDTH, height=height)
     for at, path in enumerate(paths):
-        own = [
-            (quantities.index(what), ratio, ends)
-            for what, where, ratio, ends in rows
-            if where == path
-        ]
-        axes.plot(
-            [ratio for _, ratio, _ in own],
-            [place for place, *_ in own],
-            style.marker(at),
-            mfc="none",
-            ms=5,
-            color=style.COLOURS[at],
-            label=path,
-        )
+        own = [(quantities.index(row[0]), *row[2:]) for row in rows if row[1] == path]
+        places, ratios = [place for place, *_ in own], [ratio for _, ratio, _ in own]
+        axes.plot(ratios, places, **style.look(at) | {"ls": "none", "ms": 5}, label=path)
         for place, _, ends in own:
             if ends is not None:
                 axes.hlines(place, *ends, color=style.COLOURS[at], lw=0.9)
