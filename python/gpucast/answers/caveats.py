@@ -17,6 +17,9 @@ from gpucast.model.scaling_content import DISPUTED
 from gpucast.util.remarks import Kind
 from gpucast.util.units import change, duration, number, percent
 
+Ranked = tuple[float, str]
+"""A relative error, and what to say of it."""
+
 MISFIT = 0.02
 """Relative; a form that is off by less beyond noise is not worth a word beside every forecast."""
 
@@ -71,9 +74,7 @@ def in_line(name: str, texts: Sequence[str]) -> str:
     return f"{name}: {texts[0]}{more}"
 
 
-def _ranked(
-    model: Forecaster, n: Array, gpus: Array, found: Forecasts | None
-) -> Iterator[tuple[float, str]]:
+def _ranked(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None) -> Iterator[Ranked]:
     """Relative errors, and what each is of."""
     for one in model.remarks:
         if one.kind == Kind.REHEARSED:
@@ -105,7 +106,7 @@ def _ranked(
         yield left_out, f"cells left out of the fit were missed by {percent(left_out, 0)}"
 
 
-def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
+def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[Ranked]:
     """What traces leave open that no interval holds, or that makes it as wide as it is."""
     if _lone(model) and gpus.size and (gpus != model.lone_gpus).any():
         yield _NOT_KNOWN, lone_count.NOT_KNOWN
@@ -113,7 +114,7 @@ def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
         yield _DOUBTED, text
 
 
-def _of_boundary(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]]:
+def _of_boundary(model: ScalingModel, gpus: Array) -> Iterator[Ranked]:
     """That a node may end where steps get longer."""
     per_node = model.scaling.per_node
     if per_node is not None and gpus.size and gpus.max() > per_node:
@@ -124,7 +125,7 @@ def _of_boundary(model: ScalingModel, gpus: Array) -> Iterator[tuple[float, str]
         )
 
 
-def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[Ranked]:
     """The cells asked about whose repetitions leave their time open."""
     cells = model.scaling.cells
     rows = zip(cells.n, cells.gpus, cells.variance, strict=True)
@@ -137,9 +138,7 @@ def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[tupl
         yield _DOUBTED, f"repetitions of {cell} disagree: its forecast is by the other cells"
 
 
-def _missed(
-    model: Forecaster, n: Array, gpus: Array, found: Forecasts | None
-) -> Iterator[tuple[float, str]]:
+def _missed(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None) -> Iterator[Ranked]:
     """The measured cell asked about that is missed most, of those beyond their interval."""
     known = model.measured(n, gpus)
     at = np.flatnonzero(~np.isnan(known))
@@ -161,41 +160,42 @@ def _missed(
     )
 
 
-def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[Ranked]:
     """How well the model forecast the largest GPU count and n that were measured without them."""
     if model.observations is None or not n.size:
         return
-    quality, (least, most), (smallest, largest) = model.quality, model.domain.gpus, model.domain.n
-    cells = model.timed
-    counts, sizes = (None, None) if cells is None else (cells.gpus, cells.n)
+    quality, cells = model.quality, model.timed
+    (least, most), (smallest, largest) = model.domain.gpus, model.domain.n
+
+    def beyond(
+        name: str, asked: float, where: str, error: float | None
+    ) -> tuple[float, str] | None:
+        values = None if cells is None else cells.gpus if name == "N" else cells.n
+        if error is not None:
+            without = f"N = {most}" if name == "N" else "that n"
+            text = f"forecasts without {without} missed it by {_share(error)}"
+            return error, f"{where}: {text}{_further(f'{name} = {number(asked)}', asked, values)}"
+        wanting = _wanting(model, "GPU counts" if name == "N" else "sizes", values)
+        return (_UNKNOWN, f"{where}: {wanting}") if wanting else None
+
+    remarks: list[Ranked | None] = []
     asked = float(gpus.max())
     if asked > most and not _lone(model):
+        where = f"beyond {_gpus(most)}"
         error = None if quality is None else quality.held_out_gpus_error
-        if error is not None:
-            text = f"forecasts without N = {most} missed it by {_share(error)}"
-            further = _further(f"N = {number(asked)}", asked, counts)
-            yield error, f"beyond {_gpus(most)}: {text}{further}"
-        elif least == most:
-            yield _UNKNOWN, f"beyond {_gpus(most)}: no other count was measured"
-        elif wanting := _wanting(model, "GPU counts", counts):
-            yield _UNKNOWN, f"beyond {_gpus(most)}: {wanting}"
-    asked = float(n.max())
+        alone = error is None and least == most
+        no_other = _UNKNOWN, f"{where}: no other count was measured"
+        remarks.append(no_other if alone else beyond("N", asked, where, error))
+    asked, where = float(n.max()), f"beyond n = {number(largest)}"
     if asked > largest and isinstance(model, ScalingModel) and _flat(model.scaling.cells):
-        yield (
-            _NOT_KNOWN,
-            f"beyond n = {number(largest)}: measured times do not grow with n, so they say nothing "
-            "of larger n; time one",
-        )
+        flat = "measured times do not grow with n, so they say nothing of larger n; time one"
+        remarks.append((_NOT_KNOWN, f"{where}: {flat}"))
     elif asked > largest or (smallest == largest and n.min() < largest):
         error = None if quality is None else quality.held_out_n_error
-        if error is not None:
-            text = f"forecasts without that n missed it by {_share(error)}"
-            further = _further(f"n = {number(asked)}", asked, sizes)
-            yield error, f"beyond n = {number(largest)}: {text}{further}"
-        elif smallest == largest:
-            yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
-        elif wanting := _wanting(model, "sizes", sizes):
-            yield _UNKNOWN, f"beyond n = {number(largest)}: {wanting}"
+        guess = f"n = {number(largest)} alone was measured: growth with n is a guess"
+        alone = error is None and smallest == largest
+        remarks.append((_UNKNOWN, guess) if alone else beyond("n", asked, where, error))
+    yield from filter(None, remarks)
 
 
 def _flat(cells: TimedCells) -> bool:
@@ -211,7 +211,7 @@ def _flat(cells: TimedCells) -> bool:
     return bool(grown) and max(grown) < FLAT
 
 
-def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[Ranked]:
     """The size that gives a GPU most, among those that were measured on more GPUs only; another
     remark says that larger sizes lie beyond the data."""
     most = model.most_per_gpu
@@ -227,9 +227,7 @@ def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[floa
     )
 
 
-def _across_hosts(
-    model: Forecaster, gpus: Array, per_host: int | None
-) -> Iterator[tuple[float, str]]:
+def _across_hosts(model: Forecaster, gpus: Array, per_host: int | None) -> Iterator[Ranked]:
     """That the most GPUs asked about take several hosts, or may, where one alone was measured."""
     most = int(gpus.max()) if gpus.size else 0
     if model.observations is None:

@@ -78,22 +78,23 @@ def compare(
         np.hypot(b.spread, second.between_cells),
     )
     widths = interval_width(max(first.t90, second.t90) * spread)
-    rows: list[Ratio] = []
-    for i, width in enumerate(widths.tolist()):
-        ratio = float(b.seconds[i] / a.seconds[i])
-        rows.append(
-            {
-                "n": plain(sizes[i]),
-                "gpus": int(counts[i]),
-                "first": float(a.seconds[i]),
-                "second": float(b.seconds[i]),
-                "ratio": ratio,
-                "low": ratio * float(np.exp(-width)),
-                "high": ratio * float(np.exp(width)),
-                "probability_first_faster": _probability(np.log(ratio), float(spread[i])),
-                "extrapolated": bool(a.extrapolated[i] or b.extrapolated[i]),
-            }
-        )
+    ratio = b.seconds / a.seconds
+    columns = {
+        "n": [plain(size) for size in sizes],
+        "gpus": counts.astype(int).tolist(),
+        "first": a.seconds.tolist(),
+        "second": b.seconds.tolist(),
+        "ratio": ratio.tolist(),
+        "low": (ratio * np.exp(-widths)).tolist(),
+        "high": (ratio * np.exp(widths)).tolist(),
+        "probability_first_faster": map(_probability, np.log(ratio), spread.tolist()),
+        "extrapolated": (a.extrapolated | b.extrapolated).tolist(),
+    }
+    rows: list[Ratio] = [
+        dict(zip(columns, row, strict=True))  # type: ignore[misc]
+        for row in zip(*columns.values(), strict=True)
+    ]
+    best = (model.best_counts(as_list(n), as_list(gpus), kind) for model in (first, second))
     return {
         "first": first.name,
         "second": second.name,
@@ -106,11 +107,7 @@ def compare(
                 "second": _short(other),
                 "ratio": other["seconds"] / one["seconds"],
             }
-            for one, other in zip(
-                first.best_counts(as_list(n), as_list(gpus), kind),
-                second.best_counts(as_list(n), as_list(gpus), kind),
-                strict=True,
-            )
+            for one, other in zip(*best, strict=True)
         ],
     }
 

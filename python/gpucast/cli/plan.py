@@ -87,12 +87,10 @@ def command(
 
 def show(content: JsonObject) -> None:
     """Print all of it."""
-    parts = []
-    if content["jobs"]:
-        parts += [_purchase, _choices, _others, _fronts, _capacity, _mix]
-    parts += [_iso_efficiency, _break_even]
-    for part in parts:
-        part(content)
+    for part in (_purchase, _choices, _others, _fronts, _capacity, _mix):
+        if content["jobs"]:
+            part(content)
+    _iso_sizes(content)
     if _extrapolates(content):
         say(f"\n{EXTRAPOLATED}")
 
@@ -131,14 +129,15 @@ def _never(content: JsonObject) -> None:
     for job in purchase["never_in_time"][:MOST_NEVER]:
         option = fastest[job["job"]]
         alone = f"{_where(option)}, takes {long_duration(option['seconds'])}"
-        helps = "More GPUs do not help it."
-        if job["gpus"] == purchase["most"]:
-            helps = f"More than {purchase['most']} for one run might."
-        name = _short(job["job"])
-        say(f"{name}: in time with {sure} on no count; the fastest, {alone}. {helps}")
-    more = len(purchase["never_in_time"]) - MOST_NEVER
-    if more > 0:
-        say(f"So it is with {more} more {'job' if more == 1 else 'jobs'}.")
+        may = job["gpus"] == purchase["most"]
+        more = f"More than {purchase['most']} for one run might."
+        say(
+            f"{_short(job['job'])}: in time with {sure} on no count; the fastest, {alone}. "
+            f"{more if may else 'More GPUs do not help it.'}"
+        )
+    left = len(purchase["never_in_time"]) - MOST_NEVER
+    if left > 0:
+        say(f"So it is with {left} more {'job' if left == 1 else 'jobs'}.")
 
 
 def _choices(content: JsonObject) -> None:
@@ -169,7 +168,7 @@ def _choices(content: JsonObject) -> None:
         ],
     )
     best = "that of fewest GPU hours" if unpriced else "the cheapest"
-    say(f"\nP: of being the fastest or {best} of all; options that are alike share it.")
+    say(f"\nP: of being the fastest or {best} of all; options as good as one another share it.")
     if unpriced:
         say(
             f"{', '.join(map(_short, unpriced))}: without a price above 0, so GPU hours are "
@@ -181,18 +180,14 @@ def _choices(content: JsonObject) -> None:
 
 
 def _deadlines(content: JsonObject) -> None:
+    sure = percent(content["probability"])
     for job in content["jobs"]:
-        if job["meets_deadline"] is None:
-            continue
         name, limit = _short(job["name"]), f"{job['ns_per_day'] or 0:g} ns a day"
         if job["deadline"] is not None:
             limit = long_duration(job["deadline"])
-        if job["meets_deadline"]:
-            if job["deadline_cost"] is None:
-                continue
+        if job["meets_deadline"] and job["deadline_cost"] is not None:
             say(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
-        else:
-            sure = percent(content["probability"])
+        elif job["meets_deadline"] is False:
             best = percent(job["advised"]["probability_in_time"])
             say(f"{name}: nothing is done in {limit} with {sure}; shown is the likeliest, {best}.")
 
@@ -284,11 +279,9 @@ def _capacity(content: JsonObject) -> None:
 
 def _mix(content: JsonObject) -> None:
     mix, capacity = content["mix"], content["capacity"]
-    if mix["copies"] > 1:
-        say(f"\nAll {mix['copies']} simulations together on all GPUs\n")
-    else:
-        say("\nThat simulation on the GPUs there are\n")
     copies, done = mix["copies"], mix["done"]
+    together = f"All {copies} simulations together on all GPUs"
+    say(f"\n{together if copies > 1 else 'That simulation on the GPUs there are'}\n")
     if capacity is not None:
         sure = f", P = {percent(mix['probability'])}" if mix["probability"] is not None else ""
         window, share = long_duration(capacity["window"]), percent(mix["share"])
@@ -325,26 +318,23 @@ def _late(content: JsonObject) -> None:
     """How many of the simulations done keep their deadlines; nothing where there are none."""
     if all(job["meets_deadline"] is None for job in content["jobs"]):
         return
-    late, done = content["mix"]["late"], content["mix"]["done"]
-    sure = percent(content["probability"])
+    mix, sure = content["mix"], percent(content["probability"])
+    late, done, copies = mix["late"], mix["done"], mix["copies"]
     many = "all" if not late else "none" if late == done else str(done - late)
-    if content["mix"]["copies"] == 1:
+    of_them = "them" if done == copies else f"the {done} that {'is' if done == 1 else 'are'} done"
+    if copies == 1:
         say(f"It is {'not ' if late else ''}in time with {sure}.")
-    elif done < content["mix"]["copies"]:
-        say(f"In time with {sure}: {many} of the {done} that {'is' if done == 1 else 'are'} done.")
     else:
-        say(f"In time with {sure}: {many} of them.")
+        say(f"In time with {sure}: {many} of {of_them}.")
 
 
-def _iso_efficiency(content: JsonObject) -> None:
-    if (answer := content["iso_efficiency"]) is not None:
-        _sizes(f"are N GPUs {percent(answer['efficiency'])} efficient", answer)
-
-
-def _break_even(content: JsonObject) -> None:
-    if (answer := content["break_even"]) is not None:
-        longer = percent(answer["surcharge"])
-        _sizes(f"does a step take less than {longer} longer than on {answer['baseline']}", answer)
+def _iso_sizes(content: JsonObject) -> None:
+    efficient, cheap = content["iso_efficiency"], content["break_even"]
+    if efficient is not None:
+        _sizes(f"are N GPUs {percent(efficient['efficiency'])} efficient", efficient)
+    if cheap is not None:
+        longer = percent(cheap["surcharge"])
+        _sizes(f"does a step take less than {longer} longer than on {cheap['baseline']}", cheap)
 
 
 def _sizes(what: str, answer: JsonObject) -> None:

@@ -74,7 +74,10 @@ def command(
     from gpucast.model.intervals import Interval
 
     if output is not None:
-        _check(output, force=force)
+        if output.suffix != ".csv":
+            message = "a file that ends in .csv is written; of JSON: --json >FILE"
+            raise InputError(message, file=output)
+        files.check_output(output, force=force)
     instances, whole = parted(gpus) if gpus is not None else ([], "")
     for wanted, name in ((best_only, "--best"), (next_cells, "--next")):
         if instances and wanted:
@@ -91,12 +94,6 @@ def command(
         _print(answers, question)
     for answer in answers:
         tell_forecasts(answer.model, answer.caveats, explain=explain)
-
-
-def _check(output: Path, *, force: bool) -> None:
-    if output.suffix != ".csv":
-        raise InputError("a file that ends in .csv is written; of JSON: --json >FILE", file=output)
-    files.check_output(output, force=force)
 
 
 def _answer(model: Forecaster, question: Question) -> Answer:
@@ -126,11 +123,8 @@ def _answer(model: Forecaster, question: Question) -> Answer:
         from gpucast.measure.design.next_cells import Ask
         from gpucast.show.report.advice import for_question
 
-        ask = (
-            Ask.best_count(n, gpus)
-            if question.best_only
-            else Ask.forecasts(forecasts.n, forecasts.gpus)
-        )
+        asked = forecasts.n, forecasts.gpus
+        ask = Ask.best_count(n, gpus) if question.best_only else Ask.forecasts(*asked)
         advice = for_question(model, ask)
         answer.next = None if advice is None else (ask, advice)
     return answer
@@ -151,25 +145,22 @@ def _rows(model: Forecaster, forecasts: Forecasts) -> list[JsonObject]:
 
 def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
     """The JSON answer."""
+    names = [(answer, {"model": answer.model.name}) for answer in answers]
     content = {
         "interval": str(question.interval),
         "forecast": [row for answer in answers for row in answer.forecast],
         "best": [row for answer in answers for row in answer.best],
-        "caveats": [
-            {"model": answer.model.name, "text": text}
-            for answer in answers
-            for text in answer.caveats
-        ],
+        "caveats": [name | {"text": text} for answer, name in names for text in answer.caveats],
         "updated": [
-            {"model": answer.model.name, "text": answer.model.machine_factors.words}
-            for answer in answers
-            if answer.model.machine_factors is not None
+            name | {"text": factors.words}
+            for answer, name in names
+            if (factors := answer.model.machine_factors) is not None
         ],
     }
     if question.instances:
         content["instances"] = [row for answer in answers for row in answer.together]
     if question.next_cells:
-        content["next"] = [_next_in_json(answer) for answer in answers]
+        content["next"] = [name | _next_in_json(answer) for answer, name in names]
     return content
 
 
@@ -177,14 +168,10 @@ def _next_in_json(answer: Answer) -> JsonObject:
     """``before`` and ``after``: half-width of the 90 % interval of the expected time, root mean
     square over what was asked; with --best, what a wrong best count costs on average, relative."""
     if answer.next is None:
-        return {"model": answer.model.name, "cells": [], "before": None, "after": None}
+        return {"cells": [], "before": None, "after": None}
     _, advice = answer.next
-    return {
-        "model": answer.model.name,
-        "cells": [{"n": cell.n, "gpus": cell.gpus} for cell in advice.cells],
-        "before": advice.before,
-        "after": advice.after,
-    }
+    cells = [{"n": cell.n, "gpus": cell.gpus} for cell in advice.cells]
+    return {"cells": cells, "before": advice.before, "after": advice.after}
 
 
 def _as_csv(answers: Sequence[Answer], *, best_only: bool) -> str:
@@ -197,12 +184,12 @@ def _as_csv(answers: Sequence[Answer], *, best_only: bool) -> str:
         for row in (answer.together or (answer.best if best_only else answer.forecast))
     ]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    return csv_text(columns, ([_cell(row.get(name)) for name in columns] for row in rows))
 
+    def cell(value: object) -> object:
+        # Several counts as a list that the options take.
+        return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
-def _cell(value: object) -> object:
-    """Several counts as a list that the options take."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+    return csv_text(columns, ([cell(row.get(name)) for name in columns] for row in rows))
 
 
 def _print(answers: Sequence[Answer], question: Question) -> None:
@@ -234,12 +221,19 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
 def _print_forecasts(answers: Sequence[Answer], interval: str) -> None:
     """A line a forecast, what was measured beside it; then parts and Gflops of our own programs,
     rate and efficiency of others."""
+    from gpucast.model import fitted
+
     rows = [row for answer in answers for row in answer.forecast]
     own = answers[0].model.knows_parts
     parts = own or all(answer.model.timed_parts for answer in answers)
     shares = [_share("GPU", "t_gpu"), _share("CPU", "t_cpu"), _share("com", "t_com")]
     if own:
-        rows = [row | {"gflops": rate} for answer in answers for row, rate in _gflops(answer)]
+        works = [fitted.own(answer.model, "it has no Gflops").workload for answer in answers]
+        rows = [
+            row | {"gflops": work.gflops(row["n"], row["seconds"])}
+            for answer, work in zip(answers, works, strict=True)
+            for row in answer.forecast
+        ]
         speeds = [*shares, Column("Gflops", "gflops", ".4g")]
     else:
         # Where only one count is asked about, each model has a reference of its own.
@@ -269,28 +263,28 @@ def _share(word: str, key: str) -> Column:
     return Column(word, lambda row: row[key] / row["seconds"], whole_percent)
 
 
-def _gflops(answer: Answer) -> list[tuple[JsonObject, float]]:
-    from gpucast.model.fitted import own
-
-    work = own(answer.model, "it has no Gflops").workload
-    return [(row, work.gflops(row["n"], row["seconds"])) for row in answer.forecast]
-
-
 def _print_best(answers: Sequence[Answer]) -> None:
     """A line an n."""
+    from gpucast.model.rates import ns_per_day
+
     speed, key = _speed(answers)
+    rows = [
+        {
+            **row,
+            "steps_per_second": 1 / row["seconds"],
+            "ns_per_day": float(ns_per_day(answer.model.timestep, row["seconds"])),
+        }
+        for answer in answers
+        for row in answer.best
+    ]
     print_marked(
-        [
-            row | {"rate": _rate(answer.model, row, key)}
-            for answer in answers
-            for row in answer.best
-        ],
+        rows,
         [
             Column("model", "model"),
             Column(_size_word(answers), "n", number),
             Column("best GPUs", "gpus"),
             Column("step time", _best_time, side="r"),
-            *([Column(speed, "rate", ".4g")] if speed else []),
+            *([Column(speed, key, ".4g")] if speed else []),
             Column("probability", "probability", whole_percent),
             Column("within 2 %", lambda row: _counts(row["within_2_percent"])),
         ],
@@ -310,13 +304,6 @@ def _speed(answers: Sequence[Answer]) -> tuple[str, str]:
     if all(answer.model.timestep is not None for answer in answers):
         return "ns/day", "ns_per_day"
     return "steps/s", "steps_per_second"
-
-
-def _rate(model: Forecaster, row: Best, key: str) -> float:
-    from gpucast.model.rates import ns_per_day
-
-    seconds = row["seconds"]
-    return float(ns_per_day(model.timestep, seconds)) if key == "ns_per_day" else 1 / seconds
 
 
 def _best_time(row: JsonObject) -> str:

@@ -21,6 +21,9 @@ STEPS = 1_000_000
 
 _HOUR = 3600.0
 
+_TIMES = {name: name for name in ("seconds", "low", "high", "extrapolated")}
+_GAIN = {"gain_low": "speedup_low", "gain_high": "speedup_high"}
+
 
 def rows_of(
     model: Forecaster,
@@ -35,14 +38,16 @@ def rows_of(
     Raises:
         InputError: the model knows nothing of instances on one GPU.
     """
-    shared = _shared(model, n, instances, interval)
     names = ("n", "gpus", "seconds", "low", "high", "extrapolated")
     cells = zip(*(getattr(forecasts, name).tolist() for name in names), strict=True)
-    alone = [_row(model, 1, *cell) for cell in cells]
+    alone = [_row(model, 1, dict(zip(names, cell, strict=True))) for cell in cells]
     alone_on_one = model.forecasts(n, [1.0] * len(n), interval).seconds
     one = dict(zip(map(float, n), map(float, alone_on_one), strict=True))
-    rows = sorted([*shared, *alone], key=lambda row: n.index(float(row["n"])))
-    return [_with_gain(row, one[float(row["n"])]) for row in rows]
+    rows = sorted(
+        [*_shared(model, n, instances, interval), *alone],
+        key=lambda row: n.index(float(row["n"])),
+    )
+    return [row | {"gain": row["steps_per_second"] * one[float(row["n"])]} for row in rows]
 
 
 def _shared(
@@ -52,46 +57,38 @@ def _shared(
 
     ways = [way.mps for way in model.sharing or ()] or [sharing_of(model).mps]
     pairs = [(size, count) for size in n for count in sorted(instances, reverse=True)]
-    sizes, counts = [size for size, _ in pairs], [count for _, count in pairs]
+    sizes, counts = zip(*pairs, strict=True)
     rows = []
     for mps in ways:
         forecasts = shared_forecasts(model, sizes, counts, interval, mps=mps)
         for i, (size, count) in enumerate(pairs):
-            times = float(forecasts.seconds[i]), float(forecasts.low[i]), float(forecasts.high[i])
-            row = _row(model, count, size, 1, *times, bool(forecasts.extrapolated[i]))
-            gain = [float(forecasts.speedup_low[i]), float(forecasts.speedup_high[i])]
-            rows.append(row | {"mps": mps, "gain_low": gain[0], "gain_high": gain[1]})
+            times, gain = (
+                {key: getattr(forecasts, name)[i].item() for key, name in names.items()}
+                for names in (_TIMES, _GAIN)
+            )
+            rows.append(_row(model, count, {"n": size, "gpus": 1, **times}) | {"mps": mps} | gain)
     return rows
 
 
-def _row(
-    model: Forecaster, instances: int, n: float, gpus: float,
-    seconds: float, low: float, high: float, extrapolated: bool,
-) -> JsonObject:  # fmt: skip
+def _row(model: Forecaster, instances: int, cell: JsonObject) -> JsonObject:
     from gpucast.model.rates import ns_per_day
 
-    rate = instances / seconds
+    rate, gpus = instances / cell["seconds"], int(cell["gpus"])
     timestep = model.timestep
     return {
         "model": model.name,
-        "n": n,
-        "gpus": int(gpus),
+        "n": cell["n"],
+        "gpus": gpus,
         "instances": instances,
         "mps": False,
-        "seconds": seconds,
-        "low": low,
-        "high": high,
+        **{name: cell[name] for name in ("seconds", "low", "high")},
         "steps_per_second": rate,
         "ns_per_day": None if timestep is None else float(ns_per_day(timestep, 1 / rate)),
-        "gpu_hours": STEPS * int(gpus) / rate / _HOUR,
+        "gpu_hours": STEPS * gpus / rate / _HOUR,
         "gain_low": None,
         "gain_high": None,
-        "extrapolated": extrapolated,
+        "extrapolated": cell["extrapolated"],
     }
-
-
-def _with_gain(row: JsonObject, one: float) -> JsonObject:
-    return row | {"gain": row["steps_per_second"] * one}
 
 
 def show_fitted(model: Forecaster) -> None:

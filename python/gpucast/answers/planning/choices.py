@@ -20,10 +20,10 @@ from gpucast.model.forecaster import Array
 
 @dataclass(frozen=True)
 class Choices:
-    """Options (positions in the table) chosen for J jobs.
+    """Options (positions in the table) chosen for J jobs; of jobs that no option is allowed to they
+    mean nothing.
 
     Attributes:
-        possible: whether any option is allowed; without one the others mean nothing.
         fastest: least expected time.
         cheapest: least expected cost.
         advised: the cheapest of those that meet the deadline with the probability asked for; the
@@ -31,7 +31,6 @@ class Choices:
         met: whether ``advised`` meets the deadline with that probability.
     """
 
-    possible: NDArray[np.bool_]
     fastest: NDArray[np.intp]
     cheapest: NDArray[np.intp]
     advised: NDArray[np.intp]
@@ -45,7 +44,6 @@ def choose(table: OptionTable, probability: float) -> Choices:
     likeliest = np.argmax(np.where(table.allowed, table.meets, -1.0), axis=1)
     met = np.asarray(np.any(np.isfinite(sure), axis=1))
     return Choices(
-        np.asarray(np.any(table.allowed, axis=1)),
         np.argmin(seconds, axis=1),
         np.argmin(cost, axis=1),
         np.where(met, np.argmin(sure, axis=1), likeliest),

@@ -219,34 +219,24 @@ def _gap(sizes: Array, good: Array) -> tuple[Array, Array]:
 
 def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
     """n_e(N) of every machine for some of its GPU counts."""
-    sizes_by_machine = {
-        machine.name: iso_efficiency(
-            machine.forecaster, wanted, counts, request.sizes, request.interval
-        )
+    how = request.sizes, request.interval
+    machines = [
+        _sizes(machine.name, iso_efficiency(machine.forecaster, wanted, counts, *how))
         for machine in request.machines
         if (counts := _counts(machine.counts, 2)).size
-    }
-    return {
-        "efficiency": wanted,
-        "machines": [_sizes(name, sizes) for name, sizes in sizes_by_machine.items()],
-    }
+    ]
+    return {"efficiency": wanted, "machines": machines}
 
 
 def break_even_sizes(request: Request, wanted: float) -> JsonObject:
     """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
-    base = request.machines[request.base]
-    sizes_by_machine = {
-        machine.name: break_even(
-            base.forecaster, machine.forecaster, wanted, counts, request.sizes, request.interval
-        )
+    how, base = (request.sizes, request.interval), request.machines[request.base]
+    machines = [
+        _sizes(machine.name, break_even(base.forecaster, machine.forecaster, wanted, counts, *how))
         for machine in request.machines
         if machine is not base and (counts := _counts({*base.counts} & {*machine.counts}, 1)).size
-    }
-    return {
-        "surcharge": wanted,
-        "baseline": base.name,
-        "machines": [_sizes(name, sizes) for name, sizes in sizes_by_machine.items()],
-    }
+    ]
+    return {"surcharge": wanted, "baseline": base.name, "machines": machines}
 
 
 def _counts(counts: Iterable[int], least: int) -> Array:
