@@ -75,12 +75,6 @@ def test_an_export_comes_back_as_it_was(run: Run, data: Path, tmp_path: Path, fo
     assert content(back) == content(data)
 
 
-def test_step_times_are_drawn(run: Run, data: Path, tmp_path: Path) -> None:
-    target = tmp_path / "figure.png"
-    assert run("figures", "steps", data, "-o", target)[0] == 0
-    assert target.read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_model_says_what_was_stated_and_nothing_else(model: Path) -> None:
     about = json.loads(model.read_text())["data"]
     assert (about["schedule"], about["kernel"], about["program"]) == (None, None, "warp")

@@ -113,21 +113,6 @@ def test_predict_shows_tables_and_marks_extrapolation(run: Run, folder: Path) ->
     assert "90 % interval" not in only
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", ",", "1,", "0", "-5", "x", "nan", "inf", "1e400", "1e9,1e19", "10..1", "1..10:0",
-     "1..2..3", "..", "1..", "1..10:1e99", "1:2", "0..10"],
-)  # fmt: skip
-def test_no_number_of_particles(run: Run, folder: Path, text: str) -> None:
-    assert_refused(run("predict", folder / "native.json", "-n", text), "n: ")
-
-
-@pytest.mark.parametrize("text", ["", "0", "1-", "-4", "4-1", "1.5", "a-b", "1-1e99", "1000001"])
-def test_no_number_of_gpus(run: Run, folder: Path, text: str) -> None:
-    finished = run("predict", folder / "native.json", "-n", "1", f"--gpus={text}")
-    assert_refused(finished, "gpus: ")
-
-
 def test_predict_shows_what_it_answers_by_where_measurements_refute_the_model(
     run: Run, folder: Path
 ) -> None:
@@ -152,6 +137,8 @@ def test_predict_shows_what_it_answers_by_where_measurements_refute_the_model(
 
 
 def test_predict_without_n_or_model_is_refused(run: Run, folder: Path) -> None:
+    assert_refused(run("predict", folder / "native.json", "-n", "1e9,1e19"), "n: ")
+    assert_refused(run("predict", folder / "native.json", "-n", "1", "--gpus=1.5"), "gpus: ")
     assert_refused(run("predict", folder / "native.json"), "-n")
     assert_refused(run("predict", "-n", "1"), "MODELS")
     assert_refused(run("predict", folder / "far.jsonl", "-n", "1"), "holds records, not a model")
@@ -234,7 +221,11 @@ def test_what_if_refuses_and_writes_nothing(run: Run, folder: Path, tmp_path: Pa
 
 
 def test_validate_shows_a_table(run: Run, folder: Path) -> None:
-    status, out, _ = run("validate", folder / "remote.json", folder / "far.jsonl")
+    asked = ("validate", folder / "remote.json", folder / "far.jsonl")
+    errors = {"median_relative_error", "p95_relative_error", "max_relative_error"}
+    answer = only_json(run(*asked, "--json")[1])
+    assert {*errors, "cells", "coverage", "best_hits", "mean_regret"} <= answer.keys()
+    status, out, _ = run(*asked)
     assert status == 0
     assert "\x1b" not in out
     assert "best GPU count right for" in out

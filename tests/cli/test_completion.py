@@ -67,34 +67,6 @@ def test_zsh_and_fish_are_told_with_help() -> None:
     assert '"--machine":"Machine id' in answer
 
 
-@pytest.mark.parametrize(
-    ("shell", "file"),
-    [
-        ("bash", ".bash_completions/gpucast.sh"),
-        ("zsh", ".zfunc/_gpucast"),
-        ("fish", ".config/fish/completions/gpucast.fish"),
-    ],
-)
-def test_install_completion_writes_the_script_of_each_shell(
-    shell: str, file: str, tmp_path: Path
-) -> None:
-    # Which shell it is would be read off the processes above; here the test says it.
-    environment = {
-        **os.environ,
-        "HOME": str(tmp_path),
-        "PYTHONPATH": str(OURS),
-        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
-    }
-    program = "import sys; from gpucast.cli import main; sys.exit(main())"
-    subprocess.run(
-        [sys.executable, "-c", program, "--install-completion", shell],
-        check=True,
-        env=environment,
-        capture_output=True,
-    )
-    assert "_GPUCAST_COMPLETE" in (tmp_path / file).read_text(encoding="utf-8")
-
-
 def test_bash_completes_with_the_script_that_is_shown(tmp_path: Path) -> None:
     (tmp_path / "gpucast").write_text(
         f'#!/bin/sh\nexec "{sys.executable}" -m gpucast.cli "$@"\n', encoding="utf-8"

@@ -15,6 +15,8 @@ def test_both_kinds_of_range_are_read_of_sizes_and_of_counts() -> None:
     assert sizes("1e3-3e3:1e3") == [1000, 2000, 3000]
     assert counts("1..64:7,3") == [1, 2, 4, 8, 16, 32, 64, 3]
     assert counts("1-4,8") == [1, 2, 3, 4, 8]
+    assert counts("2-3,1-2") == [2, 3, 1]
+    assert sizes(" 7 , 7,7") == sizes("7..7:3") == [7]
     assert sizes("512..1e6") == [
         512, 963, 1810, 3404, 6400, 12034, 22627, 42546, 80000, 150424, 282843, 531830, 1000000,
     ]  # fmt: skip
@@ -58,6 +60,8 @@ def test_an_exponents_sign_is_no_range() -> None:
         ("1-", "'' is no "),
         ("1-8:x", "'x' is no "),
         ("-4", "'-4' is no "),
+        *((text, "is no ") for text in ("", ",", "1,", "x", "1:2", "1..", "..", "1..2..3")),
+        *((text, "'") for text in ("0", "-5", "nan", "inf", "1e400", "0..10", "1..10:0", "a-b")),
     ],
 )
 def test_what_is_no_range_is_named(text: str, why: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,6 +86,7 @@ def _print_shared(contention: Contention) -> None:
 
 
 def _print_forecasts(contention: Contention) -> None:
+    signed = partial(change, digits=1)
     print("\nSets of three and more, forecast without the set and with it:\n")
     print_rows(
         contention.forecasts,
@@ -94,13 +96,9 @@ def _print_forecasts(contention: Contention) -> None:
             Column("timed", lambda it: "{}>{}".format(*it.measured.copy)),
             Column("measured", lambda it: it.measured.seconds.value, duration),
             Column("without", "left_out", duration),
-            Column("error", "error", _signed),
+            Column("error", "error", signed),
             Column("limited by", "limit"),
             Column("with", "seconds", duration),
-            Column("error", "fitted_error", _signed),
+            Column("error", "fitted_error", signed),
         ],
     )
-
-
-def _signed(share: float) -> str | None:
-    return change(share, 1)

@@ -17,7 +17,19 @@ from gpucast.util.units import duration, percent, size
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
+    from gpucast.paths.overlap import OverlapEfficiency
     from gpucast.show.paper.documents import Beside
+
+COLUMNS = (
+    Column("machine", "machine"),
+    Column("what", "what"),
+    Column("bytes", "bytes", size),
+    Column("published", "published", duration),
+    Column("here", "own", duration),
+    Column("times faster", "ratio", lambda ratio: format(ratio, ".0f" if ratio >= 100 else ".3g")),
+    Column("taken from", "way"),
+    Column("", "basis"),
+)
 
 ROWS = 6
 """Sizes shown of one published series; the smallest, the largest, and some between."""
@@ -37,15 +49,13 @@ def command(
     dataset = load(*data).select(machine=machine)
     compared = documents.beside_documents(dataset, document)
     warn(*dataset.warnings)
+    launches, overlaps = _launches(dataset), overlap_efficiencies(dataset)
     if json:
         print_json(
             {
-                "comparisons": [{**vars(beside), "ratio": beside.ratio} for beside in compared],
-                "launches": _launches(dataset),
-                "overlaps": [
-                    {**vars(overlap), "efficiency": overlap.efficiency}
-                    for overlap in overlap_efficiencies(dataset)
-                ],
+                "comparisons": [vars(beside) | {"ratio": beside.ratio} for beside in compared],
+                "launches": launches,
+                "overlaps": [vars(pair) | {"efficiency": pair.efficiency} for pair in overlaps],
             }
         )
         return
@@ -54,8 +64,8 @@ def command(
     for index, name in enumerate(dict.fromkeys(beside.document for beside in compared)):
         rows = [beside for beside in compared if beside.document == name]
         say(f"{'' if index == 0 else chr(10)}{name}\n")
-        _print_rows(rows if everything else _some(rows))
-    _print_others(dataset)
+        print_rows(rows if everything else _some(rows), COLUMNS)
+    _print_others(launches, overlaps)
 
 
 def _some(rows: Sequence[Beside]) -> list[Beside]:
@@ -70,52 +80,22 @@ def _some(rows: Sequence[Beside]) -> list[Beside]:
     ]
 
 
-def _print_rows(rows: Sequence[Beside]) -> None:
-    print_rows(
-        rows,
-        [
-            Column("machine", "machine"),
-            Column("what", "what"),
-            Column("bytes", "bytes", size),
-            Column("published", "published", duration),
-            Column("here", "own", duration),
-            Column("times faster", "ratio", _times),
-            Column("taken from", "way"),
-            Column("", "basis"),
-        ],
-    )
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
-
-
 def _launches(dataset: Dataset) -> list[JsonObject]:
+    names = ("machine", "path", "method", "count", "arguments")
     return [
-        {
-            "machine": launch.machine,
-            "path": launch.path,
-            "method": launch.method,
-            "count": launch.count,
-            "arguments": launch.arguments,
-            "seconds_each": statistics.median(launch.seconds) / launch.count,
-        }
+        {name: getattr(launch, name) for name in names}
+        | {"seconds_each": statistics.median(launch.seconds) / launch.count}
         for launch in dataset.launches
     ]
 
 
-def _print_others(dataset: Dataset) -> None:
-    from gpucast.paths.overlap import overlap_efficiencies
-
-    launches = _launches(dataset)
+def _print_others(launches: list[JsonObject], overlaps: Sequence[OverlapEfficiency]) -> None:
     if launches:
         print("\nLaunches (in no document's table)\n")
-        rows = dict.fromkeys(
-            (it["method"], it["count"], it["arguments"], duration(it["seconds_each"]))
-            for it in launches
-        )
-        print_table(["method", "launches", "arguments", "each"], list(rows), "lrrr")
-    overlaps = overlap_efficiencies(dataset)
+        rows = [launch | {"each": duration(launch["seconds_each"])} for launch in launches]
+        names = ("method", "count", "arguments", "each")
+        alike = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
+        print_table(["method", "launches", "arguments", "each"], list(alike), "lrrr")
     if overlaps:
         print("\nOverlap of copies and a kernel (asked for by documents 3 and 4)\n")
         print_rows(

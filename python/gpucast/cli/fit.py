@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from gpucast.cli import options, predict_sharing, updating
 from gpucast.cli.options import option, with_options
@@ -12,7 +12,7 @@ from gpucast.cli.output import load, print_json, say, tell_fit
 from gpucast.data import vocabulary
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.remarks import once, texts_of
-from gpucast.util.tables import Column, print_rows, print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration, interval, p_value, percent, quantity, whole_percent
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ def command(
         usual = (method, model, replicates, seed) == (None, AUTO, None, SEED)
         updating.run(data, update, selection, usual, output, json=json, force=force)
         return
+    from gpucast.fitting.fit import REPLICATES, fit
+
     dataset = load(*data)
     chosen = dataset.select(machine=selection.machine, path=selection.path)
     if not chosen.steps and chosen.transfers:
-        _fit_transfers(chosen, selection.memory, method, replicates, seed, explain, json, output)
+        count = REPLICATES if replicates is None else replicates
+        how = {"memory": selection.memory, "method": method, "replicates": count, "seed": seed}
+        _fit_transfers(chosen, explain=explain, json=json, output=output, **how)
         return
-
-    from gpucast.fitting.fit import fit
     from gpucast.model.fitted import Model
 
     fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
@@ -140,29 +142,28 @@ def _print_fit(model: Model) -> None:
     if model.mixture is not None:
         _print_forms(model)
     say(f"Model {terms.gpu} + {terms.cpu} + {terms.com}{model.integer_in_words()}\n")
-    print_table(
-        ["parameter", "value", "std. error", "95 % interval", "meaning"],
+    print_rows(
+        model.parameters.items(),
         [
-            [
-                name,
-                quantity(parameter.value, parameter.unit) if parameter.identified else None,
-                quantity(parameter.stderr, parameter.unit),
-                interval(parameter.ci95, parameter.unit)
-                if parameter.identified
-                else "not identified",
-                parameter.meaning,
-            ]
-            for name, parameter in model.parameters.items()
+            Column("parameter", 0),
+            Column(
+                "value",
+                lambda row: quantity(row[1].value, row[1].unit) if row[1].identified else None,
+                side="r",
+            ),
+            Column("std. error", lambda row: quantity(row[1].stderr, row[1].unit), side="r"),
+            Column(
+                "95 % interval",
+                lambda row: (
+                    interval(row[1].ci95, row[1].unit) if row[1].identified else "not identified"
+                ),
+            ),
+            Column("meaning", lambda row: row[1].meaning),
         ],
-        "lrrll",
     )
     _print_structure(model)
     if model.quality is not None:
         _print_quality(model, model.quality)
-
-
-def _two_digits(share: float) -> str | None:
-    return percent(share, 2)
 
 
 def _print_forms(model: Model) -> None:
@@ -177,7 +178,7 @@ def _print_forms(model: Model) -> None:
         [
             Column("form", "model"),
             Column("weight", "weight", whole_percent),
-            Column("error of cells left out", "cv_error", _two_digits),
+            Column("error of cells left out", "cv_error", lambda share: percent(share, 2)),
         ],
     )
     print()
@@ -219,24 +220,17 @@ def _print_quality(model: Model, quality: Quality) -> None:
         sorted(model.candidates, key=lambda it: (it.cv_error is None, it.cv_error or 0.0)),
         [
             Column("model", "model"),
-            Column("held-out error", "cv_error", _two_digits),
+            Column("held-out error", "cv_error", lambda share: percent(share, 2)),
             Column("", lambda it: "chosen" if it.model == model.chosen else ""),
         ],
     )
 
 
 def _fit_transfers(
-    dataset: Dataset,
-    memory: str | None,
-    method: str | None,
-    replicates: int | None,
-    seed: int,
-    explain: bool,
-    json: bool,
-    output: Path | None,
+    dataset: Dataset, *, explain: bool, json: bool, output: Path | None, **how: Any
 ) -> None:
+    """``how``: arguments of ``fit_transfers``."""
     from gpucast.errors import InputError
-    from gpucast.fitting.fit import REPLICATES
     from gpucast.paths.curves import crossovers, fit_transfers
     from gpucast.paths.launches import launch_costs
 
@@ -244,8 +238,7 @@ def _fit_transfers(
         raise InputError(
             "a model file needs steps; this dataset has transfers only", file=dataset.name
         )
-    count = REPLICATES if replicates is None else replicates
-    fits = fit_transfers(dataset, memory=memory, method=method, replicates=count, seed=seed)
+    fits = fit_transfers(dataset, **how)
     compared = crossovers(fits)
     costs = launch_costs(dataset)
     known = once(one for curve in fits for one in curve.remarks)
@@ -271,19 +264,22 @@ def _fit_transfers(
 
 def _print_transfers(fits: list[TransferFit]) -> None:
     """A line a parameter of each route's curve."""
-    rows = [
-        (
-            *((fit.machine, fit.path, fit.route) if i == 0 else ("", "", "")),
-            name,
-            quantity(entry["value"], entry["unit"]),
-            interval(entry["ci95"], entry["unit"]),
-            _piece(fit.breakpoints, i - 1) if 0 < i <= len(fit.breakpoints) else "",
-        )
-        for fit in fits
-        for i, (name, entry) in enumerate(fit.parameters.items())
-    ]
-    print_table(
-        ["machine", "path", "route", "parameter", "value", "95 % interval", ""], rows, "llllrll"
+    print_rows(
+        [
+            (
+                *(("", "", "") if i else (fit.machine, fit.path, fit.route)),
+                *(name, entry, _piece(fit.breakpoints, i - 1)),
+            )
+            for fit in fits
+            for i, (name, entry) in enumerate(fit.parameters.items())
+        ],
+        [
+            *(Column(word, at) for at, word in enumerate(("machine", "path", "route"))),
+            Column("parameter", 3),
+            Column("value", lambda row: quantity(row[4]["value"], row[4]["unit"]), side="r"),
+            Column("95 % interval", lambda row: interval(row[4]["ci95"], row[4]["unit"])),
+            Column("", 5),
+        ],
     )
 
 
@@ -313,9 +309,11 @@ def breakpoints(points: Sequence[float]) -> str:
 
 
 def _piece(points: Sequence[float], piece: int) -> str:
-    """What the parameter of a piece below a breakpoint is about."""
+    """What the parameter of a piece below a breakpoint is about; nothing of others."""
+    if not 0 <= piece < len(points):
+        return ""
     jump = piece > 0 and points[piece] == points[piece - 1]
-    return f"just above {points[piece]:.0f} bytes" if jump else f"up to {points[piece]:.0f} bytes"
+    return f"{'just above' if jump else 'up to'} {points[piece]:.0f} bytes"
 
 
 def _describe_crossover(machine: str, cross: Crossover) -> str:

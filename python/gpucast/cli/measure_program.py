@@ -83,21 +83,26 @@ def measure(
 def _check(request: ProgramRequest, described: Described) -> None:
     """Refuse options that do not go together."""
     slurm, cancel = described.slurm is not None, described.cancel
-    if any(run.cell.instances > 1 for run in request.runs):
-        if request.chooses:
-            message = "of several instances at once (1/2) all are measured: no budget, no --until"
-            raise InputError(message, field="gpus")
-        for given, name in ((slurm, "--slurm"), (request.trace, "--trace")):
-            if given:
-                message = "is not for several instances at once (--gpus 1/2)"
-                raise InputError(message, field=name)
-    if slurm and cancel:
-        raise InputError("finds its jobs by -o: leave --slurm out", field="--cancel")
-    if slurm and request.trace:
-        raise InputError("is not for --slurm; leave one of them out", field="--trace")
-    if cancel and described.dry_run:
-        message = "runs nothing; --cancel ends jobs: leave one of them out"
-        raise InputError(message, field="--dry-run")
+    several = any(run.cell.instances > 1 for run in request.runs)
+    alone = "is not for several instances at once (--gpus 1/2)"
+    for refused, field, message in (
+        (
+            several and request.chooses,
+            "gpus",
+            "of several instances at once (1/2) all are measured: no budget, no --until",
+        ),
+        (several and slurm, "--slurm", alone),
+        (several and request.trace, "--trace", alone),
+        (slurm and cancel, "--cancel", "finds its jobs by -o: leave --slurm out"),
+        (slurm and request.trace, "--trace", "is not for --slurm; leave one of them out"),
+        (
+            cancel and described.dry_run,
+            "--dry-run",
+            "runs nothing; --cancel ends jobs: leave one of them out",
+        ),
+    ):
+        if refused:
+            raise InputError(message, field=field)
 
 
 def _through_slurm(
@@ -131,29 +136,29 @@ def _refuse_jobs(output: Path) -> None:
 def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: str | None) -> None:
     from gpucast.measure.described.dry_run import planned
 
-    plan = planned(request, output)
-    if slurm is None:
-        if as_json:
-            print_json(plan.to_dict())
-            return
-        _show_visits(plan.visits)
-        say(_total(plan, request.program.device))
-        if plan.chosen and plan.visits:
-            say(_which(plan, request))
-        return
-    from gpucast.measure.described.slurm.dry_run import jobs_of
-    from gpucast.measure.described.slurm.options import parse
+    plan, jobs = planned(request, output), None
+    if slurm is not None:
+        from gpucast.measure.described.slurm.dry_run import jobs_of
+        from gpucast.measure.described.slurm.options import parse
 
-    jobs = jobs_of(plan, request, parse(slurm))
+        jobs = jobs_of(plan, request, parse(slurm))
     if as_json:
-        print_json({**plan.to_dict(), "jobs": [job.to_dict() for job in jobs]})
+        in_jobs = {} if jobs is None else {"jobs": [job.to_dict() for job in jobs]}
+        print_json({**plan.to_dict(), **in_jobs})
         return
-    for job in jobs:
-        say(f"sbatch {shlex.join(job.options)}  # {len(job.visits)} visits, one after the other")
-        _show_visits(job.visits, "    ")
-    say(f"{len(jobs)} jobs; {_total(plan, request.program.device)}")
+    total = _total(plan, request.program.device)
+    if jobs is None:
+        _show_visits(plan.visits)
+        say(total)
+    else:
+        for job in jobs:
+            visits = f"{len(job.visits)} visits, one after the other"
+            say(f"sbatch {shlex.join(job.options)}  # {visits}")
+            _show_visits(job.visits, "    ")
+        say(f"{len(jobs)} jobs; {total}")
     if plan.chosen and plan.visits:
-        say(f"Only some of these are made, in batches, {_until(request)}.")
+        batches = f"Only some of these are made, in batches, {_until(request)}."
+        say(_which(plan, request) if jobs is None else batches)
 
 
 def _show_visits(visits: Sequence[PlannedVisit], indent: str = "") -> None:
@@ -181,9 +186,7 @@ def _total(plan: Plan, device: Device) -> str:
 def _which(plan: Plan, request: ProgramRequest) -> str:
     """Which of the visits would be made, as far as it is known beforehand."""
     if not plan.first:
-        return (
-            "None of these is made: what was asked is sure, or the budget does not reach for one."
-        )
+        return "None of these is made: the answer is sure, or the budget is too small for one."
     cells = [plan.visits[i] for i in plan.first[:3]]
     named = [f"n={number(it.n)} gpus={share_text(it.gpus, it.instances)}" for it in cells]
     more = ", ..." if len(plan.first) > len(cells) else ""

@@ -15,59 +15,38 @@ FAR_OFF = 0.2
 """Median relative error of a fit from which on its forecasts are of no use."""
 
 if TYPE_CHECKING:
-    from gpucast.measure.report import AnswerReport, FitReport, Report
+    from gpucast.measure.report import AnswerReport, Report
 
 
 def print_own(report: Report) -> None:
     """The end of a campaign with gpucast's own programs."""
     _print_paths(report, Column("transfers", "transfers"))
-    _print_answers(report)
     if report.fits:
-        _print_fits(report.fits, ["path", "schedule", "kernel", "memory"])
-        _print_next(report)
-
-
-def _print_next(report: Report) -> None:
-    """The command that fits the first of the series that can be fitted, whole."""
-    for fit in report.fits:
-        if fit.model is None:
-            continue
-        several = len({other.path for other in report.fits}) > 1
-        names = [*(["path"] if several else []), "schedule", "kernel", "memory", "program", "case"]
-        chosen = {name: getattr(fit, name) for name in names}
-        words = [word for name, value in chosen.items() if value for word in (f"--{name}", value)]
-        say(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
-        return
+        _print_fits(report, ["path", "schedule", "kernel", "memory"])
 
 
 def print_described(report: Report) -> None:
     """The end of a campaign with a described program."""
     hours = next((path.device for path in report.paths), GPU).hours
     _print_paths(report, Column(hours, "gpu_hours", ".3g"))
-    _print_answers(report)
-    _print_fits(report.fits, ["program", "case"])
-    _print_next(report)
+    _print_fits(report, ["program", "case"])
 
 
 def _print_paths(report: Report, more: Column) -> None:
-    """``more``: a column beside those of every campaign."""
+    """Paths, with one column ``more`` than those of every campaign, and answers."""
     words = {"path": "path", "status": "status", "measured": "measured"}
     words |= {"there before": "skipped", "failed": "failed"}
-    print_rows(
-        report.paths,
-        [
-            *(Column(heading, name) for heading, name in words.items()),
-            more,
-            Column("machine", "machine"),
-        ],
-    )
+    columns = [Column(heading, name) for heading, name in words.items()]
+    print_rows(report.paths, [*columns, more, Column("machine", "machine")])
+    _print_answers(report)
 
 
-def _print_fits(fits: Sequence[FitReport], told: Sequence[str]) -> None:
-    """``told``: the fields that tell a fit's steps from others."""
+def _print_fits(report: Report, told: Sequence[str]) -> None:
+    """Fits, and the command that makes the first of them again; ``told``: the fields that tell a
+    fit's steps from others."""
     print()
     print_rows(
-        fits,
+        report.fits,
         [
             *(Column(name, name) for name in told),
             Column("cells", "cells"),
@@ -76,7 +55,7 @@ def _print_fits(fits: Sequence[FitReport], told: Sequence[str]) -> None:
             Column("95 %", "p95_relative_error", percent),
         ],
     )
-    for fit in fits:
+    for fit in report.fits:
         off = fit.median_relative_error
         if off is not None and off >= FAR_OFF:
             steps = " ".join(filter(None, (getattr(fit, name) for name in told)))
@@ -84,6 +63,13 @@ def _print_fits(fits: Sequence[FitReport], told: Sequence[str]) -> None:
                 f"{steps}: the model is {percent(off)} off at half of the cells that it was fitted "
                 "to: do not forecast with it; measure on an idle machine, in more visits"
             )
+    fitted = [fit for fit in report.fits if fit.model is not None]
+    several = len({fit.path for fit in report.fits}) > 1
+    names = [*["path"] * several, "schedule", "kernel", "memory", "program", "case"]
+    for fit in fitted[:1]:
+        chosen = {name: getattr(fit, name) for name in names}
+        words = [word for name, value in chosen.items() if value for word in (f"--{name}", value)]
+        say(f"next: gpucast fit {shlex.join([report.file, *words])} -o MODEL.json")
 
 
 def _print_answers(report: Report) -> None:

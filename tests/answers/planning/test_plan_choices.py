@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast import _core
@@ -254,40 +252,6 @@ def test_one_size_and_many_give_nearly_the_same_answers_by_draws() -> None:
         # Shares of 400 draws, twice.
         off = alone[kind]["probability"] - among[kind]["probability"]
         assert abs(off) < 4 * math.sqrt(2 * 0.25 / 400)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    prices=st.lists(st.floats(0.01, 10), min_size=2, max_size=2),
-    host=st.floats(0, 5),
-    n=st.integers(100, 10**6),
-    counts=st.sets(st.integers(1, 16), min_size=1, max_size=5),
-)
-def test_any_prices_give_the_least_cost(
-    prices: list[float], host: float, n: int, counts: set[int]
-) -> None:
-    machines = [
-        machine(
-            name,
-            gpus=16,
-            gpu_counts=sorted(counts),
-            gpus_per_host=4,
-            price_per_gpu_hour=each,
-            price_per_host_hour=host,
-        )
-        for name, each in zip(("native", "remote"), prices, strict=True)
-    ]
-    content = gc.plan({"machines": machines, "jobs": [job(n=n)]}, models()).content
-    cheapest = content["jobs"][0]["cheapest"]
-    costs = [
-        (each * count + host * math.ceil(count / 4))
-        / 3600
-        * 1e6
-        * float(models()[name].forecasts([n], [count]).seconds[0])
-        for name, each in zip(("native", "remote"), prices, strict=True)
-        for count in counts
-    ]
-    assert cheapest["cost"] == pytest.approx(min(costs), rel=1e-9, abs=1e-20)
 
 
 def test_where_gpus_are_free_the_cheapest_is_the_fastest() -> None:
