@@ -23,7 +23,7 @@ from gpucast.model.forecaster import Forecaster
 from gpucast.paths.launches import launch_costs
 from gpucast.util import JsonObject
 from gpucast.util.order_statistics import Median, median_of
-from gpucast.util.units import duration, throughput
+from gpucast.util.units import change, duration, throughput
 
 if TYPE_CHECKING:
     import pandas
@@ -235,30 +235,25 @@ def _gflops(
     rising: bool,
 ) -> Finding:
     """The paper's figure 2, from left to right."""
-    counts = _counts(studies)
+    counts, noise = _counts(studies), RATE_NOISE
     finding = Finding(
-        f"{statement} (measured; Gflops relative to the fewest GPUs; "
-        f"{100 * RATE_NOISE:g} % is noise)",
+        f"{statement} (measured; Gflops relative to the fewest GPUs; {100 * noise:g} % is noise)",
         "Gflops on the most GPUs over those on the fewest",
         ["group", "n", *(f"N = {count}" for count in counts), ""],
         _ONE_COUNT,
     )
     for group, study in studies.items():
         n = size_of(n for n, _ in study.measured)
-        times = {gpus: t for (size, gpus), t in study.measured.items() if size == n}
-        first = times[min(times)]
-        rates = [first / times[count] for count in sorted(times)]
-        cells = [f"{first / times[c]:.3f}" if c in times else "-" for c in counts]
-        trend = rates if rising else rates[::-1]
-        several = len(times) > 1
-        noise = RATE_NOISE * trend[0]
-        by_count = dict(zip(sorted(times), rates, strict=True))
+        times = {gpus: t for (size, gpus), t in sorted(study.measured.items()) if size == n}
+        rates = {gpus: times[min(times)] / t for gpus, t in times.items()}
+        values, several = list(rates.values()), len(rates) > 1
+        least = noise * values[0 if rising else -1]
         finding.add(
-            _grows(trend, noise) if several else None,
-            rates[-1] if several else None,
-            [names[group], f"{n:,}", *cells],
+            _grows(values if rising else values[::-1], least) if several else None,
+            values[-1] if several else None,
+            [names[group], f"{n:,}", *(f"{rates[c]:.3f}" if c in rates else "-" for c in counts)],
             f"n = {n} was measured on one number of GPUs only",
-            _against(by_count, noise if rising else -noise, "{:.3f}") if several else None,
+            _against(rates, least if rising else -least, "{:.3f}") if several else None,
         )
     return finding
 
@@ -282,51 +277,46 @@ def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
     )
     for group, study in studies.items():
         fewest = min(gpus for _, gpus in study.measured)
-        slopes = local_exponents(
-            [(n, t) for (n, gpus), t in sorted(study.measured.items()) if gpus == fewest]
-        )
+        times = [(n, t) for (n, gpus), t in sorted(study.measured.items()) if gpus == fewest]
+        slopes = local_exponents(times)
         if not slopes:
             continue
         linear = [n for n, slope in slopes if LINEAR[0] <= slope <= LINEAR[1]]
-        quadratic = _onset(slopes)
-        steepest = max(slope for _, slope in slopes)
-        too_small = bool(linear) and steepest < QUADRATIC[0]
-        last = slopes[-1][1]
+        quadratic, last = _onset(slopes), slopes[-1][1]
+        too_small = bool(linear) and max(slope for _, slope in slopes) < QUADRATIC[0]
+        against = "it is linear beyond where it is quadratic"
+        if quadratic is None:
+            against = f"at the largest n the exponent is {last:.2f}"
+        elif not linear:
+            against = "it is linear nowhere"
         finding.add(
             None if too_small else bool(linear) and quadratic is not None and linear[0] < quadratic,
             last,
             [
-                names[group],
-                str(fewest),
-                f"{slopes[0][1]:.2f}",
+                *(names[group], str(fewest), f"{slopes[0][1]:.2f}"),
                 f"{linear[0]:,.0f} to {linear[-1]:,.0f}" if linear else "nowhere",
-                f"{quadratic:,.0f}" if quadratic else "nowhere",
-                f"{last:.2f}",
+                *(f"{quadratic:,.0f}" if quadratic else "nowhere", f"{last:.2f}"),
             ],
             "it grows quadratically nowhere that was measured; whether it does at larger n is not "
             "known",
-            f"at the largest n the exponent is {last:.2f}"
-            if quadratic is None
-            else "it is linear nowhere"
-            if not linear
-            else "it is linear beyond where it is quadratic",
+            against,
         )
     return finding
 
 
 def local_exponents(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """d log T / d log n: at the middle of each stretch of n, and its exponent."""
-    exponents = []
-    for i, (n, seconds) in enumerate(points):
-        for far, later in [point for point in points[i + 1 :] if point[0] >= STRETCH * n][:1]:
-            slope = np.log(later / seconds) / np.log(far / n)
-            exponents.append((float(np.sqrt(n * far)), float(slope)))
-    return exponents
+    later = {n: next((far for far in points if far[0] >= STRETCH * n), None) for n, _ in points}
+    return [
+        (float(np.sqrt(n * far[0])), float(np.log(far[1] / t) / np.log(far[0] / n)))
+        for n, t in points
+        if (far := later[n]) is not None
+    ]
 
 
 def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
     """The n from which on every exponent is quadratic."""
-    at_end = list(takewhile(lambda each: QUADRATIC[0] <= each[1] <= QUADRATIC[1], reversed(slopes)))
+    at_end = list(takewhile(lambda at: QUADRATIC[0] <= at[1] <= QUADRATIC[1], reversed(slopes)))
     return at_end[-1][0] if at_end else None
 
 
@@ -518,29 +508,21 @@ def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
         if not extra:
             continue
         small, large = _near_small_n(n for n, _ in extra), max(n for n, _ in extra)
-        by_count = {gpus: value for (n, gpus), value in extra.items() if n == small}
+        by_count = {gpus: value for (n, gpus), value in sorted(extra.items()) if n == small}
         most = max(by_count)
+        there, far = by_count[most], extra.get((large, most))
         holds, against = None, None
-        if len(by_count) > 1 and large > small and (large, most) in extra:
-            grows = _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
-            holds = grows and by_count[most] - extra[large, most] > EXTRA_NOISE
-            against = (
-                f"n = {large:,} has {100 * extra[large, most]:+.0f} %, "
-                f"n = {small:,} {100 * by_count[most]:+.0f} %"
-                if grows
-                else _against(by_count, EXTRA_NOISE, "{:+.0%}").replace("%", " %")
-            )
-        far = f"{100 * extra[large, most]:+.0f} %" if (large, most) in extra else "-"
+        if len(by_count) > 1 and large > small and far is not None:
+            grows = _grows(list(by_count.values()), EXTRA_NOISE)
+            holds = grows and there - far > EXTRA_NOISE
+            against = f"n = {large:,} has {change(far)}, n = {small:,} {change(there)}"
+            if not grows:
+                against = _against(by_count, EXTRA_NOISE, "{:+.0%}").replace("%", " %")
+        ends = (f"{change(by_count[c])} (N = {c})" for c in (min(by_count), most))
         finding.add(
             holds,
-            by_count[most],
-            [
-                names[group],
-                f"{small:,}",
-                *(f"{100 * by_count[c]:+.0f} % (N = {c})" for c in (min(by_count), most)),
-                f"{large:,}",
-                far,
-            ],
+            there,
+            [names[group], f"{small:,}", *ends, f"{large:,}", change(far) or "-"],
             "too few cells were measured over both paths",
             against,
         )
