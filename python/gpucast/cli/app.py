@@ -54,7 +54,7 @@ GROUPS = {
     ),
     "Machines": (
         Command("remote", "remote:app", "Lend GPUs; run programs over remote ones."),
-        Command("doctor", "doctor:command", "Say what is here, and what is in the way."),
+        Command("doctor", "remote:doctor", "Say what is here, and what is in the way."),
     ),
 }
 """The commands as the help groups them."""

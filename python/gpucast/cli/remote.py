@@ -1,4 +1,5 @@
-"""``gpucast remote``: lend this machine's GPUs, and run programs over those of others."""
+"""``gpucast remote``: lend this machine's GPUs, and run programs over those of others; and
+``gpucast doctor``: what is here, and what stands in the way."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.options import argument, flag, option
-from gpucast.cli.output import note, print_json, warn
+from gpucast.cli.output import note, print_json, say, warn
 from gpucast.data.remote_layer import TRANSPORTS, TransportName
 from gpucast.errors import InputError
 from gpucast.util.tables import Column, print_rows
@@ -30,6 +31,11 @@ PLAIN = flag("--plain", "Without TLS, on networks that are trusted; both sides s
 SERVERS = argument("host:port,unix:/path,... (default: GPUCAST_REMOTE)", None)
 
 LOOPBACK = "127.0.0.1"
+
+IN_WAY = 2
+"""Exit status where something was asked for and cannot be had: a server that does not answer."""
+
+_MARKS = {"good": "yes", "missing": "no", "attention": "!"}
 
 
 @app.command()
@@ -248,3 +254,28 @@ def _numbers(text: str) -> list[int]:
             raise InputError(f"'{text}': all, or numbers as 0,2-3", field="--gpus")
         result += range(int(first), int(last) + 1)
     return result
+
+
+# --- gpucast doctor ---
+
+
+def doctor(json: bool = options.JSON) -> None:
+    """Say what is here: GPUs, driver, recorder, servers, clocks, other users; what to do.
+
+    Exit status 2 where GPUCAST_REMOTE names a server that cannot be used.
+    """
+    from gpucast.measure.doctor import findings
+
+    facts = list(findings())
+    if json:
+        print_json({"findings": [finding.as_object() for finding in facts]})
+    else:
+        mark = Column("", lambda finding: _MARKS[finding.state])
+        print_rows(facts, [mark, Column("what", "what"), Column("found", "found")])
+        advice = [finding for finding in facts if finding.advice]
+        if advice:
+            print()
+        for finding in advice:
+            say(f"{finding.what}: {finding.advice}")
+    if any(it.what.startswith("server") and it.state == "attention" for it in facts):
+        raise typer.Exit(IN_WAY)

@@ -100,7 +100,7 @@ def break_even(
     """The smallest n from which on steps on ``other`` take less than ``surcharge`` longer.
 
     Longer as a share of the time on ``base`` with the same number of GPUs. For measured cells:
-    ``forecast.remote_cost.break_even``.
+    ``answers.remote_cost.break_even``.
     """
     both = [base, other]
     span = _span(both, sizes)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.answers.planning.choices import Choices, Comparison
 from gpucast.answers.planning.isoefficiency import peak_efficiency
-from gpucast.answers.planning.option_table import HOUR, OptionTable
+from gpucast.answers.planning.option_table import HOUR, OptionTable, all_instances
 from gpucast.answers.planning.request import DAY, FEMTO, NANO, Request
-from gpucast.answers.planning.sharing import all_instances
 from gpucast.model.forecaster import Array
 from gpucast.util import JsonObject
+
+# What lies within rounding of a whole number of runs is one.
+_TINY = 1e-9
 
 
 def jobs_of(
@@ -157,3 +162,67 @@ def _beside(expected: Array, drawn: Array, base: int, other: int) -> Array:
 def _share(value: float) -> float:
     # Sums of shares miss 1 by rounding.
     return round(float(value), 9)
+
+
+# --- how many copies fit, job by job ---
+#
+# A copy of a job holds its N GPUs from start to end; copies start one after another on the same
+# GPUs; any N GPUs of a machine are as good as any other N.
+
+
+def copies(
+    table: OptionTable, seconds: Array, gpus: Sequence[int], window: float
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """How many copies of each of J jobs fit on each of M machines, were it alone.
+
+    Args:
+        seconds: that one copy takes, (J, O): expected, or a quantile.
+        gpus: how many GPUs each machine has.
+        window: seconds.
+
+    Returns:
+        The option of which most copies fit (the cheapest of several), (J, M), and how many do; 0
+        where the machine may not run the job or none fits, (J, M).
+    """
+    options, counts = [], []
+    for part, have in zip(table.slices, gpus, strict=True):
+        # A third of a GPU is no binary number.
+        at_once = np.floor(have / table.gpus[part] * (1 + _TINY))
+        runs = np.floor(window / seconds[:, part] * (1 + _TINY))
+        fit = np.where(table.allowed[:, part], at_once * runs, 0.0)
+        most = fit.max(axis=1)
+        cost = np.where(fit == most[:, np.newaxis], table.cost[:, part], np.inf)
+        options.append(part.start + np.argmin(cost, axis=1))
+        counts.append(np.minimum(most, 2.0**62).astype(np.int64))
+    return np.transpose(options), np.transpose(counts)
+
+
+def copies_of(request: Request, table: OptionTable, window: float) -> JsonObject:
+    """Copies of each job that fit, were it alone: expected, and with the plan's probability."""
+    gpus = [machine.gpus for machine in request.machines]
+    option, expected = copies(table, table.seconds, gpus, window)
+    instances = all_instances(table.gpus).tolist()
+    sure_option, sure = copies(table, table.quantile(request.probability), gpus, window)
+    return {
+        "window": window,
+        "jobs": [
+            {
+                "job": job.name,
+                "copies": int(expected[i].sum()),
+                "copies_sure": int(sure[i].sum()),
+                "machines": [
+                    {
+                        "machine": machine.name,
+                        "gpus": math.ceil(table.gpus[option[i, m]]),
+                        "instances": instances[option[i, m]],
+                        "copies": int(expected[i, m]),
+                        "gpus_sure": math.ceil(table.gpus[sure_option[i, m]]),
+                        "instances_sure": instances[sure_option[i, m]],
+                        "copies_sure": int(sure[i, m]),
+                    }
+                    for m, machine in enumerate(request.machines)
+                ],
+            }
+            for i, job in enumerate(request.jobs)
+        ],
+    }

@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from gpucast.answers.planning.replicates import MOST_EVALUATIONS, StepTimes, nodes_of, step_times
-from gpucast.answers.planning.request import Request
-from gpucast.answers.planning.sharing import all_instances, extrapolates, instances_of, with_shares
+from gpucast.answers.planning.replicates import (
+    MOST_EVALUATIONS,
+    StepTimes,
+    extrapolates,
+    nodes_of,
+    sharing_of,
+    step_times,
+    with_shares,
+)
+from gpucast.answers.planning.request import Machine, Request
 from gpucast.model.forecaster import Array, Forecaster
 from gpucast.model.intervals import Z90, at_most
 
@@ -196,6 +203,20 @@ def _times(
         times = with_shares(times, one, model, n, nodes, shared)
         outside = np.hstack([extrapolates(model, n, shared), outside])
     return times, outside
+
+
+def instances_of(request: Request, machine: Machine) -> list[int]:
+    """Instances on one GPU that any job may run as there, most first; none where the model knows
+    nothing of such."""
+    if sharing_of(machine.forecaster) is None:
+        return []
+    on = (job for job in request.jobs if not job.machines or machine.name in job.machines)
+    return sorted({k for job in on for k in job.shares}, reverse=True)
+
+
+def all_instances(gpus: Array) -> NDArray[np.int64]:
+    """How many instances share the GPU of each option; 1 on whole GPUs."""
+    return np.asarray(np.round(1 / np.minimum(gpus, 1.0)), dtype=np.int64)
 
 
 def _replicates(request: Request, cells: int) -> int:

@@ -13,12 +13,12 @@ import numpy as np
 from gpucast.answers.caveats import caveats
 from gpucast.answers.planning.choices import Choices, choose, compare, fronts
 from gpucast.answers.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
-from gpucast.answers.planning.jobs import jobs_of
+from gpucast.answers.planning.jobs import copies_of, jobs_of
 from gpucast.answers.planning.option_table import OptionTable, make
-from gpucast.answers.planning.packing import Mix, copies_of
 from gpucast.answers.planning.purchase import decided
 from gpucast.answers.planning.reading import of_values, read
 from gpucast.answers.planning.request import Machine, Request
+from gpucast.answers.planning.schedule import mix_answer, mix_of
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.scaling import ScalingModel
@@ -142,13 +142,14 @@ def _plan_jobs(request: Request, content: JsonObject) -> None:
     table = make(request)
     _refuse_impossible(request, table)
     choices = choose(table, request.probability)
-    mix = Mix(request, table)
-    comparison = compare(table, mix.tasks)
+    mix = mix_of(request, table)
+    tasks = np.array([(task.job, task.option) for task in mix.tasks], dtype=np.intp).reshape(-1, 2)
+    comparison = compare(table, tasks)
     content["replicates"] = table.replicates
     content["jobs"] = jobs_of(request, table, choices, comparison, fronts(table))
     if request.window is not None:
         content["capacity"] = copies_of(request, table, request.window)
-    content["mix"] = mix.answer(comparison.wanted_seconds)
+    content["mix"] = mix_answer(request, table, mix, comparison.wanted_seconds)
     content["caveats"] = _caveats(request, table, choices)
 
 

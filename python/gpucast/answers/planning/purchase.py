@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.answers.planning.option_table import OptionTable, make
-from gpucast.answers.planning.packing import Mix
 from gpucast.answers.planning.request import Machine, Request
+from gpucast.answers.planning.schedule import mix_of
 from gpucast.util import JsonObject
 
 _MOST_PLACED = 20_000
@@ -137,5 +137,5 @@ def _cost(request: Request, table: OptionTable) -> float:
     """The cost of the best schedule; inf where it does not do all jobs in time."""
     if not table.allowed.any(axis=1).all():
         return float("inf")
-    mix = Mix(request, table)
-    return mix.cost if mix.is_in_time else float("inf")
+    mix = mix_of(request, table)
+    return float("inf") if mix.left_out or mix.late else mix.cost

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from gpucast.answers.planning.request import FEMTO, Job, Request
-from gpucast.answers.planning.sharing import MOST_SLOTS, sharing_of
+from gpucast.answers.planning.replicates import sharing_of
+from gpucast.answers.planning.request import FEMTO, MOST_SLOTS, Job, Request
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
@@ -171,13 +171,15 @@ def _attach(
         raise lines.error(message, ("jobs",))
 
 
+def _models(request: Request, job: Job) -> list[Forecaster]:
+    """The models of the machines that the job may run on."""
+    machines = request.machines
+    return [it.forecaster for it in machines if not job.machines or it.name in job.machines]
+
+
 def _refuse_unknown_shares(request: Request, job: Job, lines: Lines, here: Location) -> None:
     """At least one of the job's machines has to know what instances cost one another."""
-    models = [
-        machine.forecaster
-        for machine in request.machines
-        if not job.machines or machine.name in job.machines
-    ]
+    models = _models(request, job)
     if job.shares and all(sharing_of(model) is None for model in models):
         raise lines.error(
             f"{models[0].name} knows nothing of several instances on one GPU: measure some "
@@ -190,11 +192,7 @@ def _take_timestep(request: Request, job: Job, lines: Lines, here: Location) -> 
     """Let a job without a time step have that of its program, as its models know it."""
     if job.timestep_fs is not None:
         return
-    models = [
-        machine.forecaster
-        for machine in request.machines
-        if not job.machines or machine.name in job.machines
-    ]
+    models = _models(request, job)
     known = {model.timestep for model in models}
     timestep = known.pop() if len(known) == 1 else None
     if timestep is not None:

@@ -6,19 +6,23 @@ the truth. What holds in 80 % of the draws is said to have a probability of 80 %
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpucast.model.content import Sharing
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, deviations, outer
 from gpucast.model.intervals import Interval
+from gpucast.model.sharing import ratio_draws
 
 MOST_EVALUATIONS = 500_000
 """The most step times of draws that are computed, for all machines of a plan together."""
 
 FEWEST_NODES = 16
+
+_SEED = 2
 
 SEARCH_NODES = 41
 SEARCH_SIZES = 201
@@ -183,3 +187,55 @@ def _between(n: Array, nodes: Array) -> tuple[NDArray[np.intp], Array]:
     width = np.log(nodes[right] / nodes[left])
     share = np.log(n / nodes[left]) / np.where(width > 0, width, 1.0)
     return left.astype(np.intp), share[:, np.newaxis]
+
+
+# --- instances that share a GPU: times are those of k such instances, all at work, also while fewer
+# are, so that a schedule ends sooner than it says ---
+
+
+def sharing_of(model: Forecaster) -> Sharing | None:
+    """What a model knows of instances that take turns, else of such under the service."""
+    return next(iter(model.sharing or ()), None)
+
+
+def with_shares(
+    whole: StepTimes, of_one: StepTimes, model: Forecaster, n: Array, nodes: Array, counts: Array
+) -> StepTimes:
+    """Step times of so many instances before those of whole GPUs.
+
+    Args:
+        whole: of GPU counts; ``of_one``: of one GPU alone, with the same draws.
+        n: sizes; ``nodes``: those at which draws were made.
+        counts: instances, (C).
+    """
+    sharing = sharing_of(model)
+    assert sharing is not None  # no other model has such options
+    at_sizes = np.median(_ratios(model, sharing, n, counts), axis=0)
+    drawn = _ratios(model, sharing, nodes, counts)
+    # Each replicate has a draw of its own; those of the fit are in no order.
+    rows = np.random.default_rng(_SEED).integers(0, drawn.shape[0], of_one.ratios.shape[0])
+    ratios = of_one.ratios * (drawn / np.median(drawn, axis=0))[rows]
+    spread = np.hypot(np.sqrt(np.mean(np.log(ratios) ** 2, axis=0)), sharing.scatter)
+    if nodes.size < n.size:
+        spread = spread[whole.left] + whole.share * (spread[whole.left + 1] - spread[whole.left])
+    return replace(
+        whole,
+        seconds=np.hstack([whole.one[:, np.newaxis] * at_sizes, whole.seconds]),
+        spread=np.hstack([spread, whole.spread]),
+        ratios=np.concatenate([ratios, whole.ratios], axis=2),
+    )
+
+
+def extrapolates(model: Forecaster, n: Array, counts: Array) -> NDArray[np.bool_]:
+    """Whether sizes are outside what was fitted, or instances more than twice those measured."""
+    sharing = sharing_of(model)
+    assert sharing is not None
+    outside = model.extrapolates(n[:, np.newaxis], np.ones(counts.size))
+    return np.asarray(outside | (counts > 2 * np.ceil(sharing.most - 0.5)), dtype=np.bool_)
+
+
+def _ratios(model: Forecaster, sharing: Sharing, n: Array, counts: Array) -> Array:
+    """T_k / T_1, (draws, n, counts)."""
+    size, count = np.repeat(n, counts.size), np.tile(counts, n.size)
+    alone = np.repeat(model.seconds(n, np.ones(n.size)), counts.size)
+    return ratio_draws(sharing, size, count, alone).reshape(-1, n.size, counts.size)

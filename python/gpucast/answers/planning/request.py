@@ -20,6 +20,9 @@ FEMTO = 1e-15
 NANO = 1e-9
 DAY = 86400.0
 
+MOST_SLOTS = 1000
+"""Parts of equal size that a GPU is cut into at most, so that all shares are whole parts."""
+
 Name = Annotated[str, Length(most=40), Pattern(r"[^\x00-\x1f\x7f]*", "has control characters")]
 Amount = Annotated[float, Bounds(least=0, most=1e12)]
 Positive = Annotated[float, Bounds(above=0, most=1e30)]

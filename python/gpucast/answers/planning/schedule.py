@@ -12,19 +12,22 @@ asked for: a model that is wrong of one is wrong of all.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.answers.planning.option_table import OptionTable
-from gpucast.answers.planning.sharing import slots_of
+from gpucast.answers.planning.option_table import OptionTable, all_instances
+from gpucast.answers.planning.request import Request
 from gpucast.model.forecaster import Array
+from gpucast.util import JsonObject
 
 _MOST_PLACED = 3_000
 """Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
 
 _FEWEST_TRIALS = 2
+_LONGEST_REPLAY = 5_000
 _FEWEST_TARGETS, _MOST_TARGETS = 3, 12
 _TINY = 1e-9
 
@@ -233,6 +236,11 @@ class _Free:
         return held
 
 
+def slots_of(gpus: Array) -> int:
+    """Into how many parts a GPU is cut by options of so many GPUs."""
+    return math.lcm(*all_instances(gpus).tolist())
+
+
 def replayed(schedule: Schedule, table: OptionTable, gpus: list[int], seconds: Array) -> Array:
     """Makespans of a schedule where copies take other times; the order on each GPU stays.
 
@@ -269,3 +277,46 @@ def _orders(
         orders.append(np.argsort(least, kind="stable"))
     orders += [np.argsort(-least, kind="stable"), np.lexsort((-least, -wide))]
     return [np.repeat(order, counts[order]) for order in orders]
+
+
+# --- of a plan, JSON-ready ---
+
+
+def mix_of(request: Request, table: OptionTable) -> Schedule:
+    """All simulations of a plan together on the GPUs that exist."""
+    counts = np.array([job.count for job in request.jobs], dtype=np.int64)
+    gpus = [machine.gpus for machine in request.machines]
+    return best(table, counts, gpus, request.window, request.probability)
+
+
+def mix_answer(
+    request: Request, table: OptionTable, schedule: Schedule, seconds: Array
+) -> JsonObject:
+    """What a schedule does; ``seconds``: its tasks' in each of B replicates, (B, tasks)."""
+    tasks, window = schedule.tasks, request.window
+    total, done, probability = len(tasks) + schedule.left_out, len(tasks), None
+    if window is not None and 0 < done <= _LONGEST_REPLAY:
+        gpus = [machine.gpus for machine in request.machines]
+        ends = replayed(schedule, table, gpus, seconds)
+        probability = float(np.mean(ends <= window * (1 + _TINY)))
+    instances = all_instances(table.gpus).tolist()
+    return {
+        "copies": total,
+        "done": done,
+        "share": done / total,
+        "makespan": schedule.makespan,
+        "late": schedule.late,
+        "cost": sum(float(table.price[task.option]) * (task.end - task.start) for task in tasks),
+        "probability": probability,
+        "schedule": [
+            {
+                "job": request.jobs[task.job].name,
+                "machine": request.machines[int(table.machine[task.option])].name,
+                "gpus": math.ceil(table.gpus[task.option]),
+                "instances": instances[task.option],
+                "start": task.start,
+                "end": task.end,
+            }
+            for task in tasks
+        ],
+    }
