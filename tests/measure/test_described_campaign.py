@@ -16,7 +16,7 @@ import gpucast as gc
 import mdapp
 from command_line import Run, only_json, start_measuring
 from described_programs import described, grid, visits
-from gpucast.cli.measure_tables import print_described
+from gpucast.cli.measure_program import print_described
 from gpucast.measure.report import FitReport, Report
 from waiting import HANG, until
 
@@ -257,7 +257,7 @@ def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
     measure = ("measure", "--program", program, "-o", path)
     status, out, _ = run(*measure, "--dry-run")
     assert status == 0
-    assert out.splitlines()[-1] == "6 visits to make, 0 made; cost not known before a first visit"
+    assert out.splitlines()[-1] == "6 visits to make, 0 made; time not known before a first visit"
     assert not path.exists()
     order = [tuple(line.split()[:2]) for line in out.splitlines()[:-1]]
     assert run(*measure)[0] == 0

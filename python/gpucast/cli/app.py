@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 
 from gpucast.errors import GpucastError, Terminated, from_os_error
 from gpucast.util import version
+from gpucast.util.tables import shown
 
 
 class Command(NamedTuple):
@@ -159,9 +160,8 @@ def build(requested: str | None) -> typer.Typer:
         if isinstance(loaded, typer.Typer):
             app.add_typer(loaded, name=command.name, help=command.help)
         else:
-            app.command(command.name, help=None if loaded is not _unloaded else command.help)(
-                loaded
-            )
+            text = command.help if loaded is _unloaded else None
+            app.command(command.name, help=text)(loaded)
     return app
 
 
@@ -271,13 +271,7 @@ def _placeholder(name: str, annotation: Any) -> str | None:
 
 def _say(text: str) -> None:
     # One line whatever a file name or a value holds.
-    escaped = (
-        letter
-        if letter.isprintable()
-        else letter.encode("unicode_escape", "backslashreplace").decode()
-        for letter in text
-    )
-    print(f"gpucast: {''.join(escaped)}", file=sys.stderr)
+    print(f"gpucast: {shown(text)}", file=sys.stderr)
 
 
 def _allow_any_text() -> None:

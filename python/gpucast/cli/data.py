@@ -41,7 +41,9 @@ def list_datasets(json: bool = options.JSON) -> None:
             {"name": name, **summary.overview(data), "digest": data.digest}
             for name, data in datasets.items()
         ]
-        output.print_json({"datasets": rows, "reconstructions": reconstructed.listed(models)})
+        output.print_json(
+            {"datasets": rows, "reconstructions": [reconstructed.summary_of(it) for it in models]}
+        )
         return
     print_rows(
         [_overview_row(name, data) for name, data in datasets.items()],

@@ -17,7 +17,7 @@ SCREEN = 30
 """Rows that all tables of a dataset may take together."""
 
 NOTES = 5
-"""Notes that are printed; of more, the first so many."""
+"""Notes that are printed; of more, the first ones."""
 
 WORDS = 5
 """Words for what is in a row; of more, the first ones and how many are left."""
@@ -65,20 +65,21 @@ def print_screen(data: Dataset) -> None:
     """As much as a screen holds: of each kind every record, else a row a series, else a row a
     path."""
     kinds = _kinds(data)
-    series = {kind: _series_rows(kind, records) for kind, records in kinds.items()}
     paths = {kind: _path_rows(kind, records) for kind, records in kinds.items()}
+    series = {kind: _series_rows(kind, records) for kind, records in kinds.items()}
+    single = {kind: [_record_row(record) for record in records] for kind, records in kinds.items()}
     rows: dict[str, Rows] = dict(paths)
-    for finer in (series, {kind: [_record_row(r) for r in found] for kind, found in kinds.items()}):
-        for kind, found in finer.items():
-            others = sum(len(more) for name, more in rows.items() if name != kind)
-            if others + len(found) <= SCREEN:
-                rows[kind] = found
-    for kind, found in rows.items():
-        if found is not paths[kind]:
-            of_series = "" if len(found) == len(kinds[kind]) else f" in {len(found)} series"
-            say(f"\n{kind}: {len(kinds[kind])} records{of_series}")
-            _print_columns(_without_common(found))
-    coarse = [row for kind, found in rows.items() if found is paths[kind] for row in found]
+    for finer in (series, single):
+        for kind, finer_rows in finer.items():
+            others = sum(len(shown) for name, shown in rows.items() if name != kind)
+            if others + len(finer_rows) <= SCREEN:
+                rows[kind] = finer_rows
+    for kind, shown in rows.items():
+        if shown is not paths[kind]:
+            in_series = "" if len(shown) == len(kinds[kind]) else f" in {len(shown)} series"
+            say(f"\n{kind}: {len(kinds[kind])} records{in_series}")
+            _print_columns(_without_common(shown))
+    coarse = [row for kind, shown in rows.items() if shown is paths[kind] for row in shown]
     if coarse:
         print("\nin short:")
         _print_columns(coarse)
@@ -110,7 +111,8 @@ def span(limits: Sequence[float] | None) -> str | None:
 def _kinds(data: Dataset) -> dict[str, Sequence[Measurement]]:
     """The records of each kind; steps, which are measured in random order, by n and GPU count
     within their series."""
-    kinds = {kind: found for kind, name in summary.KINDS.items() if (found := getattr(data, name))}
+    there = {kind: getattr(data, name) for kind, name in summary.KINDS.items()}
+    kinds = {kind: records for kind, records in there.items() if records}
     if "step" in kinds:
         series: dict[str, int] = {}
         kinds["step"] = sorted(
@@ -170,10 +172,8 @@ def _path_rows(kind: str, records: Sequence[Measurement]) -> Rows:
 
 
 def _first(words: Sequence[str]) -> str:
-    shown = (
-        words if len(words) <= WORDS else [*words[: WORDS - 1], f"{len(words) - WORDS + 1} more"]
-    )
-    return ", ".join(shown)
+    more = len(words) - WORDS + 1
+    return ", ".join(words if more < 2 else [*words[: WORDS - 1], f"{more} more"])
 
 
 def _size_text(kind: str, sizes: Sequence[float] | None) -> str | None:
@@ -197,11 +197,8 @@ def _without_common(rows: Rows) -> Rows:
     """The rows without what all of them say, which is said once."""
     if len(rows) < 2:
         return rows
-    if (
-        len({row["machine"] for row in rows})
-        == len({row.get("path") for row in rows})
-        == len({(row["machine"], row.get("path")) for row in rows})
-    ):
+    ends = [(row["machine"], row.get("path")) for row in rows]
+    if len({machine for machine, _ in ends}) == len({path for _, path in ends}) == len({*ends}):
         # Each path is a machine of its own, and the machines stand above.
         rows = [{name: value for name, value in row.items() if name != "machine"} for row in rows]
     common = {
@@ -222,11 +219,9 @@ _NUMBERS = {"samples", "median", "records", "rate", "series", "size"}.union(
 
 def _print_columns(rows: Rows) -> None:
     # A column that says nothing anywhere only makes the others narrow.
-    names = [
-        name
-        for name in dict.fromkeys(name for row in rows for name in row)
-        if any(row.get(name) not in (None, "-") for row in rows)
-    ]
+    filled = (name for row in rows for name, value in row.items() if value not in (None, "-"))
+    order = list(dict.fromkeys(name for row in rows for name in row))
+    names = sorted({*filled}, key=order.index)
     every: Rows = [dict.fromkeys(names) | row for row in rows]
     print_rows(every, [Column(name, name, side="lr"[name in _NUMBERS]) for name in names])
 
@@ -238,18 +233,15 @@ def _record_row(record: Measurement) -> dict[str, object]:
         remarks.append(f"rounded +-{100 * record.uncertainty:.2g} %")
     if isinstance(record, Step) and record.at_once is not None:
         remarks.append(f"{record.at_once:.3g} at once")
+    sizes = summary.SIZES[record.kind]
     return {
         **summary.series(record),
-        **{column: _shown_size(record, name) for column, name in _sizes(record).items()},
+        **{column: _shown_size(record, name) for column, name in sizes.items()},
         "samples": len(record.seconds),
         "median": duration(median),
         "rate": f"{record.bytes / median / 1e9:.4g} GB/s" if isinstance(record, Transfer) else None,
         "remark": ", ".join(remarks) or None,
     }
-
-
-def _sizes(record: Measurement) -> dict[str, str]:
-    return summary.SIZES[record.kind]
 
 
 def _shown_size(record: Measurement, name: str) -> object:

@@ -109,7 +109,10 @@ def write(contents: Mapping[Path, bytes], *, force: bool) -> None:
             new += missing[:1]
     except BaseException:
         for path in reversed(new):
-            path.rmdir() if path.is_dir() else path.unlink()
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink()
         raise
 
 

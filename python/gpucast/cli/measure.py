@@ -8,7 +8,6 @@ import typer
 
 from gpucast.cli import measure_program, options
 from gpucast.cli.measure_options import Common, Described, Own, records_file, whole
-from gpucast.cli.measure_tables import print_own
 from gpucast.cli.options import flag, option, refuse, with_options
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.progress import progress, terminated_as_interrupted
@@ -80,6 +79,6 @@ def _measure(output: Path, common: Common, own: Own, *, quiet: bool, json: bool)
     if json:
         print_json(report.to_dict())
     else:
-        print_own(report)
+        measure_program.print_own(report)
     if report.failed:
         raise typer.Exit(1)

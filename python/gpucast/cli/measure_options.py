@@ -32,7 +32,7 @@ class Common:
         "Time: 90s, 5m, 1h, for visits spread over all cells; default: each once."
     )
     until: list[str] | None = option(
-        "Until it is sure: 'best n=3e6' (best GPU count: 95 % sure, or a wrong one costs 1 %), "
+        "Until it is sure: 'best n=3e6' (best GPU count: 95 % sure, or a wrong one loses 1 %), "
         "'forecast n=3e6 gpus=8 within=10%'. Several: until all are.",
         metavar="QUESTION",
     )

@@ -175,7 +175,7 @@ def _choices(content: JsonObject) -> None:
             "compared and costs are not; state price_per_gpu_hour."
         )
     for names in content["same_model"]:
-        say(f"One model for {', '.join(map(_short, names))}: their steps are taken to be alike.")
+        say(f"One model for {', '.join(map(_short, names))}: their steps are taken to be the same.")
     _deadlines(content)
 
 

@@ -166,7 +166,7 @@ def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
 
 def _next_in_json(answer: Answer) -> JsonObject:
     """``before`` and ``after``: half-width of the 90 % interval of the expected time, root mean
-    square over what was asked; with --best, what a wrong best count costs on average, relative."""
+    square over what was asked; with --best, what a wrong best count loses on average, relative."""
     if answer.next is None:
         return {"cells": [], "before": None, "after": None}
     _, advice = answer.next

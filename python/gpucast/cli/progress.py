@@ -56,7 +56,7 @@ def progress(*, quiet: bool) -> Iterator[Watcher]:
 
 
 class Lines:
-    """Plain text, a line for each cell when it is measured."""
+    """Plain text, a line for each cell when it is measured; ``say``: quiet or not."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -69,8 +69,7 @@ class Lines:
     ) -> None:
         """``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
         if not self._quiet:
-            text = f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}"
-            _print(text)
+            _print(f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}")
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """Nothing: the table at the end says it."""
@@ -78,16 +77,15 @@ class Lines:
     def answered(self, path: str, series: StepSelection, text: str) -> None:
         """A line."""
         if not self._quiet:
-            which = f" {series}" if series.schedule else ""
-            _print(f"{path}{which}: {text}")
+            _print(_answer(path, series, text))
 
     def say(self, text: str) -> None:
-        """A line, quiet or not."""
+        """A line."""
         _print(f"gpucast: {one_line(text)}")
 
 
 class Bar:
-    """A bar of rich's, for one path after the other."""
+    """A bar of rich's, for one path after the other; other lines stand above it."""
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
@@ -95,8 +93,9 @@ class Bar:
 
     def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
         """The cell, how many of how many, and the time left."""
+        words = f"{path}: {what}"
         self._bar.update(
-            self._task, description=f"{path}: {what}", completed=done, total=total, left=_left(left)
+            self._task, description=words, completed=done, total=total, left=_left(left)
         )
 
     def finished(
@@ -110,13 +109,19 @@ class Bar:
         self._bar.update(self._task, fit=f"fit {100 * error:.1f} %")
 
     def answered(self, path: str, series: StepSelection, text: str) -> None:
-        """A line above the bar."""
-        which = f" {series}" if series.schedule else ""
-        self._bar.console.print(f"{path}{which}: {text}", highlight=False, markup=False)
+        """A line."""
+        self._line(_answer(path, series, text))
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
-        self._bar.console.print(f"gpucast: {one_line(text)}", highlight=False, markup=False)
+        """A line."""
+        self._line(f"gpucast: {one_line(text)}")
+
+    def _line(self, text: str) -> None:
+        self._bar.console.print(text, highlight=False, markup=False)
+
+
+def _answer(path: str, series: StepSelection, text: str) -> str:
+    return f"{path}{f' {series}' if series.schedule else ''}: {text}"
 
 
 def _print(line: str) -> None:

@@ -6,16 +6,17 @@ from gpucast.cli.output import say
 from gpucast.model.content import Quantity, Reconstruction
 from gpucast.model.fitted import Model
 from gpucast.util import JsonObject
-from gpucast.util.tables import Column, print_rows, print_table
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import interval, quantity
 
 HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
 
 
-def listed(models: list[Model]) -> list[JsonObject]:
-    """A row for each model, JSON-ready."""
-    return [_summary(model) for model in models]
+def summary_of(model: Model) -> dict[str, str]:
+    """A row of the list, JSON-ready."""
+    made = _reconstruction(model)
+    return {"name": model.name, "title": made.title, "label": made.label, "path": made.path}
 
 
 def print_listed(models: list[Model]) -> None:
@@ -25,16 +26,14 @@ def print_listed(models: list[Model]) -> None:
             f"\n{HEADING}\n"
             "(gpucast predict NAME -n 1000,1e5; report NAME -o PAGE.html; data show NAME)\n"
         )
-        print_rows(
-            listed(models),
-            [Column("name", "name"), Column("what", "title"), Column("path", "path")],
-        )
+        columns = [Column("name", "name"), Column("what", "title"), Column("path", "path")]
+        print_rows(map(summary_of, models), columns)
 
 
 def shown(model: Model) -> JsonObject:
     """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
     return {
-        **_summary(model),
+        **summary_of(model),
         "quantities": [vars(part) for part in _reconstruction(model).quantities],
         "parameters": to_json(model.parameters),
     }
@@ -42,14 +41,14 @@ def shown(model: Model) -> JsonObject:
 
 def print_shown(model: Model) -> None:
     """Label first, then every quantity with its source or why it was assumed."""
-    say("{name}: {title}\n{label}\n{path}\n".format(**_summary(model)))
-    print_table(
-        ("parameter", "value", "95 % of the draws"),
+    say("{name}: {title}\n{label}\n{path}\n".format(**summary_of(model)))
+    print_rows(
+        model.parameters.items(),
         [
-            (name, _si(parameter.value, parameter.unit), interval(parameter.ci95, parameter.unit))
-            for name, parameter in model.parameters.items()
+            Column("parameter", 0),
+            Column("value", lambda row: _si(row[1].value, row[1].unit), side="r"),
+            Column("95 % of the draws", lambda row: interval(row[1].ci95, row[1].unit)),
         ],
-        "lrl",
     )
     print("\nmade of:")
     for part in _reconstruction(model).quantities:
@@ -63,11 +62,6 @@ def _reconstruction(model: Model) -> Reconstruction:
     """What a reconstructed model says of itself."""
     assert model.reconstruction is not None
     return model.reconstruction
-
-
-def _summary(model: Model) -> dict[str, str]:
-    made = _reconstruction(model)
-    return {"name": model.name, "title": made.title, "label": made.label, "path": made.path}
 
 
 def _value(part: Quantity) -> str:

@@ -87,21 +87,15 @@ def serve(
             f"{socket_folder} is no folder; make one that is yours alone (mkdir -m 700)",
             field="--socket-folder",
         )
-    if fake:
-        numbers = [0] if gpus == "all" else _numbers(gpus)
-    else:
-        numbers = list(range(gpus_here())) if gpus == "all" else _numbers(gpus)
+    there = [0] if fake else list(range(gpus_here()))
+    numbers = there if gpus == "all" else _numbers(gpus)
     variables = rehearsal(max(numbers) + 1) if fake else None
     values = {
         "max-clients": max_clients, "secret-file": secret_file, "max-memory": max_memory,
         "max-pinned": max_pinned, "max-silence": max_silence, "image-cache": image_cache,
     }  # fmt: skip
-    words = [
-        word
-        for name, value in values.items()
-        if value is not None
-        for word in (f"--{name}", str(value))
-    ]
+    known = [(f"--{name}", str(value)) for name, value in values.items() if value is not None]
+    words = [word for pair in known for word in pair]
     words += ["--plain"] * plain + ["--log-clients"] * log_clients
     if fake:
         note("a rehearsal: no GPU computes here, and what kernels should write is not written")
@@ -124,7 +118,7 @@ def run(
     sync: bool = flag("--sync", "Wait for the server in every call, as DS-CUDA did."),
     channels: int | None = option("Connections for large copies, to each server.", min=1, max=16),
     counters: str | None = option(
-        "What each call cost, at exit: - (a table on stderr) or a file (JSON Lines)."
+        "What each call took, at exit: - (a table on stderr) or a file (JSON Lines)."
     ),
     allow_local_cuda: bool = flag(
         "--allow-local-cuda",
@@ -186,13 +180,13 @@ def _tell(
     from gpucast.remote.addresses import addresses
     from gpucast.remote.status import as_object, statuses
 
-    variable = os.environ.get("GPUCAST_REMOTE")
-    if servers is None and variable is None:
+    field, text = "servers", servers
+    if text is None:
+        field = "GPUCAST_REMOTE"
+        text = os.environ.get(field)
+    if text is None:
         raise InputError("name servers: host:port,... (or GPUCAST_REMOTE)", field="servers")
-    if servers is None:
-        named = addresses(variable or "", field="GPUCAST_REMOTE")
-    else:
-        named = addresses(servers, field="servers")
+    named = addresses(text, field=field)
     _warn_of_twins(named)
     known = statuses(named, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
     if json:

@@ -41,7 +41,7 @@ def command(
     shown_n, shown_gpus = sizes(n) if n else None, counts(gpus) if gpus else None
     loaded = [load_model(path) for path in models]
     dataset = load(*data) if data else None
-    # Here, not above: what is refused before costs no time.
+    # Here, not above: what is refused before takes no time.
     from gpucast.show.report.content import content
     from gpucast.show.report.render import page
 

@@ -65,7 +65,7 @@ FIGURES = {
         "where phases were timed, measured.",
         "--gpus",
         "a figure for each n (-n)",
-        "there is neither a model nor a timed phase of so many particles",
+        "there is neither a model nor a timed phase of that size",
     ),
     "paths": StepFigure(
         "Extra time of remote steps, against n.\n\nWhat steps take longer on other paths than on "
@@ -77,8 +77,8 @@ FIGURES = {
 }
 _SAMPLES = 15
 _REPLICATES = 60
-"""A fit for a figure is of so many samples a record, thinned to evenly spaced quantiles, and of so
-many bootstrap replicates: medians and bands hardly differ, and it takes a fraction of the time."""
+"""A fit for a figure is of this many samples a record, thinned to evenly spaced quantiles, and of
+this many bootstrap replicates: medians and bands hardly differ, in a fraction of the time."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ def nothing(name: str, subject: Subject) -> str:
         series.model is not None and series.model_of_parts is None for series in subject.series
     )
     if name == "shares" and undivided:
-        return f"no phase of so many particles was timed, and {NO_PARTS}"
+        return f"no phase of that size was timed, and {NO_PARTS}"
     return FIGURES[name].nothing
 
 

@@ -52,15 +52,16 @@ def callback() -> None:
 def record(
     program: list[str] = argument("-- PROGRAM ARGUMENTS"),
     output: Path = option("The trace.", "-o", "--output", default=Path("trace.zip")),
-    steps: int = option("Record so many steps and no more; 0: the whole run.", default=200, min=0),
+    steps: int = option("Record this many steps at most; 0: the whole run.", default=200, min=0),
     range_name: str | None = option("NVTX range that is a step.", "--range"),
     after: float = option("Seconds of each process that are left out first.", default=0.0, min=0),
-    seconds: float = option("Record so many seconds and no more; 0: no limit.", default=0.0, min=0),
+    seconds: float = option("Record this many seconds at most; 0: no limit.", default=0.0, min=0),
     calls: int = option(
-        "Record so many calls of a process and no more; 0: no limit.", default=2_000_000, min=0
+        "Record this many calls of a process at most; 0: no limit.", default=2_000_000, min=0
     ),
     graphs: Literal["nodes", "whole"] = option(
-        "CUDA graphs: a row for each node, or for each launch (costs less).", default="nodes"
+        "CUDA graphs: a row for each node, or for each launch (slows programs less).",
+        default="nodes",
     ),
     full: bool = flag(
         "--full", "Record the GPUs' work all the time, not in a quarter of it (slows programs)."
@@ -184,7 +185,7 @@ def import_file(
 def calls(
     trace: Path = TRACE,
     output: Path = option("Where to write.", "--output", "-o", default=..., metavar="CALLS.jsonl"),
-    steps: int = option("So many consecutive steps at most.", default=12, min=5),
+    steps: int = option("Consecutive steps, at most.", default=12, min=5),
     range_name: str | None = RANGE,
     force: bool = options.FORCE,
 ) -> None:

@@ -34,26 +34,23 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
     """What one must know before one trusts the numbers, a line each."""
     lines = list(trace.missing)
     for process in trace.processes:
-        who, lacking = f"process {process.pid}", process.lacking_phases
-        if process.lost:
-            lines.append(
-                f"{who}: {process.lost:,} records were lost; calls without work are shown as such"
-            )
-        if process.cut:
-            cut = ", ".join(process.cut)
-            lines.append(f"{who}: the recording was cut off; {cut} end early")
-        if lacking:
-            lines.append(
-                f"{who}: kernels were not recorded in {lacking} of {len(process.phases)} phases of "
-                "the recording, whose steps are left out"
-            )
-        if process.unnumbered:
-            lines.append(
-                f"{who}: {process.unnumbered:,} calls bear a number of others; what they asked for "
-                "is left out"
-            )
-        if process.untimed:
-            lines.append(f"{who}: {process.untimed:,} rows without times are left out")
+        lacking, phases = process.lacking_phases, len(process.phases)
+        for many, words in (
+            (process.lost, "{:,} records were lost; calls without work are shown as such"),
+            (process.cut, f"the recording was cut off; {', '.join(process.cut)} end early"),
+            (
+                lacking,
+                f"kernels were not recorded in {lacking} of {phases} phases of the recording, "
+                "whose steps are left out",
+            ),
+            (
+                process.unnumbered,
+                "{:,} calls bear a number of others; what they asked for is left out",
+            ),
+            (process.untimed, "{:,} rows without times are left out"),
+        ):
+            if many:
+                lines.append(f"process {process.pid}: {words.format(many)}")
     with_steps = {summary.process for summary in summaries}
     left = [
         str(process.pid)
@@ -94,7 +91,7 @@ def print_summary(trace: Trace, summaries: list[Summary]) -> None:
     untraced = trace.run.seconds_untraced
     if untraced:
         cost = percent(main.steps.seconds / untraced - 1)
-        say(f"      without recording {duration(untraced)}: recording costs {cost}")
+        say(f"      without recording {duration(untraced)}: recording takes {cost} more")
     print()
     _print_times(main)
     print()

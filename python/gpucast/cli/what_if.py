@@ -137,14 +137,14 @@ def _from_model(model: str, common: Common, how: ForModels, output: Path | None)
     check_output(output, force=common.force)
     known = own(
         loaded,
-        "what it costs on another path, steps timed there tell (fit them and compare)",
+        "what it takes on another path, steps timed there tell (fit them and compare)",
     )
     data, machine = load(*common.transfers), common.machine
     result = what_if(known, data, common.path, machine=machine, **vars(how))
     result.save(output, force=common.force)
     # What the fit of the model has to say, it said.
-    said = () if common.explain else known.remarks
-    tell_fit([remark for remark in result.remarks if remark not in said], explain=common.explain)
+    told = () if common.explain else known.remarks
+    tell_fit([remark for remark in result.remarks if remark not in told], explain=common.explain)
     if common.json:
         print_json(result.content)
         return
