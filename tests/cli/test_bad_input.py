@@ -282,10 +282,6 @@ def test_wrong_usage_is_one_line(command: str, run: Run) -> None:
     assert_refused(run(command, "--no-such-option"), "--no-such-option")
 
 
-def test_an_unknown_command_is_refused(run: Run) -> None:
-    assert_refused(run("forecast"), "forecast")
-
-
 @pytest.mark.parametrize("command", ["", *(each.name for each in COMMANDS), "data show"])
 def test_help_is_printed_by_its_short_name(command: str, run: Run) -> None:
     short, long = (run(*command.split(), option) for option in ("-h", "--help"))

@@ -192,7 +192,7 @@ def test_no_figure_shows_gflops_or_parts_that_nobody_measured(run: Run, folder: 
     )
     assert_refused(
         run("figures", "shares", *inputs, "-o", folder / "b.png"),
-        "no phase of so many particles was timed",
+        "no phase of that size was timed",
     )
     status, _, _ = run("figures", "steps", *inputs, "-o", folder / "c.svg")
     assert status == 0

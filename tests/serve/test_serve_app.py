@@ -188,13 +188,6 @@ def test_any_gpu_count_can_be_asked_about(reader: Reader) -> None:
     assert "1000" in error_of(reader.load(counts="1-2000"))
 
 
-def test_gpu_counts_of_the_command_are_those_of_the_page(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text(TABLE)
-    reader = Reader(tmp_path / "served", lambda order: apart(answer, order))
-    reader.app.load(Source(str(tmp_path), ("mine.csv",)), {"counts": "2,16"})
-    assert 'value="only:16"' in reader.get().text
-
-
 def test_without_a_file_there_is_nothing_to_fit(reader: Reader) -> None:
     assert error_of(reader.load()) == "choose a file of step times"
 
@@ -204,6 +197,7 @@ def test_without_a_file_there_is_nothing_to_fit(reader: Reader) -> None:
     [
         ("../../../tmp/x.csv", "x.csv"),
         ("/etc/x.csv", "x.csv"),
+        ("C:\\Users\\me\\x.csv", "x.csv"),
         (".hidden.csv", ".hidden.csv"),
         ("-o.csv", "-o.csv"),
     ],
@@ -220,10 +214,6 @@ def test_a_file_is_kept_under_its_own_name_in_the_folder_alone(
 def test_names_that_no_file_can_have_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="is no name of a file"):
         plain_name(name)
-
-
-def test_a_folder_of_windows_is_no_part_of_a_name() -> None:
-    assert plain_name("C:\\Users\\me\\x.csv") == "x.csv"
 
 
 def test_a_file_that_is_called_like_a_bundled_dataset_is_itself(reader: Reader) -> None:

@@ -52,7 +52,7 @@ def caveats(
     model: Forecaster,
     n: Array,
     gpus: Array,
-    found: Forecasts | None = None,
+    forecasts: Forecasts | None = None,
     per_host: int | None = None,
 ) -> list[str]:
     """All that is to be said of forecasts for pairs of ``n`` and ``gpus``, the worst first.
@@ -61,7 +61,7 @@ def caveats(
         found: these forecasts, where they are there already.
         per_host: how many GPUs a host has, where that is known.
     """
-    ranked = [*_ranked(model, n, gpus, found), *_across_hosts(model, gpus, per_host)]
+    ranked = [*_ranked(model, n, gpus, forecasts), *_across_hosts(model, gpus, per_host)]
     return [text for _, text in sorted(ranked, key=lambda remark: -remark[0])]
 
 
@@ -74,7 +74,9 @@ def in_line(name: str, texts: Sequence[str]) -> str:
     return f"{name}: {texts[0]}{more}"
 
 
-def _ranked(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None) -> Iterator[Ranked]:
+def _ranked(
+    model: Forecaster, n: Array, gpus: Array, forecasts: Forecasts | None
+) -> Iterator[Ranked]:
     """Relative errors, and what each is of."""
     for one in model.remarks:
         if one.kind == Kind.REHEARSED:
@@ -85,7 +87,7 @@ def _ranked(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None) -
         yield from _of_traces(model, gpus)
         yield from _of_repetitions(model, n, gpus)
         yield from _of_boundary(model, gpus)
-    yield from _missed(model, n, gpus, found)
+    yield from _missed(model, n, gpus, forecasts)
     yield from _beyond(model, n, gpus)
     yield from _overfilled(model, n, gpus)
     quality = model.quality
@@ -138,25 +140,27 @@ def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[Rank
         yield _DOUBTED, f"repetitions of {cell} disagree: its forecast is by the other cells"
 
 
-def _missed(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None) -> Iterator[Ranked]:
+def _missed(
+    model: Forecaster, n: Array, gpus: Array, forecasts: Forecasts | None
+) -> Iterator[Ranked]:
     """The measured cell asked about that is missed most, of those beyond their interval."""
     known = model.measured(n, gpus)
     at = np.flatnonzero(~np.isnan(known))
     if not at.size:
         return
-    if found is None:
-        found, known, at = model.forecasts(n[at], gpus[at]), known[at], np.arange(at.size)
-    at = at[missed(found, known)[at]]
+    if forecasts is None:
+        forecasts, known, at = model.forecasts(n[at], gpus[at]), known[at], np.arange(at.size)
+    at = at[missed(forecasts, known)[at]]
     if not at.size:
         return
-    error = found.seconds[at] / known[at] - 1
+    error = forecasts.seconds[at] / known[at] - 1
     most = int(np.argmax(np.abs(error)))
     worst = at[most]
-    cell = f"n = {number(float(found.n[worst]))} on {_gpus(int(found.gpus[worst]))}"
+    cell = f"n = {number(float(forecasts.n[worst]))} on {_gpus(int(forecasts.gpus[worst]))}"
     yield (
         float(np.abs(error[most])),
         f"{cell} took {duration(float(known[worst]))}, the model says "
-        f"{duration(float(found.seconds[worst]))} ({change(error[most])})",
+        f"{duration(float(forecasts.seconds[worst]))} ({change(error[most])})",
     )
 
 

@@ -95,31 +95,28 @@ def validate(
         raise InputError(f"there are no steps of {named}", file=data.name)
     n, gpus = zip(*samples, strict=True)
     forecasts = model.forecasts(n, gpus, interval)
-    counts = [len(cell_samples.seconds) for cell_samples in samples.values()]
-    rounding = np.array([cell_samples.rounding for cell_samples in samples.values()])
-    visits = [cell_samples.visits for cell_samples in samples.values()]
+    cell_samples = list(samples.values())
+    counts = [len(cell.seconds) for cell in cell_samples]
+    rounding = np.array([cell.rounding for cell in cell_samples])
+    visits = [cell.visits for cell in cell_samples]
     low, high = model.cell_intervals(forecasts, counts, rounding, visits)
-    cells: list[Cell] = []
-    for i, (key, cell_samples) in enumerate(samples.items()):
-        measured = float(np.median(cell_samples.seconds))
-        cells.append(
-            {
-                "n": key[0],
-                "gpus": key[1],
-                "measured": measured,
-                "predicted": float(forecasts.seconds[i]),
-                "relative_error": float(forecasts.seconds[i] / measured - 1),
-                "covered": bool(low[i] <= measured <= high[i]),
-                "repetitions": len(cell_samples.seconds),
-                "extrapolated": bool(forecasts.extrapolated[i]),
-            }
-        )
-    return {
-        "model": model.name,
-        "interval": str(interval),
-        "cells": cells,
-        **summarize(cells),
+    medians = np.array([np.median(cell.seconds) for cell in cell_samples])
+    columns = {
+        "n": n,
+        "gpus": gpus,
+        "measured": medians.tolist(),
+        "predicted": forecasts.seconds.tolist(),
+        "relative_error": (forecasts.seconds / medians - 1).tolist(),
+        "covered": ((low <= medians) & (medians <= high)).tolist(),
+        "repetitions": counts,
+        "extrapolated": forecasts.extrapolated.tolist(),
     }
+    cells: list[Cell] = [
+        dict(zip(columns, row, strict=True))  # type: ignore[misc]
+        for row in zip(*columns.values(), strict=True)
+    ]
+    known = {"model": model.name, "interval": str(interval)}
+    return {**known, "cells": cells, **summarize(cells)}  # type: ignore[typeddict-item]
 
 
 def score(cells: list[Cell], trained: Callable[[float, int], bool]) -> Score:
@@ -164,8 +161,7 @@ def _regrets(cells: list[Cell]) -> list[float]:
     for group in by_n.values():
         if len(group) > 1:
             chosen = min(group, key=lambda cell: cell["predicted"])
-            best = min(cell["measured"] for cell in group)
-            regrets.append(chosen["measured"] / best - 1)
+            regrets.append(chosen["measured"] / min(cell["measured"] for cell in group) - 1)
     return regrets
 
 

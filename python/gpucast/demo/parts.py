@@ -112,7 +112,7 @@ def native_or_remote() -> None:
     """Fit native steps, forecast remote ones without any of them, and compare."""
     heading("2  The same GPUs, native or over a network? gpucast's own MD program on four H200")
     print(
-        "Fitted: native steps. Forecast: remote ones, from what copies and launches cost there\n"
+        "Fitted: native steps. Forecast: remote ones, from what copies and launches take there\n"
         "(skeletons: steps without their work). Remote: four servers of one host, loopback TCP."
     )
     of_kind = [word for name, value in KIND.chosen.items() for word in (f"--{name}", str(value))]
@@ -166,7 +166,7 @@ def _tell(paths: Beside) -> None:
         _size(break_even(n, extra[at]), n) for extra in (paths.extra, paths.expected_extra)
     )
     print(
-        f"One remote GPU costs less than {100 * TENTH:.0f} % extra from n = {measured} on, "
+        f"One remote GPU takes less than {100 * TENTH:.0f} % more from n = {measured} on, "
         f"as forecast: {forecast}."
     )
 

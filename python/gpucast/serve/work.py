@@ -6,14 +6,13 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Options
-from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import load
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection, case_says_nothing, distinct, host_of, selection_of
@@ -24,7 +23,6 @@ from gpucast.model.forecaster import Forecaster
 from gpucast.show.report.content import MOST_MODELS, content
 from gpucast.util import JsonObject
 from gpucast.util.number_lists import counts
-from gpucast.util.units import parse_timestep
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -127,29 +125,24 @@ def answer(order: Order) -> Answer:
 
 
 def _options(stated: Mapping[str, str]) -> Options:
-    given = {name: text.strip() for name, text in stated.items() if text.strip()}
-    return Options(
-        columns=named(given.get("columns")),
-        timestep=parse_timestep(given["timestep"], "--timestep") if "timestep" in given else None,
-        program=given.get("program"),
-        unit=given.get("unit"),
-        gpus=_whole(given["gpus"]) if "gpus" in given else None,
-        size=_number(given["n"]) if "n" in given else None,
-    )
+    reads = {field.name: field.metadata.get("read") for field in fields(Options)}
+    reads |= {"gpus": _whole, "n": reads["size"]}
+    values: dict[str, Any] = {
+        name: read(text.strip(), "-n" if name == "n" else f"--{name}") if read else text.strip()
+        for name, text in stated.items()
+        if text.strip() and name in reads
+        for read in [reads[name]]
+    }
+    if "n" in values:
+        values["size"] = values.pop("n")
+    return Options(**values)
 
 
-def _whole(text: str) -> int:
+def _whole(text: str, option: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"{text!r} is no whole number", field="--gpus") from None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{text!r} is no number", field="-n") from None
+        raise InputError(f"{text!r} is no whole number", field=option) from None
 
 
 @dataclass(frozen=True)

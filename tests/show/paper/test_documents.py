@@ -26,21 +26,21 @@ def found() -> list[Beside]:
 
 
 def of(found: list[Beside], document: str) -> list[Beside]:
-    return [each for each in found if each.document == document]
+    return [pair for pair in found if pair.document == document]
 
 
 def test_every_table_gets_its_figures(found: list[Beside]) -> None:
-    assert {each.document for each in found} == {*TRANSFER_TABLES, *HOST_MEMORY_TABLES}
-    assert all(each.ratio == each.published / each.own for each in found)
+    assert {pair.document for pair in found} == {*TRANSFER_TABLES, *HOST_MEMORY_TABLES}
+    assert all(pair.ratio == pair.published / pair.own for pair in found)
 
 
 def test_kinds_of_memory_are_compared_with_their_own_kind(found: list[Beside]) -> None:
-    kopp = {each.what: each for each in of(found, "copy-timed-2012")}
+    kopp = {pair.what: pair for pair in of(found, "copy-timed-2012")}
     assert kopp["h2d pinned"].way == "h2d pinned host>gpu0, call"
     assert kopp["h2d pageable"].way == "h2d pageable host>gpu0, call"
-    assert all(each.bytes == 2**28 for each in kopp.values())
+    assert all(pair.bytes == 2**28 for pair in kopp.values())
     remote = of(found, "dscuda")
-    assert {each.way.split(" host")[0].split(" gpu")[0] for each in remote} == {
+    assert {pair.way.split(" host")[0].split(" gpu")[0] for pair in remote} == {
         "h2d pageable",
         "d2h pageable",
     }
@@ -49,25 +49,25 @@ def test_kinds_of_memory_are_compared_with_their_own_kind(found: list[Beside]) -
 def test_measured_sizes_are_taken_as_they_are_and_others_off_the_curve(
     found: list[Beside],
 ) -> None:
-    for each in found:
-        if each.basis in ("measured", "fitted"):
-            assert each.own == pytest.approx(seconds(each.bytes), rel=1e-3)
-            assert (each.basis == "measured") == (each.bytes in SIZES)
-    assert {each.basis for each in of(found, "p2p-copy")} == {"measured", "fitted"}
+    for pair in found:
+        if pair.basis in ("measured", "fitted"):
+            assert pair.own == pytest.approx(seconds(pair.bytes), rel=1e-3)
+            assert (pair.basis == "measured") == (pair.bytes in SIZES)
+    assert {pair.basis for pair in of(found, "p2p-copy")} == {"measured", "fitted"}
 
 
 def test_first_calls_are_left_out(found: list[Beside]) -> None:
-    assert min(each.bytes for each in of(found, "p2p-copy")) == 2
+    assert min(pair.bytes for pair in of(found, "p2p-copy")) == 2
 
 
 def test_sets_of_one_shape_are_compared_by_bytes(found: list[Beside]) -> None:
     rows = of(found, "pcie-contention-cirrascale")
-    assert all(each.own == pytest.approx(4e-3) for each in rows)
-    assert all(each.what.count(">") == 4 for each in rows)  # the set of two was not measured
+    assert all(pair.own == pytest.approx(4e-3) for pair in rows)
+    assert all(pair.what.count(">") == 4 for pair in rows)  # the set of two was not measured
 
 
 def test_words_and_bytes_of_host_memory_are_mapped(found: list[Beside]) -> None:
-    rows = {each.what: each for each in of(found, "host-memory-gtx480")}
+    rows = {pair.what: pair for pair in of(found, "host-memory-gtx480")}
     assert rows["pageable, sequential, cpu loop"].own == pytest.approx(0.02)
     assert rows["pageable, random, cpu loop"].published == 0.126466036
     assert rows["pageable, sequential, gpu copy and kernel"].own == pytest.approx(0.01)
@@ -102,10 +102,10 @@ def test_the_command_prints_tables_or_json(run: Run, tmp_path: Path) -> None:
     assert "2 us" in out  # a launch of sixteen that took 32 us
     _, out, _ = run("data", "compare", file, "--json")
     answer = only_json(out)
-    assert {each["document"] for each in answer["comparisons"]} == {
+    assert {row["document"] for row in answer["comparisons"]} == {
         *TRANSFER_TABLES,
         *HOST_MEMORY_TABLES,
     }
     assert answer["launches"][0]["seconds_each"] == pytest.approx(2e-6)
-    assert [each["efficiency"] for each in answer["overlaps"]] == pytest.approx([0.75, 1])
+    assert [row["efficiency"] for row in answer["overlaps"]] == pytest.approx([0.75, 1])
     assert_refused(run("data", "compare", file, "--document", "nothing"), "nothing")

@@ -6,6 +6,7 @@ import itertools
 import re
 import struct
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -17,6 +18,7 @@ from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from colours import lab, linear
+from gpucast.errors import InputError
 from gpucast.show.plots import style
 
 # Machado, Oliveira & Fernandes (2009), severity 1, for linear RGB.
@@ -132,6 +134,12 @@ def test_svg_is_xml_and_png_whole() -> None:
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_the_same_figure_gives_the_same_file(kind: str) -> None:
     assert style.render(drawn(), kind) == style.render(drawn(), kind)
+
+
+def test_an_unknown_format_is_refused_and_nothing_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="docx"):
+        style.save(drawn(), tmp_path / "figure.docx")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_global_is_changed() -> None:

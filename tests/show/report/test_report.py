@@ -70,30 +70,32 @@ def test_a_straight_line_needs_its_ends_only() -> None:
 
 def test_curves_and_table_are_the_models_own_forecasts() -> None:
     data, model = jumping()
-    said = content([model], data)
-    shown = said["models"][0]
-    assert [curve["gpus"] for curve in shown["curves"]] == said["gpus"] == list(range(1, 9))
+    report = content([model], data)
+    shown = report["models"][0]
+    assert [curve["gpus"] for curve in shown["curves"]] == report["gpus"] == list(range(1, 9))
     for curve in shown["curves"]:
-        found = model.forecasts(curve["n"], [curve["gpus"]] * len(curve["n"]))
-        assert curve["seconds"] == pytest.approx(found.seconds, rel=1e-5)
+        forecasts = model.forecasts(curve["n"], [curve["gpus"]] * len(curve["n"]))
+        assert curve["seconds"] == pytest.approx(forecasts.seconds, rel=1e-5)
         high = np.array(curve["seconds"]) * curve["high"]
-        assert high == pytest.approx(found.high, rel=1e-4)
-        assert np.array(curve["gpu"]) * found.seconds == pytest.approx(found.t_gpu, rel=1e-3)
-        assert set(said["n"]["values"]) <= set(curve["n"])
-    for row in said["table"]:
+        assert high == pytest.approx(forecasts.high, rel=1e-4)
+        assert np.array(curve["gpu"]) * forecasts.seconds == pytest.approx(
+            forecasts.t_gpu, rel=1e-3
+        )
+        assert set(report["n"]["values"]) <= set(curve["n"])
+    for row in report["table"]:
         best = model.best_counts([row["n"]], range(1, 5))[0]
         assert row["choices"][0]["gpus"] == best["gpus"]
         assert row["choices"][0]["probability"] == best["probability"]
-    assert said["n"]["start"] == data.steps[-1].n  # the largest that was fitted
+    assert report["n"]["start"] == data.steps[-1].n  # the largest that was fitted
 
 
 def test_probabilities_are_among_the_counts_that_may_be_chosen() -> None:
     _, model = jumping()
-    said = content([model], sizes=[1000, 64000], gpus=[1, 2, 3, 4])
-    shares = said["models"][0]["shares"]
+    report = content([model], sizes=[1000, 64000], gpus=[1, 2, 3, 4])
+    shares = report["models"][0]["shares"]
     for most in (2, 4):
-        for at in (0, len(said["n"]["values"]) - 1):
-            best = model.best_counts([said["n"]["values"][at]], range(1, most + 1))[0]
+        for at in (0, len(report["n"]["values"]) - 1):
+            best = model.best_counts([report["n"]["values"][at]], range(1, most + 1))[0]
             assert len(shares[most - 1][at]) == most
             assert shares[most - 1][at][best["gpus"] - 1] == pytest.approx(
                 best["probability"], abs=1e-3
@@ -106,8 +108,8 @@ def test_where_cells_refute_a_model_the_page_answers_as_the_commands_do() -> Non
     n = 63_000.0
     one = float(model.forecasts([n], [1]).seconds[0])
     model = replace(model, cells=TimedCells(n=[n, n], gpus=[1, 2], seconds=[one, 0.9 * one]))
-    said = content([model], sizes=[1000, 100_000], gpus=[1, 2, 3, 4])
-    shown, at = said["models"][0], said["n"]["values"].index(n)
+    report = content([model], sizes=[1000, 100_000], gpus=[1, 2, 3, 4])
+    shown, at = report["models"][0], report["n"]["values"].index(n)
     for most in (2, 3, 4):
         counts = np.arange(1.0, most + 1)
         size = np.array([n])
@@ -125,20 +127,20 @@ def test_a_page_and_the_commands_are_as_sure_where_cells_are_unlike_the_rest(
     counts: list[int],
 ) -> None:
     model = fitted(records(lambda n, gpus: cutoff(n, gpus) * (1 + (gpus == 4 and n > 1e6))))
-    said = content([model], gpus=counts)
-    few = [gpus for gpus in counts if gpus <= said["most"]]
-    shares = said["models"][0]["shares"][len(few) - 1]
+    report = content([model], gpus=counts)
+    few = [gpus for gpus in counts if gpus <= report["most"]]
+    shares = report["models"][0]["shares"][len(few) - 1]
     for n in SIZES:
         best = model.best_counts([n], few)[0]
-        share = shares[said["n"]["values"].index(n)][few.index(best["gpus"])]
+        share = shares[report["n"]["values"].index(n)][few.index(best["gpus"])]
         assert share == pytest.approx(best["probability"], abs=1e-3)
 
 
 def test_residuals_are_those_of_validate() -> None:
     data, model = jumping()
-    said = content([model], data)["models"][0]
-    assert said["cells"] == validate(model, data)["cells"]
-    assert said["of_fit"] is True
+    shown = content([model], data)["models"][0]
+    assert shown["cells"] == validate(model, data)["cells"]
+    assert shown["of_fit"] is True
     other = data.where(lambda step: step.n > 2000)
     assert content([model], other)["models"][0]["of_fit"] is False
 
@@ -186,9 +188,9 @@ def test_what_is_said_of_sizes_beyond_those_fitted_is_said_there_only() -> None:
     model = h200("native")
     assert model.quality is not None
     model = replace(model, quality=replace(model.quality, held_out_n_error=0.3, converged=True))
-    said = content([model])["models"][0]["caveat_at"]
-    assert said["n beyond, gpus inside"].startswith("beyond n = 314432: ")
-    assert "beyond n = " not in (said["n inside, gpus inside"] or "")
+    caveats = content([model])["models"][0]["caveat_at"]
+    assert caveats["n beyond, gpus inside"].startswith("beyond n = 314432: ")
+    assert "beyond n = " not in (caveats["n inside, gpus inside"] or "")
 
 
 def test_what_predict_says_of_more_gpus_than_measured_the_page_says_too() -> None:
@@ -198,10 +200,10 @@ def test_what_predict_says_of_more_gpus_than_measured_the_page_says_too() -> Non
         model, quality=replace(model.quality, held_out_gpus_error=0.3, held_out_n_error=0.2)
     )
     shown = content([model], gpus=[1, 4, 8])
-    said = shown["models"][0]["caveat_at"]
+    caveats = shown["models"][0]["caveat_at"]
     text = "beyond 4 GPUs: forecasts without N = 4 missed it by 30 %; N = 8 lies further out"
-    assert said["n inside, gpus beyond"] == text == said["n beyond, gpus beyond"]
-    assert said["n beyond, gpus inside"].startswith("beyond n = 314432: ")
+    assert caveats["n inside, gpus beyond"] == text == caveats["n beyond, gpus beyond"]
+    assert caveats["n beyond, gpus inside"].startswith("beyond n = 314432: ")
     assert text in shown["models"][0]["caveats"]
     for row in shown["table"]:
         (choice,) = row["choices"]
@@ -212,11 +214,11 @@ def test_what_predict_says_of_more_gpus_than_measured_the_page_says_too() -> Non
 
 def test_the_first_answer_is_of_what_was_asked_about() -> None:
     """The largest size, and as many GPUs as were named, if more were than measured."""
-    said = content([h200("native")], sizes=[24_000, 3e6], gpus=range(1, 17))
-    assert (said["n"]["start"], said["most"]) == (3_000_000, 16)
-    shown = next(row for row in said["table"] if row["n"] == 3_000_000)["choices"][0]
-    found = h200("native").best_counts([3e6], range(1, 17))[0]
-    assert shown["gpus"] == found["gpus"] > 4
+    report = content([h200("native")], sizes=[24_000, 3e6], gpus=range(1, 17))
+    assert (report["n"]["start"], report["most"]) == (3_000_000, 16)
+    shown = next(row for row in report["table"] if row["n"] == 3_000_000)["choices"][0]
+    best = h200("native").best_counts([3e6], range(1, 17))[0]
+    assert shown["gpus"] == best["gpus"] > 4
 
 
 def test_a_time_of_the_page_is_the_forecast_whatever_chose_its_count() -> None:
@@ -224,28 +226,28 @@ def test_a_time_of_the_page_is_the_forecast_whatever_chose_its_count() -> None:
     model = fitted(records(lambda n, gpus: cutoff(n, gpus) * (1.05 if gpus == 2 else 1)))
     for row in content([model])["table"]:
         (choice,) = row["choices"]
-        found = model.forecasts([row["n"]], [choice["gpus"]])
-        assert choice["seconds"] == pytest.approx(found.seconds[0])
+        forecasts = model.forecasts([row["n"]], [choice["gpus"]])
+        assert choice["seconds"] == pytest.approx(forecasts.seconds[0])
 
 
 def test_what_is_surely_in_time_is_what_a_plan_would_say() -> None:
     """The page's factor is the one by which a plan lengthens a time to be in time with 90 %."""
     model = h200("native")
     shown = content([model], sizes=[110592, 314432], gpus=[1, 4], interval="later")
-    curve = next(each for each in shown["models"][0]["curves"] if each["gpus"] == 4)
+    curve = next(drawn for drawn in shown["models"][0]["curves"] if drawn["gpus"] == 4)
     at = curve["n"].index(314432)
     steps = 1_000_000
     limit = curve["seconds"][at] * curve["sure"][at] * steps
     for share, in_time in ((0.995, False), (1.005, True)):
         job = {"name": "run", "n": 314432, "steps": steps, "deadline": limit * share}
         machine = {"name": "box", "gpus": 4, "gpu_counts": [4], "price_per_gpu_hour": 1.0}
-        found = gpucast.plan({"machines": [machine], "jobs": [job]}, {"box": model})
-        assert found.content["jobs"][0]["meets_deadline"] is in_time
+        planned = gpucast.plan({"machines": [machine], "jobs": [job]}, {"box": model})
+        assert planned.content["jobs"][0]["meets_deadline"] is in_time
 
 
 def test_extra_time_is_that_of_compare() -> None:
-    said = content([h200("native"), h200("remote")], sizes=[1000, 100000], gpus=[1, 2, 4])
-    extra = said["extra"][0]
+    report = content([h200("native"), h200("remote")], sizes=[1000, 100000], gpus=[1, 2, 4])
+    extra = report["extra"][0]
     rows = compare(h200("native"), h200("remote"), [1000.0], [4.0])["ratio"]
     assert extra["ratio"][0][2] == pytest.approx(rows[0]["ratio"], rel=1e-4)
     assert extra["high"][0][2] == pytest.approx(rows[0]["high"], rel=1e-4)
@@ -254,9 +256,9 @@ def test_extra_time_is_that_of_compare() -> None:
 def test_where_one_gpu_was_measured_the_answer_may_take_more_and_says_so() -> None:
     data, _ = jumping()
     model = gpucast.fit(data.where(lambda step: step.gpus == 1), model="paper", replicates=60)
-    said = content([model])
-    assert said["most"] == 8
-    largest = said["table"][-1]["choices"][0]
+    report = content([model])
+    assert report["most"] == 8
+    largest = report["table"][-1]["choices"][0]
     assert largest["gpus"] > 1
     assert largest["extrapolated"]
 
@@ -264,64 +266,64 @@ def test_where_one_gpu_was_measured_the_answer_may_take_more_and_says_so() -> No
 def test_counts_that_the_data_cannot_know_are_left_out() -> None:
     data, _ = jumping()
     alone = data.where(lambda step: step.gpus == 1)
-    kept = [each for each in alone.records if each.kind == "step"]
+    kept = [record for record in alone.records if record.kind == "step"]
     model = gpucast.fit(replace(alone, records=kept), model="work+linear+allgather", replicates=0)
     with pytest.raises(InputError):
         model.forecasts([1000.0], [2.0])
-    said = content([model])
-    assert said["gpus"] == [1]
-    assert said["models"][0]["shares"] is None
+    report = content([model])
+    assert report["gpus"] == [1]
+    assert report["models"][0]["shares"] is None
 
 
 # ---- what to measure next ----
 
 
 def test_a_model_that_was_fitted_to_no_size_is_shown_over_the_usual_ones() -> None:
-    said = content([load_model("reconstructed-2015-native")], None)
-    sizes = said["n"]["values"]
+    report = content([load_model("reconstructed-2015-native")], None)
+    sizes = report["n"]["values"]
     assert sizes[0] == 216
     assert sizes[-1] == 4_000_000
-    assert said["n"]["start"] == 1_000_000
-    assert all(each["extrapolated"] for row in said["table"] for each in row["choices"])
+    assert report["n"]["start"] == 1_000_000
+    assert all(choice["extrapolated"] for row in report["table"] for choice in row["choices"])
 
 
 def test_the_next_cells_are_new_and_make_forecasts_surer() -> None:
     data, model = jumping()
     measured = sorted({(step.n, step.gpus) for step in data.steps})
-    found = next_cells(model, measured, 4, data)
-    assert found is not None
-    cells = {(cell["n"], cell["gpus"]) for cell in found["cells"]}
+    advice = next_cells(model, measured, 4, data)
+    assert advice is not None
+    cells = {(cell["n"], cell["gpus"]) for cell in advice["cells"]}
     assert len(cells) == 5
     assert not cells & set(measured)
     assert all(1 <= gpus <= 4 for _, gpus in cells)
-    assert found["after"] < found["before"]
-    assert all(line.startswith("gpucast measure --paths native ") for line in found["commands"])
+    assert advice["after"] < advice["before"]
+    assert all(line.startswith("gpucast measure --paths native ") for line in advice["commands"])
 
 
 def test_cells_for_a_question_are_neither_measured_nor_asked_for() -> None:
     _, model = jumping()
     ask = Ask.forecasts([8000.0], [4.0])
-    found = for_question(model, ask)
-    assert found is not None
+    advice = for_question(model, ask)
+    assert advice is not None
     assert model.timed is not None
     known = {*zip(model.timed.n, model.timed.gpus, strict=True), (8000, 4)}
-    assert not {(each.n, each.gpus) for each in found.cells} & known
-    assert found.after < found.before
-    assert in_words(ask, found).startswith("measure (n = ")
+    assert not {(cell.n, cell.gpus) for cell in advice.cells} & known
+    assert advice.after < advice.before
+    assert in_words(ask, advice).startswith("measure (n = ")
 
 
 def test_nothing_needs_measuring_for_a_best_count_that_is_certain() -> None:
     """One count leaves nothing to choose; two that differ by far leave nothing to get wrong."""
     model = md()
-    for ask, said in (
+    for ask, words in (
         (Ask.best_count([96_000.0], [4]), "of N = 4 alone there is no best count"),
         (Ask.best_count([1_067_000.0], [1, 4]), "the best count is as good as certain"),
     ):
-        found = for_question(model, ask)
-        assert found is not None
-        assert found.cells == []
-        assert found.before == found.after < 5e-4
-        assert in_words(ask, found) == f"nothing needs measuring: {said}"
+        advice = for_question(model, ask)
+        assert advice is not None
+        assert advice.cells == []
+        assert advice.before == advice.after < 5e-4
+        assert in_words(ask, advice) == f"nothing needs measuring: {words}"
 
 
 # ---- the page ----
@@ -361,34 +363,34 @@ class _Page(HTMLParser):
 def test_nothing_in_the_page_points_outside_it() -> None:
     data, model = jumping()
     written = page(content([model], data))
-    found = _Page(written)
-    assert found.addresses
-    assert all(each.startswith(("#", "data:")) for each in found.addresses)
+    parsed = _Page(written)
+    assert parsed.addresses
+    assert all(address.startswith(("#", "data:")) for address in parsed.addresses)
     assert "default-src 'none'" in written
-    assert not set(found.elements) & {"iframe", "object", "embed", "base", "form action"}
+    assert not set(parsed.elements) & {"iframe", "object", "embed", "base", "form action"}
     assert "@import" not in written
-    assert found.elements.count("script") == 5
+    assert parsed.elements.count("script") == 5
 
 
 def test_names_from_data_are_shown_and_never_run() -> None:
     data, model = jumping(HOSTILE)
     model = replace(model, name=HOSTILE, remarks=[remark(Kind.DATA, HOSTILE)])
-    said = content([model], data, title=HOSTILE)
-    found = _Page(page(said, command=HOSTILE))
-    assert found.elements.count("script") == 5
-    assert "img" not in found.elements
-    assert found.handlers == []
-    assert found.text.count(HOSTILE) >= 6
-    kept = json.loads(found.data["application/json"])
+    report = content([model], data, title=HOSTILE)
+    parsed = _Page(page(report, command=HOSTILE))
+    assert parsed.elements.count("script") == 5
+    assert "img" not in parsed.elements
+    assert parsed.handlers == []
+    assert parsed.text.count(HOSTILE) >= 6
+    kept = json.loads(parsed.data["application/json"])
     assert kept["models"][0]["label"] == HOSTILE
-    assert kept["models"][0]["curves"] == said["models"][0]["curves"]
+    assert kept["models"][0]["curves"] == report["models"][0]["curves"]
 
 
 def test_the_answer_is_there_without_any_script() -> None:
     data, model = jumping()
-    said = content([model], data)
-    text = " ".join(_Page(page(said)).text.split())
-    best = model.best_counts([said["n"]["start"]], range(1, 5))[0]
+    report = content([model], data)
+    text = " ".join(_Page(page(report)).text.split())
+    best = model.best_counts([report["n"]["start"]], range(1, 5))[0]
     assert f"{best['gpus']} GPUs : " in text.replace("GPUs:", "GPUs :")
     assert "not identified alone" not in text
     assert "What to measure next" in text
@@ -396,13 +398,13 @@ def test_the_answer_is_there_without_any_script() -> None:
 
 def test_what_is_not_identified_is_said_with_what_is() -> None:
     data, _ = jumping()
-    steps_alone = replace(data, records=[each for each in data.records if each.kind == "step"])
+    steps_alone = replace(data, records=[known for known in data.records if known.kind == "step"])
     model = gpucast.fit(steps_alone, model="paper", replicates=60)
     assert model.content["combinations"]
     text = " ".join(_Page(page(content([model], steps_alone))).text.split())
     assert "not identified alone" in text
-    for each in model.content["combinations"]:
-        assert each["expression"] in text
+    for known in model.content["combinations"]:
+        assert known["expression"] in text
 
 
 def test_a_model_file_with_no_more_than_it_must_have_makes_a_page(tmp_path: Path) -> None:
@@ -468,10 +470,10 @@ def test_an_existing_page_is_replaced_by_force_only(files: Path, tmp_path: Path,
     ],
 )
 def test_wrong_input_is_one_line_and_nothing_is_written(
-    files: Path, tmp_path: Path, run: Run, arguments: list[str], said: list[str]
+    files: Path, tmp_path: Path, run: Run, arguments: list[str], words: list[str]
 ) -> None:
-    given = [each.format(files=files) for each in arguments]
-    assert_refused(run("report", *given, "-o", tmp_path / "report.html"), *said)
+    given = [argument.format(files=files) for argument in arguments]
+    assert_refused(run("report", *given, "-o", tmp_path / "report.html"), *words)
     assert files_of(tmp_path) == {}
 
 
@@ -482,8 +484,8 @@ def test_the_page_runs_its_own_scripts_and_no_others() -> None:
     (allowed,) = [part for part in policy.split(";") if "script-src" in part]
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     # Browsers hash what they have read, with line ends of one kind.
-    assert not any("\r" in each or "\0" in each for each in scripts)
-    digests = [hashlib.sha256(each.encode()).digest() for each in scripts]
-    named = [f"'sha256-{base64.b64encode(each).decode()}'" for each in digests]
+    assert not any("\r" in script or "\0" in script for script in scripts)
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    named = [f"'sha256-{base64.b64encode(script).decode()}'" for script in digests]
     assert allowed.split() == ["script-src", *named]
     assert not re.search(r"<[^>]+\son\w+=", text[: text.index("<script>")])

@@ -86,7 +86,7 @@ class Comparison:
 def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
     """Compare all options in every replicate.
 
-    ``wanted``: pairs of job and option whose times are wanted besides, (pairs, 2).
+    ``wanted``: pairs of job and option whose times are wanted, too, (pairs, 2).
     """
     jobs, options = table.seconds.shape
     shape = (table.replicates, jobs)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import _core
 from gpucast.answers.planning.replicates import evaluator
 from gpucast.answers.planning.request import Request
 from gpucast.data.workload import LARGEST_N
@@ -51,18 +50,6 @@ class Sizes:
     reached: Array
     range: tuple[float, float]
     extrapolated: NDArray[np.bool_]
-
-
-def peak_efficiency(
-    work: _core.Workload, n: float, seconds: float, gpus: float, peak_flops: float
-) -> float:
-    """Useful operations a second as a share of what the GPUs could do at most.
-
-    Args:
-        work: what a step does, and how many operations that counts.
-        peak_flops: of one GPU: cores x clock x 2.
-    """
-    return work.operations_of_step(n) / seconds / (gpus * peak_flops)
 
 
 def iso_efficiency(

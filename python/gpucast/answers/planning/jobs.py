@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.answers.planning.choices import Choices, Comparison
-from gpucast.answers.planning.isoefficiency import peak_efficiency
 from gpucast.answers.planning.option_table import HOUR, OptionTable, all_instances
 from gpucast.answers.planning.request import DAY, FEMTO, NANO, Request
 from gpucast.model.forecaster import Array
@@ -100,13 +99,13 @@ def options_of(
 def _of_peak(
     request: Request, jobs: NDArray[np.intp], machine: NDArray[np.intp], gpu_seconds: Array
 ) -> Array:
-    """Efficiency relative to peak; nan where the peak is not known."""
+    """Useful operations as a share of what the GPUs could do; nan where their peak is not known."""
     one_second = np.array(
         [
             [
                 np.nan
                 if on.peak_flops is None
-                else peak_efficiency(on.workload, job.n, 1.0, 1.0, on.peak_flops)
+                else on.workload.operations_of_step(job.n) / on.peak_flops
                 for on in request.machines
             ]
             for job in request.jobs

@@ -54,7 +54,7 @@ def decided(request: Request) -> tuple[Request, JsonObject | None]:
 
 
 def with_gpus(request: Request, at: int, gpus: int) -> Request:
-    """The request with so many GPUs of its machine at a position."""
+    """The request with this many GPUs of its machine at a position."""
     machines = list(request.machines)
     counts = machines[at].gpu_counts
     fewer = None if counts is None else [count for count in counts if count <= gpus]

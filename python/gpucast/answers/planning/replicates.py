@@ -201,7 +201,7 @@ def sharing_of(model: Forecaster) -> Sharing | None:
 def with_shares(
     whole: StepTimes, of_one: StepTimes, model: Forecaster, n: Array, nodes: Array, counts: Array
 ) -> StepTimes:
-    """Step times of so many instances before those of whole GPUs.
+    """Step times of instances before those of whole GPUs.
 
     Args:
         whole: of GPU counts; ``of_one``: of one GPU alone, with the same draws.

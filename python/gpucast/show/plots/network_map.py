@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patheffects import AbstractPathEffect, withStroke
@@ -21,11 +24,8 @@ LEAST_RANGE = 2.0
 """Times as long as natively that the darkest shade stands for at least."""
 _HEIGHT = 2.7
 _OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=1.8, foreground="white")]
-_ALONG = (0.35, 0.5, 0.65, 0.2, 0.8)
-"""Where a line's label may stand, as shares of its length."""
-_ENOUGH_ROOM = 0.16
-_LEAST_ROOM = 0.12
-"""A line that is nowhere so far from the corners is too short for a label."""
+_LEAST_ROOM = 0.06
+"""Share of the map that a label needs around it; where a line has nowhere as much it has none."""
 _TICKS_APART = 0.06
 _TRIPS = (5, 10, 20, 50, 100, 200, 500, 1000)
 _RATES = (1, 2, 5, 10, 25, 50, 100, 200, 400)
@@ -55,9 +55,7 @@ def network_map(map_: NetworkMap) -> Figure:
     _lines(axes, map_, trips, rates)
     _legend(axes, _marks(map_, trips, rates))
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02)
-    bar.ax.yaxis.set_major_locator(FixedLocator(_ticks(most)))
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
+    _only_ticks(bar.ax.yaxis, _ticks(most))
     bar.set_label("times as long as natively")
     bar.outline.set_linewidth(0.4)
     return figure
@@ -68,9 +66,13 @@ def _scales(axes: Axes, trips: np.ndarray, rates: np.ndarray) -> None:
     axes.set_xlabel("round trip that the network adds, us")
     axes.set_ylabel("bandwidth each way, Gb/s")
     for axis, ticks in ((axes.xaxis, _TRIPS), (axes.yaxis, _RATES)):
-        axis.set_major_locator(FixedLocator(ticks))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_locator(NullLocator())
+        _only_ticks(axis, ticks)
+
+
+def _only_ticks(axis: Axis, ticks: Sequence[float]) -> None:
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -> None:
@@ -87,28 +89,19 @@ def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -
     places = []
     for path in drawn.get_paths():
         at = (np.log(np.asarray(path.vertices).reshape(-1, 2)) - corner) / size
-        if not len(at):
-            continue
-        options = at[(len(at) * np.array(_ALONG)).astype(int)]
-        free = [_room(option, taken) for option in options]
-        best = options[int(np.argmax(np.minimum(free, _ENOUGH_ROOM)))]
-        if max(free) < _LEAST_ROOM:
-            continue
-        taken.append(best)
-        places.append(tuple(np.exp(corner + best * size)))
+        # To the border, and to what is there already.
+        room = np.minimum(at, 1 - at).min(axis=1)
+        for place in taken:
+            room = np.minimum(room, np.hypot(*(at - place).T))
+        best = int(np.argmax(room)) if len(at) else -1
+        if best >= 0 and room[best] >= _LEAST_ROOM:
+            taken.append(at[best])
+            places.append(tuple(np.exp(corner + at[best] * size)))
     labels = axes.clabel(
         drawn, fmt=lambda level: f"{level:g}×", fontsize=7, inline_spacing=3, manual=places
     )
     for label in labels:
         label.set_path_effects(_OUTLINE)
-
-
-def _room(place: np.ndarray, taken: list[np.ndarray]) -> float:
-    """From a place to the nearest that is taken and to the border, shares of the map."""
-    border = float(np.minimum(place, 1 - place).max())
-    near = float(np.minimum(place, 1 - place).min())
-    others = [float(np.hypot(*(place - other))) for other in taken]
-    return min([border, near + 0.1, *others])
 
 
 def _marks(

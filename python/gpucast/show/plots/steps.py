@@ -351,7 +351,7 @@ def extra_time(
 
 @style.styled
 def extra_cost(paths: Beside, title: str, caption: str) -> Figure:
-    """What another path costs beyond the first (%) against n, a panel each GPU count: measured
+    """What another path takes beyond the first (%) against n, a panel each GPU count: measured
     (points), and as it was forecast, with 90 % intervals (line and band)."""
     counts = sorted({gpus for _, gpus in paths.cells})
     figure, flat = style.several(

@@ -91,7 +91,7 @@ styled = matplotlib.rc_context(STYLE)
 def render(figure: Figure, kind: str) -> bytes:
     """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ...
 
-    It is laid out once, when it is first rendered: that costs as much as a file does.
+    It is laid out once, when it is first rendered: that takes as long as a file does.
     """
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
@@ -113,7 +113,7 @@ def one(
 def several(
     count: int, columns: int, title: str, caption: str = "", **how: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of so many panels, in rows of some; ``how``: as for ``panels``."""
+    """A figure of some panels, in rows of ``columns``; ``how``: as for ``panels``."""
     columns = min(count, columns)
     figure, rows = panels(-(-count // columns), columns, title, caption, **how)
     flat = [axes for row in rows for axes in row]

@@ -226,7 +226,7 @@ def contention_matrix(contention: Contention, title: str) -> Figure:
 
 @style.styled
 def launch_costs(data: Dataset, title: str) -> Figure:
-    """What one launch costs by method, number of launches together and arguments."""
+    """What one launch takes by method, number of launches together and arguments."""
     samples: dict[str, list[float]] = {}
     for launch in sorted(
         data.launches, key=lambda x: (_METHODS[x.method], x.count, x.arguments or 0)

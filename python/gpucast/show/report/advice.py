@@ -30,7 +30,7 @@ NAMED = 3
 """Cells that a line names."""
 
 _NO_COST = 5e-4
-"""What a wrong best count costs on average, relative, is printed as 0.0 % below this."""
+"""What a wrong best count loses on average, relative, is printed as 0.0 % below this."""
 
 
 def next_cells(
@@ -56,15 +56,11 @@ def next_cells(
     advice = _advice(model, Ask.forecasts(n, gpus), cells, set(measured), COUNT)
     if advice is None:
         return None
+    ours = _is_ours(model)
+    names = ("n", "gpus", "seconds", "uncertainty")
     return {
         "cells": [
-            {
-                "n": cell.n,
-                "gpus": cell.gpus,
-                "seconds": cell.seconds,
-                "uncertainty": cell.uncertainty,
-                "cost": cell.cost if _is_ours(model) else None,
-            }
+            {name: getattr(cell, name) for name in names} | {"cost": cell.cost if ours else None}
             for cell in advice.cells
         ],
         "before": advice.before,
@@ -76,7 +72,7 @@ def next_cells(
 
 def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice | None:
     """The cells to measure so that a question's answer becomes surer: none that was measured, and
-    none that is asked for; no cell where the best count costs nothing to get wrong. None where the
+    none that is asked for; no cell where a wrong best count loses nothing. None where the
     model does not say what was measured."""
     if model.timed is None:
         return None
@@ -99,7 +95,7 @@ def in_words(ask: Ask, advice: Advice) -> str:
     cells = ", ".join(f"(n = {number(cell.n)}, N = {cell.gpus})" for cell in advice.cells)
     change = f"{percent(advice.before)} to {percent(advice.after)}"
     if ask.counts:
-        return f"measure {cells} next: what a wrong best count costs falls from {change}"
+        return f"measure {cells} next: what a wrong best count loses falls from {change}"
     return f"measure {cells} next: the 90 % interval of the expected time shrinks from ± {change}"
 
 

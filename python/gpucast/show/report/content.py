@@ -201,7 +201,7 @@ def _title(models: Sequence[Forecaster], described: Sequence[JsonObject]) -> str
     if len(described) == 1:
         unit = _unit(models)
         return f"How many GPUs should n {unit} get?" if unit else "How many GPUs for size n?"
-    return f"How many GPUs, and {' or '.join(each['label'] for each in described)}?"
+    return f"How many GPUs, and {' or '.join(model['label'] for model in described)}?"
 
 
 def _model(
@@ -276,14 +276,11 @@ def _model(
         "quality": content["quality"] or {},
         "candidates": sorted(
             content["candidates"],
-            key=lambda each: np.inf if each["cv_error"] is None else each["cv_error"],
+            key=lambda form: np.inf if form["cv_error"] is None else form["cv_error"],
         ),
         "observations": content["observations"] or {},
-        "machine": content["machine"],
-        "data": content["data"],
-        "created": model.created,
-        "warnings": model.warnings,
-        "notes": model.notes,
+        **{key: content[key] for key in ("machine", "data")},
+        **{key: getattr(model, key) for key in ("created", "warnings", "notes")},
     }
 
 
@@ -295,19 +292,20 @@ def _averages(model: Forecaster) -> bool:
 def _terms(model: Forecaster) -> JsonObject:
     """What is known about the parameters; nothing for programs that are known by their step times
     alone, whose parameters mean little."""
-    own = model if isinstance(model, Model) else None
-    parameters = own.parameters if own else {}
+    if not isinstance(model, Model):
+        identified: JsonObject = {"rank": None, "parameters": 0, "not_alone": []}
+        empty: JsonObject = {key: [] for key in ("parameters", "combinations", "k_profile")}
+        return {**empty, "identified": identified, "k": None, "k_plausible": []}
+    known = model.parameters
     return {
-        "parameters": [{"name": name, **to_json(known)} for name, known in parameters.items()],
-        "combinations": own.content["combinations"] if own else [],
+        "parameters": [{"name": name, **to_json(value)} for name, value in known.items()],
         "identified": {
-            "rank": own.rank if own else None,
-            "parameters": len(parameters),
-            "not_alone": [name for name, known in parameters.items() if not known.identified],
+            "rank": model.rank,
+            "parameters": len(known),
+            "not_alone": [name for name, value in known.items() if not value.identified],
         },
-        "k_profile": own.content["k_profile"] if own else [],
-        "k": own.k if own else None,
-        "k_plausible": own.k_plausible if own else [],
+        **{key: model.content[key] for key in ("combinations", "k_profile")},
+        **{key: getattr(model, key) for key in ("k", "k_plausible")},
     }
 
 
@@ -363,13 +361,8 @@ def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[
     if data is None:
         return []
     about = model.selection
-    wanted = StepSelection(
-        path=about.path,
-        schedule=about.schedule,
-        kernel=about.kernel,
-        program=about.program,
-        case=about.case,
-    )
+    kind = ("path", "schedule", "kernel", "program", "case")
+    wanted = StepSelection(**{name: getattr(about, name) for name in kind})
     of_model = [step for step in data.steps if wanted.admits(step)]
     if not of_model:
         return []
@@ -405,20 +398,21 @@ def _table(
     models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array, interval: Interval
 ) -> list[JsonObject]:
     """The best of all models for round n: what the page says without any script."""
-    ends = [sizes_to_show(model) for model in models]
-    least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
-    shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
-    shown |= set(decades(float(n[0]), float(n[-1])))
+    ends = np.array([sizes_to_show(model) for model in models], dtype=np.float64)
+    shown = {*n[[0, -1]].tolist(), *ends.min(axis=0).tolist(), *decades(*n[[0, -1]].tolist())}
     asked = sorted(size for size in shown if n[0] <= size <= n[-1])
     choices = [
         _choices(model, label, asked, counts, interval)
         for model, label in zip(models, labels, strict=True)
     ]
-    rows = []
-    for size, *of_models in zip(asked, *choices, strict=True):
-        best = min(range(len(of_models)), key=lambda i: of_models[i]["trusted"])
-        rows.append({"n": plain(size), "best": best, "choices": of_models})
-    return rows
+    return [
+        {
+            "n": plain(size),
+            "best": min(range(len(models)), key=lambda at: by_model[at]["trusted"]),
+            "choices": by_model,
+        }
+        for size, *by_model in zip(asked, *choices, strict=True)
+    ]
 
 
 def _choices(
@@ -436,10 +430,10 @@ def _choices(
             # Chosen by what was measured where a forecast is not to be believed, and shown as all
             # forecasts of the page are.
             "trusted": row["seconds"],
-            "seconds": float(forecasts.seconds[at]),
-            "low": float(forecasts.low[at]),
-            "high": float(forecasts.high[at]),
-            "extrapolated": bool(forecasts.extrapolated[at]),
+            **{
+                key: getattr(forecasts, key)[at].item()
+                for key in ("seconds", "low", "high", "extrapolated")
+            },
             "place": _place(model, float(forecasts.n[at]), float(forecasts.gpus[at])),
         }
         for at, row in enumerate(best)

@@ -165,23 +165,14 @@ def _draws_of(model: Forecaster) -> int:
 
 
 def _log_time(model: Forecaster, gpus: int) -> Callable[[Array], Array]:
-    def log_time(n: Array) -> Array:
-        seconds = model.seconds(n, np.full(n.size, float(gpus)))
-        return np.asarray(np.log(seconds), dtype=np.float64)
-
-    # A single form takes no longer to evaluate than to look up.
-    single = isinstance(model, Model) and model.mixed is None
-    return log_time if single else _remembered(log_time)
-
-
-def _remembered(log_time: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """The same function, evaluated once for each n: several forms take long to evaluate."""
+    """Log time as a function of n, evaluated once for each n: several forms take long."""
     known: dict[float, float] = {}
 
-    def remembered(n: Array) -> Array:
+    def log_time(n: Array) -> Array:
         new = np.array([size for size in np.unique(n).tolist() if size not in known])
         if new.size:
-            known.update(zip(new.tolist(), log_time(new).tolist(), strict=True))
+            seconds = model.seconds(new, np.full(new.size, float(gpus)))
+            known.update(zip(new.tolist(), np.log(seconds).tolist(), strict=True))
         return np.array([known[size] for size in n.tolist()])
 
-    return remembered
+    return log_time

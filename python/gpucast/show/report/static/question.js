@@ -51,18 +51,13 @@ function Question(C) {
     return within;
   }
 
-  function steps() {
-    const value = number("steps");
-    const usable = value > 0 && value < Infinity;
-    say("steps", usable ? "" : `a number greater than 0; the answer is for ${count(last.steps)}`);
-    return usable ? value : last.steps;
-  }
-
-  function deadline() {
-    const value = number("deadline");
-    const usable = value === null || value > 0;
-    say("deadline", usable ? "" : "a time greater than 0; the answer is without a deadline");
-    return usable && value !== null ? value * Number(byId("unit").value) : null;
+  // A field's number where it is greater than 0, else what is answered instead.
+  function positive(id, what, instead, words) {
+    const value = number(id);
+    const empty = value === null && instead === null;
+    const usable = empty || (value > 0 && value < Infinity);
+    say(id, usable ? "" : `${what} greater than 0; the answer is ${words}`);
+    return usable ? value : instead;
   }
 
   // Costs of several paths are compared where each has its price.
@@ -87,12 +82,16 @@ function Question(C) {
       const at = C.gpus.indexOf(most);
       const path = byId("path") ? byId("path").value : "0";
       const models = path === "any" ? C.models.map((_, i) => i) : [Number(path)];
-      Object.assign(last, { n: size(), steps: steps() });
+      Object.assign(last, {
+        n: size(),
+        steps: positive("steps", "a number", last.steps, `for ${count(last.steps)}`),
+      });
+      const deadline = positive("deadline", "a time", null, "without a deadline");
       return {
         ...last, models, most,
         counts: kind === "only" ? [at] : C.gpus.map((_, i) => i).slice(0, at + 1),
         only: kind === "only",
-        deadline: deadline(),
+        deadline: deadline && deadline * Number(byId("unit").value),
         prices: prices(models),
         refused,
       };
