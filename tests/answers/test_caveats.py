@@ -18,7 +18,7 @@ from other_programs import fitted, md, records
 
 
 def said(model: Forecaster, n: list[float], gpus: list[int]) -> list[str]:
-    return caveats(model, *(np.asarray(each) for each in outer(n, gpus)))
+    return caveats(model, *(np.asarray(values) for values in outer(n, gpus)))
 
 
 def with_quality(**quality: float | bool) -> ScalingModel:
@@ -76,15 +76,15 @@ def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> 
     """4 GPUs were timed at most; nodes are not known where the records do not say."""
 
     def told(model: Forecaster, gpus: list[int], per_host: int | None) -> list[str]:
-        n, counts = (np.asarray(each, dtype=float) for each in outer([96_000], gpus))
+        n, counts = (np.asarray(values, dtype=float) for values in outer([96_000], gpus))
         return caveats(model, n, counts, per_host=per_host)
 
     def on(nodes: list[int]) -> ScalingModel:
-        found = md()
-        counts = found.scaling.cells.gpus
+        model = md()
+        counts = model.scaling.cells.gpus
         at = dict(zip(sorted(set(counts)), nodes, strict=True))
-        cells = replace(found.scaling.cells, nodes=[float(at[each]) for each in counts])
-        return replace(found, scaling=replace(found.scaling, cells=cells))
+        cells = replace(model.scaling.cells, nodes=[float(at[count]) for count in counts])
+        return replace(model, scaling=replace(model.scaling, cells=cells))
 
     def text(gpus: int, hosts: int) -> str:
         return (
@@ -101,9 +101,9 @@ def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> 
     assert text(8, 2) not in told(on([1, 1, 2]), [8], 4)
     # How many a host has is not known: beyond those that were timed on one it may take several.
     maybe = "all measured within one host: if 8 GPUs take several, the network between them was "
-    assert any(each.startswith(maybe) for each in told(on([1, 1, 1]), [1, 8], None))
+    assert any(text_.startswith(maybe) for text_ in told(on([1, 1, 1]), [1, 8], None))
     for model, count in ((on([1, 1, 1]), 4), (on([1, 1, 2]), 8), (md(), 8)):
-        assert not any("one host" in each for each in told(model, [count], None))
+        assert not any("one host" in text_ for text_ in told(model, [count], None))
 
 
 def test_what_could_not_be_tried_is_said_among_the_rest() -> None:
@@ -183,14 +183,14 @@ def test_a_fit_of_one_size_or_one_count_says_so_beyond_it() -> None:
 
 
 def test_a_form_that_is_off_beyond_noise_is_said() -> None:
-    found = []
+    texts = []
     for form in ("paper", "auto"):
         model = own(gc.fit(whole(), model=form, replicates=0), "a test")
         assert said(model, [8_000], [2]) == []
         off = replace(model, noise=replace(model.noise, between_cells=0.2))
-        found.append(said(off, [8_000], [2]))
+        texts.append(said(off, [8_000], [2]))
     # What averages over forms follows the times where no form does.
-    assert found == [["the form is off by 20 % beyond noise"], []]
+    assert texts == [["the form is off by 20 % beyond noise"], []]
 
 
 def vars_of(model: ScalingModel) -> dict[str, object]:
@@ -202,5 +202,5 @@ def test_times_that_do_not_grow_with_n_are_said_to_say_nothing_of_larger_ones() 
     model = fitted(records(lambda n, gpus: 1e-3, sizes=[25_000, 50_000, 100_000, 200_000]))
     text = "beyond n = 200000: measured times do not grow with n, so they say nothing of larger n; "
     assert said(model, [4e5], [1, 2])[0] == f"{text}time one"
-    assert not any("grow" in each for each in said(model, [1e5], [1, 2]))
-    assert not any("grow" in each for each in said(md(), [3e6], [4]))
+    assert not any("grow" in line for line in said(model, [1e5], [1, 2]))
+    assert not any("grow" in line for line in said(md(), [3e6], [4]))

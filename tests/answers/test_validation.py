@@ -23,9 +23,9 @@ def model() -> Model:
 def cells(model: Model, factors: dict[tuple[int, int], list[float]]) -> gc.Dataset:
     """Steps whose times are the model's own, times factors."""
     records = []
-    for (n, gpus), each in factors.items():
+    for (n, gpus), times in factors.items():
         seconds = float(model.forecasts([n], [gpus]).seconds[0])
-        records.append(step(n, gpus, [seconds * factor for factor in each]))
+        records.append(step(n, gpus, [seconds * factor for factor in times]))
     return dataset([machine(), *records])
 
 
@@ -174,9 +174,9 @@ def test_a_best_count_is_chosen_among_all_counts_of_an_n_with_a_cell_left_out() 
         cell(2000, 1, 2.0, 2.0), cell(2000, 2, 1.0, 1.0),
         cell(4000, 1, 4.0, 1.0), cell(4000, 2, 2.0, 2.0),  # wrong as well, but all were fitted
     ]  # fmt: skip
-    found = validation.score(cells, lambda n, gpus: gpus == 1 or n == 4000)
-    assert [(c["n"], c["gpus"]) for c in found["cells"]] == [(1000, 2), (2000, 2)]
-    assert (found["best_hits"], found["best_total"]) == (1, 2)
-    assert found["max_regret"] == pytest.approx(1.0)
-    assert found["max_relative_error"] == pytest.approx(0.75)
-    assert found["coverage"] is None
+    score = validation.score(cells, lambda n, gpus: gpus == 1 or n == 4000)
+    assert [(c["n"], c["gpus"]) for c in score["cells"]] == [(1000, 2), (2000, 2)]
+    assert (score["best_hits"], score["best_total"]) == (1, 2)
+    assert score["max_regret"] == pytest.approx(1.0)
+    assert score["max_relative_error"] == pytest.approx(0.75)
+    assert score["coverage"] is None

@@ -31,8 +31,8 @@ L_H2D, B_H2D, L_D2H = 1.2e-5, 5.5e9, 1.1e-5
 def seconds(n: int, gpus: int) -> float:
     """A step that gives each GPU its share and needs no answer, written out by hand."""
     work = math.ceil(n / gpus) * 40
-    each = T_KERNEL + L_H2D + 24 * n / gpus / B_H2D + L_D2H
-    return T_0 + work * T_PAIR + T_CPU * n + gpus * each
+    each_gpu = T_KERNEL + L_H2D + 24 * n / gpus / B_H2D + L_D2H
+    return T_0 + work * T_PAIR + T_CPU * n + gpus * each_gpu
 
 
 def step(n: int, gpus: int, **more: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def fitted() -> gc.Model:
 
 
 def test_records_keep_the_workload() -> None:
-    (again,) = (jsonl.to_line(each) for each in neighbours().steps[:1])
+    (again,) = (jsonl.to_line(record) for record in neighbours().steps[:1])
     kept = json.loads(again)["workload"]
     assert kept["visits"] == {"factor": 40.0, "n": 0.0, "gpus": 0.0}
     assert kept["halo"] == {"factor": 9.5, "n": 2 / 3, "gpus": -2 / 3}
@@ -112,8 +112,8 @@ def test_steps_of_several_workloads_are_refused() -> None:
 
 
 def moved(n: int, gpus: int, h2d: int, d2h: int, exchange: int = 0) -> gc.Dataset:
-    each = {"h2d": h2d, "d2h": d2h, "exchange": exchange}
-    return dataset([machine(), step(n, gpus, bytes=each, workload=None)])
+    bytes_moved = {"h2d": h2d, "d2h": d2h, "exchange": exchange}
+    return dataset([machine(), step(n, gpus, bytes=bytes_moved, workload=None)])
 
 
 @pytest.mark.parametrize(
@@ -128,27 +128,29 @@ def moved(n: int, gpus: int, h2d: int, d2h: int, exchange: int = 0) -> gc.Datase
     ],
 )
 def test_bytes_that_contradict_the_workload_are_told(bytes_: tuple[int, ...], wrong: bool) -> None:
-    found = byte_contradictions(moved(1000, 4, *bytes_).steps, _core.ALL_PAIRS)
-    assert [("1 step record(s) moved other bytes" in each.text) for each in found] == [True] * wrong
+    remarks = byte_contradictions(moved(1000, 4, *bytes_).steps, _core.ALL_PAIRS)
+    assert [("1 step record(s) moved other bytes" in remark.text) for remark in remarks] == [
+        True
+    ] * wrong
 
 
 def test_a_halo_is_compared_with_what_is_exchanged() -> None:
     n, gpus = 64_000, 8
     halo = round(9.5 * (n / gpus) ** (2 / 3) * gpus)
     for exchange, wrong in ((halo, False), (3 * halo, True)):
-        each = {"h2d": 24 * n, "d2h": 0, "exchange": exchange}
-        steps = dataset([machine(), step(n, gpus, bytes=each)]).steps
+        bytes_moved = {"h2d": 24 * n, "d2h": 0, "exchange": exchange}
+        steps = dataset([machine(), step(n, gpus, bytes=bytes_moved)]).steps
         assert bool(byte_contradictions(steps, workload.of(steps[0].workload))) == wrong
 
 
 @pytest.mark.parametrize("name", ["h200-x2", "h200-x4", "h200-mdapp"])
 def test_measured_bytes_are_those_of_all_pairs(name: str) -> None:
     steps = gc.load(name).steps
-    assert any(each.bytes for each in steps)
+    assert any(record.bytes for record in steps)
     assert byte_contradictions(steps, _core.ALL_PAIRS) == []
 
 
 def test_a_fit_warns_of_other_bytes() -> None:
     data = neighbours(bytes={"h2d": 10**9, "d2h": 0})
-    found = gc.fit(data, model="work+linear+star-serial", replicates=0)
-    assert any("moved other bytes" in warning for warning in found.warnings)
+    fitted_anew = gc.fit(data, model="work+linear+star-serial", replicates=0)
+    assert any("moved other bytes" in warning for warning in fitted_anew.warnings)

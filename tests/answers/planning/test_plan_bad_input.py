@@ -177,8 +177,8 @@ def test_aliases_that_grow_beyond_all_bounds_are_refused(run: Run, folder: Path)
 
 def test_a_missing_plan_and_a_model_of_no_machine_are_refused(run: Run, folder: Path) -> None:
     assert_refused(run("plan", folder / "none.yaml"), "none.yaml: No such file")
-    said = "models: 'broken' is no machine of the plan"
-    assert_refused(run("plan", plan(folder, GOOD), folder / "broken.json"), said)
+    message = "models: 'broken' is no machine of the plan"
+    assert_refused(run("plan", plan(folder, GOOD), folder / "broken.json"), message)
 
 
 def test_a_model_without_replicates_is_refused(run: Run, folder: Path, tmp_path: Path) -> None:

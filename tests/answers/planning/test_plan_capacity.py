@@ -35,7 +35,7 @@ class Case:
     @property
     def table(self) -> OptionTable:
         sizes = np.cumsum([0, *self.gpus])
-        seconds = np.array([[t for on in each for t in on] for each in self.seconds])
+        seconds = np.array([[t for on in row for t in on] for row in self.seconds])
         machine = np.repeat(np.arange(len(self.gpus)), self.gpus)
         gpus = np.concatenate([np.arange(1.0, have + 1) for have in self.gpus])
         return cast(
@@ -47,7 +47,7 @@ class Case:
                 rate=gpus * np.array(self.prices or [0.0] * len(self.gpus))[machine],
                 slices=tuple(slice(a, b) for a, b in itertools.pairwise(sizes)),
                 seconds=seconds,
-                limit=np.repeat([[each] for each in self.limits], seconds.shape[1], axis=1),
+                limit=np.repeat([[row] for row in self.limits], seconds.shape[1], axis=1),
                 is_rate=np.zeros(len(self.limits), dtype=bool),
                 allowed=np.isfinite(seconds),
                 quantile=lambda _: seconds,
@@ -58,7 +58,7 @@ class Case:
         """Ends of the copies under every order, with every machine and GPU count for each."""
         copies = [i for i, count in enumerate(self.counts) for _ in range(count)]
         options = [(m, n) for m, have in enumerate(self.gpus) for n in range(1, have + 1)]
-        found = set()
+        outcomes = set()
         for order in set(itertools.permutations(copies)):
             for chosen in itertools.product(options, repeat=len(copies)):
                 free = [[0.0] * have for have in self.gpus]
@@ -68,8 +68,8 @@ class Case:
                     end = free[m][n - 1] + self.seconds[copy][m][n - 1]
                     free[m][:n] = [end] * n
                     ends.append(end)
-                found.add(tuple(ends))
-        return list(found)
+                outcomes.add(tuple(ends))
+        return list(outcomes)
 
 
 @st.composite
@@ -85,12 +85,12 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(seconds, gpus, counts, limits)
 
 
-def check_schedule(case: Case, found: Schedule) -> None:
+def check_schedule(case: Case, placed: Schedule) -> None:
     """No GPU does two things at once, and all copies are there or counted as left out."""
-    assert len(found.tasks) + found.left_out == sum(case.counts)
+    assert len(placed.tasks) + placed.left_out == sum(case.counts)
     table = case.table
     held: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    for task in found.tasks:
+    for task in placed.tasks:
         assert task.slots.size == table.gpus[task.option]
         assert task.end == pytest.approx(task.start + table.seconds[task.job, task.option])
         for slot in task.slots:
@@ -101,17 +101,17 @@ def check_schedule(case: Case, found: Schedule) -> None:
         assert slot < case.gpus[m]
         for before, after in itertools.pairwise(sorted(times)):
             assert before[1] <= after[0]
-    late = sum(task.end > case.limits[task.job] for task in found.tasks)
-    assert late == found.late
+    late = sum(task.end > case.limits[task.job] for task in placed.tasks)
+    assert late == placed.late
 
 
 @settings(max_examples=30, deadline=None)
 @given(cases())
 def test_no_schedule_takes_twice_the_shortest_of_an_exhaustive_search(case: Case) -> None:
     counts = np.array(case.counts)
-    found = schedule.best(case.table, counts, case.gpus, None, 0.9)
-    check_schedule(case, found)
-    assert not found.left_out
+    placed = schedule.best(case.table, counts, case.gpus, None, 0.9)
+    check_schedule(case, placed)
+    assert not placed.left_out
     best = min(max(ends) for ends in case.outcomes())
     relaxed = [math.inf] * len(case.limits)
     free = Case(case.seconds, case.gpus, case.counts, relaxed)
@@ -123,12 +123,12 @@ def test_no_schedule_takes_twice_the_shortest_of_an_exhaustive_search(case: Case
 @given(cases(), st.integers(1, 40))
 def test_no_more_copies_are_done_than_an_exhaustive_search_does(case: Case, window: int) -> None:
     counts = np.array(case.counts)
-    found = schedule.best(case.table, counts, case.gpus, float(window), 0.9)
-    check_schedule(case, found)
-    assert found.makespan <= window
+    placed = schedule.best(case.table, counts, case.gpus, float(window), 0.9)
+    check_schedule(case, placed)
+    assert placed.makespan <= window
     most = max(sum(end <= window for end in ends) for ends in case.outcomes())
-    assert len(found.tasks) <= most
-    assert len(found.tasks) >= most / 2
+    assert len(placed.tasks) <= most
+    assert len(placed.tasks) >= most / 2
 
 
 FAST, SLOW = [6.0, 3.0], [8.0, 5.0]
@@ -153,22 +153,22 @@ def test_of_schedules_in_time_the_cheapest_is_taken(
     count: int, limit: float, window: float | None, cost: float, makespan: float
 ) -> None:
     case = Case([[FAST, SLOW]], [2, 2], [count], [limit], (3.0, 1.0))
-    found = schedule.best(case.table, np.array([count]), case.gpus, window, 0.9)
-    check_schedule(case, found)
-    assert found.cost == pytest.approx(cost)
-    assert found.makespan <= makespan
+    placed = schedule.best(case.table, np.array([count]), case.gpus, window, 0.9)
+    check_schedule(case, placed)
+    assert placed.cost == pytest.approx(cost)
+    assert placed.makespan <= makespan
     if count < 3:
-        assert found.makespan == pytest.approx(makespan)
+        assert placed.makespan == pytest.approx(makespan)
 
 
 def test_of_schedules_as_short_the_cheapest_is_taken() -> None:
     """Two machines of one speed: the first is dearer."""
     for prices, best in (((2.0, 1.0), 1), ((1.0, 2.0), 0), ((1.0, 1.0), 0), ((0.0, 0.0), 0)):
         case = Case([[FAST, FAST]], [2, 2], [1], [math.inf], prices)
-        found = schedule.best(case.table, np.array([1]), case.gpus, None, 0.9)
-        (task,) = found.tasks
+        placed = schedule.best(case.table, np.array([1]), case.gpus, None, 0.9)
+        (task,) = placed.tasks
         assert (case.table.machine[task.option], task.end) == (best, 3.0)
-        assert found.cost == 6.0 * prices[best]
+        assert placed.cost == 6.0 * prices[best]
 
 
 def test_without_prices_a_deadline_leaves_the_shortest_schedule() -> None:
@@ -180,8 +180,8 @@ def test_a_job_gets_no_machine_that_it_may_not_run_on_though_that_alone_is_in_ti
     case = Case([[[math.inf, math.inf], SLOW]], [2, 2], [1], [4.0], (3.0, 1.0))
     table = case.table
     table.seconds[0, :2] = FAST  # fast enough, and not allowed
-    found = schedule.best(table, np.array([1]), case.gpus, None, 0.9)
-    assert [int(table.machine[task.option]) for task in found.tasks] == [1]
+    placed = schedule.best(table, np.array([1]), case.gpus, None, 0.9)
+    assert [int(table.machine[task.option]) for task in placed.tasks] == [1]
 
 
 @settings(max_examples=30, deadline=None)
@@ -192,19 +192,19 @@ def test_prices_cost_no_copy_its_time(case: Case, prices: list[float]) -> None:
     dear = Case(case.seconds, case.gpus, case.counts, case.limits, priced)
     for window in (12.0, None):
         free = schedule.best(case.table, counts, case.gpus, window, 0.9)
-        found = schedule.best(dear.table, counts, dear.gpus, window, 0.9)
-        check_schedule(dear, found)
-        cost = sum(dear.table.price[t.option] * (t.end - t.start) for t in found.tasks)
-        assert found.cost == pytest.approx(cost)
-        assert (found.left_out, found.late) <= (free.left_out, free.late)
-        if window is not None and (found.left_out, found.late) == (free.left_out, free.late):
+        placed = schedule.best(dear.table, counts, dear.gpus, window, 0.9)
+        check_schedule(dear, placed)
+        cost = sum(dear.table.price[t.option] * (t.end - t.start) for t in placed.tasks)
+        assert placed.cost == pytest.approx(cost)
+        assert (placed.left_out, placed.late) <= (free.left_out, free.late)
+        if window is not None and (placed.left_out, placed.late) == (free.left_out, free.late):
             others = sum(dear.table.price[t.option] * (t.end - t.start) for t in free.tasks)
-            assert found.cost <= others * (1 + 1e-9)
+            assert placed.cost <= others * (1 + 1e-9)
 
 
 def test_copies_alone_are_those_of_a_plain_count() -> None:
     content = gc.plan(values(window="1h"), models()).content
-    for given_job, found in zip(values()["jobs"], content["capacity"]["jobs"], strict=True):
+    for given_job, answered in zip(values()["jobs"], content["capacity"]["jobs"], strict=True):
         for name, have, setup in (("native", 5, 0.0), ("remote", 4, 60.0)):
             best = 0
             frame = models()[name].forecast(given_job["n"], range(1, have + 1))
@@ -215,18 +215,22 @@ def test_copies_alone_are_those_of_a_plain_count() -> None:
                 best = max(best, (have // row.gpus) * math.floor(3600 / seconds))
             if name not in given_job.get("machines", [name]):
                 best = 0
-            (mine,) = [each for each in found["machines"] if each["machine"] == name]
+            (mine,) = [
+                on_machine for on_machine in answered["machines"] if on_machine["machine"] == name
+            ]
             assert mine["copies"] == best
             assert mine["copies_sure"] <= best
-        assert found["copies"] == sum(each["copies"] for each in found["machines"])
+        assert answered["copies"] == sum(
+            on_machine["copies"] for on_machine in answered["machines"]
+        )
 
 
 def test_what_fits_exactly_fits() -> None:
     step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
     plan = {"machines": [machine(gpus=1)], "jobs": [job(steps=100)], "window": 700 * step}
-    (found,) = gc.plan(plan, only_native()).content["capacity"]["jobs"]
-    assert found["copies"] == 7
-    assert found["copies_sure"] < 7
+    (answered,) = gc.plan(plan, only_native()).content["capacity"]["jobs"]
+    assert answered["copies"] == 7
+    assert answered["copies_sure"] < 7
 
 
 def test_a_mix_that_fits_is_done_and_its_probability_is_that_of_its_longest_chain() -> None:
@@ -251,14 +255,14 @@ def test_a_schedule_keeps_the_probability_that_a_plan_asks_for() -> None:
     """Three copies one after another are done in time with 90 % where the time that each takes at
     most with 90 % says so, and not before; all three are wrong together."""
     model = only_native()["native"]
-    found = model.forecasts([8000], [1], Interval.later)
-    sure = float(at_most(model.log_width(found.spread), 0.9)[0] * found.seconds[0])
+    forecasts = model.forecasts([8000], [1], Interval.later)
+    sure = float(at_most(model.log_width(forecasts.spread), 0.9)[0] * forecasts.seconds[0])
     alone: dict[str, Any] = {"machines": [machine(gpus=1)], "jobs": [job(steps=1000, count=3)]}
     for window, done in ((3000 * sure * 0.99, 2), (3000 * sure * 1.01, 3)):
         mix = gc.plan({**alone, "window": window}, only_native()).content["mix"]
         assert mix["done"] == done
         assert mix["probability"] > 0.85
-        assert mix["makespan"] == pytest.approx(done * 1000 * float(found.seconds[0]))
+        assert mix["makespan"] == pytest.approx(done * 1000 * float(forecasts.seconds[0]))
     job_in_time = job(steps=1000, count=3, deadline=3000 * sure * 0.99)
     late = gc.plan({"machines": alone["machines"], "jobs": [job_in_time]}, only_native())
     assert late.content["mix"]["late"] == 1
@@ -272,17 +276,17 @@ def test_the_fewest_gpus_that_are_enough_are_found() -> None:
     jobs = [job(steps=1000, count=10)]
     plan = {"jobs": jobs, "window": 2500 * step}
 
-    def found(gpus: object) -> dict[str, Any]:
+    def content_with(gpus: object) -> dict[str, Any]:
         box = machine(gpus=gpus, gpu_counts=[1])
         return gc.plan({**plan, "machines": [box]}, only_native()).content
 
     for asked, enough, done in (("2-9", 5, 10), ("5-5", 5, 10), ("6-9", 6, 10), ("1-4", None, 8)):
-        content = found(asked)
+        content = content_with(asked)
         assert content["purchase"]["gpus"] == enough
         assert content["mix"]["done"] == done
         assert content["machines"][0]["gpus"] == (enough or 4)
-    assert found(4)["purchase"] is None
-    assert found(4)["mix"]["done"] == 8
+    assert content_with(4)["purchase"] is None
+    assert content_with(4)["mix"]["done"] == 8
 
 
 def test_the_hosts_are_bought_with_which_all_costs_least() -> None:
@@ -323,6 +327,6 @@ def test_a_window_in_which_nothing_fits_does_nothing() -> None:
     assert (mix["done"], mix["share"], mix["schedule"]) == (0, 0, [])
     assert mix["probability"] is None
     assert content["capacity"]["jobs"][0]["copies"] == 0
-    (found,) = content["jobs"]
-    assert found["meets_deadline"] is False
-    assert found["advised"]["probability_in_time"] < 1e-6
+    (answered,) = content["jobs"]
+    assert answered["meets_deadline"] is False
+    assert answered["advised"]["probability_in_time"] < 1e-6

@@ -75,14 +75,17 @@ def every_option(job: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("i", range(5))
 def test_choices_are_those_of_a_plain_loop_over_forecasts(answer: dict[str, Any], i: int) -> None:
-    given, found = values()["jobs"][i], answer["jobs"][i]
+    given, answered = values()["jobs"][i], answer["jobs"][i]
     options = every_option(given)
     for kind, key in (("fastest", "seconds"), ("cheapest", "cost")):
         best = min(options, key=lambda option: option[key])
-        assert (found[kind]["machine"], found[kind]["gpus"]) == (best["machine"], best["gpus"])
+        assert (answered[kind]["machine"], answered[kind]["gpus"]) == (
+            best["machine"],
+            best["gpus"],
+        )
         for name in ("seconds", "cost", "low", "high", "efficiency"):
-            assert found[kind][name] == pytest.approx(best[name], rel=1e-9)
-        assert found[kind]["extrapolated"] == best["extrapolated"]
+            assert answered[kind][name] == pytest.approx(best[name], rel=1e-9)
+        assert answered[kind]["extrapolated"] == best["extrapolated"]
 
 
 @pytest.mark.parametrize(("i", "limit"), [(0, 120.0), (1, 1800.0), (4, 86400.0)])
@@ -93,22 +96,22 @@ def test_the_advised_option_is_the_cheapest_that_is_sure_enough(
     for option in options:
         margin = math.log((limit - option["setup"]) / (option["seconds"] - option["setup"]))
         option["in_time"] = 0.5 * (1 + math.erf(margin * Z90 / option["width"] / math.sqrt(2)))
-    found = answer["jobs"][i]
+    answered = answer["jobs"][i]
     sure = [option for option in options if option["in_time"] >= 0.9]
     best = (
         min(sure, key=lambda option: option["cost"])
         if sure
         else max(options, key=lambda option: option["in_time"])
     )
-    assert found["meets_deadline"] == bool(sure)
-    assert found["advised"]["probability_in_time"] == pytest.approx(best["in_time"], abs=1e-9)
+    assert answered["meets_deadline"] == bool(sure)
+    assert answered["advised"]["probability_in_time"] == pytest.approx(best["in_time"], abs=1e-9)
     if sure:
-        assert (found["advised"]["machine"], found["advised"]["gpus"]) == (
+        assert (answered["advised"]["machine"], answered["advised"]["gpus"]) == (
             best["machine"],
             best["gpus"],
         )
         least = min(option["cost"] for option in options)
-        assert found["deadline_cost"] == pytest.approx(best["cost"] - least)
+        assert answered["deadline_cost"] == pytest.approx(best["cost"] - least)
 
 
 @pytest.mark.parametrize("i", range(5))
@@ -121,7 +124,9 @@ def test_fronts_are_what_no_option_beats(answer: dict[str, Any], i: int) -> None
             b["seconds"] <= a["seconds"] and b["cost"] <= a["cost"] and b is not a for b in options
         )
     ]
-    assert [(each["machine"], each["gpus"]) for each in answer["jobs"][i]["front"]] == front
+    assert [
+        (on_front["machine"], on_front["gpus"]) for on_front in answer["jobs"][i]["front"]
+    ] == front
 
 
 def replicate_seconds(model: Model, r: int, n: float, gpus: float) -> float:
@@ -150,25 +155,25 @@ def test_probabilities_are_shares_of_the_replicates(answer: dict[str, Any]) -> N
             cheapest.append(cost.index(min(cost)))
             faster += least(seconds, options, "remote") < least(seconds, options, "native")
             cheaper += least(cost, options, "remote") < least(cost, options, "native")
-        found = answer["jobs"][i]
+        answered = answer["jobs"][i]
         for kind, won in (("fastest", fastest), ("cheapest", cheapest)):
             mine = next(
                 j
                 for j, option in enumerate(options)
                 if (option["machine"], option["gpus"])
-                == (found[kind]["machine"], found[kind]["gpus"])
+                == (answered[kind]["machine"], answered[kind]["gpus"])
             )
-            assert found[kind]["probability"] == pytest.approx(won.count(mine) / 30)
+            assert answered[kind]["probability"] == pytest.approx(won.count(mine) / 30)
         if "machines" not in asked:
-            assert found["others"][0]["probability_faster"] == pytest.approx(faster / 30)
-            assert found["others"][0]["probability_cheaper"] == pytest.approx(cheaper / 30)
+            assert answered["others"][0]["probability_faster"] == pytest.approx(faster / 30)
+            assert answered["others"][0]["probability_cheaper"] == pytest.approx(cheaper / 30)
         else:
-            assert found["others"] == []
+            assert answered["others"] == []
 
 
-def least(each: list[float], options: list[dict[str, Any]], name: str) -> float:
+def least(values: list[float], options: list[dict[str, Any]], name: str) -> float:
     return min(
-        (x for x, option in zip(each, options, strict=True) if option["machine"] == name),
+        (x for x, option in zip(values, options, strict=True) if option["machine"] == name),
         default=math.inf,
     )
 
@@ -220,14 +225,20 @@ def test_one_size_and_many_give_the_same_answers() -> None:
 
 def test_models_that_average_over_forms_are_planned_with_as_they_forecast() -> None:
     answer = gc.plan(values(), mixed()).content
-    for asked, found in zip(values()["jobs"], answer["jobs"], strict=True):
-        frame = mixed()[found["fastest"]["machine"]].forecast(asked["n"], found["fastest"]["gpus"])
-        setup = 60.0 if found["fastest"]["machine"] == "remote" else 0.0
+    for asked, answered in zip(values()["jobs"], answer["jobs"], strict=True):
+        frame = mixed()[answered["fastest"]["machine"]].forecast(
+            asked["n"], answered["fastest"]["gpus"]
+        )
+        setup = 60.0 if answered["fastest"]["machine"] == "remote" else 0.0
         steps = LENGTHS[asked["name"]]
-        assert found["fastest"]["seconds"] == pytest.approx(
+        assert answered["fastest"]["seconds"] == pytest.approx(
             setup + steps * frame.seconds[0], rel=0.03
         )
-        assert found["fastest"]["low"] < found["fastest"]["seconds"] < found["fastest"]["high"]
+        assert (
+            answered["fastest"]["low"]
+            < answered["fastest"]["seconds"]
+            < answered["fastest"]["high"]
+        )
 
 
 def test_deviations_that_a_mixture_draws_are_not_added_again() -> None:
@@ -256,9 +267,9 @@ def test_one_size_and_many_give_nearly_the_same_answers_by_draws() -> None:
 
 def test_where_gpus_are_free_the_cheapest_is_the_fastest() -> None:
     free = {"machines": [machine(price_per_gpu_hour=0.0)], "jobs": [job()]}
-    (found,) = gc.plan(free, only_native()).content["jobs"]
-    assert found["cheapest"]["gpus"] == found["fastest"]["gpus"]
-    assert found["cheapest"]["cost"] == 0
+    (answered,) = gc.plan(free, only_native()).content["jobs"]
+    assert answered["cheapest"]["gpus"] == answered["fastest"]["gpus"]
+    assert answered["cheapest"]["cost"] == 0
 
 
 def test_gpus_without_a_price_are_not_the_cheapest_beside_priced_ones() -> None:
@@ -267,22 +278,22 @@ def test_gpus_without_a_price_are_not_the_cheapest_beside_priced_ones() -> None:
     jobs = [job(n=8000, steps=1), job("b", n=64000, deadline="10d")]
     plan = gc.plan({"machines": machines, "jobs": jobs, "window": "20d"}, models())
     assert plan.content["unpriced"] == ["native"]
-    found = plan.content["jobs"][1]
-    assert (found["cheapest"], found["deadline_cost"]) == (None, None)
-    assert found["others"][0]["extra_cost"] is None
+    answered = plan.content["jobs"][1]
+    assert (answered["cheapest"], answered["deadline_cost"]) == (None, None)
+    assert answered["others"][0]["extra_cost"] is None
     hours = {
         (name, gpus): gpus * 1e6 * float(model.forecasts([64000], [gpus]).seconds[0]) / 3600
         for name, model in models().items()
         for gpus in range(1, 5)
     }
-    least = found["fewest_gpu_hours"]
+    least = answered["fewest_gpu_hours"]
     assert least["gpu_hours"] == pytest.approx(min(hours.values()))
-    for option in (*found["front"], least, found["fastest"], found["advised"]):
+    for option in (*answered["front"], least, answered["fastest"], answered["advised"]):
         at = hours[option["machine"], option["gpus"]]
         assert option["gpu_hours"] == pytest.approx(at)
         paid = None if option["machine"] == "native" else pytest.approx(0.9 * at)
         assert option["cost"] == paid
-    front = [option["gpu_hours"] for option in found["front"]]
+    front = [option["gpu_hours"] for option in answered["front"]]
     assert front == sorted(front, reverse=True)
     assert "cheapest" not in set(plan.jobs.choice)
 
@@ -291,16 +302,16 @@ def test_a_price_of_each_machine_compares_costs() -> None:
     machines = [machine(price_per_gpu_hour=0.1), machine("remote", price_per_gpu_hour=0.9)]
     content = gc.plan({"machines": machines, "jobs": [job()]}, models()).content
     assert content["unpriced"] == []
-    (found,) = content["jobs"]
-    assert found["fewest_gpu_hours"] is None
-    assert found["cheapest"]["machine"] == "native"
+    (answered,) = content["jobs"]
+    assert answered["fewest_gpu_hours"] is None
+    assert answered["cheapest"]["machine"] == "native"
 
 
 def test_efficiency_relative_to_peak_is_that_of_one_gpu_times_parallel_efficiency() -> None:
     known = machine(peak_flops=4e12, flops_per_pair=50.0)
-    (found,) = gc.plan({"machines": [known], "jobs": [job()]}, only_native()).content["jobs"]
+    (answered,) = gc.plan({"machines": [known], "jobs": [job()]}, only_native()).content["jobs"]
     one = float(models()["native"].forecasts([8000], [1]).seconds[0])
-    at = found["fastest"]
+    at = answered["fastest"]
     assert at["peak_efficiency"] == pytest.approx(50 * 8000**2 / one / 4e12 * at["efficiency"])
 
 
@@ -308,18 +319,20 @@ def test_frames_have_a_row_for_each_choice_and_each_option_of_a_front() -> None:
     plan = gc.plan(values(), models())
     assert list(plan.jobs.choice[:3]) == ["fastest", "cheapest", "advised"]
     assert len(plan.jobs) == 15
-    assert len(plan.fronts) == sum(len(each["front"]) for each in plan.content["jobs"])
+    assert len(plan.fronts) == sum(len(planned["front"]) for planned in plan.content["jobs"])
 
 
 def test_jobs_that_run_later_or_elsewhere_are_less_certain() -> None:
     """The variance of log time grows by that of the factors that all cells share."""
-    wide = {each: table(interval=each) for each in ("now", "later", "machine")}
-    model, n = models()["native"], [float(each["n"]) for each in values()["jobs"]]
+    wide = {key: table(interval=key) for key in ("now", "later", "machine")}
+    model, n = models()["native"], [float(key["n"]) for key in values()["jobs"]]
     for column in range(5):
         gpus = [column + 1.0] * len(n)
         for narrow, wider in (("now", "later"), ("now", "machine")):
-            found = model.forecasts(n, gpus, Interval(wider))
+            forecasts = model.forecasts(n, gpus, Interval(wider))
             # From 30 draws, a spread is known to 13 %.
-            grown = np.hypot(wide[narrow].width[:, column] / model.noise.t90, np.sqrt(found.common))
+            grown = np.hypot(
+                wide[narrow].width[:, column] / model.noise.t90, np.sqrt(forecasts.common)
+            )
             assert wide[wider].width[:, column] == pytest.approx(model.noise.t90 * grown, rel=0.3)
     assert np.array_equal(wide["now"].step, wide["machine"].step)

@@ -80,8 +80,8 @@ def test_tables_fit_a_hundred_columns(run: Run, folder: Path, plan: str) -> None
     status, out, _ = run(*arguments(folder, plan))
     assert status == 0
     assert max(len(line) for line in out.splitlines()) <= 100
-    for said in ("What each job should get", "Beside native", "What less time costs", "together"):
-        assert said in out
+    for words in ("What each job should get", "Beside native", "What less time costs", "together"):
+        assert words in out
 
 
 def test_json_has_the_keys_that_are_documented(run: Run, folder: Path) -> None:
@@ -117,8 +117,8 @@ def test_the_file_holds_what_json_prints_and_python_returns(
 
 def test_models_named_by_the_plan_lie_beside_it(folder: Path, tmp_path: Path) -> None:
     plan = values()
-    for each in plan["machines"]:
-        each["model"] = f"{each['name']}.json"
+    for named in plan["machines"]:
+        named["model"] = f"{named['name']}.json"
     (folder / "named.yaml").write_text(yaml.safe_dump(plan))
     assert gc.plan(folder / "named.yaml").content == gc.plan(values(), loaded(folder)).content
 
@@ -134,14 +134,14 @@ def test_yaml_numbers_are_those_of_today() -> None:
     text += 'jobs: [{name: "1e3", n: 8e3, steps: 1E+6, deadline: .5e4}]\n'
     from gpucast.util.yaml_lines import parse
 
-    found, lines = parse(text, "plan.yaml")
-    (job,) = gc.plan(found, only_native()).content["jobs"]
+    parsed, lines = parse(text, "plan.yaml")
+    (job,) = gc.plan(parsed, only_native()).content["jobs"]
     assert (job["name"], job["n"], job["steps"], job["deadline"]) == ("1e3", 8000, 10**6, 5000.0)
     assert lines.line(("jobs", 0, "deadline")) == 2
 
 
 def test_sizes_alone_need_no_jobs(run: Run, folder: Path) -> None:
-    plan = {key: each for key, each in values(iso_efficiency=0.8).items() if key != "jobs"}
+    plan = {key: value for key, value in values(iso_efficiency=0.8).items() if key != "jobs"}
     (folder / "sizes.yaml").write_text(yaml.safe_dump(plan))
     status, out, _ = run(*arguments(folder, "sizes.yaml"))
     assert status == 0
@@ -212,8 +212,8 @@ def test_a_job_that_no_count_lets_be_in_time_is_named(
     run: Run, folder: Path, counts: list[int], helps: str
 ) -> None:
     """64,000 particles are fastest on 4 of 1, 2 and 4 GPUs; the other job has time enough."""
-    found = loaded(folder)["native"].forecasts([64000] * len(counts), counts)
-    least = 1e6 * float(found.seconds.min())
+    forecasts = loaded(folder)["native"].forecasts([64000] * len(counts), counts)
+    least = 1e6 * float(forecasts.seconds.min())
     box = {"name": "native", "gpus": "1-4", "gpu_counts": counts, "price_per_gpu_hour": 2.0}
     job = {"n": 64000, "steps": 1_000_000}
     plan = {
@@ -243,8 +243,8 @@ def test_that_no_network_between_hosts_was_measured_is_said_first(run: Run, fold
         "jobs": [{"name": "a", "n": 64000, "steps": 1000}],
     }
     (folder / "two_hosts.yaml").write_text(yaml.safe_dump(plan))
-    said = run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
-    assert "native: all measured within one host; 8 GPUs take 2 hosts: the network" in said
+    warnings = run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
+    assert "native: all measured within one host; 8 GPUs take 2 hosts: the network" in warnings
     plan["machines"][0]["gpus_per_host"] = 8
     (folder / "two_hosts.yaml").write_text(yaml.safe_dump(plan))
     assert "host" not in run("plan", folder / "two_hosts.yaml", folder / "native.json")[2]
@@ -293,8 +293,8 @@ def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> N
     }
     (folder / "alike.yaml").write_text(yaml.safe_dump(plan))
     assert gc.plan(folder / "alike.yaml").content["same_model"] == [["own", "pool"]]
-    said = "One model for own, pool: their steps are taken to be alike.\n"
-    assert said in run("plan", folder / "alike.yaml")[1]
+    words = "One model for own, pool: their steps are taken to be the same.\n"
+    assert words in run("plan", folder / "alike.yaml")[1]
     assert "One model" not in run(*arguments(folder))[1]
 
 
@@ -335,7 +335,7 @@ def test_what_less_time_costs_says_how_sure_a_deadline_is(run: Run, folder: Path
     front = out[out.index("What less time costs") : out.index("How many copies")]
     head, _, *rows = front.splitlines()[2:]
     assert "P in time" in head
-    options = [each for found in content["jobs"] for each in found["front"]]
+    options = [option_ for planned in content["jobs"] for option_ in planned["front"]]
     shown = [row[: head.index("P in time") + len("P in time")].split()[-2:] for row in rows]
     for option, words in zip(options, shown, strict=False):
         share = option["probability_in_time"]
