@@ -12,19 +12,11 @@ from pathlib import Path
 import pytest
 
 import gpucast
-from command_line import Run
+from command_line import Run, python, shell
 from gpucast.cli import app, data_shown, main
 from gpucast.data.loading import load
 from gpucast.util import tables, units
-
-
-def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command line in a process of its own."""
-    source = str(Path(gpucast.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": source}
-    return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
-    )
+from made_data import dataset, machine, step
 
 
 @pytest.fixture
@@ -236,22 +228,19 @@ def test_a_file_that_vanishes_is_an_input_error(run: Run, monkeypatch: pytest.Mo
 def test_labels_that_a_terminal_lacks_are_escaped(steps: Path, tmp_path: Path) -> None:
     target = tmp_path / "data.jsonl"
     assert main(["import", str(steps), "-o", str(target), "--machine", "日本"]) == 0
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    environment["PYTHONPATH"] = str(Path(gpucast.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-m", "gpucast.cli", "data", "show", str(target)],
-        capture_output=True, text=True, env=environment, check=False,
-    )  # fmt: skip
+    done = python("-m", "gpucast.cli", "data", "show", target, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert "\\u65e5\\u672c" in done.stdout
 
 
 def test_help_and_version_answer() -> None:
-    done = shell("-m", "gpucast.cli", "--help")
+    done = shell("--help")
     assert done.returncode == 0
-    for command in app.COMMANDS:
-        assert command.name in done.stdout
-    assert shell("-m", "gpucast.cli", "--version").stdout.startswith("gpucast ")
+    lines = done.stdout.splitlines()
+    listed = [line.split()[0] for line in lines if re.match(r"  [a-z][a-z-]*  +[A-Z]", line)]
+    assert listed == [command.name for command in app.COMMANDS]
+    assert {f"{name}:" for name in app.GROUPS} <= set(lines)
+    assert shell("--version").stdout.startswith("gpucast ")
 
 
 @pytest.mark.parametrize("module", ["gpucast", "gpucast.errors", "gpucast.cli", "gpucast.cli.app",
@@ -261,16 +250,13 @@ def test_light_modules_import_nothing_heavy(module: str) -> None:
     code = (
         f"import sys, {module}\nprint(*[name for name in {heavy.split()!r} if name in sys.modules])"
     )
-    assert shell("-c", code).stdout.split() == []
+    assert python("-c", code).stdout.split() == []
 
 
 def test_help_of_all_commands_loads_no_command() -> None:
-    code = (
-        "import sys\nfrom gpucast.cli import main\nmain(['--help'])\n"
-        "print(*[name for name in ('pandas', 'rich') if name in sys.modules], "
-        "file=sys.stderr)"
-    )
-    assert shell("-c", code).stderr.split() == []
+    heavy = "[name for name in ('pandas', 'rich') if name in sys.modules]"
+    code = "import sys\nfrom gpucast.cli import main\nmain(['--help'])\n"
+    assert python("-c", f"{code}print(*{heavy}, file=sys.stderr)").stderr.split() == []
 
 
 def test_tables_line_up_for_wide_characters() -> None:
@@ -292,39 +278,26 @@ def test_steps_are_listed_by_size_and_gpus_whatever_their_order_in_the_file(
 ) -> None:
     cells = [(4000, 2), (1000, 1), (64000, 1), (1000, 2), (4000, 1)]
     path = tmp_path / "steps.jsonl"
-    records = [
-        {"kind": "step", "machine": "m", "path": "host", "program": program, "n": n, "gpus": gpus,
-         "seconds": [0.1]}
-        for n, gpus in cells for program in ("heat", "cold")
-    ]  # fmt: skip
-    lines = [{"kind": "machine", "id": "m"}, *records]
-    path.write_text(
-        "".join(json.dumps({"schema": "gpucast.record/1", **line}) + "\n" for line in lines)
-    )
+    programs = ("heat", "cold")
+    records = [step(*cell, [0.1], program=program) for cell in cells for program in programs]
+    dataset([machine(), *records]).dump(path)
     status, out, err = run("data", "show", path, "--all")
     assert status == 0, err
-    found = re.findall(r"(heat|cold) +(\d+) +(\d)", out)
-    assert [(int(n), int(gpus)) for _, n, gpus in found] == sorted(cells) * 2
-    assert [program for program, *_ in found] == ["heat"] * 5 + ["cold"] * 5
+    rows = re.findall(r"(heat|cold) +(\d+) +(\d)", out)
+    assert [(int(n), int(gpus)) for _, n, gpus in rows] == sorted(cells) * 2
+    assert [program for program, *_ in rows] == ["heat"] * 5 + ["cold"] * 5
 
 
 def test_steps_of_several_instances_are_listed_by_their_share_of_a_gpu(
     run: Run, tmp_path: Path
 ) -> None:
-    schema = {"schema": "gpucast.record/1"}
-    record = {
-        **schema,
-        "kind": "step",
-        "machine": "m",
-        "path": "native",
-        "program": "md",
-        "seconds": [0.1],
-    }
-    machine = {**schema, "kind": "machine", "id": "m"}
-    shares = [{"instances": 2, "at_once": 1.9}, {"instances": 4, "mps": True}, {}]
-    lines = [machine, *({**record, "n": 1000, "gpus": 1, **share} for share in shares)]
+    bare = {key: value for key, value in step(1000, 1, [0.1], program="md").items()
+            if key not in ("schedule", "kernel")}  # fmt: skip
+    shares: list[dict[str, object]] = [
+        {"instances": 2, "at_once": 1.9}, {"instances": 4, "mps": True}, {}
+    ]  # fmt: skip
     file = tmp_path / "shared.jsonl"
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    dataset([machine(), *({**bare, **share} for share in shares)]).dump(file)
     status, out, err = run("data", "show", file)
     assert status == 0, err
     own, shared = out.split("step: 1 records")[1].split("shared_step: 2 records")
@@ -342,8 +315,8 @@ def test_steps_of_several_instances_are_listed_by_their_share_of_a_gpu(
     counts = json.loads(run("data", "show", file, "--json")[1])["counts"]
     assert counts["shared_step"] == {"records": 2, "samples": 2}
 
-    more = [{**record, "n": n, "gpus": 1, "instances": k} for n in range(1, 30) for k in (4, 2)]
-    file.write_text("".join(json.dumps(line) + "\n" for line in [machine, *more]))
+    more = [{**bare, "n": n, "instances": k} for n in range(1, 30) for k in (4, 2)]
+    dataset([machine(), *more]).dump(file, force=True)
     _, out, _ = run("data", "show", file)
     (row,) = [line for line in out.splitlines() if line.startswith("m ")]
     assert "1/4,1/2" in row
@@ -369,9 +342,7 @@ def test_a_dash_is_no_output(
 
 
 def test_devices_are_written_to_where_stdout_is_a_pipe(steps: Path) -> None:
-    done = shell(
-        "-m", "gpucast.cli", "data", "export", str(steps), "--format", "jsonl", "-o", "/dev/stdout"
-    )
+    done = shell("data", "export", steps, "--format", "jsonl", "-o", "/dev/stdout")
     assert done.returncode == 0, done.stderr
     kinds = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
     assert kinds.count("step") == 2

@@ -14,7 +14,6 @@ from command_line import Run, assert_refused, files_of, only_json
 from contention_samples import four_gpus
 from document_samples import series, whole
 from gpucast.cli import figure_files, step_figures
-from gpucast.data import jsonl
 from gpucast.paths import contention
 from gpucast.paths.series import series_of
 from gpucast.show.plots import transfers
@@ -27,7 +26,7 @@ SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     file = tmp_path / "d.jsonl"
-    file.write_text(jsonl.to_text(dataset([machine(), *whole(), *four_gpus()])._all()))
+    dataset([machine(), *whole(), *four_gpus()]).dump(file)
     return file
 
 
@@ -274,7 +273,7 @@ def test_what_a_figure_has_on_its_axis_cannot_be_chosen(
 ) -> None:
     """It was ignored: the figure drew something else than was asked for."""
     file = tmp_path / "d.jsonl"
-    file.write_text(jsonl.to_text(records()._all()))
+    records().dump(file)
     refused = run("figures", name, file, axis, "2", "--model", "none", "-o", tmp_path / "x.png")
     assert_refused(refused, f"{axis}: is the axis", other)
     assert not (tmp_path / "x.png").exists()

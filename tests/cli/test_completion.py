@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gpucast
+from command_line import python
 
 OURS = Path(gpucast.__file__).parents[1]
 
@@ -17,23 +18,11 @@ OURS = Path(gpucast.__file__).parents[1]
 def asked(shell: str, line: str) -> list[str]:
     """What the command answers to a shell's script that asks what may follow on a line."""
     words = line.split(" ")
-    done = subprocess.run(
-        [sys.executable, "-m", "gpucast.cli"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(OURS),
-            "_GPUCAST_COMPLETE": f"complete_{shell}",
-            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-            **(
-                {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-                if shell == "bash"
-                else {"_TYPER_COMPLETE_ARGS": line}
-            ),
-        },
-    )
+    asked_by = {"_TYPER_COMPLETE_ARGS": line}
+    if shell == "bash":
+        asked_by = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    how = {"_GPUCAST_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    done = python("-m", "gpucast.cli", **how, **asked_by)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout.split("\n")[:-1]

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import gpucast as gc
+from command_line import python
 
 SCREENS = 80
 """Lines, with what is said on stderr."""
 
 
 def demo(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "gpucast.demo", "-o", str(folder)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(gc.__file__).parents[1])},
-        check=False,
-    )
+    return python("-m", "gpucast.demo", "-o", folder)
 
 
 @pytest.mark.slow

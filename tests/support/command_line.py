@@ -17,17 +17,24 @@ Run = Callable[..., tuple[int, str, str]]
 """A command line run in this process: status, stdout, stderr (the fixture ``run``)."""
 
 
-def shell(*arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """``gpucast ARGUMENTS`` in a process of its own."""
-    source = str(Path(gpucast.__file__).parents[1])
+def python(
+    *arguments: str | Path, folder: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """``python ARGUMENTS``, which imports this gpucast, in a process of its own."""
+    ours = {"PYTHONPATH": str(Path(gpucast.__file__).parents[1]), "PYTHONUTF8": "1"}
     return subprocess.run(
-        [sys.executable, "-m", "gpucast.cli", *map(str, arguments)],
+        [sys.executable, *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": source, "PYTHONUTF8": "1"},
+        env={**os.environ, **ours, **environment},
         check=False,
     )
+
+
+def shell(*arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """``gpucast ARGUMENTS`` in a process of its own."""
+    return python("-m", "gpucast.cli", *arguments, folder=folder)
 
 
 def start_measuring(

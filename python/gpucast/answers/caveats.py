@@ -58,7 +58,7 @@ def caveats(
     """All that is to be said of forecasts for pairs of ``n`` and ``gpus``, the worst first.
 
     Args:
-        found: these forecasts, where they are there already.
+        forecasts: these, where they are there already.
         per_host: how many GPUs a host has, where that is known.
     """
     ranked = [*_ranked(model, n, gpus, forecasts), *_across_hosts(model, gpus, per_host)]

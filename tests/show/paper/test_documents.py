@@ -8,7 +8,6 @@ import pytest
 
 from command_line import Run, assert_refused, only_json
 from document_samples import SIZES, seconds, series, whole
-from gpucast.data import jsonl
 from gpucast.errors import InputError
 from gpucast.paths.overlap import overlap_efficiencies
 from gpucast.show.paper.documents import (
@@ -94,7 +93,7 @@ def test_unknown_documents_and_several_machines_are_errors() -> None:
 
 def test_the_command_prints_tables_or_json(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "d.jsonl"
-    file.write_text(jsonl.to_text(dataset([machine(), *whole()])._all()))
+    dataset([machine(), *whole()]).dump(file)
     status, out, err = run("data", "compare", file, "--document", "copy-timed-2012")
     assert (status, err) == (0, "")
     assert "quadro-4000-tcc" in out

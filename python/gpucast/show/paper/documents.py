@@ -202,19 +202,14 @@ def _host_memory(
         if record.memory in _MAPPED:
             needed = tuple(part for part in needed if part[1] != "copy")
         parts = [_per_byte(own, record.memory, pattern, *part) for part in needed]
-        if parts and None not in parts:
-            result.append(
-                Beside(
-                    name,
-                    record.machine,
-                    f"{record.memory}, {pattern}, {record.runner} {record.phase}".replace("_", " "),
-                    _ARRAY_BYTES,
-                    statistics.median(record.seconds),
-                    sum(seconds for seconds in parts if seconds is not None) * _ARRAY_BYTES,
-                    "in proportion",
-                    " + ".join(" ".join(filter(None, part)) for part in needed),
-                )
-            )
+        known = [seconds for seconds in parts if seconds is not None]
+        if not parts or len(known) < len(parts):
+            continue
+        what = f"{record.memory}, {pattern}, {record.runner} {record.phase}".replace("_", " ")
+        seconds = statistics.median(record.seconds), sum(known) * _ARRAY_BYTES
+        way = " + ".join(" ".join(filter(None, part)) for part in needed)
+        ours = "in proportion", way
+        result.append(Beside(name, record.machine, what, _ARRAY_BYTES, *seconds, *ours))
     return result
 
 

@@ -191,20 +191,21 @@ def _measured(data: Dataset, models: Sequence[Forecaster], wanted: StepSelection
         paths,
         key=lambda kind: (
             sum(model.selection.agrees(kind) for model in models),
-            _nearness(kind),
+            # To the paper's program; what is first weighs most.
+            tuple(getattr(kind, name) in (value, None) for name, value in PAPERS.chosen.items()),
             paths[kind],
         ),
     )
     own = sorted((group for group in groups if _kind(group) == kind), key=_order)
-    labels = [group.path for group in own]
+    labels = [str(group.path) for group in own]
     return [
         Series(
-            str(group.path) if labels.count(group.path) == 1 else f"{group.path}, {group.machine}",
+            label if labels.count(label) == 1 else f"{label}, {group.machine}",
             group,
             tuple(groups[group]),
             None,
         )
-        for group in own
+        for label, group in zip(labels, own, strict=True)
     ]
 
 
@@ -214,11 +215,6 @@ def _kind(group: StepSelection) -> StepSelection:
 
 def _order(group: StepSelection) -> int:
     return NATIVE_PATHS.index(group.path) if group.path in NATIVE_PATHS else len(NATIVE_PATHS)
-
-
-def _nearness(kind: StepSelection) -> tuple[bool, ...]:
-    """To the paper's program; what is first weighs most."""
-    return tuple(getattr(kind, name) in (value, None) for name, value in PAPERS.chosen.items())
 
 
 def is_about(model: Forecaster, group: StepSelection) -> bool:

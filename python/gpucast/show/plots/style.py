@@ -185,7 +185,7 @@ def points(
     """Measured values with the ends, in any order, of their intervals, (2, points)."""
     middle, (low, high) = np.asarray(values), np.sort(ends, axis=0)
     bars = np.maximum([middle - low, high - middle], 0)
-    axes.errorbar(x, middle, bars, lw=0, elinewidth=0.8, **look(at), **more)
+    axes.errorbar(x, middle, bars, lw=0, elinewidth=0.8, **look(at) | more)
 
 
 def handles(entries: Iterable[tuple[str, dict[str, Any]]]) -> list[Line2D]:

@@ -164,9 +164,9 @@ def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
     medians = [median_of(samples) for samples in series.samples.values()]
     values = scale(series.sizes, np.array([median.value for median in medians]))
     ends = np.transpose([_ends(median) for median in medians])
-    style.points(
-        axes, series.sizes, values, [scale(series.sizes, end) for end in ends], at, label=line.label
-    )
+    scaled = [scale(series.sizes, end) for end in ends]
+    marks = {"label": line.label, "ms": 3.5, "mfc": "none"}
+    style.points(axes, series.sizes, values, scaled, at, **marks)
     for curve in line.fit.curves:
         _curve(axes, curve, scale, colour, "--" if curve is line.fit.unaligned else "-")
     if line.fit.unaligned is not None:

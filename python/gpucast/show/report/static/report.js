@@ -351,20 +351,15 @@ const Colours = {
   }
 
   // A line a GPU count, solid where it is fitted, dashed where it is extrapolated.
-  function lines(rows, y, chosen) {
-    const marks = [];
-    for (const gpus of drawn) {
-      const own = rows.filter((row) => row.gpus === gpus);
-      const width = gpus === chosen ? 3 : 1.4;
-      marks.push(Plot.line(own, {
-        x: "n", y, stroke: "gpus", strokeWidth: Math.max(1, width * 0.7), strokeDasharray: "3,4",
-      }));
-      marks.push(Plot.line(own.filter((row) => !row.extrapolated), {
-        x: "n", y, stroke: "gpus", strokeWidth: width,
-      }));
-    }
-    return marks;
-  }
+  const lines = (rows, y, chosen) => drawn.flatMap((gpus) => {
+    const own = rows.filter((row) => row.gpus === gpus);
+    const width = gpus === chosen ? 3 : 1.4;
+    const line = (part, options) => Plot.line(part, { x: "n", y, stroke: "gpus", ...options });
+    return [
+      line(own, { strokeWidth: Math.max(1, width * 0.7), strokeDasharray: "3,4" }),
+      line(own.filter((row) => !row.extrapolated), { strokeWidth: width }),
+    ];
+  });
 
   const timeRows = C.models.map((_, model) => C.gpus.flatMap((gpus, at) =>
     C.n.values.map((n) => ({ n, gpus, ...forecast(model, at, n) }))));
