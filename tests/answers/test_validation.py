@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import gpucast as gc
 from gpucast._core import median_variance
 from gpucast.answers import validation
+from gpucast.answers.validation import IMPROBABLE, Cell, refuted
 from gpucast.model.content import Noise
 from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, step, steps, steps_alone, whole
@@ -180,3 +182,25 @@ def test_a_best_count_is_chosen_among_all_counts_of_an_n_with_a_cell_left_out() 
     assert score["max_regret"] == pytest.approx(1.0)
     assert score["max_relative_error"] == pytest.approx(0.75)
     assert score["coverage"] is None
+
+
+def test_cells_refute_a_forecast_where_chance_does_not_explain_how_few_are_covered() -> None:
+    for count in (5, 36):
+        for covered in range(count + 1):
+            cells = [
+                Cell(
+                    n=1, gpus=1, measured=1, predicted=1.2, relative_error=0.2, covered=i < covered
+                )
+                for i in range(count)
+            ]
+            chance = sum(
+                math.comb(count, k) * 0.9**k * 0.1 ** (count - k) for k in range(covered + 1)
+            )
+            line = refuted(cells, "mine")
+            assert (line is not None) == (chance < IMPROBABLE)
+            if line is not None:
+                assert line == (
+                    f"{covered} of {count} cells measured in mine lie within their 90 % interval; "
+                    "they are missed by 20.0 % in the median, by 20.0 % at most"
+                )
+    assert refuted([], "mine") is None

@@ -27,7 +27,7 @@ def foreign(n: float, gpus: int, **other: object) -> dict[str, object]:
 
 
 def written(file: Path, *records: dict[str, object]) -> Path:
-    file.write_text(jsonl.to_text(jsonl.record(each) for each in records))
+    file.write_text(jsonl.to_text(jsonl.record(record) for record in records))
     return file
 
 
@@ -50,9 +50,9 @@ def test_import_states_no_schedule_and_no_kernel_that_nobody_stated(
     (tmp_path / "steps.csv").write_text("n,gpus,seconds\n1.5e10,1,0.5\n0.25,27600,0.5\n")
     target = tmp_path / "steps.jsonl"
     assert run("import", tmp_path / "steps.csv", "-o", target)[0] == 0
-    found = load(target).steps
-    assert [(each.n, each.gpus) for each in found] == [(15_000_000_000, 1), (0.25, 27600)]
-    assert [(each.schedule, each.kernel) for each in found] == [(None, None)] * 2
+    imported = load(target).steps
+    assert [(record.n, record.gpus) for record in imported] == [(15_000_000_000, 1), (0.25, 27600)]
+    assert [(record.schedule, record.kernel) for record in imported] == [(None, None)] * 2
 
 
 def test_sizes_are_shown_as_people_write_them(run: Run, data: Path) -> None:

@@ -84,10 +84,11 @@ RECORDS: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", list(RECORDS))
-def test_wrong_records_are_refused_in_one_line(name: str, run: Run, tmp_path: Path) -> None:
+def test_wrong_records_are_refused_in_one_line(name: str, tmp_path: Path) -> None:
     content, message = RECORDS[name]
     (tmp_path / "m.json.old").write_text("mine")
-    assert_refused(fit(run, content), message)
+    finished = fit(tmp_path, content)
+    assert_refused(finished, message)
     assert set(files_of(tmp_path)) == {"data.jsonl", "m.json.old"}
 
 
@@ -155,10 +156,11 @@ CSV: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", list(CSV))
-def test_a_wrong_csv_is_refused_in_one_line(name: str, run: Run, tmp_path: Path) -> None:
+def test_a_wrong_csv_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     content, message = CSV[name]
     (tmp_path / "s.csv").write_text(content)
-    assert_refused(run("import", "s.csv", "--cores", "2304", "-o", "d.jsonl"), message)
+    finished = shell("import", "s.csv", "--cores", "2304", "-o", "d.jsonl", folder=tmp_path)
+    assert_refused(finished, message)
     assert set(files_of(tmp_path)) == {"s.csv"}
 
 

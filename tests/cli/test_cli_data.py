@@ -36,10 +36,10 @@ def test_list_names_every_bundled_dataset(run: Run) -> None:
 
 def test_list_answers_as_one_json_object(run: Run) -> None:
     _, out, _ = run("data", "list", "--json")
-    found = {each["name"]: each for each in json.loads(out)["datasets"]}
-    assert found["dscuda"]["paths"] == ["infiniband", "ethernet100", "local"]
-    assert found["dscuda"]["n"] == [64, 5832]
-    assert found["p2p-copy"]["counts"]["transfer"] == {"records": 124, "samples": 124}
+    datasets = {row["name"]: row for row in json.loads(out)["datasets"]}
+    assert datasets["dscuda"]["paths"] == ["infiniband", "ethernet100", "local"]
+    assert datasets["dscuda"]["n"] == [64, 5832]
+    assert datasets["p2p-copy"]["counts"]["transfer"] == {"records": 124, "samples": 124}
 
 
 def test_show_tells_source_and_caveats(run: Run) -> None:
@@ -70,20 +70,20 @@ def test_show_sums_up_what_a_screen_cannot_hold(run: Run) -> None:
     assert "\nstep: 3520 records in 20 series\nall: graph no-graph, boundary open\n" in out
     assert out.count("star-serial  claret") == 6  # three paths with two kinds of memory
     brief = {tuple(line.split()[:2]): line for line in out.partition("in short:")[2].splitlines()}
-    native = [each for each in data.transfers if each.path == "native"]
+    native = [copy for copy in data.transfers if copy.path == "native"]
     row = brief["transfer", "native"]
     assert "h2d, d2h, peer, staged, local" in row
     assert f"  {len(native)}  " in row
-    assert f"  {sum(len(each.seconds) for each in native)}  " in row
+    assert f"  {sum(len(copy.seconds) for copy in native)}  " in row
     assert "1 B - 1 GiB" in row
 
 
 def test_show_prints_a_row_a_series_if_asked(run: Run) -> None:
     _, out, _ = run("data", "show", "h200-x4", "--series")
     copies = {
-        (each.path, each.route, each.memory, each.engine, each.from_, each.to, each.method,
-         tuple(other.from_ + other.to for other in each.concurrent))
-        for each in load("h200-x4").transfers
+        (copy.path, copy.route, copy.memory, copy.engine, copy.from_, copy.to, copy.method,
+         tuple(other.from_ + other.to for other in copy.concurrent))
+        for copy in load("h200-x4").transfers
     }  # fmt: skip
     table = out.partition("\ntransfer: ")[2].partition("\n\n")[0]
     assert len(table.splitlines()) == 3 + len(copies)
@@ -93,7 +93,7 @@ def test_show_as_json_holds_the_records(run: Run) -> None:
     _, out, _ = run("data", "show", "dscuda", "--json")
     answer = json.loads(out)
     assert answer["digest"] == load("dscuda").digest
-    assert {each["kind"] for each in answer["records"]} == {"step", "transfer", "note"}
+    assert {record["kind"] for record in answer["records"]} == {"step", "transfer", "note"}
 
 
 def test_an_unknown_name_is_one_line_and_status_2(run: Run) -> None:

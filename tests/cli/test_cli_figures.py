@@ -58,14 +58,14 @@ def test_what_cannot_be_drawn_is_refused_and_nothing_written(
     run: Run, data: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "f"
-    for arguments, said in (
+    for arguments, words in (
         ((data, "-o", tmp_path / "a.png"), "--only"),
         ((data, "-o", folder, "--formats", "bmp"), "bmp"),
         ((data, "-o", data / "x"), "d.jsonl"),
         (("copy-timed-2012", "-o", folder), "nothing"),
         (("copy-timed-2012", "-o", folder, "--only", "overlap"), "overlap"),
     ):
-        assert_refused(run("figures", "transfer", *arguments), said)
+        assert_refused(run("figures", "transfer", *arguments), words)
     assert set(files_of(tmp_path)) == {"d.jsonl"}
     folder.mkdir()
     (folder / "launches.png").write_text("old")
@@ -97,11 +97,11 @@ def test_bandwidth_is_bytes_by_time() -> None:
 
 
 def test_the_matrix_shows_the_factors() -> None:
-    (found,) = contention.contention(dataset([machine(), *four_gpus()]))
-    axes = transfers.contention_matrix(found, "title").axes[0]
+    (timed,) = contention.contention(dataset([machine(), *four_gpus()]))
+    axes = transfers.contention_matrix(timed, "title").axes[0]
     shown = [text.get_text() for text in axes.texts]
     assert shown.count("1.25") == 8
-    assert len(shown) == len(found.pairs)
+    assert len(shown) == len(timed.pairs)
 
 
 # --- steps, documents, findings, all of it ---------------------------------------------------
@@ -124,9 +124,9 @@ def step_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_captions_name_files_without_their_folders(step_files: tuple[Path, Path]) -> None:
-    said = step_figures.whose(gc.load(step_files[0]))
-    assert said.startswith("Measured: steps.jsonl")
-    assert str(step_files[0].parent) not in said
+    caption = step_figures.whose(gc.load(step_files[0]))
+    assert caption.startswith("Measured: steps.jsonl")
+    assert str(step_files[0].parent) not in caption
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_all_figures_and_findings_are_written_or_none(
     }
     assert out.count("wrote ") == len(written)
     told = json.loads(written["findings.json"])["findings"]
-    assert [each["verdict"] for each in told][:2] == ["true", "true"]
+    assert [finding["verdict"] for finding in told][:2] == ["true", "true"]
     assert written["findings.md"].decode().startswith("# The paper's findings on ")
     assert_refused(run(*command, folder), "--force")
     (folder / "gflops.svg").unlink()
@@ -211,7 +211,7 @@ def test_findings_are_a_table_or_json(run: Run, step_files: tuple[Path, Path]) -
     assert re.search(r"Gflops fall with N at small n +true +0\.\d+", out)
     told = only_json(run("figures", "findings", *step_files, "--json")[1])["findings"]
     assert len(told) == 6
-    assert all(each["verdict"] for each in told)
+    assert all(finding["verdict"] for finding in told)
     assert told[4]["verdict"] == "true"
     full = run("figures", "findings", *step_files, "--all")[1]
     assert "t_kernel, submitted" in full
@@ -224,7 +224,7 @@ def test_what_makes_no_figure_of_steps_is_refused(
     data, model = step_files
     out = ("-o", tmp_path / "x.svg")
     none = ("--model", "none")
-    for arguments, said in (
+    for arguments, words in (
         (("steps", "p2p-copy", *out), "no steps"),
         (("steps", "moon", *out), "moon"),
         (("steps", data, *out, "--kernel", "tuned"), "there are: claret"),
@@ -238,7 +238,7 @@ def test_what_makes_no_figure_of_steps_is_refused(
         (("documents", *out), "a file holds one figure"),
         (("documents", *out, "--only", "moon"), "p2p-copy"),
     ):
-        assert_refused(run("figures", *arguments), said)
+        assert_refused(run("figures", *arguments), words)
     assert list(tmp_path.iterdir()) == []
 
 

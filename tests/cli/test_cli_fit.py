@@ -189,11 +189,11 @@ def test_transfers_alone_are_fitted_and_compared(run: Run) -> None:
         for machine in ("tesla-c2050", "geforce-gtx580")
         for route in ("peer", "staged")
     }
-    for each in answer["transfers"]:
-        for entry in each["parameters"].values():
+    for row in answer["transfers"]:
+        for entry in row["parameters"].values():
             assert entry["value"] > 0
             assert len(entry["ci95"]) == 2
-    crossovers = {each["machine"]: each for each in answer["crossovers"]}
+    crossovers = {row["machine"]: row for row in answer["crossovers"]}
     always, from_a_size = crossovers["tesla-c2050"], crossovers["geforce-gtx580"]
     assert always["bytes"] == always["smallest"]
     assert 0.5e6 < from_a_size["bytes"] < 2e6

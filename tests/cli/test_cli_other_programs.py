@@ -79,9 +79,9 @@ def test_what_to_know_of_a_forecast_is_one_line_and_in_the_answer(run: Run, fold
     assert line.startswith("gpucast: warning: md: beyond ")
     assert line.endswith("(and 1 more: --explain)")
     _, out, _ = run(*arguments, "--json")
-    said = [each["text"] for each in only_json(out)["caveats"]]
-    assert len(said) == 2
-    assert any(text.startswith("beyond 4 GPUs: forecasts without N = 4 missed") for text in said)
+    texts = [caveat["text"] for caveat in only_json(out)["caveats"]]
+    assert len(texts) == 2
+    assert any(text.startswith("beyond 4 GPUs: forecasts without N = 4 missed") for text in texts)
     _, _, err = run("predict", folder / "md.json", "-n", "96000", "--gpus", "1,4")
     assert err == ""
 

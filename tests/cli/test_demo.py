@@ -37,9 +37,9 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     )
     assert commands == own + remote + live
 
-    said = re.findall(r"^wrote (\S+)", finished.stdout, re.MULTILINE)
-    assert said == ["forecast.png", "native-remote.png", "report.html", "live-step-time.png"]
-    for name in said:
+    written = re.findall(r"^wrote (\S+)", finished.stdout, re.MULTILINE)
+    assert written == ["forecast.png", "native-remote.png", "report.html", "live-step-time.png"]
+    for name in written:
         content = (folder / name).read_bytes()
         assert content.startswith(b"\x89PNG" if name.endswith(".png") else b"<!doctype html>")
 

@@ -19,16 +19,16 @@ CHOICE = re.compile(r"<[a-z-]+(\|[a-z-]+)+>")
 def below(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The words of a command, and of those below it."""
     yield words
-    for name, each in getattr(command, "commands", {}).items():
-        yield from below(each, (*words, name))
+    for name, sub in getattr(command, "commands", {}).items():
+        yield from below(sub, (*words, name))
 
 
 def all_commands() -> list[tuple[str, ...]]:
-    found = [()]
-    for each in COMMANDS:
-        group = typer.main.get_command(build(each.name))
-        found += below(group.commands[each.name], (each.name,))  # type: ignore[attr-defined]
-    return found
+    words = [()]
+    for command in COMMANDS:
+        group = typer.main.get_command(build(command.name))
+        words += below(group.commands[command.name], (command.name,))  # type: ignore[attr-defined]
+    return words
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=" ".join)
@@ -37,7 +37,7 @@ def test_placeholders_are_words(command: tuple[str, ...], run: Run) -> None:
     assert status == 0
     placeholders = re.findall(r"<[a-z].*?>", CHOICE.sub("", out))
     # Placeholders of regular expressions in the text.
-    assert [each for each in placeholders if each not in ("<n>", "<gpus>", "<time>")] == []
+    assert [word for word in placeholders if word not in ("<n>", "<gpus>", "<time>")] == []
 
 
 def test_a_group_alone_names_its_commands(run: Run) -> None:

@@ -25,15 +25,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = gc.fit(whole(), replicates=40)
     model.save(where / "native.json")
     md().save(where / "md.json")
-    found = model.forecasts(*zip(*CELLS, strict=True))
+    forecasts = model.forecasts(*zip(*CELLS, strict=True))
     for name, seconds in (
-        ("cells", 1.1 * found.seconds),
-        ("host", found.seconds + (HOST - 1) * found.t_cpu),
+        ("cells", 1.1 * forecasts.seconds),
+        ("host", forecasts.seconds + (HOST - 1) * forecasts.t_cpu),
     ):
         times = dict(zip(CELLS, seconds.tolist(), strict=True))
-        records = [step(*cell, [each], machine="box-2") for cell, each in times.items()]
+        records = [step(*cell, [time], machine="box-2") for cell, time in times.items()]
         dataset([machine(name="box-2"), *records], name=name).dump(where / f"{name}.jsonl")
-        lines = [f"{n},{gpus},{each}" for (n, gpus), each in times.items()]
+        lines = [f"{n},{gpus},{time}" for (n, gpus), time in times.items()]
         (where / f"{name}.csv").write_text("\n".join(["n,gpus,seconds", *lines]) + "\n")
     (where / "plan.yaml").write_text(
         "machines:\n  - {name: native, gpus: 4, price_per_gpu_hour: 2}\n"
@@ -54,12 +54,12 @@ def widths(run: Run, folder: Path, *options: str, model: str = "native.json") ->
 def test_intervals_of_predict_are_nested_and_now_is_the_default(
     run: Run, folder: Path, model: str
 ) -> None:
-    found = {
-        each: widths(run, folder, "--interval", each, model=model)
-        for each in ("now", "later", "machine")
+    by_interval = {
+        interval: widths(run, folder, "--interval", interval, model=model)
+        for interval in ("now", "later", "machine")
     }
-    assert widths(run, folder, model=model) == found["now"]
-    for now, later, there in zip(*found.values(), strict=True):
+    assert widths(run, folder, model=model) == by_interval["now"]
+    for now, later, there in zip(*by_interval.values(), strict=True):
         assert now < later < there
 
 
@@ -118,16 +118,16 @@ def test_an_update_moves_forecasts_and_predict_says_so(
     assert "T_cpu" in out
     assert "updated by 3 cells of" in out
     before, after = gc.load_model(folder / "native.json"), gc.load_model(new)
-    was, now = (each.forecasts(*zip(*CELLS, strict=True)) for each in (before, after))
+    was, now = (fitted.forecasts(*zip(*CELLS, strict=True)) for fitted in (before, after))
     slower = 1 + (HOST - 1) * was.t_cpu / was.seconds
     # Most of the way to what was timed, and never far beyond.
     moved = np.log(now.seconds / was.seconds) / np.log(slower)
     assert (moved > 0.5).all()
     assert (moved < 1.2).all()
     _, out, err = run("predict", new, "-n", "1000", "--json")
-    (said,) = only_json(out)["updated"]
-    assert said["text"].startswith("updated by 3 cells of")
-    assert said["text"] in err
+    (update,) = only_json(out)["updated"]
+    assert update["text"].startswith("updated by 3 cells of")
+    assert update["text"] in err
     assert (
         only_json(run("predict", folder / "native.json", "-n", "1000", "--json")[1])["updated"]
         == []

@@ -29,11 +29,11 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_import_says_what_it_understood(run: Run) -> None:
-    said = ["--timestep", "2fs", "--program", "P 1"]
-    status, out, err = run("import", "t.csv", *said, "-o", "t.jsonl")
+    stated = ["--timestep", "2fs", "--program", "P 1"]
+    status, out, err = run("import", "t.csv", *stated, "-o", "t.jsonl")
     assert (status, err) == (0, "")
     assert out.splitlines()[:4] == UNDERSTOOD
-    status, out, err = run("import", "t.csv", *said, "-o", "t.jsonl", "--force", "--json")
+    status, out, err = run("import", "t.csv", *stated, "-o", "t.jsonl", "--force", "--json")
     assert json.loads(out)["understood"] == UNDERSTOOD
 
 
@@ -57,8 +57,8 @@ def test_data_are_taken_wherever_records_are(run: Run) -> None:
 
 
 def test_tables_come_back_as_they_were_exported(run: Run) -> None:
-    said = ["--timestep", "2fs", "--program", "P 1", "--case", "C"]
-    assert run("import", "t.csv", *said, "-o", "t.jsonl")[0] == 0
+    stated = ["--timestep", "2fs", "--program", "P 1", "--case", "C"]
+    assert run("import", "t.csv", *stated, "-o", "t.jsonl")[0] == 0
     assert run("data", "export", "t.jsonl", "--format", "csv", "-o", "again.csv")[0] == 0
     assert run("import", "again.csv", "-o", "again.jsonl")[0] == 0
     first, second = (Path(name).read_text().splitlines()[1:] for name in ("t.jsonl", "again.jsonl"))

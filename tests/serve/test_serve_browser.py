@@ -110,7 +110,7 @@ def test_a_file_is_dropped(show: Any) -> None:
 
 def test_it_is_read_out_with_names_states_and_changes(show: Any, table: Path) -> None:
     page = show()
-    said = page.locator("body").aria_snapshot()
+    snapshot = page.locator("body").aria_snapshot()
     for part in (
         'heading "How many GPUs?" [level=1]',
         'region "Data"',
@@ -118,7 +118,7 @@ def test_it_is_read_out_with_names_states_and_changes(show: Any, table: Path) ->
         'button "Fit"',
         "status",
     ):
-        assert part in said, said
+        assert part in snapshot, snapshot
     page.locator("#data details details summary").click()
     page.get_by_label("timestep").fill("2fs")
     page.locator("#files").set_input_files(table)
@@ -131,7 +131,7 @@ def test_it_is_read_out_with_names_states_and_changes(show: Any, table: Path) ->
     page.get_by_role("button", name="Fit").click()
     page.wait_for_selector("html[data-ready]", state="attached")
     assert "Reading and fitting" in page.evaluate("sessionStorage.getItem('said')")
-    said = page.locator("body").aria_snapshot()
+    snapshot = page.locator("body").aria_snapshot()
     for part in (
         'slider "n, atoms, on a logarithmic scale"',
         'spinbutton "n, atoms"',
@@ -139,7 +139,7 @@ def test_it_is_read_out_with_names_states_and_changes(show: Any, table: Path) ->
         'spinbutton "price a GPU-hour"',
         'heading "What to measure next"',
     ):
-        assert part in said, said
+        assert part in snapshot, snapshot
     answer = page.get_by_role("status").filter(has=page.locator("#verdict"))
     assert answer.get_attribute("aria-live") == "polite"
     before = answer.inner_text()

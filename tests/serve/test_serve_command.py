@@ -25,9 +25,9 @@ def test_it_listens_on_this_machine_alone_and_leaves_nothing(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     with served(temporary=tmp_path) as (process, url):
-        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([\w-]{32})/", url)
-        assert found is not None
-        assert addresses_of(int(found[1])) == {"0100007F"}  # 127.0.0.1
+        address = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([\w-]{32})/", url)
+        assert address is not None
+        assert addresses_of(int(address[1])) == {"0100007F"}  # 127.0.0.1
         assert len(list(tmp_path.iterdir())) == 1
         with urllib.request.urlopen(url, timeout=60) as answer:
             assert b"Load step times" in answer.read()
@@ -67,10 +67,10 @@ def test_a_port_that_is_taken_is_one_line(run: Run) -> None:
 
 def addresses_of(port: int) -> set[str]:
     """The local addresses that somebody listens at on a port, as /proc has them."""
-    found = set()
+    addresses = set()
     for table in ("tcp", "tcp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:
             address, _, number = line.split()[1].partition(":")
             if int(number, 16) == port and line.split()[3] == "0A":
-                found.add(address)
-    return found
+                addresses.add(address)
+    return addresses

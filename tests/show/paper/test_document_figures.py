@@ -75,9 +75,9 @@ def test_colours_are_published_rates_and_marks_the_machines_own(own: gc.Dataset)
     expected = [t.bytes / t.seconds[0] for t in copies if t.machine == "quadro-4000-tcc"]
     assert sorted(published(figure.axes[1])) == pytest.approx(sorted(expected))
     known = [
-        each.bytes / each.own
-        for each in beside_documents(own, ["copy-timed-2012"])
-        if each.machine == "quadro-4000-tcc"
+        pair.bytes / pair.own
+        for pair in beside_documents(own, ["copy-timed-2012"])
+        if pair.machine == "quadro-4000-tcc"
     ]
     assert known
     assert sorted(own_marks(figure.axes[1])) == pytest.approx(sorted(known))
@@ -101,9 +101,9 @@ def test_host_memory_is_that_of_the_table(own: gc.Dataset) -> None:
         expected = [statistics.median(r.seconds) for r in data if (r.runner, r.phase) == kind]
         assert sorted(published(axes)) == pytest.approx(sorted(expected))
     known = [
-        each.own
-        for each in beside_documents(own, ["host-memory-gtx480"])
-        if each.what.endswith("cpu loop")
+        pair.own
+        for pair in beside_documents(own, ["host-memory-gtx480"])
+        if pair.what.endswith("cpu loop")
     ]
     assert sorted(own_marks(cpu)) == pytest.approx(sorted(known))
 

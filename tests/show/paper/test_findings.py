@@ -50,7 +50,7 @@ def found(data: Dataset, **how: Any) -> dict[str, findings.Finding]:
 
 
 def verdicts(data: Dataset) -> dict[str, str]:
-    return {name: each.verdict for name, each in found(data).items()}
+    return {name: finding.verdict for name, finding in found(data).items()}
 
 
 def timed(share_of: Callable[[int], float]) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def timed(share_of: Callable[[int], float]) -> list[dict[str, Any]]:
     for gpus in (1, 2, 4):
         share = share_of(gpus)
         parts = {"h2d": share / 2, "d2h": share / 2, "kernel": 0.9 * (1 - share)}
-        phases = {name: [1e-3 * each] for name, each in {**parts, "cpu": 0.1 * (1 - share)}.items()}
+        phases = {name: [1e-3 * part] for name, part in {**parts, "cpu": 0.1 * (1 - share)}.items()}
         result.append(step(1000, gpus, [1e-3], phases=phases))
     return result
 
@@ -234,6 +234,6 @@ def test_data_without_anything_to_tell_are_refused() -> None:
 
 
 def test_published_steps_on_one_gpu_cannot_tell_but_say_why() -> None:
-    for each in findings.findings(gc.load("dscuda")):
-        assert each.verdict == "cannot be told"
-        assert each.reason
+    for finding in findings.findings(gc.load("dscuda")):
+        assert finding.verdict == "cannot be told"
+        assert finding.reason

@@ -24,9 +24,9 @@ PARTS = {"h2d": 0.1, "d2h": 0.1, "kernel": 0.6, "cpu": 0.2}
 def phased(truth: Any, **other: Any) -> list[dict[str, Any]]:
     """Steps whose phases are known shares of the step, the same for every cell."""
     made = steps(truth.seconds, np.random.default_rng(1), repeats=7, sigma=1e-3, **other)
-    for each in made:
-        middle = float(np.median(each["seconds"]))
-        each["phases"] = {name: [share * middle] for name, share in PARTS.items()}
+    for record in made:
+        middle = float(np.median(record["seconds"]))
+        record["phases"] = {name: [share * middle] for name, share in PARTS.items()}
     return made
 
 
@@ -69,11 +69,11 @@ def middle(data: gc.Dataset, path: str) -> dict[tuple[int, int], float]:
 
 
 def test_series_are_the_papers_kind_native_first(series: list[Series], model: Model) -> None:
-    assert [each.label for each in series] == ["native", "remote"]
+    assert [path.label for path in series] == ["native", "remote"]
     assert series[0].model is model
     assert series[1].model is None
     assert kind_in_words(series) == "star-serial, claret"
-    assert {step.kernel for each in series for step in each.steps} == {"claret"}
+    assert {step.kernel for path in series for step in path.steps} == {"claret"}
 
 
 def test_the_kind_is_that_of_the_model_or_chosen(data: gc.Dataset, model: Model) -> None:
@@ -114,8 +114,8 @@ def test_gflops_are_those_measured_and_forecast(
         relative = {(g, own[n, 1] / s) for (n, g), s in own.items() if n in (1000, 64000)}
         assert np.allclose(sorted(points(below)), sorted(relative))
     gpus, rate = lines(upper[0])[0]
-    found = model.forecasts(np.full(gpus.size, 1000.0), gpus)
-    assert rate == pytest.approx(78 * 1000.0**2 / found.seconds / 1e9, rel=2e-3)
+    forecasts = model.forecasts(np.full(gpus.size, 1000.0), gpus)
+    assert rate == pytest.approx(78 * 1000.0**2 / forecasts.seconds / 1e9, rel=2e-3)
     assert lines(upper[1]) == []  # no model, no line
     assert [axes.get_title() for axes in upper] == ["native", "remote"]
 
@@ -132,10 +132,10 @@ def test_step_times_are_those_measured_and_forecast(
     for (n, seconds), count in zip(drawn, (1.0, 4.0), strict=True):
         assert seconds == pytest.approx(model.forecasts(n, np.full(n.size, count)).seconds)
     bands = figure.axes[0].collections
-    found = model.forecasts(drawn[0][0], np.ones(drawn[0][0].size))
+    forecasts = model.forecasts(drawn[0][0], np.ones(drawn[0][0].size))
     edge = np.asarray(bands[0].get_paths()[0].vertices)
-    assert edge[:, 1].max() == pytest.approx(found.high.max())
-    assert edge[:, 1].min() == pytest.approx(found.low.min())
+    assert edge[:, 1].max() == pytest.approx(forecasts.high.max())
+    assert edge[:, 1].min() == pytest.approx(forecasts.low.min())
 
 
 def test_shares_fill_the_step_and_stand_beside_the_timed_phases(
@@ -148,9 +148,9 @@ def test_shares_fill_the_step_and_stand_beside_the_timed_phases(
     assert heights.sum(axis=1) == pytest.approx(np.full((2, 4), 100.0))
     # Measured: the phases by which the data were made. Model: its own terms.
     assert heights[0] == pytest.approx(np.repeat([[60.0], [20.0], [20.0]], 4, axis=1))
-    found = model.forecasts(np.full(4, 1000.0), np.arange(1.0, 5.0))
-    terms = np.array([found.t_gpu, found.t_cpu, found.t_com])
-    assert heights[1] == pytest.approx(100 * terms / found.seconds)
+    forecasts = model.forecasts(np.full(4, 1000.0), np.arange(1.0, 5.0))
+    terms = np.array([forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com])
+    assert heights[1] == pytest.approx(100 * terms / forecasts.seconds)
     assert len([bar for bar in measured_only.patches if bar.get_fill()]) == 12
     colours = [bar.get_facecolor() for bar in filled[:12:4]]
     assert len(set(colours)) == 3
@@ -233,7 +233,7 @@ def test_sizes_that_all_paths_have_are_drawn_and_the_largest() -> None:
 
 
 def test_captions_and_legends_speak_of_what_is_drawn(series: list[Series]) -> None:
-    points = [replace(each, model=None) for each in series]
+    points = [replace(own, model=None) for own in series]
     assert "band" in figures.reading(series)
     assert figures.reading(points) == (
         "Points: medians measured (bars: 95 % intervals or rounding)."
@@ -259,7 +259,7 @@ def test_ratios_are_marked_where_they_are() -> None:
         ("L_h2d", "far", 3.0, None),
     ]
     (axes,) = transfers.remote_costs(rows, "title", "caption").axes
-    ((ends,),) = [each.get_segments() for each in axes.collections]
+    ((ends,),) = [drawn.get_segments() for drawn in axes.collections]
     assert ends.tolist() == [[1.8, 0], [2.3, 0]]
     marks = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in axes.lines}
     assert marks["remote"] == [[2.0, 0], [0.5, 1]]

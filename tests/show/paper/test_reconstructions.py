@@ -38,34 +38,36 @@ def test_models_and_page_are_what_the_script_makes(script: dict[str, Any], tmp_p
 
 
 def quantities(name: str) -> list[Quantity]:
-    found = gc.load_model(name).reconstruction
-    assert found is not None
-    return found.quantities
+    made = gc.load_model(name).reconstruction
+    assert made is not None
+    return made.quantities
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_quantity_has_a_source_or_is_marked_as_assumed(name: str) -> None:
-    for each in quantities(name):
-        assert (each.source is None) != (each.assumed is None), each.name
-        assert (each.low is None) == (each.high is None) == (each.range is None), each.name
-        if each.low is not None and each.high is not None:
-            assert each.low <= each.value <= each.high, each.name
+    for quantity in quantities(name):
+        assert (quantity.source is None) != (quantity.assumed is None), quantity.name
+        assert (quantity.low is None) == (quantity.high is None) == (quantity.range is None), (
+            quantity.name
+        )
+        if quantity.low is not None and quantity.high is not None:
+            assert quantity.low <= quantity.value <= quantity.high, quantity.name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_forecasts_are_finite_wide_and_marked_as_extrapolated(name: str) -> None:
-    found = gc.load_model(name).forecasts(*outer([64, 1000, 1e5, 1e6], range(1, 9)))
-    for array in (found.seconds, found.low, found.high):
+    forecasts = gc.load_model(name).forecasts(*outer([64, 1000, 1e5, 1e6], range(1, 9)))
+    for array in (forecasts.seconds, forecasts.low, forecasts.high):
         assert np.isfinite(array).all()
         assert (array > 0).all()
-    assert found.extrapolated.all()
-    assert (found.high / found.low > 1.5).all()  # honest: nothing was measured
-    assert found.t_gpu + found.t_cpu + found.t_com == pytest.approx(found.seconds)
+    assert forecasts.extrapolated.all()
+    assert (forecasts.high / forecasts.low > 1.5).all()  # honest: nothing was measured
+    assert forecasts.t_gpu + forecasts.t_cpu + forecasts.t_com == pytest.approx(forecasts.seconds)
 
 
 def test_times_are_the_papers_equations(script: dict[str, Any]) -> None:
     about = script["read"]()[1]
-    v = {each.name: each.value for each in (*about["both"], *about["native"])}
+    v = {quantity.name: quantity.value for quantity in (*about["both"], *about["native"])}
     n, gpus = 25_000, 3
     t_gpu = v["cycles_per_pair"] / (v["cores"] * v["clock"])
     threads = v["k"] * v["cores"]
@@ -77,8 +79,8 @@ def test_times_are_the_papers_equations(script: dict[str, Any]) -> None:
         + 12 * n / v["B_d2h"] + gpus * latency
         + v["t_kernel"] * gpus
     )  # fmt: skip
-    found = gc.load_model("reconstructed-2015-native").forecasts([n], [gpus])
-    assert found.seconds[0] == pytest.approx(expected, rel=1e-5)
+    forecasts = gc.load_model("reconstructed-2015-native").forecasts([n], [gpus])
+    assert forecasts.seconds[0] == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_papers_findings_hold_and_the_doubtful_one_is_stated(script: dict[str, Any]) -> None:
@@ -135,9 +137,9 @@ def test_they_are_listed_apart_from_datasets(run: Run) -> None:
         assert name not in datasets
     status, out, _ = run("data", "list", "--json")
     answer = json.loads(out)
-    assert [each["name"] for each in answer["reconstructions"]] == list(NAMES)
-    assert all("ours" in each["label"] for each in answer["reconstructions"])
-    assert not {each["name"] for each in answer["datasets"]} & set(NAMES)
+    assert [row["name"] for row in answer["reconstructions"]] == list(NAMES)
+    assert all("ours" in row["label"] for row in answer["reconstructions"])
+    assert not {row["name"] for row in answer["datasets"]} & set(NAMES)
 
 
 def test_show_names_every_source_and_assumption(run: Run) -> None:
@@ -145,8 +147,8 @@ def test_show_names_every_source_and_assumption(run: Run) -> None:
     assert status == 0
     assert "ours, neither measured nor the paper's" in out.splitlines()[1]
     status, shown, _ = run("data", "show", NAMES[1], "--json")
-    for each in json.loads(shown)["quantities"]:
-        assert (each["source"] or each["assumed"]) in out
+    for quantity in json.loads(shown)["quantities"]:
+        assert (quantity["source"] or quantity["assumed"]) in out
 
 
 def test_they_are_used_by_name_and_warn(run: Run, tmp_path: Path) -> None:

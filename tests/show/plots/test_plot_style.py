@@ -199,7 +199,7 @@ def test_short_logarithmic_axes_are_labelled_between_powers_of_ten(
     ):
         style.si_axis(axis, "s")
         limit(low, high)
-        ticks = [each for each in axis.get_minorticklocs() if low <= each <= high]
+        ticks = [tick for tick in axis.get_minorticklocs() if low <= tick <= high]
         texts = axis.get_minor_formatter().format_ticks(ticks)
         assert [text for text in texts if text] == expected
 

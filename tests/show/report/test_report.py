@@ -457,7 +457,7 @@ def test_an_existing_page_is_replaced_by_force_only(files: Path, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         (["nowhere.json"], ["nowhere.json"]),
         (["{files}/data.jsonl"], ["data.jsonl", "records, not a model"]),

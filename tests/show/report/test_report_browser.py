@@ -100,7 +100,7 @@ def test_it_opens_without_complaint_and_without_any_network(report: Path, show: 
     opened = show(report)
     opened.choose(n=5000, gpus="most:8", path="1")
     assert opened.complaints == []
-    assert all(each.startswith(("file:", "data:")) for each in opened.requests)
+    assert all(address.startswith(("file:", "data:")) for address in opened.requests)
     charts = opened.page.locator(".chart svg[aria-label]")
     assert charts.count() == 6  # time, terms, efficiency, remote against native, two of residuals
 
@@ -129,7 +129,7 @@ def test_the_best_of_both_paths_is_that_of_the_models(report: Path, show: Any) -
             path: h200(path).best_counts([float(n)], range(1, 5))[0]
             for path in ("native", "remote")
         }
-        least = min(each["seconds"] for each in best.values())
+        least = min(row["seconds"] for row in best.values())
         assert opened.seconds() == pytest.approx(least, rel=NEAR)
         path = "native" if ", native:" in opened.text("#verdict") else "remote"
         chosen = h200(path).forecasts([n], [float(opened.gpus())])
@@ -165,10 +165,10 @@ def test_deadline_and_prices_choose_the_cheapest_in_time(report: Path, show: Any
     opened.choose(price_0=prices["native"], price_1=prices["remote"])
     rows = []
     for path, price in prices.items():
-        found = h200(path).forecasts([float(n)] * 4, [1.0, 2.0, 3.0, 4.0])
+        forecasts = h200(path).forecasts([float(n)] * 4, [1.0, 2.0, 3.0, 4.0])
         rows += [
             (gpus * second * steps / 3600 * price, second * steps, gpus, path)
-            for gpus, second in zip(found.gpus, found.seconds, strict=True)
+            for gpus, second in zip(forecasts.gpus, forecasts.seconds, strict=True)
         ]
     cost, _, gpus, path = min(row for row in rows if row[1] <= deadline)
     assert opened.text("#verdict").startswith(f"{gpus:.0f} GPU")
@@ -180,9 +180,9 @@ def test_deadline_and_prices_choose_the_cheapest_in_time(report: Path, show: Any
     assert "meets the deadline" in opened.text("#verdict-detail")
     # Between what is forecast and what 90 % of the runs take, another count is named that is sure.
     page = json.loads(opened.page.locator("#content").text_content())
-    curves = {each["gpus"]: each for each in page["models"][0]["curves"]}
+    curves = {curve["gpus"]: curve for curve in page["models"][0]["curves"]}
     time, sure = (
-        {gpus: each[key][each["n"].index(n)] for gpus, each in curves.items()}
+        {gpus: curve[key][curve["n"].index(n)] for gpus, curve in curves.items()}
         for key in ("seconds", "sure")
     )
     assert time[4] * sure[4] < time[3]
@@ -294,9 +294,9 @@ def test_a_link_may_state_a_gpu_count_alone(report: Path, show: Any) -> None:
 
 def test_what_a_link_asks_in_vain_is_said(report: Path, show: Any) -> None:
     opened = show(report, at="#n=5000&gpus=most:512&colour=red&steps=many")
-    said = opened.text("#verdict-refused")
+    refused = opened.text("#verdict-refused")
     for part in ("gpus most:512", "report --gpus", "link's colour", "steps many"):
-        assert part in said
+        assert part in refused
     assert opened.text("#verdict-question") == "The fastest for n = 5,000"
     assert opened.complaints == []
 
@@ -324,7 +324,7 @@ def test_curves_end_with_the_gpus_that_there_are_unless_more_are_asked_about(
 ) -> None:
     opened = show(report)
     charts = opened.page.locator("#chart-time")
-    assert [each in charts.inner_text() for each in ("4 GPUs", "5 GPUs")] == [True, False]
+    assert [words in charts.inner_text() for words in ("4 GPUs", "5 GPUs")] == [True, False]
     opened.choose(gpus="most:8")
     assert "8 GPUs" in charts.inner_text()
 
@@ -398,8 +398,8 @@ def test_colours_of_four_gpu_counts_and_of_the_terms_can_be_told_apart(
         ".map(each => each.map(colour => d3.rgb(colour).formatRgb()))"
     )
     for colours in (counts, several[:3]):
-        shown = [_numbers(each) for each in colours]
-        assert min(contrast(each, panel) for each in shown) >= 3
+        shown = [_numbers(colour) for colour in colours]
+        assert min(contrast(colour, panel) for colour in shown) >= 3
         pairs = itertools.combinations(shown, 2)
         assert min(float(np.linalg.norm(lab(linear(a)) - lab(linear(b)))) for a, b in pairs) >= 20
 
@@ -462,7 +462,7 @@ def test_hostile_names_are_text(tmp_path: Path, show: Any) -> None:
         "[onfocus]",
     ):
         assert opened.page.locator(element).count() == 0
-    assert all(each.startswith(("file:", "data:")) for each in opened.requests)
+    assert all(address.startswith(("file:", "data:")) for address in opened.requests)
 
 
 def _assert_interval(opened: Opened, low: float, high: float) -> None:
@@ -481,4 +481,4 @@ def _colour(opened: Opened, where: str, which: str) -> tuple[int, ...]:
 
 
 def _numbers(colour: str) -> tuple[int, ...]:
-    return tuple(int(each) for each in re.findall(r"\d+", colour)[:3])
+    return tuple(int(part) for part in re.findall(r"\d+", colour)[:3])
