@@ -171,9 +171,7 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[Ranked]:
     quality, cells = model.quality, model.timed
     (least, most), (smallest, largest) = model.domain.gpus, model.domain.n
 
-    def beyond(
-        name: str, asked: float, where: str, error: float | None
-    ) -> tuple[float, str] | None:
+    def beyond(name: str, asked: float, where: str, error: float | None) -> Ranked | None:
         values = None if cells is None else cells.gpus if name == "N" else cells.n
         if error is not None:
             without = f"N = {most}" if name == "N" else "that n"
