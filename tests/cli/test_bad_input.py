@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +83,10 @@ RECORDS: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", list(RECORDS))
-def test_wrong_records_are_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_wrong_records_are_refused_in_one_line(name: str, run: Run, tmp_path: Path) -> None:
     content, message = RECORDS[name]
     (tmp_path / "m.json.old").write_text("mine")
-    finished = fit(tmp_path, content)
-    assert_refused(finished, message)
+    assert_refused(fit(run, content), message)
     assert set(files_of(tmp_path)) == {"data.jsonl", "m.json.old"}
 
 
@@ -156,11 +154,10 @@ CSV: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", list(CSV))
-def test_a_wrong_csv_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_a_wrong_csv_is_refused_in_one_line(name: str, run: Run, tmp_path: Path) -> None:
     content, message = CSV[name]
     (tmp_path / "s.csv").write_text(content)
-    finished = shell("import", "s.csv", "--cores", "2304", "-o", "d.jsonl", folder=tmp_path)
-    assert_refused(finished, message)
+    assert_refused(run("import", "s.csv", "--cores", "2304", "-o", "d.jsonl"), message)
     assert set(files_of(tmp_path)) == {"s.csv"}
 
 
@@ -224,7 +221,7 @@ def test_paths_that_cannot_be_written_are_refused(target: str, run: Run, tmp_pat
     assert files_of(tmp_path) == before
 
 
-def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
+def test_names_of_any_script_are_kept(run: Run, tmp_path: Path) -> None:
     names = {"path": "вдали 🚀", "kernel": "塩 | ker,nel", "machine": "größe"}
     records = [machine(name=names["machine"])]
     records += [{**record, **names} for record in good()[1:]]
