@@ -14,8 +14,7 @@ from gpucast.cli.measure_options import Common, Described, records_file
 from gpucast.cli.output import print_json, say, warn
 from gpucast.cli.progress import progress, terminated_as_interrupted
 from gpucast.errors import InputError
-from gpucast.util.gpu_shares import GPU
-from gpucast.util.gpu_shares import share_text
+from gpucast.util.gpu_shares import GPU, share_text
 from gpucast.util.number_lists import sizes
 from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import long_duration, number, percent

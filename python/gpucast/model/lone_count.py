@@ -1,15 +1,17 @@
 """Steps of one GPU count alone: what is said of other counts.
 
-No fit tells how a program's time changes with N where N was always N_0: forms and their priors would
-say it with an interval that nobody measured. So other counts are forecast by what is known of programs,
+No fit tells how a program's time changes with N where N was always N_0: forms and their priors
+would say it with an interval that nobody measured. So other counts are forecast by what is known
+of programs,
 
     ln T(N) - ln T(N_0) = -d s + z sd(d),    d = ln(N / N_0),    sd(d)^2 = several^2 + (per_ln d)^2,
 
-with one z ~ N(0, 1) for all N, but with no shorter a time than N_0/N of T(N_0): no more than divided.
+with one z ~ N(0, 1) for all N, but with no shorter a time than N_0/N of T(N_0): no more than
+divided.
 
-A table is of a program that people run on several GPUs. A traced program may be any: its n may be all
-of the work or each GPU's part, its GPUs may be asked at once or one after another. Programs traced
-for ``h200-traces``, with one n, took 0.6 to 5.4 times as long on two GPUs as on one.
+A table is of a program that people run on several GPUs. A traced program may be any: its n may be
+all of the work or each GPU's part, its GPUs may be asked at once or one after another. Programs
+traced for ``h200-traces``, with one n, took 0.6 to 5.4 times as long on two GPUs as on one.
 
 Terms of several GPUs are in the fit all the same, with what priors say of them: on one GPU they are
 nothing, and on several those that do not depend on n cannot be told from ``start``. So the name of
@@ -50,11 +52,12 @@ growth); 90 % reach from all work divided to none."""
 
 PUBLISHED = Law(0.7, 0.2, 0.3)
 """A program whose step times people publish. Over pairs of counts in 200 series of
-lab/studies/programs the median of ln(N T(N)) - ln(N_0 T(N_0)) is 0.19, 0.35, 0.62, 0.75 and 1.2 at
-2, 4, 8, 16 and 60 times the GPUs, its 95th percentile 0.7, 1.1, 1.7, 2.1 and 3.3, its 5th about 0."""
+lab/studies/programs the median of ln(N T(N)) - ln(N_0 T(N_0)) is 0.19, 0.35, 0.62, 0.75 and 1.2
+at 2, 4, 8, 16 and 60 times the GPUs, its 95th percentile 0.7, 1.1, 1.7, 2.1 and 3.3, its 5th
+about 0."""
 
 _HARDLY = 1e-9
-"""Relative; by which other counts take longer, so that of equal ones the one that was timed is the best."""
+"""Relative; by which other counts take longer, so that of equal ones the timed one is the best."""
 
 NOT_KNOWN = "steps of one GPU count only: how time changes with N is not known"
 
