@@ -22,7 +22,8 @@ void print_copy_times(int times, const std::vector<std::size_t>& sizes);
 // The same over 1, 2, 4... raw TCP connections on loopback, each with a thread that waits at either
 // end: route, bytes, seconds by connections.
 void print_socket_copies(int connections, int times, const std::vector<std::size_t>& sizes);
-// Round trips of 64 bytes, and one-way streams over `connections` TCP connections on loopback at once.
+// Round trips of 64 bytes, and one-way streams over `connections` TCP connections on loopback at
+// once.
 Figures measure_sockets(std::size_t bytes, int connections);
 
 }  // namespace gpucast::probe
