@@ -232,7 +232,7 @@ def right(series: Series, split: Split) -> study.Forecast:
 
 @pytest.mark.usefixtures("_no_extrap")
 def test_a_right_forecast_reaches_all_that_can_be_reached(tmp_path: Path) -> None:
-    every = list(series_of(read(table(tmp_path)), "made"))
+    every = list(series_of(read(table(tmp_path)), "quick-made"))
     rows = study.cells(every, lambda done, total: None, right)
     found = study.splits(rows)
     assert set(found[study.GPUCAST]) == {0}
@@ -250,7 +250,7 @@ def test_a_right_forecast_reaches_all_that_can_be_reached(tmp_path: Path) -> Non
     # N = 16 is all that is above a quarter, so that the second split is the first.
     names = list(zip(found.series, found.split, strict=True))
     assert [(row["series"], row["split"]) for row in written] == names
-    assert sum(row["series"] == "made: box" for row in written) == 2
+    assert sum(row["series"] == "quick-made: box" for row in written) == 2
     assert {(row["median"], row["why"], row["Extra-P"]) for row in written} == {("0", "", "")}
 
 
@@ -260,7 +260,7 @@ def test_a_method_that_says_nothing_of_a_cell_left_out_has_no_error(tmp_path: Pa
         seconds, low, high = right(series, split)
         return np.where(series.gpus > 1, np.nan, seconds), low, high
 
-    box, _ = series_of(read(table(tmp_path)), "made")
+    box, _ = series_of(read(table(tmp_path)), "quick-made")
     found = study.splits(study.cells([box], lambda done, total: None, of_one_gpu))
     assert found[study.GPUCAST].isna().all()
     assert Sum(found).medians().tolist() == [np.inf] * len(found)
@@ -271,7 +271,7 @@ def test_a_refusal_is_reported_and_counts_as_infinitely_wrong(tmp_path: Path) ->
     def refused(series: Series, split: Split) -> study.Forecast:
         raise InputError("no")
 
-    box, ball = series_of(read(table(tmp_path)), "made")
+    box, ball = series_of(read(table(tmp_path)), "quick-made")
     quiet = lambda done, total: None  # noqa: E731
     rows = pd.concat([study.cells([box], quiet, refused), study.cells([ball], quiet, right)])
     found = study.splits(rows)
@@ -279,7 +279,7 @@ def test_a_refusal_is_reported_and_counts_as_infinitely_wrong(tmp_path: Path) ->
     assert both.small() == (found.series == ball.name).mean()
     assert both.coverage == 1
     text = page(found, "make it", "x.png", "x.csv")
-    assert "Refused: made: box (most GPUs): no;" in text
+    assert "Refused: quick-made: box (most GPUs): no;" in text
 
 
 def test_extra_p_gets_lines_of_one_size_or_of_one_share() -> None:

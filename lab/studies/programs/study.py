@@ -15,7 +15,7 @@ import gpucast
 from forecasting import scores
 from gpucast.errors import GpucastError
 from programs import extrap_lines, rivals
-from programs.series import Series
+from programs.series import Series, families
 from programs.splits import Split, splits_of
 
 Array = NDArray[np.float64]
@@ -82,15 +82,18 @@ def _cells(series: Series, split: Split, own: Callable[[Series, Split], Forecast
 def splits(rows: pd.DataFrame) -> pd.DataFrame:
     """A row a split of ``cells``.
 
-    Columns: what the series is; how many cells and GPU counts were ``trained`` on and ``cells``
-    left out; of gpucast the fields of ``Score``, and the ``errors`` of the cells; by name of each
+    Columns: what the series is, and its ``family``; how many cells and GPU counts were ``trained``
+    on and ``cells`` left out; of gpucast the fields of ``Score``, the ``errors`` of the cells, half
+    of ln of ``high / low`` (``widths``), and how many cells are off by a factor of two and outside
+    their interval (``lost``); by name of each
     method and way of using Extra-P the median error, NaN where a cell left out has no forecast.
     Extra-P's is that of its best way.
     """
     kept = ["series", "table", "tuned", "split", "refused", "elapsed"]
+    family = families()
     return pd.DataFrame(
         [
-            {**part.iloc[0][kept], **_of_split(part)}
+            {**part.iloc[0][kept], "family": family.get(part.table.iloc[0], ""), **_of_split(part)}
             for _, part in rows.groupby(["series", "split"], sort=False)
         ]
     )
@@ -104,12 +107,16 @@ def _of_split(rows: pd.DataFrame) -> dict[str, Any]:
         for name, error in errors.items()
     }
     known = np.isfinite(medians[GPUCAST])
+    outside = (left.measured < left.low) | (left.measured > left.high)
+    far = np.abs(np.log(left.measured / left[GPUCAST])) > np.log(2)
     return {
         **vars(scores.of_group(rows, GPUCAST) if known else scores.Score()),
         "trained": len(trained),
         "counts": trained.gpus.nunique(),
         "cells": len(left),
         "errors": errors[GPUCAST].to_numpy(),
+        "widths": (np.log(left.high / left.low) / 2).to_numpy(),
+        "lost": int((outside & far).sum()),
         EXTRA_P: min((medians[way] for way in WAYS if medians[way] >= 0), default=np.nan),
         **medians,
     }
