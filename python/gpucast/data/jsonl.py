@@ -69,11 +69,13 @@ def parse(content: bytes, file: str) -> Lines:
     limits.RECORDS.check(content.count(b"\n"), file)
     lines = content.split(b"\n")  # not splitlines: strings may hold U+2028 and the like
     read = Lines([], [])
+    longest = limits.RECORD.most
     for number, line in enumerate(lines, start=1):
         line = line.rstrip(b"\r")
         if not line.strip():
             continue
-        limits.RECORD.check(len(line), file, line=number)
+        if len(line) > longest:
+            raise limits.RECORD.error(file, line=number)
         try:
             # NaN and Infinity, which are no JSON, are for the fields that have them to refuse.
             value = json.loads(line.decode(), object_pairs_hook=_distinct)

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -35,6 +37,8 @@ Location = tuple[int | str, ...]
 """Keys and list positions from the top to a value."""
 
 T = TypeVar("T")
+
+Reader = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ def from_json(kind: Callable[..., T], value: object, *, strict: bool = False) ->
     Raises:
         WrongValueError: the first key that is missing or wrong.
     """
-    made: T = _read(kind, value, strict)
+    made: T = _reader(kind, strict)(value)
     return made
 
 
@@ -177,20 +181,63 @@ def near(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
 
 
-def _read(kind: Any, given: Any, strict: bool) -> Any:
-    """The value of a type that ``given`` describes. Raises WrongValueError."""
+# There may be many records: what a type is is looked at once, and a field takes one call.
+@cache
+def _reader(kind: Any, strict: bool) -> Reader:
+    """What makes values of a type. It raises WrongValueError."""
     bare, inner, conversions, rules = _taken_apart(kind)
-    value = given
-    try:
-        for convert in conversions:
-            value = convert(value)
-    except (ValueError, InputError) as error:
-        raise WrongValueError(getattr(error, "message", str(error))) from None
-    value = _read_bare(bare, inner, value, strict)
-    for rule in rules:
-        if value is not None and (problem := rule.problem(value)):
-            raise WrongValueError(f"{problem}, got {shown(given)}")
-    return value
+    plain = _plain(bare, inner, strict)
+
+    def read(given: Any) -> Any:
+        value = given
+        try:
+            for convert in conversions:
+                value = convert(value)
+        except (ValueError, InputError) as error:
+            raise WrongValueError(getattr(error, "message", str(error))) from None
+        value = plain(value)
+        for rule in rules:
+            if value is not None and (problem := rule.problem(value)):
+                raise WrongValueError(f"{problem}, got {shown(given)}")
+        return value
+
+    if conversions or not rules:
+        return read if conversions else plain
+    if bare in (int, float):
+        return _quick_number((int,) if bare is int else (float, int), rules, read)
+    return _quick_text(rules, read) if bare is str else read
+
+
+def _quick_number(kinds: tuple[type, ...], rules: Sequence[Bounds], read: Reader) -> Reader:
+    """``read``, which is asked where a number is not plainly what it has to be."""
+    least = max([-_LARGEST, *(rule.least for rule in rules if rule.least is not None)])
+    above = max([-math.inf, *(rule.above for rule in rules if rule.above is not None)])
+    most = min([_LARGEST, *(rule.most for rule in rules if rule.most is not None)])
+    below = min([math.inf, *(rule.below for rule in rules if rule.below is not None)])
+
+    def quick(value: Any) -> Any:
+        plain = type(value) in kinds and least <= value <= most and above < value < below
+        return value if plain else read(value)
+
+    return quick
+
+
+def _quick_text(rules: Sequence[Length | Pattern], read: Reader) -> Reader:
+    """``read``, which is asked where a text is not plainly what it has to be."""
+    lengths = [rule for rule in rules if isinstance(rule, Length)]
+    least = max([0, *(length.least for length in lengths)])
+    most = min([2**63, *(length.most for length in lengths)])
+    expressions = [re.compile(rule.expression) for rule in rules if isinstance(rule, Pattern)]
+
+    def quick(value: Any) -> Any:
+        if type(value) is not str or not value.isascii() or not least <= len(value) <= most:
+            return read(value)
+        for expression in expressions:
+            if not expression.fullmatch(value):
+                return read(value)
+        return value
+
+    return quick
 
 
 @cache
@@ -206,6 +253,7 @@ def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...], list[Any], list[Any]]
     return origin or kind, get_args(kind), [], [_FINITE] * (kind is float)
 
 
+_LARGEST = sys.float_info.max
 _FINITE = Bounds(least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
 _SCALARS: dict[Any, tuple[Any, str]] = {
     int: (int, "a whole number"),
@@ -217,62 +265,109 @@ _SCALARS: dict[Any, tuple[Any, str]] = {
 }
 
 
-def _read_bare(kind: Any, inner: tuple[Any, ...], value: Any, strict: bool) -> Any:
+def _plain(kind: Any, inner: tuple[Any, ...], strict: bool) -> Reader:
+    """What makes values of a type that no rule is about."""
     if kind in _SCALARS:
-        accepted, name = _SCALARS[kind]
-        if not isinstance(value, accepted) or (kind in (int, float) and isinstance(value, bool)):
-            raise _unlike(name, value)
-        if kind is str and not value.isascii() and re.search("[\ud800-\udfff]", value):
-            raise WrongValueError(f"{shown(value)} is not valid Unicode")
-        return value
+        return partial(_scalar, kind, *_SCALARS[kind])
     if kind is Union:
-        options = [option for option in inner if option is not NoneType]
-        if value is None and len(options) < len(inner):
-            return None
-        for option in options[:-1]:
-            with suppress(WrongValueError):
-                return _read(option, value, strict)
-        return _read(options[-1], value, strict)
+        options = [_reader(option, strict) for option in inner if option is not NoneType]
+        return partial(_first_of, options, len(options) < len(inner))
     if kind is Literal or issubclass(kind, Enum):
         words = {word: word for word in inner} or {member.value: member for member in kind}
-        if isinstance(value, str) and value in words:
-            return words[value]
-        raise WrongValueError(f"{shown(value)} is unknown; it is one of {', '.join(words)}")
+        return partial(_word, words)
     if hasattr(kind, "__dataclass_fields__"):
-        return value if isinstance(value, kind) else _read_object(kind, value, strict)
-    if kind in (list, tuple):
-        if not isinstance(value, (list, tuple)) or (kind is tuple and len(value) != len(inner)):
-            raise _unlike("a list" if kind is list else f"a list of {len(inner)}", value)
-        if kind is list and _all_hold(inner[0], value):
-            return list(value)
-        kinds = inner * len(value) if kind is list else inner
-        items = zip(kinds, value, strict=True)
-        return kind([_within(i, part, item, strict) for i, (part, item) in enumerate(items)])
-    if not isinstance(value, dict):
-        raise _unlike("an object", value)
-    return {key: _within(key, inner[1], item, strict) for key, item in value.items()}
+        return partial(_object, kind, strict)
+    if kind is list:
+        return partial(_list, inner[0], _reader(inner[0], strict))
+    if kind is tuple:
+        return partial(_tuple, [_reader(part, strict) for part in inner])
+    return partial(_dict, _reader(inner[1], strict))
 
 
-def _read_object(kind: Any, value: Any, strict: bool) -> Any:
+def _scalar(kind: Any, accepted: Any, name: str, value: Any) -> Any:
+    if not isinstance(value, accepted) or (kind in (int, float) and isinstance(value, bool)):
+        raise _unlike(name, value)
+    if kind is str and not value.isascii() and re.search("[\ud800-\udfff]", value):
+        raise WrongValueError(f"{shown(value)} is not valid Unicode")
+    return value
+
+
+def _first_of(options: Sequence[Reader], optional: bool, value: Any) -> Any:
+    if value is None and optional:
+        return None
+    for read in options[:-1]:
+        with suppress(WrongValueError):
+            return read(value)
+    return options[-1](value)
+
+
+def _word(words: dict[object, object], value: Any) -> Any:
+    if isinstance(value, str) and value in words:
+        return words[value]
+    raise WrongValueError(f"{shown(value)} is unknown; it is one of {', '.join(map(str, words))}")
+
+
+@cache
+def _members(kind: Any, strict: bool) -> dict[str, tuple[str, Reader, bool, bool]]:
+    """The keys of a dataclass: its field, what reads it, and whether it may be None or missing."""
+    members = {}
+    for key, member, annotated in fields_of(kind):
+        bare, inner, conversions, rules = _taken_apart(annotated)
+        optional = bare is Union and NoneType in inner and not conversions
+        options = [option for option in inner if option is not NoneType]
+        single = options[0] if optional and len(options) == 1 and not rules else annotated
+        usual = member.default is not MISSING or member.default_factory is not MISSING
+        members[key] = (member.name, _reader(single, strict), optional, usual)
+    return members
+
+
+def _object(kind: Any, strict: bool, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
     if not isinstance(value, dict):
         raise _unlike("an object", value)
-    members = {key: (member, inner) for key, member, inner in fields_of(kind)}
+    members = _members(kind, strict)
     # A misspelt key is missing under its right name, too: say what was written.
     for key in value if strict else ():
         if key not in members:
             raise WrongValueError(f"unknown key{near(str(key), list(members))}", (str(key),))
     values = {}
-    for key, (member, inner) in members.items():
+    for key, (name, read, optional, usual) in members.items():
         if key in value:
-            values[member.name] = _within(key, inner, value[key], strict)
-        elif member.default is MISSING and member.default_factory is MISSING:
+            given = value[key]
+            try:
+                values[name] = None if given is None and optional else read(given)
+            except WrongValueError as error:
+                raise WrongValueError(error.message, (key, *error.location)) from None
+        elif not usual:
             raise WrongValueError("missing", (key,))
     return kind(**values)
 
 
-def _within(part: int | str, kind: Any, value: Any, strict: bool) -> Any:
+def _list(kind: Any, read: Reader, value: Any) -> Any:
+    if not isinstance(value, (list, tuple)):
+        raise _unlike("a list", value)
+    if _all_hold(kind, value):
+        return list(value)
+    return [_within(i, read, item) for i, item in enumerate(value)]
+
+
+def _tuple(readers: Sequence[Reader], value: Any) -> Any:
+    if not isinstance(value, (list, tuple)) or len(value) != len(readers):
+        raise _unlike(f"a list of {len(readers)}", value)
+    items = enumerate(zip(readers, value, strict=True))
+    return tuple(_within(i, read, item) for i, (read, item) in items)
+
+
+def _dict(read: Reader, value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise _unlike("an object", value)
+    return {key: _within(key, read, item) for key, item in value.items()}
+
+
+def _within(part: int | str, read: Reader, value: Any) -> Any:
     try:
-        return _read(kind, value, strict)
+        return read(value)
     except WrongValueError as error:
         raise WrongValueError(error.message, (part, *error.location)) from None
 
@@ -283,7 +378,7 @@ def _all_hold(kind: Any, values: Sequence[Any]) -> bool:
     if bare not in (int, float) or conversions or {bare} != {*map(type, values)}:
         return False
     # The extremes say nothing of what is not a number.
-    return all(value == value for value in values) and not any(
+    return not any(map(math.isnan, values)) and not any(
         rule.problem(extreme) for rule in rules for extreme in (min(values), max(values))
     )
 
