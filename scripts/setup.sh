@@ -129,9 +129,9 @@ setup_slurm() {
   ((EUID)) || install_test_packages "${slurm_packages[@]}"
 }
 
-# pip_install LOG ENVIRONMENT ARGUMENTS... (Python compiles of it what it imports, which is little)
+# pip_install LOG ENVIRONMENT ARGUMENTS...
 pip_install() {
-  quietly "$1" "$2/bin/python" -m pip --disable-pip-version-check install --no-input --no-compile "${@:3}"
+  quietly "$1" "$2/bin/python" -m pip --disable-pip-version-check install --no-input "${@:3}"
 }
 
 # requirements GROUP...: what pyproject.toml states, one a line. Groups are `build` (the back end),
