@@ -16,7 +16,7 @@ using namespace gpucast::remote::client;
 // A call of CUDA 13, which 12 has under the name of a version; and one that only 12 has.
 #if GPUCAST_CUDA == 13
 #define CALL(name, version) name
-constexpr int runtime_version = CUDART_VERSION;
+[[maybe_unused]] constexpr int runtime_version = CUDART_VERSION;
 using Properties = cudaDeviceProp;
 using PointerAttributes = cudaPointerAttributes;
 #else
@@ -25,7 +25,7 @@ using PointerAttributes = cudaPointerAttributes;
 #else
 #define CALL(name, version) name##version
 #endif
-constexpr int runtime_version = 12090;
+[[maybe_unused]] constexpr int runtime_version = 12090;
 using Properties = Properties12;
 struct PointerAttributes {
   cudaMemoryType type = cudaMemoryTypeUnregistered;
