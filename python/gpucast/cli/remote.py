@@ -87,8 +87,8 @@ def serve(
             f"{socket_folder} is no folder; make one that is yours alone (mkdir -m 700)",
             field="--socket-folder",
         )
-    there = [0] if fake else list(range(gpus_here()))
-    numbers = there if gpus == "all" else _numbers(gpus)
+    count = 1 if fake or gpus != "all" else gpus_here()
+    numbers = list(range(count)) if gpus == "all" else _numbers(gpus)
     variables = rehearsal(max(numbers) + 1) if fake else None
     values = {
         "max-clients": max_clients, "secret-file": secret_file, "max-memory": max_memory,
