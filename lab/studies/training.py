@@ -33,7 +33,7 @@ BATCHES = ((32,), (16, 64), (8, 32, 128))
 """Samples of each GPU; of a fixed batch, on 16 GPUs."""
 
 Program = Callable[[float, int], float]
-"""Seconds of a step of so many samples on each of so many GPUs."""
+"""Seconds of a step, by the samples of each GPU and the GPUs."""
 
 
 def program(rng: np.random.Generator, *, overlap: bool, slow: bool) -> Program:

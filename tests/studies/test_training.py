@@ -14,8 +14,8 @@ def test_the_rival_finds_its_own_law() -> None:
     seconds = 0.01 + 2e-4 * n / gpus + 0.03 * (gpus - 1) / gpus
     cells = pd.DataFrame({"n": n, "gpus": gpus, "seconds": seconds})
     asked = cells[cells.gpus > 8]
-    found = training.rival(cells[cells.gpus <= 8], asked)
-    assert found == pytest.approx(asked.seconds.to_numpy(), rel=1e-9)
+    forecast = training.rival(cells[cells.gpus <= 8], asked)
+    assert forecast == pytest.approx(asked.seconds.to_numpy(), rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
