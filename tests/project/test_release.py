@@ -31,13 +31,17 @@ def git(root: Path, *words: str) -> str:
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository of the files that a release changes."""
+    """A repository of the files that a release changes, with a change to release."""
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "A")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@b")
     for name in FILES:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
+    changes = tmp_path / "CHANGELOG.md"
+    heading = "## [Unreleased]\n"
+    entry = f"{heading}\n### Added\n\n- A change.\n"
+    changes.write_text(changes.read_text(encoding="utf-8").replace(heading, entry, 1))
     git(tmp_path, "init", "--quiet", "--initial-branch=main")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "Begin")
