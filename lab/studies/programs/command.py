@@ -71,7 +71,7 @@ def write(splits: pd.DataFrame, options: argparse.Namespace) -> None:
     images = options.output.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
     image = images / f"{options.output.stem}.png"
-    style.save(picture(splits), image, force=True)
+    style.save(picture(splits[~splits.tuned]), image, force=True)
     given = ["-o", str(options.output), *(word for o in options.only for word in ("--only", o))]
     command = shlex.join(["python", "-m", "lab.studies.programs", *given])
     numbers = options.output.with_suffix(".csv")

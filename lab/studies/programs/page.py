@@ -62,7 +62,7 @@ def page(splits: pd.DataFrame, command: str, picture: str, numbers: str) -> str:
         families=table(["unseen tables of", "splits", "median error", "in the 90 % interval",
                         "Extra-P"], _families(families)),
         ways=table(["Extra-P with", "splits", "median of medians", "gpucast is nearer in"],
-                   _ways(splits)),
+                   _ways(unseen)),
         far_count=int((why != "").sum()),
         far=table(["why", "splits", "median errors", "tables"], _by_reason(splits, why)),
         numbers=numbers,
@@ -70,7 +70,7 @@ def page(splits: pd.DataFrame, command: str, picture: str, numbers: str) -> str:
         total=len(TARGETS),
         seconds=splits.elapsed.to_list(),
         trained=splits.trained.to_list(),
-        single=int((splits["cells"] == 1).sum()),
+        single=int((unseen["cells"] == 1).sum()),
         blind=int(((splits.counts == 1) & (splits.split == MOST_GPUS)).sum()),
         refused=list(splits[splits.refused != ""].itertuples()),
     )  # fmt: skip

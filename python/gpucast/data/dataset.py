@@ -110,6 +110,11 @@ class Dataset:
         return html_listing(f"Dataset {self.name}", [*lines, *warnings])
 
     @cached_property
+    def derived(self) -> dict[tuple[object, ...], Any]:
+        """What was worked out from these records and may be asked for again, by what it is."""
+        return {}
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the records, machines included: the same for the same content,
         whether it came from one file, several, or memory."""

@@ -8,7 +8,7 @@ written where it is None. Annotations may be dataclasses, enumerations, ``Litera
 with functions that convert what is given before it is read (they raise ``ValueError`` or
 ``InputError``), and with a string that describes the field.
 
-No schema library: it would take longer to load than a forecast takes to make.
+No schema library: pydantic took half as long to load as ``gpucast predict`` takes in all.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def near(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
 
 
-# There may be many records: what a type is is looked at once, and a field takes one call.
+# There may be many records: a type is taken apart once, and a field takes one call.
 @cache
 def _reader(kind: Any, strict: bool) -> Reader:
     """What makes values of a type. It raises WrongValueError."""

@@ -48,10 +48,6 @@ _INTEGRATED = 0.25e-9
 """s a byte that comes back, in which the host integrates between steps (engine/skeleton.cpp)."""
 _COPY, _RATE = 1.4e-6, 52e9
 
-_KEPT = 8
-_costs: dict[tuple[int, str, str | None], tuple[Dataset, PathCosts]] = {}
-"""What was found last, by dataset, path and machine: forecasts of many traces ask for the same."""
-
 
 def step_costs(
     data: Dataset, path: str, *, machine: str | None = None, network: Network | None = None
@@ -65,15 +61,13 @@ def step_costs(
     Raises:
         InputError: as ``path_costs``.
     """
-    key = (id(data), path, machine)
-    kept = _costs.get(key)
-    if kept is None:
+    # Forecasts of many traces, and a map beside one, ask for the same, which takes a second.
+    known = data.derived.get((step_costs, path, machine))
+    if known is None:
         own = data if machine is None else data.select(machine=machine)
-        kept = data, in_steps(path_costs(own, path), own)
-        _costs[key] = kept
-        if len(_costs) > _KEPT:
-            _costs.pop(next(iter(_costs)), None)
-    return kept[1] if network is None else kept[1].over(network)
+        known = data.derived[step_costs, path, machine] = in_steps(path_costs(own, path), own)
+    costs: PathCosts = known
+    return costs if network is None else costs.over(network)
 
 
 def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
