@@ -8,7 +8,7 @@ import pytest
 
 import gpucast as gc
 from gpucast import _core
-from gpucast.model.lone_count import name_with
+from gpucast.model.lone_count import PUBLISHED, drawn, factor, name_with, variance
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,25 @@ def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further() -> N
     draws = model.draws(at.n, counts, 2000)
     assert np.log(np.median(draws, axis=0) / at.seconds) == pytest.approx(0, abs=0.05)
     assert (draws[:, 3] >= draws[:, 2] / 2 * (1 - 1e-6)).all()
+
+
+def test_the_most_gpus_are_the_fastest_as_often_as_in_published_series() -> None:
+    sizes = np.array([1e4, 3e4, 1e5])
+    program = pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01})
+    model = gc.fit(gc.read(program))
+    for reach in (2, 3, 4):
+        [best] = model.best_counts([3e4], [4 * 2**k for k in range(reach)])
+        assert best["gpus"] == 4 * 2 ** (reach - 1)
+        # 0.92, 0.92 and 0.91 of the series; 400 draws tell 0.015.
+        assert best["probability"] == pytest.approx(0.92, abs=0.04)
+
+
+def test_draws_have_the_variance_that_intervals_have() -> None:
+    counts = np.array([1.0, 3.0, 4.0, 5.0, 8.0, 64.0])
+    logs = np.log(drawn(counts, 4, PUBLISHED, 20_000, 1) / factor(counts, 4, PUBLISHED))
+    sd = np.sqrt(variance(counts, 4, PUBLISHED))
+    # No draw is shorter than divided, or with fewer GPUs longer: the other half is as wide as said.
+    for at, side in ((0, 0.05), (1, 0.05), (3, 0.95), (4, 0.95), (5, 0.95)):
+        end = np.sign(side - 0.5) * 1.645 * sd[at]
+        assert np.quantile(logs[:, at], side) == pytest.approx(end, rel=0.05)
+    assert (logs[:, 2] == 0).all()
