@@ -105,6 +105,11 @@ ComponentValues values_of(const Component& component) {
           component.weight};
 }
 
+void require_slopes(const VectorXd& gpus, const VectorXd& slopes) {
+  require_positive(gpus);
+  if (slopes.size() != gpus.size()) throw std::invalid_argument("a slope a GPU count");
+}
+
 }  // namespace
 
 void bind_scaling(nb::module_& m) {
@@ -123,20 +128,21 @@ void bind_scaling(nb::module_& m) {
           "least_gpus"_a, "largest_gpus"_a)
       .def(
           "variance",
-          [](const Beyond& self, const VectorXd& gpus) {
-            require_positive(gpus);
-            return VectorXd(gpus.unaryExpr([&](double count) {
-              return gpucast::fit::mean_square(self.outcomes(self.distance(count)));
+          [](const Beyond& self, const VectorXd& gpus, const VectorXd& slopes) {
+            require_slopes(gpus, slopes);
+            return VectorXd(gpus.binaryExpr(slopes, [&](double count, double slope) {
+              return gpucast::fit::mean_square(self.outcomes(self.distance(count), slope));
             }));
           },
-          "gpus"_a, "Mean square of what a break adds to ln T, from no break.")
+          "gpus"_a, "slopes"_a, "Mean square of what a break adds to ln T, from no break.")
       .def(
           "draws",
-          [](const Beyond& self, const VectorXd& gpus, Eigen::Index count, std::uint64_t seed) {
-            require_positive(gpus);
-            return self.draws(gpus, count, seed);
+          [](const Beyond& self, const VectorXd& gpus, const VectorXd& slopes, Eigen::Index count,
+             std::uint64_t seed) {
+            require_slopes(gpus, slopes);
+            return self.draws(gpus, slopes, count, seed);
           },
-          "gpus"_a, "count"_a, "seed"_a,
+          "gpus"_a, "slopes"_a, "count"_a, "seed"_a,
           "Draws of what a break adds to ln T of cells together; a row a draw.");
   nb::class_<Mixture>(m, "Scaling",
                       "Forecasts of a program known by its step times alone: a mixture over forms "

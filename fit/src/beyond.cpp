@@ -9,9 +9,12 @@ namespace gpucast::fit {
 
 namespace {
 
-constexpr double steepest = 1.5;  // s
-constexpr double prior = 1;       // ln N over which a break is expected before any was looked for
-constexpr int nodes = 8;          // of b and of s
+constexpr double steepest_fall = -1;  // u
+constexpr double steepest_rise = 2.0 / 3;
+constexpr double prior = 1;        // ln N over which a break is expected before any was looked for
+constexpr int points = 8;          // of b and of u
+constexpr double usual_node = 8;   // GPUs that a node may have, where nobody says
+constexpr double other_node = .6;  // sd of ln T
 constexpr std::uint64_t stream = 1;
 
 constexpr double near_enough = 1e-3;  // of a probability, in the middle between two entries
@@ -105,46 +108,59 @@ double zero_of(const Function& function, double low, double high) {
 
 }  // namespace
 
-Beyond::Beyond(double least_gpus, double largest_gpus)
-    : largest_(largest_gpus), held_(prior + std::log(largest_gpus / least_gpus)) {}
+Beyond::Beyond(double least_gpus, double largest_gpus, double nodes)
+    : largest_(largest_gpus), nodes_(nodes), held_(prior + std::log(largest_gpus / least_gpus)) {}
 
 double Beyond::distance(double gpus) const { return std::max(0.0, std::log(gpus / largest_)); }
 
-std::vector<Beyond::Outcome> Beyond::outcomes(double distance) const {
+double Beyond::jump(double gpus, double nodes) const {
+  const bool known = nodes_ > 0 && nodes > 0;
+  const bool reached =
+      known ? nodes_ <= 1 && nodes > 1 : largest_ <= usual_node && gpus > usual_node;
+  return reached ? other_node : 0;
+}
+
+std::vector<Beyond::Outcome> Beyond::outcomes(double distance, double slope) const {
   const double broken = distance / (held_ + distance);
   std::vector<Outcome> result{{1 - broken, 0}};
   if (!(broken > 0)) return result;
-  for (int i = 0; i < nodes; ++i) {
-    const double probability = (i + .5) / nodes * broken;
-    const double begin = held_ * probability / (1 - probability);
-    for (int k = 0; k < nodes; ++k) {
-      const double slope = (k + .5) / nodes * steepest;
-      result.push_back({broken / (nodes * nodes), slope * (distance - begin)});
+  for (int i = 0; i < points; ++i) {
+    const double begin = begin_of((i + .5) / points * broken);
+    for (int k = 0; k < points; ++k) {
+      const double bend = bend_of(slope, (k + .5) / points);
+      result.push_back({broken / (points * points), bend * (distance - begin)});
     }
   }
   return result;
 }
 
-Eigen::MatrixXd Beyond::draws(const Eigen::VectorXd& gpus, Eigen::Index count,
-                              std::uint64_t seed) const {
+Eigen::MatrixXd Beyond::draws(const Eigen::VectorXd& gpus, const Eigen::VectorXd& slopes,
+                              Eigen::Index count, std::uint64_t seed) const {
   Random random(seed, stream);
   Eigen::MatrixXd result(count, gpus.size());
   for (Eigen::Index draw = 0; draw < count; ++draw) {
-    const double probability = random.uniform();
-    const double begin = held_ * probability / (1 - probability);
-    const double slope = steepest * random.uniform();
+    const double begin = begin_of(random.uniform());
+    const double share = random.uniform();
     for (Eigen::Index i = 0; i < gpus.size(); ++i)
-      result(draw, i) = slope * std::max(0.0, distance(gpus[i]) - begin);
+      result(draw, i) = bend_of(slopes[i], share) * std::max(0.0, distance(gpus[i]) - begin);
   }
   return result;
+}
+
+double Beyond::begin_of(double probability) const {
+  return held_ * probability / (1 - probability);
+}
+
+double Beyond::bend_of(double slope, double share) {
+  const double low = std::min(steepest_fall, slope);
+  const double high = std::max(steepest_rise, slope);
+  return low + share * (high - low) - slope;
 }
 
 Ends ends(const StudentMixture& without, const std::vector<Beyond::Outcome>& outcomes) {
   if (outcomes.size() < 2) return {without.quantile(.05), without.quantile(.95)};
   const Distribution known(without);
-  double most = 0;
-  for (const auto& each : outcomes)
-    most = std::max(most, each.added);
+  const auto [least, most] = std::ranges::minmax(outcomes, {}, &Beyond::Outcome::added);
   const auto quantile = [&](double probability) {
     const auto above = [&](double x) {
       double sum = -probability;
@@ -152,7 +168,7 @@ Ends ends(const StudentMixture& without, const std::vector<Beyond::Outcome>& out
         sum += each.weight * known(x - each.added);
       return sum;
     };
-    return zero_of(above, known.low(), known.high() + most);
+    return zero_of(above, known.low() + least.added, known.high() + most.added);
   };
   return {quantile(.05), quantile(.95)};
 }

@@ -56,31 +56,59 @@ def ring(n: np.ndarray, gpus: np.ndarray) -> np.ndarray:
     least=st.floats(1, 100),
     span=st.floats(1, 100),
     further=st.floats(1.01, 50),
+    slope=st.floats(-1.5, 1.5),
     seed=st.integers(0, 9),
 )
-def test_breaks_only_lengthen_and_only_beyond_the_counts_measured(
-    least: float, span: float, further: float, seed: int
+def test_beyond_the_counts_measured_slopes_are_those_of_programs(
+    least: float, span: float, further: float, slope: float, seed: int
 ) -> None:
+    """From a break on, ln T changes by -1 to 2/3 a unit of ln N, or by as much as the law does."""
     largest = least * span
     counts = np.array([least, largest, largest * further, largest * further**2])
-    added = _core.Beyond(least, largest).draws(counts, 200, seed)
+    added = _core.Beyond(least, largest).draws(counts, np.full(4, slope), 200, seed)
     assert (added[:, :2] == 0).all()
-    assert (np.diff(added, axis=1) >= 0).all()
+    from_law = np.diff(added[:, 2:], axis=1)[:, 0] / np.log(further)
+    assert (from_law >= min(-1.0, slope) - slope - 1e-9).all()
+    assert (from_law <= max(2 / 3, slope) - slope + 1e-9).all()
+
+
+def test_breaks_lengthen_steps_that_scale_and_shorten_those_that_grow() -> None:
+    beyond = _core.Beyond(1, 8)
+    for slope, sign in ((-1.0, 1), (1.0, -1)):
+        added = sign * beyond.draws(np.array([64.0]), np.array([slope]), 500, 1)
+        assert (added >= 0).all()
+        assert (added > 0).any()
 
 
 def test_a_break_is_as_probable_as_the_rule_of_succession_says() -> None:
-    draws = _core.Beyond(1, np.e**2).draws(np.array([np.e**4]), 40_000, 1)[:, 0]
+    at, slope = np.array([np.e**4]), np.array([-1.0])
+    draws = _core.Beyond(1, np.e**2).draws(at, slope, 40_000, 1)[:, 0]
     assert np.mean(draws > 0) == pytest.approx(2 / (1 + 2 + 2), abs=0.01)
-    assert _core.Beyond(1, np.e**2).variance(np.array([np.e**4]))[0] == pytest.approx(
+    assert _core.Beyond(1, np.e**2).variance(at, slope)[0] == pytest.approx(
         np.mean(draws**2), rel=0.03
     )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "jumps"), [([], True), ([1, 1, 1, 1], True), ([1, 1, 2, 4], False)]
+)
+def test_another_node_that_was_never_reached_widens_the_interval(
+    nodes: list[int], jumps: bool
+) -> None:
+    counts = np.array([1, 2, 4, 8])
+    table = pd.DataFrame({"n": 1e6, "gpus": counts, "seconds": 1e-3 + 1e-8 * 1e6 / counts})
+    if nodes:
+        table["nodes"] = nodes
+    model = gc.fit(table)
+    found = model.forecasts([1e6], [16])
+    assert (np.log(found.high[0] / found.low[0]) > 1.6) == jumps
 
 
 def test_intervals_beyond_the_data_are_those_of_the_draws() -> None:
     model = measured(ring, [5e4, 1e5, 2e5], [1, 2, 4, 8])
     for gpus in (8, 16, 32, 128):
         found = model.forecasts([1e5], [gpus])
-        drawn = model.draws(np.array([1e5]), np.array([float(gpus)]), 20_000)[:, 0]
+        drawn = model.draws(np.array([1e5]), np.array([float(gpus)]), 100_000)[:, 0]
         low, high = np.quantile(drawn, [0.05, 0.95])
         assert found.mean_low[0] == pytest.approx(low, rel=0.03)
         assert found.mean_high[0] == pytest.approx(high, rel=0.05)

@@ -16,7 +16,8 @@ namespace {
 
 Beyond beyond(const Cells& cells) {
   if (cells.size() == 0) throw std::invalid_argument("a mixture needs cells");
-  return {cells.gpus.minCoeff(), cells.gpus.maxCoeff()};
+  const bool known = (cells.nodes.array() > 0).all();
+  return {cells.gpus.minCoeff(), cells.gpus.maxCoeff(), known ? cells.nodes.maxCoeff() : 0};
 }
 
 }  // namespace
@@ -182,12 +183,38 @@ Eigen::VectorXd Mixture::medians(const Cells& at, unsigned threads) const {
   return forecast_in_pieces(at.size(), threads, piece).seconds;
 }
 
+double Mixture::off_beyond(const Cells& at, Eigen::Index cell) const {
+  return std::hypot(slope_error_ * beyond_.distance(at.gpus[cell]),
+                    beyond_.jump(at.gpus[cell], at.nodes[cell]));
+}
+
+Eigen::VectorXd Mixture::slopes_beyond(const Cells& at,
+                                       const std::vector<Predicted>& predicted) const {
+  Eigen::VectorXd slopes = Eigen::VectorXd::Zero(at.size());
+  std::vector<Eigen::Index> far;
+  for (Eigen::Index j = 0; j < at.size(); ++j) {
+    if (beyond_.distance(at.gpus[j]) > 0) far.push_back(j);
+  }
+  if (far.empty()) return slopes;
+  Cells edge = at.some(far);
+  Eigen::Index last = 0;
+  edge.gpus.setConstant(cells_.gpus.maxCoeff(&last));
+  edge.nodes.setConstant(cells_.nodes[last]);
+  Eigen::VectorXd change = Eigen::VectorXd::Zero(edge.size());
+  Prediction at_edge(*this, edge, false);
+  for (std::size_t i = 0; i < components_.size(); ++i)
+    change += components_[i].weight * (predicted[i].mean(far) - at_edge.of(i).mean);
+  for (std::size_t k = 0; k < far.size(); ++k)
+    slopes[far[k]] = change[static_cast<Eigen::Index>(k)] / beyond_.distance(at.gpus[far[k]]);
+  return slopes;
+}
+
 StudentMixture Mixture::measurement(const std::vector<Predicted>& predicted, const Cells& at,
                                     Eigen::Index cell) const {
-  const double of_slope = std::pow(slope_error_ * beyond_.distance(at.gpus[cell]), 2);
+  const double beyond = std::pow(off_beyond(at, cell), 2);
   StudentMixture result;
   for (const Predicted& one : predicted) {
-    const double variance = priors_.inflation * one.variance[cell] + of_slope;
+    const double variance = priors_.inflation * one.variance[cell] + beyond;
     result.add(one.component->weight, one.mean[cell],
                std::sqrt(variance + priors_.inflation * one.noise + at.variance[cell]));
   }
@@ -196,17 +223,17 @@ StudentMixture Mixture::measurement(const std::vector<Predicted>& predicted, con
 
 void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const {
   const std::vector<Predicted> predicted = predict(at);
+  const Eigen::VectorXd slopes = slopes_beyond(at, predicted);
   StudentMixture expected;
   for (Eigen::Index j = 0; j < at.size(); ++j) {
     expected.clear();
     double mean = 0;
     double square = 0;
-    const double distance = beyond_.distance(at.gpus[j]);
-    const double of_slope = std::pow(slope_error_ * distance, 2);
+    const double beyond = std::pow(off_beyond(at, j), 2);
     Eigen::RowVector3d shares = Eigen::RowVector3d::Zero();
     for (const Predicted& one : predicted) {
       const double weight = one.component->weight;
-      const double variance = priors_.inflation * one.variance[j] + of_slope;
+      const double variance = priors_.inflation * one.variance[j] + beyond;
       expected.add(weight, one.mean[j], std::sqrt(variance) + 1e-12);
       mean += weight * one.mean[j];
       square += weight * (variance + one.mean[j] * one.mean[j]);
@@ -218,7 +245,8 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForeca
     }
     const StudentMixture measured = measurement(predicted, at, j);
     const Eigen::Index i = first + j;
-    into.set(i, expected, measured, mean, square, beyond_.outcomes(distance));
+    into.set(i, expected, measured, mean, square,
+             beyond_.outcomes(beyond_.distance(at.gpus[j]), slopes[j]));
     into.parts.row(i) = into.seconds[i] * shares / shares.sum();
   }
 }
@@ -229,15 +257,20 @@ Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_
   weights.reserve(components_.size());
   for (const Component& each : components_)
     weights.push_back(each.weight);
-  const Eigen::VectorXd slope =
-      slope_error_ * at.gpus.unaryExpr([&](double gpus) { return beyond_.distance(gpus); });
-  return beyond_.draws(at.gpus, count, seed) +
+  Eigen::VectorXd slope(at.size());
+  Eigen::VectorXd jump(at.size());
+  for (Eigen::Index j = 0; j < at.size(); ++j) {
+    slope[j] = slope_error_ * beyond_.distance(at.gpus[j]);
+    jump[j] = beyond_.jump(at.gpus[j], at.nodes[j]);
+  }
+  return beyond_.draws(at.gpus, slopes_beyond(at, predict(at)), count, seed) +
          fit::draws(
              weights,
              [&](std::size_t i) {
                Predicted one = prediction.of(i);
-               return Joint{std::move(one.mean),
-                            priors_.inflation * one.covariance + slope * slope.transpose()};
+               return Joint{std::move(one.mean), priors_.inflation * one.covariance +
+                                                     slope * slope.transpose() +
+                                                     jump * jump.transpose()};
              },
              count, seed);
 }

@@ -353,10 +353,10 @@ def _held_out(cells: Cells, values: Array) -> _HeldOut | None:
     left_out = cells.where(~rest)
     fitted = cells.where(rest).fit()
     zero = np.zeros(left_out.n.size)
-    forecast, low = fitted.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[:2]
+    forecast, low, high = fitted.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[:3]
     off = float(np.median(np.log(left_out.seconds / forecast)))
-    # What may come beyond the data is in the other end alone.
-    sd = float(np.median(np.log(forecast / low))) / Z90
+    end = high if off > 0 else low
+    sd = float(np.median(np.abs(np.log(end / forecast)))) / Z90
     # An error at less than twice the value before tells no more than one at twice.
     reach = max(np.log(values.max() / values[rest].max()), np.log(2))
     return _HeldOut(

@@ -250,7 +250,7 @@ class Model(Fitted, Forecaster):
         """Spreads with what may come beyond the measured GPU counts."""
         if self._beyond is None:
             return spread
-        return np.sqrt(np.square(spread) + self._beyond.variance(gpus))
+        return np.sqrt(np.square(spread) + self._beyond.variance(gpus, _steepest(gpus)))
 
     @cached_property
     def _beyond(self) -> _core.Beyond | None:
@@ -326,7 +326,7 @@ class Model(Fitted, Forecaster):
         drawn = self._drawn(n, gpus, count, interval)
         if self._beyond is None or gpus.max(initial=0.0) <= self.domain.gpus[1]:
             return drawn
-        return drawn * np.exp(self._beyond.draws(gpus, count, _SEED))
+        return drawn * np.exp(self._beyond.draws(gpus, _steepest(gpus), count, _SEED))
 
     def _drawn(self, n: Array, gpus: Array, count: int, interval: Interval) -> Array:
         """Draws of times whose law goes on beyond the measured GPU counts as it was."""
@@ -440,6 +440,11 @@ class Model(Fitted, Forecaster):
             "that route",
             field="gpus",
         )
+
+
+def _steepest(gpus: Array) -> Array:
+    """Slopes of ln T in ln N with which breaks only lengthen steps: what holds ours up is known."""
+    return np.full(gpus.size, -1.0)
 
 
 def own(model: Forecaster, why: str) -> Model:

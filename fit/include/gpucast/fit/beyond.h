@@ -1,20 +1,24 @@
 // What may become of a program's scaling beyond the GPU counts that were measured.
 //
 // A law that times kept from N_0 to N_1 GPUs may end at any N beyond: exchange that was hidden
-// shows, a network begins, another algorithm is taken. From there on time falls less steeply, or
-// rises: with d = ln(N / N_1)
+// shows, a network begins, another algorithm is taken, or what held times up within a node no
+// longer does. From there on ln T changes with ln N by a slope u, not by the law's sigma: with
+// d = ln(N / N_1)
 //
-//     ln T(N) = ln f(N) + s max(0, d - b),    P(b > d) = (1 + D) / (1 + D + d)
+//     ln T(N) = ln f(N) + (u - sigma) max(0, d - b),    P(b > d) = (1 + D) / (1 + D + d)
 //
-// with D = ln(N_1 / N_0) and s uniform between 0 and 1.5: from no break at all to steps that fell
-// as 1 / N and now grow as the root of N. P is Laplace's rule of succession for breaks that come at
-// a constant, unknown rate of which nothing was known but a prior weight of 1 of ln N, and none was
-// seen over D.
+// with D = ln(N_1 / N_0) and u uniform between -1, steps that fall as 1 / N, and 2/3, steps that
+// grow as N^(2/3); where sigma lies outside, from or up to sigma. P is Laplace's rule of
+// succession for breaks that come at a constant, unknown rate of which nothing was known but a
+// prior weight of 1 of ln N, and none was seen over D.
 //
-// The constants, and that sizes have no such term, were chosen on the published tables that priors
-// were chosen on (lab/studies/programs): the log density of 551 times beyond the counts trained on
-// rises by 140. A lower rate would do as well there (by 8 more), but published programs are those
-// that scale.
+// GPUs of another node are reached another way than those of the same: where all that was measured
+// lies in one node, or nobody says and it is up to 8 GPUs, ln T of what lies beyond is off by one
+// normal deviate more, of standard deviation 0.6.
+//
+// The constants are those that made programs need: training whose all-reduce shows late
+// (tests/model/test_beyond.py) or whose network is not known (lab/studies/training.py). Sizes have
+// no such term: in published tables forecasts of larger sizes were no better for one.
 #pragma once
 
 #include <Eigen/Core>
@@ -27,24 +31,36 @@ namespace gpucast::fit {
 
 class Beyond {
  public:
-  // Between which GPU counts was measured.
-  Beyond(double least_gpus, double largest_gpus);
+  // Between which GPU counts was measured, on up to how many nodes (0: not known).
+  Beyond(double least_gpus, double largest_gpus, double nodes = 0);
 
   // ln(N / N_1), 0 where so many were measured.
   double distance(double gpus) const;
 
+  // The standard deviation of ln T by which another node differs; 0 where none is reached.
+  double jump(double gpus, double nodes) const;
+
   // What a break may add to ln T at a distance, and how probable each is; first that none came.
+  // `slope`: d ln T / d ln N of the law over the distance.
   struct Outcome {
     double weight;
     double added;
   };
-  std::vector<Outcome> outcomes(double distance) const;
+  std::vector<Outcome> outcomes(double distance, double slope) const;
 
-  // `count` draws of what breaks add to ln T of cells together, a row each.
-  Eigen::MatrixXd draws(const Eigen::VectorXd& gpus, Eigen::Index count, std::uint64_t seed) const;
+  // `count` draws of what breaks add to ln T of cells together, a row each; `slopes`: of the law
+  // to each cell.
+  Eigen::MatrixXd draws(const Eigen::VectorXd& gpus, const Eigen::VectorXd& slopes,
+                        Eigen::Index count, std::uint64_t seed) const;
 
  private:
+  // The ln N beyond N_1 before which a break comes with a probability.
+  double begin_of(double probability) const;
+  // u - sigma, u a share of the way from the least to the greatest.
+  static double bend_of(double slope, double share);
+
   double largest_;
+  double nodes_;
   double held_;  // 1 + D
 };
 

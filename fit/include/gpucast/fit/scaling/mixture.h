@@ -96,6 +96,11 @@ class Mixture {
 
   class Prediction;
   std::vector<Predicted> predict(const Cells& at) const;
+  // Standard deviation of ln T of a cell beyond the counts measured, by the slope's error and by
+  // another node.
+  double off_beyond(const Cells& at, Eigen::Index cell) const;
+  // d ln T / d ln N from the most GPUs measured to each cell that lies beyond; else 0.
+  Eigen::VectorXd slopes_beyond(const Cells& at, const std::vector<Predicted>& predicted) const;
   // What a measurement of a cell says of ln T.
   StudentMixture measurement(const std::vector<Predicted>& predicted, const Cells& at,
                              Eigen::Index cell) const;
