@@ -22,7 +22,7 @@ fingerprint() {
     echo "${CUDACXX:-no CUDA}"
     # Not every folder is there in every checkout: find's complaints are dropped.
     { find CMakeLists.txt cmake pyproject.toml LICENSE README.md \
-      schema model replay fit support records devices microbench mdapp remote trace python data \
+      schema model fit support records devices microbench mdapp remote trace python data \
       -name __pycache__ -prune -o -path "python/$stub" -prune -o \
       -type f -printf '%p %s %T@\n' 2>/dev/null || true; } | LC_ALL=C sort
   } | sha256sum

@@ -10,7 +10,7 @@ readonly venv_examples=.venv-examples
 readonly logs=build/logs
 
 # Folders that may hold C++ or CUDA; not every checkout has all of them.
-readonly cpp_parts=(schema model fit records support devices microbench mdapp remote replay trace tests)
+readonly cpp_parts=(schema model fit records support devices microbench mdapp remote trace tests)
 
 # cpp_sources FIND_ACTION...
 cpp_sources() {

@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "remote" / "src" / "client"
+LAYER = ROOT / "remote" / "include" / "gpucast" / "remote" / "layer.h"
 CARRIERS = ROOT / "remote" / "src" / "transport" / "carriers.cpp"
 PAGE = ROOT / "docs" / "reference" / "remote-calls.md"
 MODULE = ROOT / "python" / "gpucast" / "data" / "remote_layer.py"
@@ -23,6 +24,10 @@ USUAL = "cudaErrorNotSupported"
 _DEFINED = re.compile(r"^[a-zA-Z][\w ]*[ *]+(?:CALL\()?(cuda[A-Z]\w*)[(),]", re.MULTILINE)
 _LISTED = re.compile(r"GPUCAST_ENTRY_POINT\((\w+)\)")
 _REFUSAL = re.compile(r'Refusal\{"(\w+)", (\w+)\}')
+_NUMBER = re.compile(
+    r"^inline constexpr [\w:]+ (\w+)(?: = |\()(?:std::size_t\{)?(\d+)\}?(?: << (\d+))?\)?;",
+    re.MULTILINE,
+)
 _CARRIER = re.compile(r'\.name = "(.+)",\s+\.word = "(.+)"')
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 
@@ -97,8 +102,15 @@ def page(lists: Path) -> str:
     )
 
 
+def numbers() -> dict[str, int]:
+    """What the layer's header states, by name: bytes, cores, microseconds."""
+    found = _NUMBER.findall(LAYER.read_text())
+    return {name: int(value) << int(shift or 0) for name, value, shift in found}
+
+
 def module() -> str:
     """The Python module that everything else asks."""
+    known = numbers()
     calls = textwrap.indent(textwrap.fill(" ".join(sorted(supported())), 96), "    ")
     carriers = _CARRIER.findall(CARRIERS.read_text())
     names = ("auto", "socket", *(name for name, _ in carriers))
@@ -128,6 +140,15 @@ def module() -> str:
             *words,
             "}",
             '"""What carries calls, by its word in records."""',
+            "",
+            f"INLINE_BYTES = {known['inline_beside_channels']}",
+            '"""The largest copy within its message, on hosts of ``CORES`` or more."""',
+            f"MOST_INLINE_BYTES = {known['most_inline']}",
+            f"CORES = {known['cores_for_channels']}",
+            f"MOST_UNDER_WAY = {known['most_under_way']}",
+            '"""Bytes that a connection has under way before who sends has to wait."""',
+            f"SPIN = {known['usual_spin']}e-6",
+            '"""s for which either side looks for the next message before it sleeps."""',
             "",
             '_CALLS = """',
             calls,

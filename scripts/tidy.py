@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CLANG_TIDY = Path(sys.executable).with_name("clang-tidy")
 PASSED = ROOT / "build" / "tidy"
 PARTS = ("schema", "model", "fit", "records", "support", "devices", "microbench", "mdapp",
-         "remote", "replay", "trace", "tests")  # fmt: skip
+         "remote", "trace", "tests")  # fmt: skip
 
 
 class Source(NamedTuple):

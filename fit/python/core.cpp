@@ -30,7 +30,6 @@
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/model/workload.h"
-#include "replay.h"
 #include "scaling.h"
 #include "sharing.h"
 
@@ -591,6 +590,5 @@ NB_MODULE(_core, m) {
   bind_scaling(m);
   bind_sharing(m);
   bind_components(m);
-  bind_replay(m);
   m.attr("ROUTES") = words(model::all_routes);
 }

@@ -23,7 +23,7 @@ import gpucast
 from gpucast.data.dataset import Dataset
 from gpucast.data.traces import read
 from gpucast.errors import GpucastError, InputError
-from gpucast.paths.replay.path import PathCosts
+from gpucast.paths.traced.path import PathCosts
 from gpucast.show.plots import style
 from gpucast.util import files
 from gpucast.util.processes import spread

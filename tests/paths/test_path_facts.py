@@ -15,14 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpucast as gc
-from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.selection import usual
-from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.paths.path_facts import PathFacts, direct_path, facts_of
-from gpucast.paths.replay.measured import Curve
-from gpucast.paths.replay.path import PathCosts, path_costs
+from gpucast.paths.traced.measured import Curve
+from gpucast.paths.traced.path import PathCosts, path_costs
 from made_data import dataset, launch, machine, step, transfer
 
 BUNDLED = ("h200-x2", "h200-x4", "h200-x4-mixed", "h200-shm", "h200-traces")
@@ -153,7 +151,7 @@ def test_stated_bounds_of_a_message_show_in_copies(name: str) -> None:
             if each.path == path and each.route == "d2h" and each.memory == "pinned" and alone:
                 samples.setdefault(each.bytes, []).extend(each.seconds)
         took = sorted((size, statistics.median(seconds)) for size, seconds in samples.items())
-        beyond = next(at for at in range(len(took)) if took[at][0] > facts.layer.inline_bytes)
+        beyond = next(at for at in range(len(took)) if took[at][0] > facts.inline_bytes)
         assert took[beyond][1] < 0.95 * took[beyond - 1][1]
         # And nowhere else so markedly.
         falls = [b[1] / a[1] for a, b in pairwise(took) if a[0] >= 4096]
@@ -171,15 +169,13 @@ LAUNCHES = (launch(1, [3e-6] * 3), launch(1, [15e-6] * 3, method="sync"))
 def test_todays_layer_is_the_one_that_is_built() -> None:
     """Where records state nothing: 48 KiB where there are cores for other threads, else 1 MiB."""
     for cores in (1, 4, 7, 8, 16, 64):
-        found = facts(*LAUNCHES, cpu_cores=cores).layer
-        assert (found.inline_bytes, found.nap) == _core.remote_layer(cores)
+        found = facts(*LAUNCHES, cpu_cores=cores)
         assert found.inline_bytes == (48 << 10 if cores >= 8 else 1 << 20)
 
 
 def test_what_a_machine_states_comes_first() -> None:
     found = facts(*LAUNCHES, cpu_cores=64, inline_bytes=1 << 20, answered=True)
-    assert found.layer.inline_bytes == 1 << 20
-    assert found.layer.nap == _core.remote_layer(1)[1]
+    assert found.inline_bytes == 1 << 20
     assert found.forwarded
     assert found.answered
     gated = launch(16, [1e-5], method="gated")
@@ -221,11 +217,3 @@ def test_cpu_threads_as_devices_are_not_the_gpus_own_path() -> None:
     on_cores = {**gated, "path": "cpu", "machine": "cores"}
     data = dataset([machine(), cores, on_cores, {**gated, "path": "here"}])
     assert direct_path(data) == "here"
-
-
-def test_a_path_without_messages_has_no_costs_of_messages() -> None:
-    with pytest.raises(InputError, match="reaches GPUs without messages"):
-        path_costs(
-            relabelled(loaded("h200-x2"), {p: f"my {p}" for p in loaded("h200-x2").paths()}),
-            "my native",
-        )

@@ -11,8 +11,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.traces.trace import RunDescription
 from gpucast.errors import InputError
-from gpucast.paths.replay.path import PathCosts
-from gpucast.paths.replay.skeletons import step_costs
+from gpucast.paths.traced.path import PathCosts, path_costs
 
 OWN = "gpucast-mdapp"
 SKELETON = "skeleton"
@@ -52,7 +51,7 @@ def traces_in(folder: Path) -> list[Path]:
 
 def costs_of(data: Dataset) -> dict[str, PathCosts]:
     """What calls cost on each path that traces are forecast for. Raises InputError."""
-    return {path: step_costs(data, path) for path in data.paths() if path not in (NATIVE, RECORDED)}
+    return {path: path_costs(data, path) for path in data.paths() if path not in (NATIVE, RECORDED)}
 
 
 def skeletons(data: Dataset) -> dict[str, dict[str, float]]:

@@ -12,9 +12,9 @@ import pandas as pd
 from gpucast.data.traces import find_steps, phases
 from gpucast.data.traces.steps import ProcessSteps
 from gpucast.data.traces.trace import Trace
-from gpucast.paths.replay.forecast import TraceForecast, forecast
-from gpucast.paths.replay.from_trace import program_of
-from gpucast.paths.replay.path import PathCosts
+from gpucast.paths.traced.forecast import TraceForecast, forecast
+from gpucast.paths.traced.from_trace import program_of
+from gpucast.paths.traced.path import PathCosts
 from tracing.cells import NATIVE, RECORDED, Cell
 
 MOST_CALLS = 100_000

@@ -2,7 +2,7 @@
 // many threads, with the host's pauses between them, and kernels that keep the device busy as long.
 // What its path takes for a step is thus seen without the program.
 //
-// Files of calls (gpucast.calls/1, by python/gpucast/paths/replay/calls.py) are JSON Lines: one
+// Files of calls (gpucast.calls/1, by python/gpucast/paths/traced/call_file.py) are JSON Lines: one
 // that says what there is of threads, devices, streams and events, then a line a call.
 #pragma once
 

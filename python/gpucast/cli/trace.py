@@ -191,8 +191,8 @@ def calls(
 ) -> None:
     """Write what some steps asked of their GPUs, a line a call (gpucast.calls/1)."""
     from gpucast.data.traces import find_steps, read
-    from gpucast.paths.replay import program_of
-    from gpucast.paths.replay.calls import write_calls
+    from gpucast.paths.traced import program_of
+    from gpucast.paths.traced.call_file import write_calls
     from gpucast.util.files import check_output
 
     check_output(output, force=force)

@@ -21,8 +21,8 @@ from gpucast.util.units import duration, number, percent, quantity
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
-    from gpucast.paths.replay.causes import Cause
-    from gpucast.paths.replay.forecast import TraceForecast
+    from gpucast.paths.traced.causes import Cause
+    from gpucast.paths.traced.forecast import TraceForecast
 
 MUCH = 0.05
 """Share of a native step; nobody does anything about less."""
@@ -169,7 +169,7 @@ def _from_model(model: str, common: Common, how: ForModels, output: Path | None)
 
 def _other_path(common: Common, how: ForTraces) -> tuple[Dataset, str, dict[str, Any]]:
     """The dataset, its path, and what else a simulation is told. Raises InputError."""
-    from gpucast.paths.replay.network import parse_network
+    from gpucast.paths.traced.network import parse_network
 
     if common.path is None:
         raise InputError("which path the trace is to be made on", field="--path")
@@ -182,7 +182,7 @@ def _other_path(common: Common, how: ForTraces) -> tuple[Dataset, str, dict[str,
 
 def _from_trace(file: str, common: Common, how: ForTraces) -> None:
     from gpucast.data.traces import find_steps, read
-    from gpucast.paths.replay.forecast import trace_on_path
+    from gpucast.paths.traced.forecast import trace_on_path
 
     of_several = replace(how, network=None, range_name=None, map_to=None)
     why = "is for a model of several traces (-o); of one trace nothing depends on it"
@@ -196,7 +196,7 @@ def _from_trace(file: str, common: Common, how: ForTraces) -> None:
     tell_fit(remarks_of(Kind.ASSUMED, forecast.warnings), explain=common.explain)
     answer = _content(forecast)
     if how.map_to is not None:
-        from gpucast.paths.replay.maps import network_map
+        from gpucast.paths.traced.maps import network_map
         from gpucast.show.plots import network_map as figure
         from gpucast.show.plots import style
 
@@ -221,7 +221,7 @@ def _from_traces(names: Sequence[str], common: Common, how: ForTraces, output: P
     """Simulate several traces, and write a model of the path."""
     from gpucast.data.formats import Options
     from gpucast.data.formats.several import check_stated
-    from gpucast.paths.replay.models import path_model
+    from gpucast.paths.traced.models import path_model
 
     if how.map_to is not None:
         raise InputError("is of one trace", field="--map")
@@ -287,7 +287,7 @@ def _refused(calls: Sequence[str]) -> Mapping[str, object]:
 
 
 def _say_refused(refused: tuple[str, ...], path: str) -> None:
-    from gpucast.paths.replay.from_trace import refused_in_words
+    from gpucast.paths.traced.from_trace import refused_in_words
 
     if refused:
         words = refused_in_words(refused, path)

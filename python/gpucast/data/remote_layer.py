@@ -23,6 +23,15 @@ TRANSPORTS = {
 }
 """What carries calls, by its word in records."""
 
+INLINE_BYTES = 49152
+"""The largest copy within its message, on hosts of ``CORES`` or more."""
+MOST_INLINE_BYTES = 1048576
+CORES = 8
+MOST_UNDER_WAY = 4194304
+"""Bytes that a connection has under way before who sends has to wait."""
+SPIN = 2000e-6
+"""s for which either side looks for the next message before it sleeps."""
+
 _CALLS = """
     cudaCreateChannelDesc cudaDeviceCanAccessPeer cudaDeviceGetAttribute cudaDeviceGetByPCIBusId
     cudaDeviceGetCacheConfig cudaDeviceGetDefaultMemPool cudaDeviceGetMemPool

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
+from gpucast.data.remote_layer import SPIN
 from gpucast.model.residual_process import ResidualProcess
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ T90 = 1.8595480375228424
 _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
 
 # Seconds for which a connection looks for messages, and what waking costs after longer waits:
-# WAKE (wait / _SPIN)^_GROWTH seconds for each GPU.
-_SPIN: float = _core.REMOTE_SPIN
+# WAKE (wait / SPIN)^_GROWTH seconds for each GPU.
 WAKE, _GROWTH = 55e-6, 0.75
 _WAKE_LOG_SD = 0.8
 # The same of the threads of large copies: BULK (wait / 1 ms)^_BULK_GROWTH seconds for copies that
@@ -226,8 +226,8 @@ class Elsewhere:
     def _woken(self, wait: Array, n: Array, gpus: Array) -> Array:
         if not self.known.sleeps:
             return np.zeros(wait.size)
-        asleep = wait > _SPIN
-        relative = np.where(asleep, wait / _SPIN, 1.0)
+        asleep = wait > SPIN
+        relative = np.where(asleep, wait / SPIN, 1.0)
         # Threads of GPUs that are waited for one after another wake so, too; others at once.
         woken = gpus if self.com in _ONE_BY_ONE else np.ones(gpus.size)
         late = np.where(asleep, WAKE * woken * relative**_GROWTH, 0.0)

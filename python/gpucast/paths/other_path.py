@@ -161,4 +161,4 @@ def known_by_transfers(launch: str, noise: Noise, facts: PathFacts) -> OtherPath
 
 def _most_inline(facts: PathFacts) -> float | None:
     messages = facts.forwarded and facts.transport != "shm"
-    return float(facts.layer.inline_bytes) if messages else None
+    return float(facts.inline_bytes) if messages else None

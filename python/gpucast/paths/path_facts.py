@@ -19,9 +19,9 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Machine, Transfer
+from gpucast.data.remote_layer import CORES, INLINE_BYTES, MOST_INLINE_BYTES
 from gpucast.data.selection import NATIVE, usual
 from gpucast.fitting.synchronous import waits_for_calls
 
@@ -33,19 +33,6 @@ _TOOL, _GATED = "gpucast-microbench", "gated"
 
 
 @dataclass(frozen=True)
-class Layer:
-    """What gpucast's remote GPUs did on a host.
-
-    Attributes:
-        inline_bytes: the largest copy that travelled within its message.
-        nap: s for which the threads of larger ones look for the next before they sleep.
-    """
-
-    inline_bytes: int
-    nap: float
-
-
-@dataclass(frozen=True)
 class PathFacts:
     """What decides how calls are made on a path.
 
@@ -54,14 +41,15 @@ class PathFacts:
         answered: each call waits for its server's answer.
         sleeps: threads that look for messages sleep when none has come for a while.
         transport: what carries messages, where it is known.
-        layer: of gpucast's remote GPUs that was measured.
+        inline_bytes: the largest copy that travelled within its message, as stated, or as today's
+            remote GPUs do it on a host of so many cores.
     """
 
     forwarded: bool | None
     answered: bool
     sleeps: bool
     transport: str | None
-    layer: Layer
+    inline_bytes: int
 
 
 def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
@@ -85,7 +73,7 @@ def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
         answered=usually.answered if answered is None else answered,
         sleeps=bool(forwarded) if woken is None else woken > WOKEN,
         transport=transport,
-        layer=_layer(machines),
+        inline_bytes=_inline(machines),
     )
 
 
@@ -136,14 +124,7 @@ def _wake(launches: Iterable[Launch]) -> float | None:
     return statistics.median(rest) - statistics.median(idle) if rest and idle else None
 
 
-def _layer(machines: list[Machine]) -> Layer:
-    """As stated, or as today's does it on a host of so many cores."""
+def _inline(machines: list[Machine]) -> int:
+    stated = (known.inline_bytes for known in machines if known.inline_bytes is not None)
     cores = max((known.cpu_cores or 0 for known in machines), default=0)
-    inline, nap = _core.remote_layer(cores)
-    stated = next(
-        (known.inline_bytes for known in machines if known.inline_bytes is not None), inline
-    )
-    if stated != inline:
-        # Older layers' threads slept as soon as today's do where cores are few.
-        nap = _core.remote_layer(0)[1]
-    return Layer(stated, nap)
+    return next(stated, INLINE_BYTES if cores >= CORES else MOST_INLINE_BYTES)

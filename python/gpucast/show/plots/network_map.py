@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from gpucast.paths.replay.maps import LEVELS, NetworkMap
+from gpucast.paths.traced.maps import LEVELS, NetworkMap
 from gpucast.show.plots import style
 from gpucast.util.units import duration
 

@@ -1,5 +1,5 @@
-// What the layer does with a program's calls that a simulation of it has to know, too (replay/):
-// one place for both. The protocol's other bounds are in protocol/limits.h.
+// What the layer does with a program's calls that forecasts have to know, too: they take it from
+// here (scripts/generate_remote_layer.py). The protocol's other bounds are in protocol/limits.h.
 #pragma once
 
 #include <algorithm>

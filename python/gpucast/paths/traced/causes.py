@@ -1,0 +1,144 @@
+"""What a path's extra time is spent on, kind of call by kind of call.
+
+A kind costs what a step takes less without what its calls cost more on the path than natively. Two
+kinds that hide behind one another cost more together than each alone, and two that wait for one
+another less. So kinds are taken away one after another, in one order and in the reverse of it, and
+each is given the mean of what it then saves: what all cost adds up to the extra, with what is left
+when no call costs more than natively, which is as if the program's calls returned at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.paths.traced.helps import WORTH_SAYING, Mask
+from gpucast.paths.traced.path import PathCosts, takes_on
+from gpucast.paths.traced.program import CallProgram, Direction, Memory, Operation
+from gpucast.paths.traced.timeline import median_seconds, natively
+from gpucast.util.units import bytes_in_words
+
+MOST_CAUSES = 6
+REST = "GPUs that begin later, behind messages"
+SOONER = "calls that return sooner than natively, or need not wait"
+_WORDS = {
+    Operation.launch: "kernel launches",
+    Operation.set: "memsets and other calls without an answer",
+    Operation.record: "event records",
+    Operation.wait_stream_event: "waits of streams for events",
+    Operation.sync_stream: "waits for a stream",
+    Operation.sync_event: "waits for an event",
+    Operation.sync_device: "waits for a device",
+    Operation.alloc: "allocations",
+    Operation.free: "frees",
+    Operation.query: "queries",
+    Operation.graph_launch: "graph launches",
+    Operation.other: "calls that stay on the host",
+}
+_DIRECTIONS = {
+    Direction.h2d: "to the GPU",
+    Direction.d2h: "from the GPU",
+    Direction.local: "within a GPU",
+    Direction.peer: "between GPUs",
+    Direction.host: "within the host",
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Calls of one kind, of which a step has ``per_step`` (0: no calls), and the ``seconds`` that a
+    step takes longer by them; below 0: shorter. ``share``: of all that is added, which what is
+    saved may nearly cancel; 0 where time is saved."""
+
+    words: str
+    per_step: float
+    seconds: float
+    share: float
+
+
+def causes_of(
+    program: CallProgram, costs: PathCosts, seconds: float, native: float
+) -> tuple[Cause, ...]:
+    """What a step takes more, by sums ``seconds`` on the path and ``native``; largest first, and
+    last what takes less. They add up."""
+    extra = seconds - native
+    least = WORTH_SAYING * max(abs(extra), 0.1 * native)
+    kinds = _kinds(program)
+    savings, left = _shared_out(program, costs, kinds, seconds)
+    rest = left - native
+    causes = [Cause(REST if rest >= 0 else SOONER, 0.0, rest, 0.0)]
+    for calls, saved in zip(kinds, savings, strict=True):
+        count = np.count_nonzero(calls) / max(1, program.steps)
+        causes.append(Cause(_words(program, calls), count, saved, 0.0))
+    causes = [cause for cause in causes if abs(cause.seconds) >= least]
+    causes.sort(key=lambda cause: -cause.seconds)
+    more = [cause for cause in causes if cause.seconds > 0][:MOST_CAUSES]
+    less = [cause for cause in causes if cause.seconds < 0]
+    other = extra - sum(cause.seconds for cause in (*more, *less))
+    if abs(other) >= least:
+        (more if other > 0 else less).append(Cause("all others", 0.0, other, 0.0))
+    less = [replace(cause, words=f"less: {cause.words}") for cause in less]
+    added = sum(cause.seconds for cause in more)
+    return (*(replace(cause, share=cause.seconds / added) for cause in more), *less)
+
+
+def _kinds(program: CallProgram) -> list[Mask]:
+    """Calls of each operation; copies by direction, memory, bytes (powers of four), and whether
+    they block."""
+    copies = program.operation == Operation.copy
+    power = np.floor(np.log2(np.maximum(program.bytes, 1)) / 2).astype(np.int64)
+    of_copies = [program.direction, program.memory, program.blocking, power]
+    keys = np.array([program.operation, *(np.where(copies, column, 0) for column in of_copies)])
+    place = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    return [place == kind for kind in range(int(place.max(initial=-1)) + 1)]
+
+
+def _words(program: CallProgram, calls: Mask) -> str:
+    first = int(np.argmax(calls))
+    operation = Operation(int(program.operation[first]))
+    if operation != Operation.copy:
+        return _WORDS[operation]
+    manner = "blocking" if program.blocking[first] else "asynchronous"
+    memory = Memory(int(program.memory[first]))
+    pinned = "" if memory == Memory.none else f", {memory.name} memory"
+    direction = _DIRECTIONS[Direction(int(program.direction[first]))]
+    sizes = program.bytes[calls]
+    least, most = bytes_in_words(int(sizes.min())), bytes_in_words(int(sizes.max()))
+    size = least if least == most else f"{least} to {most}"
+    return f"{manner} copies {direction} of {size}{pinned}"
+
+
+def _shared_out(
+    program: CallProgram, costs: PathCosts, kinds: list[Mask], seconds: float
+) -> tuple[NDArray[np.float64], float]:
+    """What each kind costs, s, and what a step takes when none costs more than natively."""
+    on_path, native = takes_on(program, costs), natively(program)
+    zero = np.zeros((len(program), 1))
+    instead = {
+        "ask": native.ask, "tail": native.tail, "seconds": native.seconds,
+        "there": zero, "serve": zero, "up": zero, "down": zero, "back": zero,
+    }  # fmt: skip
+
+    def without(gone: NDArray[np.float64]) -> NDArray[np.float64]:
+        """s of a step without what the kinds of each column cost."""
+        calls = np.array(kinds).T.astype(float) @ gone > 0
+        columns: dict[str, Any] = {
+            name: np.where(calls, column, getattr(on_path, name))
+            for name, column in instead.items()
+        }
+        return median_seconds(program, replace(on_path, **columns))
+
+    count = len(kinds)
+    order = np.argsort(without(np.eye(count)))
+    first = np.triu(np.ones((count, count)))  # column k: the first k + 1 of an order
+    both = np.zeros((count, 2 * count))
+    both[order, :count] = first
+    both[order[::-1], count:] = first
+    left = without(both)
+    savings = np.zeros(count)
+    for way, lasted in ((order, left[:count]), (order[::-1], left[count:])):
+        savings[way] += -np.diff(lasted, prepend=seconds) / 2
+    return savings, float(left[-1])

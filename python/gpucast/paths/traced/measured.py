@@ -1,0 +1,157 @@
+"""What a dataset says of a path's calls: medians, as curves over bytes where there are bytes."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.errors import InputError
+from gpucast.paths.traced.program import Memory, Seconds
+
+MANY, FEW = 256, 16
+"""Launches of a row."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Seconds over bytes: medians of what was measured, straight in the logarithms between.
+
+    Below the smallest size it is level, above the largest it goes on by its last two sizes' slope.
+    """
+
+    sizes: Seconds
+    seconds: Seconds
+
+    def at(self, sizes: Seconds) -> Seconds:
+        """Seconds that bytes take."""
+        known, seconds = self.sizes, self.seconds
+        log_size = np.log(np.maximum(sizes, 1.0))
+        interpolated = np.exp(np.interp(log_size, np.log(known), np.log(seconds)))
+        slope = (seconds[-1] - seconds[-2]) / (known[-1] - known[-2])
+        return np.asarray(interpolated + slope * np.maximum(sizes - known[-1], 0))
+
+    @property
+    def least(self) -> float:
+        """Seconds of the smallest size."""
+        return float(self.seconds[0])
+
+
+def curve_of(
+    data: Dataset, path: str, route: str, memory: str, method: str = "call"
+) -> Curve | None:
+    """What copies alone between the host and GPUs take; another memory's where this one has none.
+
+    None: fewer than two sizes were measured.
+    """
+    wanted = (path, route, method, "copy")
+    records = [
+        one
+        for one in data.transfers
+        if (one.path, one.route, one.method, one.engine) == wanted
+        and one.valid
+        and not one.concurrent
+        and not one.cold
+        and one.bytes > 0
+    ]
+    for kept in ([one for one in records if one.memory == memory], records):
+        samples: dict[int, list[float]] = {}
+        for transfer in kept:
+            samples.setdefault(transfer.bytes, []).extend(transfer.seconds)
+        if len(samples) > 1:
+            sizes = sorted(samples)
+            medians = [statistics.median(samples[size]) for size in sizes]
+            return Curve(np.array(sizes, float), np.array(medians))
+    return None
+
+
+def launch_seconds(data: Dataset, path: str, method: str, count: int = 1) -> float | None:
+    """Median s of ``count`` launches together; None where that was not measured."""
+    samples = [
+        seconds
+        for one in data.launches
+        if (one.path, one.method, one.count) == (path, method, count) and not one.cold
+        for seconds in one.seconds
+    ]
+    return statistics.median(samples) if samples else None
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What calls take on a path one at a time, or in rows, s.
+
+    Attributes:
+        launch: of the host for a launch in a row; each: of whoever is slowest, one of many; first:
+            what one of few takes more.
+        waited: a launch and the wait for it; idle: a wait that finds nothing to wait for, None: not
+            measured.
+        up, down: a copy of n bytes, by the host's memory.
+        copied_up, copied_down: of the GPU's copy engine, pinned.
+    """
+
+    launch: float
+    each: float
+    first: float
+    waited: float
+    idle: float | None
+    up: dict[Memory, Curve]
+    down: dict[Memory, Curve]
+    copied_up: Curve
+    copied_down: Curve
+
+
+_ENDS = np.array([1.0, 2.0**30])
+_COPIED = Curve(_ENDS, 1.4e-6 + _ENDS / 50e9)
+H200 = Alone(
+    launch=3.3e-6, each=3.2e-6, first=0.0, waited=8.5e-6, idle=1.4e-6,
+    up={memory: Curve(_ENDS, 5e-6 + _ENDS / 50e9) for memory in (Memory.pageable, Memory.pinned)},
+    down={memory: Curve(_ENDS, 7e-6 + _ENDS / 50e9) for memory in (Memory.pageable, Memory.pinned)},
+    copied_up=_COPIED, copied_down=_COPIED,
+)  # fmt: skip
+"""Natively, PCIe 5 x16 and CUDA 13, where a dataset has no native measurements."""
+
+
+def alone(data: Dataset, path: str) -> Alone:
+    """What was measured of a path.
+
+    Raises:
+        InputError: no launches, no wait for one, or no copies of two sizes.
+    """
+    submit = launch_seconds(data, path, "submit")
+    row, burst, many = (
+        launch_seconds(data, path, method, count)
+        for method, count in (("row", FEW), ("drain", FEW), ("drain", MANY))
+    )
+    launch = submit if row is None else row / FEW
+    idle, waited = (launch_seconds(data, path, method) for method in ("idle", "sync"))
+    if launch is None or waited is None:
+        raise _missing(data, path, "launch", "launches (submit and sync, one at a time)")
+    each = launch if burst is None or many is None else max((many - burst) / (MANY - FEW), 0.0)
+    first = 0.0 if burst is None else max((burst - waited) / (FEW - 1) - each, 0.0)
+    curves = {}
+    for route in ("h2d", "d2h"):
+        for memory in (Memory.pageable, Memory.pinned):
+            curve = curve_of(data, path, route, memory.name)
+            if curve is None:
+                raise _missing(
+                    data, path, "transfer", f"copies ({route}, method call) of two sizes"
+                )
+            curves[route, memory] = curve
+    up, down = (
+        {memory: curves[route, memory] for memory in (Memory.pageable, Memory.pinned)}
+        for route in ("h2d", "d2h")
+    )
+    copied_up, copied_down = (
+        curve_of(data, path, route, "pinned", "gated") or _COPIED for route in ("h2d", "d2h")
+    )
+    return Alone(launch, each, first, waited, idle, up, down, copied_up, copied_down)
+
+
+def _missing(data: Dataset, path: str, field: str, what: str) -> InputError:
+    return InputError(
+        f"no {what} on path {path}: gpucast-microbench measure --what launches,transfers",
+        file=data.name,
+        field=field,
+    )
