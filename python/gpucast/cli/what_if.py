@@ -102,8 +102,8 @@ def command(
     """Forecast the steps of one path on another.
 
     From a model file, its communication is replaced, and the model written. Skeletons (steps
-    without their work, by gpucast-microbench) say which term describes it. From a trace, its calls
-    are made again in a simulation, each with the time that it takes on the path; several traces,
+    without their work, by gpucast-microbench) say which term describes it. From a trace, what its
+    calls take on the path is summed up, one waiting for another as in the program; several traces,
     with -o, give a model of that path.
     """
     from gpucast.data.traces.reading import is_trace
@@ -168,7 +168,7 @@ def _from_model(model: str, common: Common, how: ForModels, output: Path | None)
 
 
 def _other_path(common: Common, how: ForTraces) -> tuple[Dataset, str, dict[str, Any]]:
-    """The dataset, its path, and what else a simulation is told. Raises InputError."""
+    """The dataset, its path, and what else a forecast is told. Raises InputError."""
     from gpucast.paths.traced.network import parse_network
 
     if common.path is None:
@@ -189,10 +189,10 @@ def _from_trace(file: str, common: Common, how: ForTraces) -> None:
     refuse(of_several, why, file)
     if how.map_to is not None:
         check_figure(how.map_to, force=common.force)
-    data, path, simulated = _other_path(common, how)
+    data, path, told = _other_path(common, how)
     trace = read(file)
     steps = find_steps(trace, how.range_name)
-    forecast = trace_on_path(trace, data, path, steps=steps, **simulated)
+    forecast = trace_on_path(trace, data, path, steps=steps, **told)
     tell_fit(remarks_of(Kind.ASSUMED, forecast.warnings), explain=common.explain)
     answer = _content(forecast)
     if how.map_to is not None:
@@ -200,7 +200,7 @@ def _from_trace(file: str, common: Common, how: ForTraces) -> None:
         from gpucast.show.plots import network_map as figure
         from gpucast.show.plots import style
 
-        over = network_map(trace, data, path, steps=steps, native=forecast.native, **simulated)
+        over = network_map(trace, data, path, steps=steps, native=forecast.native, **told)
         style.save(figure.network_map(over), how.map_to, force=common.force)
         bandwidth, ratio = over.measured
         arrays = {key: getattr(over, key) for key in ("round_trips", "bandwidths", "ratios")}
@@ -218,7 +218,7 @@ def _from_trace(file: str, common: Common, how: ForTraces) -> None:
 
 
 def _from_traces(names: Sequence[str], common: Common, how: ForTraces, output: Path | None) -> None:
-    """Simulate several traces, and write a model of the path."""
+    """Write a model of the path that goes through several traces."""
     from gpucast.data.formats import Options
     from gpucast.data.formats.several import check_stated
     from gpucast.paths.traced.models import path_model
@@ -228,11 +228,11 @@ def _from_traces(names: Sequence[str], common: Common, how: ForTraces, output: P
     if output is None:
         raise InputError("where to write the model of several traces is needed", field="-o")
     check_output(output, force=common.force)
-    data, path, simulated = _other_path(common, how)
+    data, path, told = _other_path(common, how)
     n = None if how.n is None else size(how.n, "-n")
     stated = Options(range_name=how.range_name, from_name=how.from_name, size=n)
     check_stated(stated)
-    modelled = path_model(list(names), data, path, options=stated, **simulated)
+    modelled = path_model(list(names), data, path, options=stated, **told)
     model = modelled.model
     model.save(output, force=common.force)
     tell_fit(model.remarks, explain=common.explain)
@@ -316,8 +316,8 @@ def show(forecast: TraceForecast) -> None:
     say(
         f"A step on {forecast.path}: {duration(forecast.seconds)} (90 %: {low} ... {high}), "
         f"{forecast.ratio:.3g} times\n"
-        f"as long as natively: {duration(forecast.native)} recorded, {duration(forecast.replayed)} "
-        f"simulated ({forecast.steps} steps of {forecast.calls:.4g} calls)."
+        f"as long as natively: {duration(forecast.native)}, {duration(forecast.replayed)} as the "
+        f"sum of its calls ({forecast.steps} steps of {forecast.calls:.4g} calls)."
     )
     if forecast.causes:
         longer = f"A step takes {duration(forecast.extra)} more there than natively"

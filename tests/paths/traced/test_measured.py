@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpucast.paths.traced.measured import alone, curve_of
-from made_data import dataset, launch, machine, transfer
+from gpucast.paths.traced.measured import alone, curve_of, rested
+from made_data import dataset, launch, machine, skeleton, transfer
 
 MIB = 1 << 20
 
@@ -43,3 +43,27 @@ def test_rows_tell_what_a_launch_takes_among_few_and_among_many() -> None:
     assert found.launch == pytest.approx(3e-6)
     assert (found.each, found.first) == pytest.approx((4e-6, 1e-6))
     assert found.idle is None
+
+
+def test_steps_tell_what_copies_take_longer_that_have_rested() -> None:
+    """A byte takes 0.2 ns each way; 1 MiB and its answer 100 us more behind a kernel of 20 us, and
+    300 us more behind one of 2 ms."""
+    steps = []
+    for side, longer in ((256, {20e-6: 0.0, 2e-3: 0.0}), (MIB, {20e-6: 100e-6, 2e-3: 300e-6})):
+        for busy, more in longer.items():
+            seconds = 10e-6 + busy + 0.2e-9 * 1.75 * side + more
+            steps.append(skeleton("star-serial", side / 16, 1, busy, [seconds] * 5, path="remote"))
+
+    def copies(up: float, down: float) -> float:
+        return 0.2e-9 * (up + down)
+
+    found = rested(dataset([machine(), *steps]), "remote", copies)
+    assert found is not None
+    rests, more = found.at(np.array([1.0, MIB]))
+    assert more[0] == pytest.approx(0, abs=1e-12)
+    assert rests[1, 0] == 0
+    assert more[1] == pytest.approx([0, 50e-6, 150e-6], rel=0.01)
+    # A step without the one of the two copies.
+    half = 0.2e-9 * 1.75 * MIB / 2
+    assert rests[1, 1:] == pytest.approx([130e-6 + half, 2310e-6 + half], rel=0.01)
+    assert rested(dataset([machine()]), "remote", copies) is None

@@ -96,11 +96,12 @@ def messages(of: CallProgram, *, answered: bool = False, **seconds: Any) -> Take
         "ask": ASK, "there": WAY, "serve": SERVE, "up": 0.0, "down": 0.0, "back": WAY, "tail": US,
         "gap": of.gap[:, None], "latency": 3 * US, "delay": 0.0, "seconds": of.seconds[:, None],
     }  # fmt: skip
+    given = {name: seconds.pop(name) for name in ("rests", "more") if name in seconds}
     columns = {
         name: np.broadcast_to(value, (len(of), np.shape(value)[-1] if np.ndim(value) else 1))
         for name, value in (usual | seconds).items()
     }
-    return Takes(waits=waits, held=of.blocking != 0, **columns)
+    return Takes(waits=waits, held=of.blocking != 0, **columns, **given)
 
 
 def end(of: CallProgram, takes: Takes) -> np.ndarray:
@@ -191,6 +192,20 @@ def test_bytes_go_before_their_message_and_come_before_their_answer() -> None:
     # Each copy takes 1 us, and the second is ready SERVE behind the first.
     done = times.work_done[1, 0]
     assert times.end[1] == pytest.approx(done + (20 + 1) * US + WAY)
+
+
+def test_a_copy_takes_longer_the_longer_others_have_rested() -> None:
+    """Up to 80 us after a rest of 1 ms, and half of that after half of it."""
+    of = program([Call(COPY, 0, US, Direction.h2d, gap=gap) for gap in (2e-3, 500 * US, 0.0)])
+    rests, more = (np.tile([0.0, end], (3, 1)) for end in (1e-3, 80 * US))
+    takes = messages(of, up=np.full((3, 1), 10 * US), rests=rests, more=more)
+    plain = messages(of, up=np.full((3, 1), 10 * US))
+    times = times_of(of, takes)
+    longer = (times.work - times_of(of, plain).work)[:, 0]
+    assert longer[0] == pytest.approx(80 * US)
+    # From when the first copy's bytes are there until the second is asked for.
+    rest = times.begin[1, 0] + ASK - (times.work[0, 0] - WAY - SERVE - 3 * US)
+    assert longer[1] == pytest.approx(80 * US * rest / 1e-3)
 
 
 def test_bytes_of_both_directions_are_carried_by_one() -> None:

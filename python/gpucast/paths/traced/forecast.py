@@ -5,8 +5,8 @@ and on the path (``timeline``). What the extra is spent on: the same without wha
 costs more there than natively.
 
 **Interval.** It is that of a measurement now: T exp(+- z s), with s the standard deviation of ln of
-measured over forecast steps. Of programs that were left out, it grew with the share of a step that
-is not native (docs/results/traces.md):
+measured over forecast steps. It grows with the share of a step that is not native, as programs that
+were left out have it (docs/results/traces.md):
 
     s^2 = NATIVE^2 + (EXTRA (1 - T_native / T))^2
 """
@@ -144,15 +144,15 @@ def sd_of(seconds: float, native: float) -> float:
     return float(np.hypot(NATIVE, EXTRA * max(1 - native / seconds, 0.0)))
 
 
-def _doubts(found: TraceForecast) -> list[str]:
+def _doubts(answer: TraceForecast) -> list[str]:
     """What in the answer itself speaks against it."""
     doubts = []
-    if abs(found.replay_error) > UNLIKE:
+    if abs(answer.replay_error) > UNLIKE:
         doubts.append(
-            f"from what they took, the recorded calls take {duration(found.replayed)}, not "
-            f"{duration(found.native)}: the forecast may be as far off"
+            f"from what they took, the recorded calls take {duration(answer.replayed)}, not "
+            f"{duration(answer.native)}: the forecast may be as far off"
         )
-    if found.ratio < 1 - WORTH_SAYING:
+    if answer.ratio < 1 - WORTH_SAYING:
         doubts.append(
             "shorter than natively: recording may have made the program's calls longer; a native "
             "step without a recorder tells"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +101,51 @@ class Alone:
     down: dict[Memory, Curve]
     copied_up: Curve
     copied_down: Curve
+
+
+@dataclass(frozen=True)
+class Rested:
+    """What a copy takes longer when others have rested: threads sleep, and caches forget.
+
+    By bytes, ascending: s since the last copy of the same direction, and s that one takes longer.
+    """
+
+    sizes: Seconds
+    rests: Seconds
+    more: Seconds
+
+    def at(self, sizes: Seconds) -> tuple[Seconds, Seconds]:
+        """A row a copy, a column a rest, the first of none: rests and s longer."""
+        known = np.log(self.sizes)
+        columns = (
+            np.array([np.interp(np.log(np.maximum(sizes, 1)), known, of_rest) for of_rest in table])
+            for table in (self.rests.T, self.more.T)
+        )
+        rests, more = (np.vstack([np.zeros(sizes.size), column]).T for column in columns)
+        return rests, more
+
+
+def rested(data: Dataset, path: str, costs: Callable[[float, float], float]) -> Rested | None:
+    """By steps without their work (``skeleton`` records) of one GPU with blocking copies: from the
+    fewest bytes to n they take so much longer, and ``costs`` (bytes there and back: s) says what
+    copies alone do. The rest is shared by the two copies.
+
+    None: none were measured.
+    """
+    took: dict[tuple[int, int], dict[float, list[float]]] = {}
+    for one in data.skeletons:
+        if (one.path, one.gpus, one.schedule) == (path, 1, "star-serial"):
+            cell = took.setdefault((one.h2d_bytes, one.d2h_bytes), {})
+            cell.setdefault(one.busy, []).append(statistics.median(one.seconds))
+    busy = sorted(set.intersection(*(set(cell) for cell in took.values())) if took else ())
+    if len(took) < 2 or not busy:
+        return None
+    cells = sorted(took)
+    lasted = np.array([[statistics.median(took[cell][wait]) for wait in busy] for cell in cells])
+    alone = np.array([costs(*cell) for cell in cells])[:, None]
+    more = (lasted - lasted[0] - (alone - alone[0])) / 2
+    sizes = np.array([up for up, _ in cells], float)
+    return Rested(sizes, np.sort(lasted - alone / 2, axis=1), more)
 
 
 _ENDS = np.array([1.0, 2.0**30])

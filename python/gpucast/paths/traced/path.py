@@ -30,7 +30,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.remote_layer import MOST_UNDER_WAY
 from gpucast.errors import InputError
 from gpucast.paths.path_facts import direct_path, facts_of, same_layer
-from gpucast.paths.traced.measured import FEW, H200, Alone, Curve, alone
+from gpucast.paths.traced.measured import FEW, H200, Alone, Curve, Rested, alone, rested
 from gpucast.paths.traced.network import Network
 from gpucast.paths.traced.program import SYNCS, CallProgram, Direction, Memory, Operation, Seconds
 from gpucast.paths.traced.timeline import Takes, Waits, natively
@@ -53,6 +53,7 @@ class PathCosts:
     Attributes:
         path: its name; messages: its calls are messages; answered: each of them.
         there, native: what was measured on the path, and natively.
+        rested: what copies take longer in a step; None: that was not measured.
         network: between the hosts, where it is another than the one measured.
         plain: the same layer where not every call is answered, where it was measured, too.
         warnings: what was assumed for lack of a measurement.
@@ -63,6 +64,7 @@ class PathCosts:
     answered: bool
     there: Alone
     native: Alone
+    rested: Rested | None = None
     network: Network | None = None
     plain: PathCosts | None = None
     warnings: tuple[str, ...] = ()
@@ -121,11 +123,20 @@ def path_costs(
     else:
         native = alone(own, direct)
     plain = same_layer(own, path, answered=False) if facts.answered else None
+    there, pinned = alone(own, path), Memory.pinned
+
+    def copies(up: float, down: float) -> float:
+        """s of two copies, to the GPU and back."""
+        size = np.array([up, down])
+        to, fro = there.up[pinned].at(size[:1]), there.down[pinned].at(size[1:])
+        return float((to + fro + native.copied_up.at(size[:1]))[0])
+
     costs = PathCosts(
         path=path,
         messages=facts.forwarded is not False,
         answered=facts.answered,
-        there=alone(own, path),
+        there=there,
+        rested=rested(own, path, copies),
         native=native,
         plain=None if plain is None else path_costs(own, plain),
         warnings=tuple(warnings),
@@ -216,13 +227,14 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
         line = np.maximum(line, trip / MOST_UNDER_WAY)
         up = np.where(up > 0, np.maximum(up, line * size[:, None]), 0.0)
         down = np.where(down > 0, np.maximum(down, line * size[:, None]), 0.0)
+    rests, more = (None, None) if costs.rested is None else costs.rested.at(size)
     tails = program.tail[(syncs | (program.blocking != 0)) & (program.tail > 0)]
     tail = np.full((len(program), 1), np.median(tails) if tails.size else 0.0)
     return Takes(
         waits=waits, ask=ask[:, None], there=way, serve=serve[:, None], up=up, down=down,
         held=(program.blocking != 0) | (program.memory != Memory.pinned), back=back, tail=tail,
         gap=program.gap[:, None], latency=latency[:, None], delay=program.delay[:, None],
-        seconds=seconds[:, None], ticks=program.tick,
+        seconds=seconds[:, None], rests=rests, more=more, ticks=program.tick,
     )  # fmt: skip
 
 

@@ -71,6 +71,8 @@ class Takes:
         back: from the server's answer until the thread goes on; tail: until the server knows that
             what is waited for is done.
         gap, latency, delay, seconds: as in ``CallProgram``.
+        rests, more: a row a call: s since a copy of the same direction, and s that this one takes
+            longer then; None: none takes longer.
         ticks: s; 0: ``delay`` says when work goes on behind another engine's.
     """
 
@@ -87,6 +89,8 @@ class Takes:
     latency: Seconds
     delay: Seconds
     seconds: Seconds
+    rests: Seconds | None = None
+    more: Seconds | None = None
     ticks: float = 0.0
 
 
@@ -128,7 +132,8 @@ def natively(program: CallProgram) -> Takes:
 
 def times_of(program: CallProgram, takes: Takes) -> Times:
     """When calls return and work is done."""
-    shapes = [np.shape(getattr(takes, field.name)) for field in fields(takes)]
+    names = {field.name for field in fields(takes)} - {"rests", "more"}
+    shapes = [np.shape(getattr(takes, name)) for name in names]
     variants = max(shape[1] for shape in shapes if len(shape) == 2)
     made = _Made(program, takes, variants)
     for call in range(len(program)):
@@ -183,8 +188,9 @@ class _Made:
         self.spent[device] = np.maximum(self.spent[device], sent) + takes.serve[call]
         asked = sent
         if self.moves[call]:
-            self.spent[device] = self.spent[device] + takes.up[call] + takes.down[call]
-            asked = np.maximum(self.sent[device], sent) + takes.up[call]
+            up = self._bytes(call, takes.up[call], sent - self.sent[device])
+            self.spent[device] = self.spent[device] + up + takes.down[call]
+            asked = np.maximum(self.sent[device], sent) + up
             self.sent[device] = asked
             if self.held[call]:
                 sent = asked
@@ -234,15 +240,24 @@ class _Made:
             begin = np.maximum(ready, before + takes.delay[call])
         if engine % len(Engine) != Engine.compute:
             begin = np.maximum(begin, self.engine_free.get(engine, self.zero))
-        done = begin + takes.seconds[call]
+        done: Seconds = begin + takes.seconds[call]
         self.engine_free[engine] = done
         self.reached[stream] = (done, engine)
         self.work[call], self.work_done[call] = begin, done
         if direction == Direction.d2h and self.moves[call]:
-            come = np.maximum(self.come[device], done) + takes.down[call]
+            down = self._bytes(call, takes.down[call], done - self.come[device])
+            come = np.maximum(self.come[device], done) + down
             self.come[device] = done = np.maximum(come, self.spent[device])
             self.back[stream] = np.maximum(self.back[stream], done)
         return done
+
+    def _bytes(self, call: int, alone: Seconds, rest: Seconds) -> Seconds:
+        """s of a copy's bytes, so long after the last."""
+        rests, more = self.takes.rests, self.takes.more
+        if rests is None or more is None:
+            return alone
+        longer = np.interp(rest, rests[call], more[call])
+        return np.where(alone > 0, np.maximum(alone + longer, 0), 0)
 
     def _reached(self, stream: int) -> tuple[Seconds, int]:
         """When a stream has done what it was given, and those that it waits for."""
@@ -281,12 +296,13 @@ def _behind_other(ready: Seconds, before: Seconds, tick: float) -> Seconds:
     def integral(upper: Seconds) -> Seconds:
         positive = np.maximum(upper, 0)
         whole = np.floor(positive / tick)
-        rest = positive - whole * tick
+        rest: Seconds = positive - whole * tick
         return np.asarray(whole * tick * half + rest * (tick - rest / 2))
 
     waited = (integral(behind + half) - integral(behind - half)) / tick
     switched = SWITCH * np.clip((behind + half) / tick, 0, 1)
-    return np.asarray(np.maximum(ready, before) + waited + switched)
+    begin: Seconds = np.maximum(ready, before) + waited + switched
+    return begin
 
 
 def step_seconds(program: CallProgram, times: Times) -> Seconds:

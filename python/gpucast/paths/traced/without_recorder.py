@@ -38,7 +38,7 @@ take)."""
 LEAST_OF_GRAPH: Final = 0.25
 """Share of a graph's recorded time that is its own."""
 _TRIED = np.linspace(0, 1, 41)
-"""Of the most that may be taken off; the least that is enough is straight between two."""
+"""Shares of the most that may be taken off; what is enough is interpolated between two."""
 
 
 def as_natively(
