@@ -1,11 +1,12 @@
 """How good are forecasts of other paths from one native trace? Traces held against measured steps.
 
-    .venv/bin/python lab/studies/traces.py DATA FOLDER -o docs/results/traces.md
+    .venv/bin/python lab/studies/traces.py DATA FOLDER -o docs/results/traces.md [--also DATA ...]
 
 DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). For each
 program, case, size and number of GPUs that is in both, the step on every other path is forecast
 from the trace and from what transfers and launches cost on that path, and held against the steps
-measured there. Writes the page, its picture (images/ beside it) and a table of all cells (the
+measured there. ``--also``: other datasets with steps of gpucast-mdapp's kernel ``tuned``, of other machines
+and paths, which its traces are held against. Writes the page, its picture (images/ beside it) and a table of all cells (the
 page's name with .csv). The parts are in tracing/.
 """
 
@@ -27,7 +28,7 @@ from gpucast.paths.traced.path import PathCosts
 from gpucast.show.plots import style
 from gpucast.util import files
 from gpucast.util.processes import spread
-from tracing.cells import NATIVE, Cell, cell_of, costs_of, skeletons, traces_in, visits
+from tracing.cells import NATIVE, Cell, cell_of, costs_of, traces_in, visits
 from tracing.outcomes import Outcome, outcomes, table
 from tracing.page import page, picture
 
@@ -39,15 +40,14 @@ def answered(
     file: Path,
     measured: dict[Cell, dict[str, list[float]]],
     paths: dict[str, PathCosts],
-    made: dict[str, float],
 ) -> Answer:
-    """All outcomes of a trace; ``made``: its calls alone, by path."""
+    """All outcomes of a trace."""
     try:
         trace = read(file)
         cell = cell_of(trace.run)
         if cell is None or NATIVE not in measured.get(cell, {}):
             return [], "not measured"
-        return list(outcomes(cell, trace, measured[cell], paths, made)), ""
+        return list(outcomes(cell, trace, measured[cell], paths)), ""
     except InputError as error:
         return [], error.message
 
@@ -61,14 +61,20 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
     traces = traces_in(folder)
     measured = {cell: dict(by_path) for cell, by_path in visits(data).items()}
     paths = costs_of(data)
-    made = skeletons(data)
-    tasks = [partial(answered, file, measured, paths, made.get(file.stem, {})) for file in traces]
+    tasks = [partial(answered, file, measured, paths) for file in traces]
     answers = spread(tasks, jobs, lambda done, total: None)
     every = [outcome for outcomes_of, _ in answers for outcome in outcomes_of]
     if not every:
         raise InputError("no trace is of a measured cell", file=folder)
     left_out = {file.stem: why for file, (_, why) in zip(traces, answers, strict=True) if why}
     return table(every), left_out
+
+
+def elsewhere(name: str, folder: Path, jobs: int | None) -> pd.DataFrame:
+    """Outcomes of the mini-app's traces on the machine and the paths of another dataset."""
+    data = gpucast.load(name).select(kernel="tuned")
+    rows, _ = run(data, folder, jobs)
+    return rows.assign(data=name)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,6 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("data", help="bundled name or file")
     parser.add_argument("traces", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
+    parser.add_argument("--also", nargs="*", default=[], metavar="DATA")
     parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
     options = parser.parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments
@@ -86,6 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         data = gpucast.load(options.data)
         rows, left_out = run(data, options.traces, options.jobs)
+        others = [elsewhere(name, options.traces, options.jobs) for name in options.also]
         (to.parent / "images").mkdir(parents=True, exist_ok=True)
         figure = f"images/{to.stem}.png"
         style.save(picture(rows), to.parent / figure, force=True)
@@ -93,7 +101,13 @@ def main(arguments: list[str] | None = None) -> int:
         cells = to.with_suffix(".csv")
         files.write_text(cells, text, force=True)
         page_text = page(
-            rows, left_out, title=data.title(), command=command, figure=figure, cells=cells.name
+            rows,
+            left_out,
+            others,
+            title=data.title(),
+            command=command,
+            figure=figure,
+            cells=cells.name,
         )
         files.write_text(to, page_text, force=True)
     except GpucastError as error:

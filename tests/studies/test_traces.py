@@ -10,8 +10,8 @@ import pytest
 from gpucast.data import jsonl
 from gpucast.data.dataset import from_records
 from gpucast.data.traces.trace import RunDescription
-from tracing.cells import OWN, Cell, cell_of, skeletons, visits
-from tracing.outcomes import Outcome, _floor, table
+from tracing.cells import OWN, Cell, cell_of, visits
+from tracing.outcomes import Outcome, _floor, deviations, table
 from tracing.page import page
 
 
@@ -32,31 +32,42 @@ def test_each_record_is_a_visit_of_its_cell() -> None:
     assert visits(data) == {Cell("p", "", 3, 1): {"remote": [2.0, 4.0]}}
 
 
-def test_calls_made_again_are_told_by_the_name_of_their_trace() -> None:
-    machine = {"kind": "machine", "id": "m"}
-    step = {"kind": "step", "machine": "m", "path": "remote", "program": "skeleton", "n": 3,
-            "gpus": 1, "case": "p-n5-gpus1", "seconds": [2.0]}  # fmt: skip
-    data = from_records("made", [jsonl.record(each) for each in (machine, step)])
-    assert skeletons(data) == {"p-n5-gpus1": {"remote": 2.0}}
-
-
 OUTCOME = Outcome(
-    program="p", case="", n=3, gpus=1, path="remote", measured=2.0, forecast=1.8, low=1.7,
-    high=1.9, native=1.0, recorded=1.1, light=1.03, replayed=1.02, visits=2, spread=0.04,
-    spread_native=0.03, floor=0.02, repeats=1, calls=4.0, skeleton=2.1, skeleton_native=1.05,
+    program="p", case="", n=3, gpus=1, path="remote", measured=2.0, forecast=1.8, native=1.0,
+    recorded=1.1, traced=1.02, visits=2, spread=0.04, spread_native=0.03, floor=0.02, repeats=1,
+    calls=4.0,
 )  # fmt: skip
 
 
 def test_an_outcome_says_how_far_off_it_is() -> None:
     near, wrong = table([OUTCOME, replace(OUTCOME, forecast=1.05)]).itertuples()
     assert near.error == pytest.approx(-0.1)
-    assert not near.covered
+    assert near.low < 1.8 < near.high
     assert near.right  # neither measured nor forecast within 10 % of native
     assert not wrong.right
-    assert near.replay_error == pytest.approx(0.02)
-    assert near.light_recording == pytest.approx(0.03)
+    assert not wrong.covered
+    assert near.native_error == pytest.approx(0.02)
     assert near.recording == pytest.approx(0.1)
-    assert near.skeleton_error == pytest.approx(0.05)
+
+
+def test_an_interval_is_learnt_from_the_other_programs() -> None:
+    """One program errs by 1 %, the other by 30: each is given the other's width."""
+    outcomes = [
+        replace(OUTCOME, program=program, forecast=2.0 * (1 + sign * error))
+        for program, error in (("near", 0.01), ("far", 0.3)) for sign in (-1, 1)
+    ]  # fmt: skip
+    rows = table(outcomes).groupby("program")[["low", "high"]].first()
+    width = np.log(rows.high / rows.low)
+    assert width["near"] > 0.6
+    assert width["far"] < 0.1
+
+
+def test_deviations_are_those_of_the_errors() -> None:
+    """90 % of Laplace's lie within ln 10 times its size, and of a normal one within 1.645."""
+    drawn = np.random.default_rng(1).laplace(0, 0.1 * 1.645 / np.log(10), 4000)
+    rows = table([replace(OUTCOME, forecast=1.02, native=1.02)] * 4000)
+    rows = rows.assign(measured=rows.forecast * np.exp(drawn), extra=0.0)
+    assert deviations(rows)[0] == pytest.approx(0.1, abs=0.006)
 
 
 def test_a_floor_is_how_far_a_visit_lies_from_the_others() -> None:
@@ -66,19 +77,21 @@ def test_a_floor_is_how_far_a_visit_lies_from_the_others() -> None:
 
 
 def test_the_page_says_so_in_short_and_names_the_table_of_cells() -> None:
-    rows = table([OUTCOME, replace(OUTCOME, path="remote-sync", forecast=2.1, high=2.2)])
+    rows = table([OUTCOME, replace(OUTCOME, path="remote-sync", forecast=2.1)])
     text = page(
         rows, {"lost": "no steps"}, title="", command="make it", figure="x.png", cells="x.csv"
     )
     assert "2 forecasts of 1 cells: the median error is **7.5 %**" in text
-    assert "50 % of the measured steps lie in their 90 % interval" in text
+    assert "100 % of the measured steps lie in their 90 % interval" in text
     assert "- lost: no steps" in text
-    assert "of all cells, 5.0 % and 12 %" in text
+    assert "of all cells, 6.0 % and 20 %" in text
     far = page(
         rows.assign(floor=0.1), {}, title="", command="make it", figure="x.png", cells="x.csv"
     )
-    assert "of all cells, 15 % and 12 %" in far
-    # Calls against the program, forecast against the calls, forecast against the program.
-    assert "| native | 1 | 5.0 % | 5.0 % | 5.0 % | 2.9 % | 2.9 % | -2.9 % | 2.0 %" in text
-    assert "| remote | 1 | 5.0 % | 5.0 % | 5.0 % | 14 % | 14 % | -14 % | 10 %" in text
+    assert "of all cells, 15 % and 20 %" in far
+    other = page(
+        rows, {}, [rows.assign(data="far")], title="", command="make it", figure="x.png",
+        cells="x.csv",
+    )  # fmt: skip
+    assert "| far, remote | 1 | 10 % | 10 % | -10 % | 100 % |" in other
     assert "[x.csv](x.csv)" in text

@@ -14,7 +14,6 @@ from gpucast.errors import InputError
 from gpucast.paths.traced.path import PathCosts, path_costs
 
 OWN = "gpucast-mdapp"
-SKELETON = "skeleton"
 NATIVE = "native"
 RECORDED = "native-recorded"
 
@@ -52,17 +51,6 @@ def traces_in(folder: Path) -> list[Path]:
 def costs_of(data: Dataset) -> dict[str, PathCosts]:
     """What calls cost on each path that traces are forecast for. Raises InputError."""
     return {path: path_costs(data, path) for path in data.paths() if path not in (NATIVE, RECORDED)}
-
-
-def skeletons(data: Dataset) -> dict[str, dict[str, float]]:
-    """Median step of each trace's calls made again (gpucast-microbench skeleton), s, by path."""
-    by_trace: dict[str, dict[str, float]] = defaultdict(dict)
-    for cell, by_path in visits(data).items():
-        if cell.program == SKELETON:
-            by_trace[cell.case] |= {
-                path: statistics.median(steps) for path, steps in by_path.items()
-            }
-    return by_trace
 
 
 def _of_record(step: Step) -> Cell:

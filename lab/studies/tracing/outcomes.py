@@ -12,18 +12,20 @@ import pandas as pd
 from gpucast.data.traces import find_steps, phases
 from gpucast.data.traces.steps import ProcessSteps
 from gpucast.data.traces.trace import Trace
+from gpucast.paths.traced.forecast import EXTRA as EXTRA_SD
+from gpucast.paths.traced.forecast import NATIVE as NATIVE_SD
 from gpucast.paths.traced.forecast import TraceForecast, forecast
 from gpucast.paths.traced.from_trace import program_of
 from gpucast.paths.traced.path import PathCosts
 from tracing.cells import NATIVE, RECORDED, Cell
 
 MOST_CALLS = 100_000
-"""That are simulated of a trace, where they are of at least ``FEWEST`` of the program's steps."""
+"""That are looked at of a trace, where they are of at least ``FEWEST`` of the program's steps."""
 FEWEST = 12
 PAUSE = 3.0
 """Times the median step."""
 MOST_STEPS = 100
-_PHASES = (phases.FULL, phases.LIGHT)
+Z90 = 1.645
 WORTH_IT = 0.1
 """A path is good enough for a program where its steps take at most so much longer."""
 
@@ -33,18 +35,15 @@ class Outcome:
     """A cell on a path; seconds.
 
     Attributes:
-        measured: median of the visits' medians; forecast, low, high: of a measurement.
-        native: measured without a recorder; recorded: with one; light: with one, in
-            phases in which calls alone are recorded, not a number without; replayed: its calls
-            simulated.
+        measured: median of the visits' medians; forecast: of a measurement.
+        native: measured without a recorder; recorded: with one; traced: what the trace takes for
+            the native step.
         spread: of the visits on this path, largest over smallest less one; one visit has none.
         spread_native: likewise natively.
         floor: error of a visit that is forecast by the median of the others on its path, its
             size, in the mean of them; not a number with one visit.
         repeats: found steps in one of the program's own; below one: a found step is several.
         calls: of one of the program's own.
-        skeleton, skeleton_native: its calls made there, and natively, without its work; not a
-            number where that was not done.
     """
 
     program: str
@@ -54,20 +53,15 @@ class Outcome:
     path: str
     measured: float
     forecast: float
-    low: float
-    high: float
     native: float
     recorded: float
-    light: float
-    replayed: float
+    traced: float
     visits: int
     spread: float
     spread_native: float
     floor: float
     repeats: float
     calls: float
-    skeleton: float
-    skeleton_native: float
 
 
 def outcomes(
@@ -75,12 +69,11 @@ def outcomes(
     trace: Trace,
     measured: Mapping[str, Sequence[float]],
     paths: Mapping[str, PathCosts],
-    skeletons: Mapping[str, float],
 ) -> Iterator[Outcome]:
     """The cell on each of the paths on which it was measured.
 
     Raises:
-        InputError: the trace has no steps that can be simulated.
+        InputError: the trace has too few steps.
     """
     native = statistics.median(measured[NATIVE])
     steps = find_steps(trace).main
@@ -97,37 +90,29 @@ def outcomes(
     for path, costs in paths.items():
         if path in measured:
             answer = forecast(program, costs)
-            yield _outcome(cell, path, answer, measured, native, grouped, repeats, skeletons)
+            yield _outcome(cell, path, answer, measured, native, grouped, repeats)
 
 
 def _outcome(
-    cell: Cell, path: str, found: TraceForecast, measured: Mapping[str, Sequence[float]],
-    native: float, steps: ProcessSteps, repeats: float, skeletons: Mapping[str, float],
+    cell: Cell, path: str, answer: TraceForecast, measured: Mapping[str, Sequence[float]],
+    native: float, steps: ProcessSteps, repeats: float,
 ) -> Outcome:  # fmt: skip
     share = min(1.0, repeats)
-    recorded, light = (
-        share * float(np.median(own)) if own.size else float("nan")
-        for own in (steps.seconds[steps.kept & (steps.phase == phase)] for phase in _PHASES)
-    )
+    full = steps.seconds[steps.kept & (steps.phase == phases.FULL)]
     return Outcome(
         **asdict(cell),
         path=path,
         measured=statistics.median(measured[path]),
-        forecast=share * found.seconds,
-        low=share * found.low,
-        high=share * found.high,
+        forecast=share * answer.seconds,
         native=native,
-        recorded=recorded,
-        light=light,
-        replayed=share * found.replayed,
+        recorded=share * float(np.median(full)),
+        traced=share * answer.native,
         visits=len(measured[path]),
         spread=_spread(measured[path]),
         spread_native=_spread(measured[NATIVE]),
         floor=_floor(measured[path]),
         repeats=repeats,
-        calls=share * found.calls,
-        skeleton=repeats * skeletons.get(path, float("nan")),
-        skeleton_native=repeats * skeletons.get(NATIVE, float("nan")),
+        calls=share * answer.calls,
     )
 
 
@@ -180,18 +165,46 @@ def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
 
 
 def table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """A row an outcome, with what follows from it: relative errors of the forecast, of the calls
-    made again against the program, and of the simulated native step against the one that was not
-    recorded; whether the interval holds the measured step; whether the forecast says rightly if the
-    path is good enough; by how much recorded steps were longer, and those of calls alone."""
+    """A row an outcome, with what follows from it: relative errors of the forecast and of the
+    trace's native step; by how much recorded steps were longer; whether the forecast says rightly
+    if the path is good enough; the 90 % interval as the other programs teach it, and whether it
+    holds the measured step."""
     rows = pd.DataFrame(map(asdict, outcomes))
     enough = (1 + WORTH_IT) * rows.native
-    return rows.assign(
+    rows = rows.assign(
         error=rows.forecast / rows.measured - 1,
-        skeleton_error=rows.skeleton / rows.measured - 1,
-        covered=(rows.low <= rows.measured) & (rows.measured <= rows.high),
         right=(rows.measured <= enough) == (rows.forecast <= enough),
-        replay_error=rows.replayed / rows.native - 1,
+        native_error=rows.traced / rows.native - 1,
         recording=rows.recorded / rows.native - 1,
-        light_recording=rows.light / rows.native - 1,
+        extra=np.clip(1 - rows.traced / rows.forecast, 0, None),
     )
+    sd = np.empty(len(rows))
+    for program in rows.program.unique():
+        own = (rows.program == program).to_numpy()
+        learnt = deviations(rows[~own]) if not own.all() else (NATIVE_SD, EXTRA_SD)
+        sd[own] = _sd(learnt, rows.extra[own].to_numpy())
+    width = np.exp(Z90 * sd)
+    low, high = rows.forecast / width, rows.forecast * width
+    covered = (low <= rows.measured) & (rows.measured <= high)
+    return rows.assign(low=low, high=high, covered=covered)
+
+
+def deviations(rows: pd.DataFrame) -> tuple[float, float]:
+    """Of which two deviations (``gpucast.paths.traced.forecast``: of what is native, and of what is
+    extra) the errors are likeliest, on a grid.
+
+    A few are much larger than most: they are taken for Laplace's, 90 % of which lie within ln 10
+    times their mean size.
+    """
+    missed = np.abs(np.log(rows.measured / rows.forecast)).to_numpy()
+
+    def unlikely(pair: tuple[float, float]) -> float:
+        size = _sd(pair, rows.extra.to_numpy()) * Z90 / np.log(10)
+        return float(np.sum(np.log(size) + missed / size))
+
+    tried = ((a, b) for a in np.arange(0.01, 0.2, 0.005) for b in np.arange(0, 0.4, 0.01))
+    return min(tried, key=unlikely)
+
+
+def _sd(pair: tuple[float, float], extra: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt(pair[0] ** 2 + pair[1] ** 2 * extra))

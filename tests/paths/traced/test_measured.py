@@ -63,7 +63,7 @@ def test_steps_tell_what_copies_take_longer_that_have_rested() -> None:
     assert more[0] == pytest.approx(0, abs=1e-12)
     assert rests[1, 0] == 0
     assert more[1] == pytest.approx([0, 50e-6, 150e-6], rel=0.01)
-    # A step without the one of the two copies.
-    half = 0.2e-9 * 1.75 * MIB / 2
+    # A step without one of the two copies, and what the host does between two.
+    half = 0.2e-9 * 1.75 * MIB / 2 + 20e-6 + 0.25e-9 * 0.75 * MIB
     assert rests[1, 1:] == pytest.approx([130e-6 + half, 2310e-6 + half], rel=0.01)
     assert rested(dataset([machine()]), "remote", copies) is None

@@ -144,7 +144,7 @@ def test_what_cells_have_in_common_is_found_again(costs: PathCosts) -> None:
     d = 0.1
     cells = []
     for share in (0.2, 0.5, 0.9):
-        parts, native = StepParts(1 - share, 0.0, share), 1 - d * share / EXTRA
+        parts, native = StepParts(1 - share, 0.0, share), 1 - (d * share / EXTRA) ** 2
         cells.append(replace(example, parts=parts, seconds=1.0, native=native))
     assert common_sd(cells) == pytest.approx(d)
 

@@ -240,7 +240,7 @@ def test_the_interval_grows_with_what_is_not_native() -> None:
     """90 % of a normal distribution are 1.645 standard deviations to either side."""
     for reads in (1, 8):
         found = on(reading_back(reads), costs())
-        sd = np.hypot(0.065, 0.17 * (1 - found.native / found.seconds))
+        sd = np.sqrt(0.055**2 + 0.11**2 * (1 - found.native / found.seconds))
         assert np.log([found.low, found.high]) - np.log(found.seconds) == pytest.approx(
             [-1.645 * sd, 1.645 * sd], rel=1e-3
         )

@@ -4,11 +4,13 @@ The calls of some consecutive steps are gone through natively, which has to give
 and on the path (``timeline``). What the extra is spent on: the same without what a kind of calls
 costs more there than natively.
 
-**Interval.** It is that of a measurement now: T exp(+- z s), with s the standard deviation of ln of
-measured over forecast steps. It grows with the share of a step that is not native, as programs that
-were left out have it (docs/results/traces.md):
+**Interval.** It is that of a measurement now: T exp(+- 1.645 s), within which 90 % of the steps lie
+that were measured of programs left out (docs/results/traces.md). It grows with the share of a step
+that is not native:
 
-    s^2 = NATIVE^2 + (EXTRA (1 - T_native / T))^2
+    s^2 = NATIVE^2 + EXTRA^2 (1 - T_native / T)
+
+as the variance of a sum of pieces does.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from gpucast.paths.traced.program import CallProgram
 from gpucast.paths.traced.timeline import median_seconds, native_seconds
 from gpucast.util.units import duration
 
-NATIVE, EXTRA = 0.065, 0.17
+NATIVE, EXTRA = 0.055, 0.11
 COVERED = 0.9
 UNLIKE = 0.1
 """Relative error of the native step."""
@@ -141,7 +143,7 @@ def forecast(program: CallProgram, costs: PathCosts) -> TraceForecast:
 
 def sd_of(seconds: float, native: float) -> float:
     """Standard deviation of ln of a measurement about a forecast step."""
-    return float(np.hypot(NATIVE, EXTRA * max(1 - native / seconds, 0.0)))
+    return float(np.sqrt(NATIVE**2 + EXTRA**2 * max(1 - native / seconds, 0.0)))
 
 
 def _doubts(answer: TraceForecast) -> list[str]:

@@ -12,6 +12,9 @@ from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.paths.traced.program import Memory, Seconds
 
+BETWEEN, INTEGRATED = 20e-6, 0.25e-9
+"""s that the host spends between two steps without work, and s for each byte that came back
+(microbench/src/engine/skeleton.cpp)."""
 MANY, FEW = 256, 16
 """Launches of a row."""
 
@@ -144,8 +147,9 @@ def rested(data: Dataset, path: str, costs: Callable[[float, float], float]) -> 
     lasted = np.array([[statistics.median(took[cell][wait]) for wait in busy] for cell in cells])
     alone = np.array([costs(*cell) for cell in cells])[:, None]
     more = (lasted - lasted[0] - (alone - alone[0])) / 2
-    sizes = np.array([up for up, _ in cells], float)
-    return Rested(sizes, np.sort(lasted - alone / 2, axis=1), more)
+    sizes, back = np.array(cells, float).T
+    rests = lasted - alone / 2 + BETWEEN + INTEGRATED * back[:, None]
+    return Rested(sizes, np.sort(rests, axis=1), more)
 
 
 _ENDS = np.array([1.0, 2.0**30])

@@ -7,7 +7,7 @@ that nobody traced, from its workload (``workload``): forms know little of what 
 path as they grow.
 
 **What all cells have in common.** What calls take on the path is not known better by more traces:
-it moves cell i by s_i = ``EXTRA`` (1 - T_native / T), and all of them together. The model has one
+it moves cell i by s_i^2 = ``EXTRA``^2 (1 - T_native / T), and all of them together. The model has one
 factor on T_com for it, which no fit averages out (``model.intervals``). A measurement differs from
 the expected step by ``NATIVE`` more, as for one trace.
 """
@@ -89,7 +89,7 @@ class CellOnPath:
     @property
     def sd(self) -> float:
         """Sd of ln of the step by what calls take on the path."""
-        return EXTRA * max(1 - self.native / self.seconds, LEAST_EXTRA)
+        return float(EXTRA * np.sqrt(max(1 - self.native / self.seconds, LEAST_EXTRA)))
 
     def record(self, path: str) -> Step:
         """The step on the path, as if it had been measured."""

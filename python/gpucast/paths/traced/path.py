@@ -191,8 +191,9 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
     serve = np.full(len(program), driver)
     events = np.isin(operation, (Operation.record, Operation.wait_stream_event))
     serve[events] = min(driver, RECORD + max(driver - native.launch, 0.0))
-    idle = there.waited - there.launch if there.idle is None else there.idle
-    serve[syncs] = max(idle - small - turn, 0.0)
+    # A wait for nothing, which is no longer than one behind a launch.
+    idle = there.waited - there.launch
+    serve[syncs] = max(min(idle, idle if there.idle is None else there.idle) - small - turn, 0.0)
     asks = np.isin(operation, _ASKS)
     serve[asks] = np.minimum(program.cost, 1e-3)[asks]
     if not costs.answered:

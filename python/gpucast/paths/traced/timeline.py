@@ -160,7 +160,7 @@ class _Made:
         self.reached = [(self.zero, NONE)] * len(self.device)
         self.back = [self.zero] * len(self.device)
         self.engine_free: dict[int, Seconds] = {}
-        self.marked: dict[int, tuple[Seconds, int]] = {}
+        self.marked: dict[int, tuple[tuple[Seconds, int], Seconds]] = {}
         self.asked = np.array(
             [
                 getattr(program, name)
@@ -214,12 +214,12 @@ class _Made:
         if self.engine[call] != NONE:
             return self._work(call, direction, device, stream, served)
         if operation == Operation.record:
-            self.marked[call] = self._reached(stream)
+            self.marked[call] = self._reached(stream), self.back[stream]
         elif operation in (Operation.wait_stream_event, Operation.sync_event):
-            mark = self.marked.get(recording, (self.zero, NONE))
+            mark, back = self.marked.get(recording, ((self.zero, NONE), self.zero))
             if operation == Operation.wait_stream_event and self.waits[call] != Waits.done:
                 self.reached[stream] = _later(self.reached[stream], mark)
-            return mark[0]
+            return np.maximum(mark[0], back)
         elif operation == Operation.sync_stream:
             return np.maximum(self._reached(stream)[0], self.back[stream])
         elif operation in (Operation.sync_device, Operation.alloc, Operation.free):
