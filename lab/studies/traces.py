@@ -5,9 +5,9 @@
 DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). For each
 program, case, size and number of GPUs that is in both, the step on every other path is forecast
 from the trace and from what transfers and launches cost on that path, and held against the steps
-measured there. ``--also``: other datasets with steps of gpucast-mdapp's kernel ``tuned``, of other machines
-and paths, which its traces are held against. Writes the page, its picture (images/ beside it) and a table of all cells (the
-page's name with .csv). The parts are in tracing/.
+measured there. ``--also``: other datasets with steps of the kernel ``tuned``, of other
+machines and paths, which its traces are held against. Writes the page, its picture (images/ beside
+it) and a table of all cells (the page's name with .csv). The parts are in tracing/.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ class PathFacts:
         answered: each call waits for its server's answer.
         sleeps: threads that look for messages sleep when none has come for a while.
         transport: what carries messages, where it is known.
+        ours: gpucast's remote GPUs, as machines state or the path's name usually stands for.
         inline_bytes: the largest copy that travelled within its message, as stated, or as today's
             remote GPUs do it on a host of so many cores.
     """
@@ -49,6 +50,7 @@ class PathFacts:
     answered: bool
     sleeps: bool
     transport: str | None
+    ours: bool
     inline_bytes: int
 
 
@@ -73,6 +75,7 @@ def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
         answered=usually.answered if answered is None else answered,
         sleeps=bool(forwarded) if woken is None else woken > WOKEN,
         transport=transport,
+        ours=_stated(machines) or bool(usually.forwarded),
         inline_bytes=_inline(machines),
     )
 
@@ -101,13 +104,16 @@ def same_layer(data: Dataset, path: str, *, answered: bool) -> str | None:
     return None
 
 
-def _forwarded(machines: list[Machine], timed: list[Launch | Transfer]) -> bool | None:
-    stated = any(
+def _stated(machines: list[Machine]) -> bool:
+    return any(
         fact is not None
         for known in machines
         for fact in (known.transport, known.answered, known.inline_bytes)
     )
-    if stated:
+
+
+def _forwarded(machines: list[Machine], timed: list[Launch | Transfer]) -> bool | None:
+    if _stated(machines):
         return True
     if any(record.method == _GATED for record in timed):
         return False

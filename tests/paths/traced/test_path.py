@@ -274,6 +274,21 @@ def test_graphs_are_not_refused_and_calls_that_are_not_offered_are() -> None:
     assert any("CUDA graphs are taken for one launch" in each for each in found.warnings)
 
 
+def test_what_gpucasts_remote_gpus_refuse_other_layers_may_do() -> None:
+    made = MadeTrace()
+    for _ in range(20):
+        made.call("cudaMallocManaged", cost=1e-6)
+        made.launch("kernel", seconds=20e-6, stream=20)
+        made.wait_stream(20)
+    lines = [*records("native"), *records("remote")]
+    lines += [{**record, "path": "my layer"} for record in records("remote")]
+    data = dataset([{**machine(), "tool": {"name": "gpucast-microbench", "version": "1"}}, *lines])
+    ours, other = (trace_on_path(made.trace(), data, path) for path in ("remote", "my layer"))
+    assert ours.refused == ("cudaMallocManaged",)
+    assert other.refused == ()
+    assert other.seconds == pytest.approx(ours.seconds)
+
+
 def test_what_calls_cost_adds_up_to_the_extra() -> None:
     """So for every program, however its calls hide behind one another."""
     sending = MadeTrace()

@@ -118,8 +118,8 @@ def _shared_out(
     on_path, native = takes_on(program, costs), natively(program)
     zero = np.zeros((len(program), 1))
     instead = {
-        "ask": native.ask, "tail": native.tail, "seconds": native.seconds,
-        "there": zero, "serve": zero, "up": zero, "down": zero, "back": zero,
+        "ask": native.ask, "there": native.there, "tail": native.tail, "seconds": native.seconds,
+        "serve": zero, "up": zero, "down": zero, "back": zero,
     }  # fmt: skip
 
     def without(gone: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -109,7 +109,7 @@ def trace_on_path(
     return replace(
         slowest,
         warnings=(*slowest.warnings, *warnings_of(programs)),
-        refused=refused_calls(trace, programs) if costs.messages else (),
+        refused=refused_calls(trace, programs) if costs.ours else (),
     )
 
 

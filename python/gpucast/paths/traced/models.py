@@ -152,7 +152,8 @@ def path_model(
         record = record_of(trace, steps, file, options)
         read_traces.append((file, programs, record))
         shapes.append(shape_of(trace, steps, file, record.gpus))
-        refused.update(dict.fromkeys(refused_calls(trace, programs)))
+        if costs.ours:
+            refused.update(dict.fromkeys(refused_calls(trace, programs)))
     _one_program([step for *_, step in read_traces], ", ".join(files))
     times = repeats(shapes) if options.range_name is None else [1] * len(shapes)
     cells = [

@@ -51,7 +51,8 @@ class PathCosts:
     """What calls take on a path.
 
     Attributes:
-        path: its name; messages: its calls are messages; answered: each of them.
+        path: its name; messages: its calls are messages; answered: each of them; ours: gpucast's
+            remote GPUs make them.
         there, native: what was measured on the path, and natively.
         rested: what copies take longer in a step; None: that was not measured.
         network: between the hosts, where it is another than the one measured.
@@ -62,6 +63,7 @@ class PathCosts:
     path: str
     messages: bool
     answered: bool
+    ours: bool
     there: Alone
     native: Alone
     rested: Rested | None = None
@@ -135,6 +137,7 @@ def path_costs(
         path=path,
         messages=facts.forwarded is not False,
         answered=facts.answered,
+        ours=facts.ours,
         there=there,
         rested=rested(own, path, copies),
         native=native,
