@@ -7,9 +7,9 @@ that nobody traced, from its workload (``workload``): forms know little of what 
 path as they grow.
 
 **What all cells have in common.** What calls take on the path is not known better by more traces:
-it moves cell i by s_i^2 = ``EXTRA``^2 (1 - T_native / T), and all of them together. The model has one
-factor on T_com for it, which no fit averages out (``model.intervals``). A measurement differs from
-the expected step by ``NATIVE`` more, as for one trace.
+it moves cell i by s_i^2 = ``EXTRA``^2 (1 - T_native / T), and all of them together. The model has
+one factor on T_com for it, which no fit averages out (``model.intervals``). A measurement differs
+from the expected step by ``NATIVE`` more, as for one trace.
 """
 
 from __future__ import annotations
