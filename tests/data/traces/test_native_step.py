@@ -13,7 +13,7 @@ from gpucast.data.traces.reading import read
 from gpucast.data.traces.records import observed
 from gpucast.data.traces.summary import summarize
 from gpucast.paths.traced.from_trace import program_of
-from gpucast.paths.traced.step_times import native_seconds
+from gpucast.paths.traced.timeline import native_seconds
 from made_traces import COST, MadeTrace
 from phased_traces import Made, phased
 
