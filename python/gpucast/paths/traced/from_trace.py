@@ -24,9 +24,9 @@ from gpucast.paths.traced.without_recorder import as_natively
 MOST_STEPS = 100
 """Consecutive steps that are looked at; work crosses the bounds between them."""
 FEWEST_STEPS = 5
-MOST_CALLS_AT_ONCE = 400_000
+MOST_CALLS_AT_ONCE = 20_000
 """Calls of the steps that are looked at together, where they are at least ``ENOUGH_STEPS``."""
-ENOUGH_STEPS = 12
+ENOUGH_STEPS = 6
 
 MOST_NAMED = 3
 """Refused calls that a line names."""

@@ -120,10 +120,14 @@ def path_costs(
         )
     facts, direct = facts_of(own, path), direct_path(own)
     warnings, native = [], H200
-    if direct is None:
-        warnings.append("no native measurements: those of an H200 are taken")
-    else:
+    try:
+        if direct is None:
+            raise InputError("no native measurements")
         native = alone(own, direct)
+    except InputError as error:
+        if direct == path:
+            raise
+        warnings.append(f"{error.message}; those of an H200 are taken")
     plain = same_layer(own, path, answered=False) if facts.answered else None
     there, pinned = alone(own, path), Memory.pinned
 

@@ -37,7 +37,7 @@ ones, steps of 200 to 600 launches took 4 to 58 % longer than natively (h200-tra
 take)."""
 LEAST_OF_GRAPH: Final = 0.25
 """Share of a graph's recorded time that is its own."""
-_TRIED = np.linspace(0, 1, 41)
+_TRIED = np.linspace(0, 1, 21)
 """Shares of the most that may be taken off; what is enough is interpolated between two."""
 
 
