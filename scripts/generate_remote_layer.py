@@ -104,8 +104,8 @@ def page(lists: Path) -> str:
 
 def numbers() -> dict[str, int]:
     """What the layer's header states, by name: bytes, cores, microseconds."""
-    found = _NUMBER.findall(LAYER.read_text())
-    return {name: int(value) << int(shift or 0) for name, value, shift in found}
+    stated = _NUMBER.findall(LAYER.read_text())
+    return {name: int(value) << int(shift or 0) for name, value, shift in stated}
 
 
 def module() -> str:

@@ -190,8 +190,8 @@ def table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
 
 
 def deviations(rows: pd.DataFrame) -> tuple[float, float]:
-    """Of which two deviations (``gpucast.paths.traced.forecast``: of what is native, and of what is
-    extra) the errors are likeliest, on a grid.
+    """The two deviations of which the errors are likeliest, on a grid: of what is native, and of
+    what is extra (``gpucast.paths.traced.forecast``).
 
     A few are much larger than most: they are taken for Laplace's, 90 % of which lie within ln 10
     times their mean size.

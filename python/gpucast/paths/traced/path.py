@@ -83,8 +83,8 @@ class PathCosts:
             return max(self.there.launch - self.native.launch, 0.0) / 2
         waited = self.there.waited - self.native.waited - self.there.launch
         idle, native = self.there.idle, self.native.idle
-        found = 0.0 if idle is None or native is None else idle - self.small - native
-        return max(waited, LEAST_TURN * found, 0.0)
+        asked = 0.0 if idle is None or native is None else idle - self.small - native
+        return max(waited, LEAST_TURN * asked, 0.0)
 
     @property
     def name(self) -> str:

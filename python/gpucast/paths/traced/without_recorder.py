@@ -124,5 +124,5 @@ def _lasting(
     lasted = np.minimum.accumulate(median_seconds(program, replace(takes, **columns)))
     # Falls with the share: where it comes down to what is wanted.
     share = np.interp(-seconds, -lasted, _TRIED)
-    found = shorter(np.array([share]))
-    return replace(program, **{name: column[:, 0] for name, column in found.items()})
+    enough = shorter(np.array([share]))
+    return replace(program, **{name: column[:, 0] for name, column in enough.items()})
