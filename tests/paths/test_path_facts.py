@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,6 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.selection import usual
 from gpucast.model.fitted import Model
 from gpucast.paths.path_facts import PathFacts, direct_path, facts_of
-from gpucast.paths.traced.measured import Curve
 from gpucast.paths.traced.path import PathCosts, path_costs
 from made_data import dataset, launch, machine, step, transfer
 
@@ -70,25 +69,25 @@ def remote_paths(name: str) -> list[str]:
 
 
 def numbers(costs: PathCosts) -> list[float]:
-    """All that costs hold but the path's name and words."""
-    found: list[float] = []
+    """All that costs hold but paths' names and words."""
+    flat: list[float] = []
 
     def add(value: object) -> None:
-        if isinstance(value, Curve):
-            found.extend([*value.sizes, *value.seconds, value.inline_bytes or 0])
+        if is_dataclass(value):
+            for field in fields(value):
+                if field.name not in ("path", "warnings"):
+                    add(getattr(value, field.name))
         elif isinstance(value, Mapping):
-            for each in value.values():
-                add(each)
-        elif isinstance(value, tuple):
-            found.extend(value)
+            for part in value.values():
+                add(part)
+        elif isinstance(value, np.ndarray):
+            flat.extend(value.ravel().tolist())
         elif value is not None:
             assert isinstance(value, int | float)
-            found.append(value)
+            flat.append(value)
 
-    for field in fields(costs):
-        if field.name not in ("path", "warnings"):
-            add(getattr(costs, field.name))
-    return found
+    add(costs)
+    return flat
 
 
 @pytest.mark.slow

@@ -126,6 +126,14 @@ def test_without_native_measurements_those_of_an_h200_are_taken() -> None:
     assert not costs().warnings
 
 
+def test_a_paths_own_machine_is_held_against_the_native_one() -> None:
+    far = [{**record, "machine": "m/remote"} for record in records("remote")]
+    lines = [machine(), {**machine(), "id": "m/remote"}, *records("native"), *far]
+    found = path_costs(dataset(lines), "remote", machine="m/remote")
+    assert found.native.launch == pytest.approx(CALL)
+    assert not found.warnings
+
+
 def test_a_path_without_messages_takes_what_calls_take_more_there() -> None:
     """Half of a GPU, say: each launch 2 us more, each wait 1 us, each copy back 10 us."""
     slower = {"submit": 2e-6, "sync": 3e-6, "idle": 1e-6}

@@ -118,12 +118,15 @@ def path_costs(
             file=data.name,
             field="--path",
         )
-    facts, direct = facts_of(own, path), direct_path(own)
+    facts = facts_of(own, path)
+    # A path's machine may have a name of its own, beside the one that was measured natively.
+    beside = own if direct_path(own) is not None else data
+    direct = direct_path(beside)
     warnings, native = [], H200
     try:
         if direct is None:
             raise InputError("no native measurements")
-        native = alone(own, direct)
+        native = alone(beside, direct)
     except InputError as error:
         if direct == path:
             raise
