@@ -62,8 +62,8 @@ def test_a_file_in_two_guises_is_warned_of(table: Path, tmp_path: Path) -> None:
 
 def test_what_the_table_does_not_say_is_said_beside_it() -> None:
     frame = pandas.DataFrame({"n": [1], "gpus": [1], "ns/day": [86.4]})
-    said = {"program": "P", "case": "C", "unit": "beads"}
-    (step,) = gc.read(frame, timestep="2fs", **said).steps  # type: ignore[arg-type]
+    stated = {"program": "P", "case": "C", "unit": "beads"}
+    (step,) = gc.read(frame, timestep="2fs", **stated).steps  # type: ignore[arg-type]
     assert (step.program, step.case, step.unit, step.timestep) == ("P", "C", "beads", 2e-15)
     assert step.seconds == [pytest.approx(2e-3, rel=1e-12)]
     with pytest.raises(gc.InputError, match="timestep: '2' is no time step such as 2fs"):
@@ -78,7 +78,7 @@ def test_a_model_is_no_data(tmp_path: Path) -> None:
 
 def test_text_that_is_no_data_is_refused_with_what_would_be(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Dear diary\n")
-    with pytest.raises(gc.InputError, match=r"is of no known format .*--columns"):
+    with pytest.raises(gc.InputError, match=r"is of no known format; .*--columns"):
         gc.load(tmp_path / "notes.txt")
 
 

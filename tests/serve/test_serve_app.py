@@ -173,7 +173,7 @@ def test_what_a_file_does_not_say_is_said_without_sending_it_again(reader: Reade
     assert "n, beads" in shown
     assert 'name="timestep" value="2fs"' in shown
     wrong = reader.load(timestep="2fs", gpus="some")
-    assert error_of(wrong) == "--gpus: 'some' is no whole number"
+    assert error_of(wrong) == "--gpus: 'some' is no whole number of at least 1"
     assert 'value="some"' in wrong.text
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import typer
+
 from gpucast.cli import options
 from gpucast.cli.options import argument, option, with_options
 from gpucast.cli.output import print_json, warn
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats import Options, described
+from gpucast.data.formats import Options, all_formats, described
 from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.data.traces.records import TRACES
 from gpucast.util.files import check_output
@@ -19,6 +21,15 @@ FILES = (
 )
 
 
+def _list_formats(wanted: bool) -> None:
+    if wanted:
+        print_rows(
+            [{"name": form.name, "what": form.what} for form in (*all_formats(), TRACES)],
+            [Column("--format", "name"), Column("what is read", "what")],
+        )
+        raise typer.Exit
+
+
 @with_options
 def command(
     *,
@@ -27,6 +38,9 @@ def command(
     given: Options,
     gpu: GpuFacts,
     form: str | None = option("Format of the files, where content does not tell.", "--format"),
+    formats: bool = typer.Option(
+        False, "--formats", help="List what is read.", callback=_list_formats, is_eager=True
+    ),
     force: bool = options.FORCE,
     json: bool = options.JSON,
 ) -> None:

@@ -12,11 +12,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from gpucast.data import bundled_files, formats, jsonl
 from gpucast.data.dataset import UNNAMED_GPU, Dataset, PathLike, merged
-from gpucast.data.formats import UNNAMED, Imported, Options, PathFormat, stated, tables
+from gpucast.data.formats import (
+    Imported,
+    Options,
+    PathFormat,
+    check_size_of,
+    stated,
+    tables,
+)
 from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.formats.tables.grid import FRAME
@@ -25,6 +32,7 @@ from gpucast.data.wording import in_words
 from gpucast.errors import InputError
 from gpucast.util import JsonObject, version
 from gpucast.util.files import read_bytes
+from gpucast.util.number_lists import size as one_size
 from gpucast.util.units import parse_timestep
 
 if TYPE_CHECKING:
@@ -76,23 +84,78 @@ class Imports:
         return merged(name, self.lines(), warnings=self.warnings, understood=self.notes)
 
 
+class Stated(TypedDict, total=False):
+    """What files do not say themselves, as keywords of ``read`` and ``load``."""
+
+    columns: Mapping[str, str] | str | None
+    timestep: float | str | None
+    program: str | None
+    case: str | None
+    unit: str | None
+    machine: str
+    path: str
+    schedule: str | None
+    kernel: str | None
+    block: int | None
+    cores: int | None
+    sms: int | None
+    gpu_name: str | None
+    decimal: Literal["point", "comma"] | None
+    sheet: str | None
+    gpus: int | Sequence[int] | None
+    gpus_per_node: int | None
+    n: float | str | Sequence[float] | None
+    size_of: Literal["all", "gpu"] | None
+    steps: int | None
+    regex: str | None
+    from_name: str | None
+    every_run: bool
+
+
+def _options(stated: Mapping[str, Any]) -> tuple[Options, GpuFacts]:
+    """The options, and facts on GPUs, that keywords state. Raises InputError, TypeError."""
+    unknown = stated.keys() - Stated.__annotations__.keys()
+    if unknown:
+        known = ", ".join(Stated.__annotations__)
+        raise TypeError(f"{sorted(unknown)[0]!r} is no keyword here; there are {known}")
+    told = {name: value for name, value in stated.items() if value is not None}
+    facts = GpuFacts(told.pop("cores", None), told.pop("sms", None), told.pop("gpu_name", None))
+    if "columns" in told:
+        told["columns"] = named(told["columns"])
+    if isinstance(told.get("timestep"), str):
+        told["timestep"] = parse_timestep(told["timestep"], "timestep")
+    for name, field in ("gpus", "gpus_of_files"), ("n", "size_of_files"):
+        if name in told:
+            value = told.pop(name)
+            listed = isinstance(value, Sequence) and not isinstance(value, str)
+            sizes = [one_size(size) if isinstance(size, str) else size
+                     for size in (value if listed else [value])]  # fmt: skip
+            told[field] = tuple(sizes)
+    return Options(**told), facts
+
+
 def load(
-    *names_or_paths: PathLike, options: Options | None = None, others: Sequence[PathFormat] = ()
+    *names_or_paths: PathLike,
+    options: Options | None = None,
+    others: Sequence[PathFormat] = (),
+    **stated: Unpack[Stated],
 ) -> Dataset:
     """Bundled datasets, files of records, and files that ``gpucast import`` takes, as one dataset.
 
     Args:
         names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
             over a file of the same name in the current folder; write ``./NAME`` for the file.
-        options: what files that have to be imported do not say.
+        options: what files that have to be imported do not say, in place of ``stated``.
         others: formats beside those of files' contents, such as those of
             ``gpucast.data.traces.records.TRACES``.
+        stated: the same as keywords: those of ``read``.
 
     Raises:
         InputError: a name that is neither (near matches are listed), a file that is no valid file
             of records and of no format that is known, a record of a machine that no file
             describes, the same file twice, or one machine id with different GPUs.
     """
+    own, gpu = _options(stated)
     if not names_or_paths:
         raise InputError("name at least one dataset or file")
     bundled = bundled_files()
@@ -110,9 +173,9 @@ def load(
     foreign = [
         name
         for name, path in sources
-        if path != bundled.get(name) and _is_foreign(path, name, others)
+        if path != bundled.get(name) and _is_foreign(path, name, options or own, others)
     ]
-    imports = import_files(foreign, options or Options(), others=others)
+    imports = import_files(foreign, options or own, gpu, others=others)
     records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]
     order = [name for name, _ in sources]
     # Imported machines come first, whatever they are called together.
@@ -123,30 +186,7 @@ def load(
     return merged(" + ".join(order), files, warnings=imports.warnings, understood=imports.notes)
 
 
-def read(
-    *sources: Source,
-    columns: Mapping[str, str] | str | None = None,
-    timestep: float | str | None = None,
-    program: str | None = None,
-    case: str | None = None,
-    unit: str | None = None,
-    machine: str = UNNAMED,
-    path: str = "native",
-    schedule: str | None = None,
-    kernel: str | None = None,
-    block: int | None = None,
-    cores: int | None = None,
-    sms: int | None = None,
-    gpu_name: str | None = None,
-    decimal: Literal["point", "comma"] | None = None,
-    sheet: str | None = None,
-    gpus: int | None = None,
-    gpus_per_node: int | None = None,
-    n: float | None = None,
-    regex: str | None = None,
-    from_name: str | None = None,
-    every_run: bool = False,
-) -> Dataset:
+def read(*sources: Source, **stated: Unpack[Stated]) -> Dataset:
     """Timings of any program, from tables (CSV, Excel, Parquet, data frames) and logs.
 
     Columns are known by usual names: ``atoms``, ``gpus``, ``ms/step``, ``ns/day`` and so on; others
@@ -167,7 +207,10 @@ def read(
         cores, sms, gpu_name: FP32 lanes and multiprocessors of one GPU, and what it is called.
         decimal: how decimals are written, where the numbers do not tell.
         sheet: of a workbook with several tables.
-        gpus, gpus_per_node, n: of runs whose log or table does not say them.
+        gpus, gpus_per_node, n: of runs whose log or table does not say them; gpus and n of several
+            files may be lists, one of each file. n may be text: ``"64x64x128"``.
+        size_of: ``"gpu"`` where n is the size of each GPU (weak scaling), ``"all"`` of all of them.
+        steps: of each run, where a log or table says the time of whole runs only.
         regex: finds the runs of a text by its named groups n, gpus, nodes, ranks, seconds or rate,
             unit, case, program.
         from_name: finds n, gpus, nodes, ranks, case or program of a log in its file's name.
@@ -178,29 +221,7 @@ def read(
     """
     if not sources:
         raise InputError("name at least one file or data frame")
-    if isinstance(timestep, str):
-        timestep = parse_timestep(timestep, "timestep")
-    options = Options(
-        machine=machine,
-        path=path,
-        schedule=schedule,
-        kernel=kernel,
-        block=block,
-        program=program,
-        case=case,
-        unit=unit,
-        timestep=timestep,
-        columns=named(columns),
-        decimal=decimal,
-        sheet=sheet,
-        gpus=gpus,
-        gpus_per_node=gpus_per_node,
-        size=n,
-        regex=regex,
-        from_name=from_name,
-        every_run=every_run,
-    )
-    imports = import_files(sources, options, GpuFacts(cores, sms, gpu_name))
+    imports = import_files(sources, *_options(stated))
     return imports.dataset(" + ".join(imports.names))
 
 
@@ -232,7 +253,11 @@ def import_files(
     """
     paths = [os.fspath(source) for source in sources if isinstance(source, (str, os.PathLike))]
     several = read_files(paths, options, form, others)
-    parts = [_part(source, options, several) for source in sources]
+    frames = [source for source in sources if not isinstance(source, (str, os.PathLike))]
+    parts = [
+        _part(source, options.of_file(0, 1) if len(frames) == 1 else options, several)
+        for source in sources
+    ]
     read = [(name, imported) for part in parts for name, imported in part.read]
     facts = _machine_facts([imported for _, imported in read])
     facts["gpus"] = _gpus(facts.get("gpus"), gpu)
@@ -243,6 +268,7 @@ def import_files(
         "source": "imported from " + ", ".join(part.cited for part in parts),
     }
     entries = [[entry for _, imported in part.read for entry in imported.entries] for part in parts]
+    check_size_of([entry for own in entries for entry in own], options)
     ids = dict.fromkeys(entry.machine for own in entries for entry in own)
     machines = []
     for name in [name for name in ids if name is not None] or [options.machine] * bool(read):
@@ -294,7 +320,7 @@ def _part(source: Source, options: Options, several: Several) -> _Part:
     return _Part(FRAME, f"a data frame of {len(source)} rows", [(FRAME, imported)])
 
 
-def _is_foreign(path: Path, name: str, others: Sequence[PathFormat]) -> bool:
+def _is_foreign(path: Path, name: str, options: Options, others: Sequence[PathFormat]) -> bool:
     """Whether a file is to be imported; what is neither records nor importable is an error."""
     if path.is_dir() or any(form.detect(str(path)) for form in others):
         return True
@@ -306,7 +332,7 @@ def _is_foreign(path: Path, name: str, others: Sequence[PathFormat]) -> bool:
     # What looks like records, or is called so, is for their reader to complain about.
     ours = not content.strip() or path.suffix == ".jsonl" or content.lstrip()[:1] in (b"{", b"[")
     try:
-        form = formats.recognized(content, name, Options())
+        form = formats.recognized(content, name, options)
     except InputError:
         if path.suffix == ".jsonl":
             return False

@@ -81,8 +81,12 @@ SETTINGS = {
     "timestep": "simulated time of a step, such as 2fs",
     "program": "what ran",
     "unit": "what n counts",
-    "gpus": "GPUs of a log that does not say them",
-    "n": "size of a log that does not say it",
+    "regex": "of a log of no known format: step time (?P<seconds>[0-9.]+)",
+    "gpus": "GPUs of a log that does not say them; of several files, a list",
+    "n": "size of a log that does not say it; of several files, a list",
+    "size_of": "of what that is the size: all, or gpu (weak scaling)",
+    "gpus_per_node": "where only nodes are said",
+    "steps": "of each run, where only whole runs are timed",
     "counts": "GPU counts to ask about, also beyond those measured, such as 1-16,64",
 }
 """What files may leave unsaid, named as the options of ``gpucast import``; and what is asked."""
@@ -126,15 +130,15 @@ def answer(order: Order) -> Answer:
 
 def _options(stated: Mapping[str, str]) -> Options:
     reads = {field.name: field.metadata.get("read") for field in fields(Options)}
-    reads |= {"gpus": _whole, "n": reads["size"]}
+    reads |= {"gpus_per_node": _whole, "steps": _whole, "size_of": _size_of}
+    names = {"gpus": "gpus_of_files", "n": "size_of_files"}
     values: dict[str, Any] = {
-        name: read(text.strip(), "-n" if name == "n" else f"--{name}") if read else text.strip()
+        names.get(name, name): read(text.strip(), option) if read else text.strip()
         for name, text in stated.items()
-        if text.strip() and name in reads
-        for read in [reads[name]]
+        if text.strip() and names.get(name, name) in reads
+        for read in [reads[names.get(name, name)]]
+        for option in ["-n" if name == "n" else f"--{name.replace('_', '-')}"]
     }
-    if "n" in values:
-        values["size"] = values.pop("n")
     return Options(**values)
 
 
@@ -143,6 +147,12 @@ def _whole(text: str, option: str) -> int:
         return int(text)
     except ValueError:
         raise InputError(f"{text!r} is no whole number", field=option) from None
+
+
+def _size_of(text: str, option: str) -> str:
+    if text not in ("all", "gpu"):
+        raise InputError(f"{text!r} is neither all nor gpu", field=option)
+    return text
 
 
 @dataclass(frozen=True)

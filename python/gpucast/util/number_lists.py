@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
 from gpucast.errors import InputError
 from gpucast.util.units import parse_duration as duration
 
-__all__ = ["LARGEST_COUNT", "counts", "duration", "size", "sizes", "words"]
+__all__ = [
+    "LARGEST_COUNT",
+    "counts",
+    "duration",
+    "grid",
+    "one_each",
+    "size",
+    "sizes",
+    "whole_each",
+    "words",
+]
 
 LARGEST_COUNT = 100_000
 """Numbers in a list: this many forecasts take some seconds, and 800 MB."""
@@ -19,7 +30,7 @@ def sizes(text: str, field: str = "n") -> list[float]:
 
     Values between whole numbers are rounded to such. ``1000-5000:1000`` goes in steps. ``64k``,
     ``5M`` and ``1G`` are thousands, millions and billions; ``5,000,000`` is one number, for no
-    size is 000.
+    size is 000. ``64x64x128`` is the size of a grid, ``R02B09`` of ICON's.
 
     Raises:
         InputError: something that is no number greater than 0.
@@ -38,6 +49,35 @@ def size(text: str, field: str = "n") -> float:
     if len(values) > 1:
         raise InputError(f"{text!r} are several sizes; state one", field=field)
     return values[0]
+
+
+def one_each(text: str, field: str = "n") -> tuple[float, ...]:
+    """Sizes as they are listed, one for each of several things: the same may stand there twice.
+
+    Raises:
+        InputError: something that is no number greater than 0.
+    """
+    whole = text.replace(",", "") if _GROUPED.fullmatch(text.strip()) else text
+    return tuple(_positive(part, field) for part in _parts(whole, field))
+
+
+def whole_each(text: str, field: str = "gpus") -> tuple[int, ...]:
+    """The same of whole numbers of at least 1."""
+    return tuple(int(_whole(part, field)) for part in _parts(text, field))
+
+
+def grid(text: str) -> float | None:
+    """The points of ``64x64x128``, ``1024 1024 1024``, ``(64, 64)``, ``64^3``; the cells of ICON's
+    ``R02B09``; None: it is no such text."""
+    text = text.strip().strip("()[]{}").strip()
+    if icon := re.fullmatch("R0*([0-9]{1,2})B0*([0-9]{1,2})", text, re.IGNORECASE):
+        return math.ldexp(20.0 * int(icon[1]) * int(icon[1]), 2 * int(icon[2]))
+    if power := re.fullmatch(r"([0-9]{1,9})(?:\^|\*\*)([1-4])", text):
+        return math.pow(float(power[1]), int(power[2]))
+    sides = re.split(r"\s*[xX*×]\s*|\s*,\s*|\s+", text)
+    if 2 <= len(sides) <= 4 and all(re.fullmatch("0*[1-9][0-9]{0,8}", side) for side in sides):
+        return float(math.prod(map(float, sides)))
+    return None
 
 
 def counts(text: str, field: str = "gpus") -> list[float]:
@@ -118,6 +158,8 @@ def _parts(text: str, field: str) -> list[str]:
 
 
 def _positive(text: str, field: str) -> float:
+    if (points := grid(text)) is not None:
+        return points
     factor = _FACTORS.get(text[-1:])
     # 2.3M are 2300000, not the double next to it.
     value = _number(text) if factor is None else float(f"{_number(text[:-1]) * factor:.15g}")

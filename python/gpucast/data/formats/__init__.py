@@ -9,19 +9,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+import shlex
+import statistics
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
-from gpucast.data.records import Entry, Machine, Measurement
+from gpucast.data.records import Entry, Machine, Measurement, Step
 from gpucast.data.selection import KIND, only
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import read_bytes
-from gpucast.util.number_lists import size as one_size
+from gpucast.util.number_lists import one_each, whole_each
 from gpucast.util.remarks import Remark
 from gpucast.util.units import parse_timestep
 
@@ -64,6 +66,8 @@ class Options:
         timestep: s.
         columns: names of a table's columns by what they hold: ``{"n": "atoms"}``; a unit after a
             colon.
+        gpus, size: of the file that is read; ``gpus_of_files``, ``size_of_files``: of one file
+            after another, or one for all.
         overrule: whether GPUs and sizes stated win over what the log says.
         whose: who states them, for messages.
     """
@@ -90,17 +94,36 @@ class Options:
         "How a table writes decimals, where its numbers do not tell."
     )
     sheet: str | None = stated("Sheet of a workbook, of several.")
-    gpus: int | None = stated("GPUs of runs whose log does not say or leaves it unclear.", min=1)
+    gpus: int | None = None
+    gpus_of_files: tuple[int, ...] | None = stated(
+        "GPUs of runs whose log does not say or leaves it unclear; for several files a list, one "
+        "of each.",
+        None,
+        "--gpus",
+        read=whole_each,
+        metavar="LIST",
+    )
+    steps: int | None = stated(
+        "Steps of each run, where a log or table says the time of the whole run only; 1: a run is "
+        "the step.",
+        min=1,
+    )
     gpus_per_node: int | None = stated(
         "GPUs of each node, where a log or table says the nodes only.", min=1
     )
-    size: float | None = stated(
-        "Size of runs whose log does not say it: 1e6, 5M.",
+    size: float | None = None
+    size_of_files: tuple[float, ...] | None = stated(
+        "Size of runs whose log does not say it: 1e6, 5M, 64x64x128, R02B09; for several files a "
+        "list, one of each.",
         None,
         "-n",
         "--size",
-        read=one_size,
-        metavar="SIZE",
+        read=one_each,
+        metavar="LIST",
+    )
+    size_of: Literal["all", "gpu"] | None = stated(
+        "What -n is the size of: all GPUs together, or each of them, so that n grows with them "
+        "(weak scaling, the batch of each GPU)."
     )
     from_name: str | None = stated(
         "Finds in a log's file name what the log does not say, or wrongly: named groups n, gpus, "
@@ -135,6 +158,22 @@ class Options:
     overrule: bool = False
     whose: str = "the option"
 
+    def of_file(self, number: int, count: int) -> Options:
+        """For one of several files, by its number from 0.
+
+        Raises:
+            InputError: neither one size, or GPU count, is stated nor one for each file.
+        """
+        told: dict[str, Any] = {}
+        listed = ("gpus", self.gpus_of_files, "--gpus"), ("size", self.size_of_files, "-n")
+        for name, values, option in listed:
+            if values is None:
+                continue
+            if len(values) not in (1, count):
+                raise InputError(f"{len(values)} are stated for {count} files", field=option)
+            told[name] = values[0 if len(values) == 1 else number]
+        return replace(self, **told) if told else self
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -168,6 +207,7 @@ class Format:
         write: a dataset as a text of this format, or None where the format is only read.
         log: whether it is what a program prints: in any encoding, and known by words that no table
             has.
+        rank: of several that a text may be of, the least is taken.
     """
 
     name: str
@@ -176,6 +216,7 @@ class Format:
     read: Callable[[str, str, Options], Imported]
     write: Callable[[Dataset], str] | None = None
     log: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -220,12 +261,12 @@ AnyFormat = Format | BinaryFormat | PathFormat
 
 def formats() -> dict[str, Format]:
     """All formats that are text, by name."""
-    return {form.name: form for form in _all_formats() if isinstance(form, Format)}
+    return {form.name: form for form in all_formats() if isinstance(form, Format)}
 
 
 def described() -> str:
     """What can be read, in a few words each."""
-    return "; ".join(form.what for form in _all_formats())
+    return "; ".join(form.what for form in all_formats())
 
 
 def read_file(
@@ -237,23 +278,32 @@ def read_file(
         InputError: the file cannot be read, is of no known format, or is wrong.
     """
     content = _content(path)
-    if name is not None and name not in {other.name for other in _all_formats()}:
-        known = ", ".join(other.name for other in _all_formats())
+    if name is not None and name not in {other.name for other in all_formats()}:
+        known = ", ".join(other.name for other in all_formats())
         raise InputError(f"{name!r} is unknown; it is one of {known}", field="--format")
     form = recognized(content, path, options, name)
     if form is None:
         busy = of_utilization(printed(content[:_LOOKED_AT]))
         if busy is not None:
             raise InputError(busy, file=path)
-        raise InputError(
-            f"is of no known format ({', '.join(other.name for other in _all_formats())}); a table "
-            "needs a header line such as n,gpus,seconds, or its columns named with --columns",
-            file=path,
-        )
+        raise InputError(f"is of no known format; {_way_in(content)}", file=path)
     if isinstance(form, BinaryFormat):
         return form.read(content, path, options), form
     text = printed(content) if form.log else _text(content, path)
     return form.read(text, path, options), form
+
+
+def _way_in(content: bytes) -> str:
+    """What one may do with a file of no known format."""
+    from gpucast.data.formats.logs.suggested import expression
+
+    made = expression(printed(content[: 1 << 20]))
+    if made is not None:
+        return f"if it is a log, this may read it: --regex {shlex.quote(made)}"
+    return (
+        "a table needs a header line such as n,gpus,seconds, or its columns named with --columns; "
+        "a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'"
+    )
 
 
 _MONITORED = re.compile(
@@ -282,7 +332,7 @@ def recognized(
     Raises:
         InputError: it holds what needs no import, or is no text.
     """
-    known = _all_formats()
+    known = all_formats()
     if name is not None:
         return next((form for form in known if form.name == name), None)
     for form in known:
@@ -302,7 +352,8 @@ def recognized(
     texts = [form for form in known if isinstance(form, Format)]
     if named is None:
         text = printed(content)
-        log = next((form for form in texts if form.log and form.detect(text)), None)
+        logs = sorted((form for form in texts if form.log), key=lambda form: form.rank)
+        log = next((form for form in logs if form.detect(text)), None)
         if log is not None:
             return log
     text = _text(content, file)
@@ -337,7 +388,8 @@ MODEL_MARK = '"gpucast.model/'
 
 
 @cache
-def _all_formats() -> tuple[Format | BinaryFormat, ...]:
+def all_formats() -> tuple[Format | BinaryFormat, ...]:
+    """All formats that files' contents tell."""
     known: list[Format | BinaryFormat] = []
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         known += getattr(importlib.import_module(module.name), "FORMATS", ())
@@ -376,6 +428,49 @@ def check_single_kind(data: Dataset, but: Collection[str] = ()) -> None:
     for name in KIND:
         if name not in but:
             only(data.steps, name, data.name)
+
+
+GPUS_OF_NODE = {
+    "juwels booster": 4, "jureca dc": 4, "jupiter": 4, "jedi": 4, "perlmutter": 4, "polaris": 4,
+    "summit": 6, "sierra": 4, "lassen": 4, "leonardo": 4, "marconi100": 4, "marenostrum 5": 4,
+    "piz daint": 1, "alps": 4, "isambard ai": 4, "meluxina": 4, "karolina": 8, "raven": 4,
+    "horeka": 4, "selene": 8, "eos": 8, "dgx a100": 8, "dgx h100": 8, "dgx h200": 8, "dgx 1": 8,
+    "dgx 2": 16, "p4d.24xlarge": 8, "p5.48xlarge": 8,
+}  # fmt: skip
+"""GPUs of the nodes of machines that are known by name, where cards are not counted in halves."""
+
+
+def gpus_of_node(options: Options) -> int | None:
+    """GPUs of each node, as the user says, or as those of a machine of this name have."""
+    name = re.sub(r"[\s_-]+", " ", options.machine.casefold())
+    return options.gpus_per_node or GPUS_OF_NODE.get(name)
+
+
+FLAT = 0.85
+"""The share of the time on the fewest GPUs that the most take, where steps do not scale at all."""
+
+
+def are_flat(entries: Iterable[Entry]) -> bool:
+    """Whether steps of the same size take as long on twice the GPUs, or more."""
+    sizes: dict[object, dict[int, float]] = {}
+    for step in entries:
+        if isinstance(step, Step):
+            times = sizes.setdefault((step.machine, step.path, step.program, step.case, step.n), {})
+            times[step.gpus] = statistics.median(step.seconds)
+    several = [times for times in sizes.values() if max(times) >= 2 * min(times)]
+    return bool(several) and all(times[max(times)] > FLAT * times[min(times)] for times in several)
+
+
+def check_size_of(entries: Iterable[Entry], options: Options) -> None:
+    """Raise InputError where a size that was stated may be that of each GPU."""
+    sizes = set(options.size_of_files or ())
+    stated = [step for step in entries if isinstance(step, Step) and step.n in sizes]
+    if options.size_of is None and are_flat(stated):
+        raise InputError(
+            f"times do not change with the GPU count: is {stated[0].n:g} the size of each GPU? "
+            "import with --size-of gpu if it is, with --size-of all if not",
+            field="-n",
+        )
 
 
 def check_gpus_of_all(options: Options, nodes: Collection[int], file: str) -> None:

@@ -87,13 +87,15 @@ def read_files(
             files.setdefault(path, path)
     options = replace(options, overrule=alone and len(files) == 1)
     failed: dict[str, InputError] = {}
-    for file, source in files.items():
+    for number, (file, source) in enumerate(files.items()):
+        own = options.of_file(number, len(files))
+        check_stated(own)
         try:
             other = _of(others, file, name)
             if other is None:
-                several.read.append(Read(file, source, *read_file(file, options, name)))
+                several.read.append(Read(file, source, *read_file(file, own, name)))
             else:
-                several.read.append(Read(file, source, other.read(file, options), other))
+                several.read.append(Read(file, source, other.read(file, own), other))
         except InputError as error:
             if file in paths and not isinstance(error, UnclearError):
                 raise
@@ -101,8 +103,8 @@ def read_files(
     for other in others:
         _beside_one_another(several, other, options, failed, paths)
     nodes = {count for file_read in several.read for count in file_read.imported.nodes}
-    if len(nodes) > 1:
-        check_gpus_of_all(options, nodes, " + ".join(paths))
+    if len(nodes) > 1 and len(options.gpus_of_files or ()) < 2:
+        check_gpus_of_all(options.of_file(0, 1), nodes, " + ".join(paths))
     several.warnings = _together(several.read) + _models(several.read)
     repeated = _without_repeated(several, failed)
     for file, problem in failed.items():

@@ -7,7 +7,9 @@ docs/how-to/logs.md.
 A log falls into parts, one for each start of the program, and ``read`` is given one after another.
 It looks for what was timed and says so with ``Part.timed``; what holds for the whole part the
 named groups of ``facts`` and ``settings`` tell: n, gpus, ranks, nodes, the simulated time of a step
-as fs or ps, and words for the ``case``.
+as fs or ps, and words for the ``case``. ``<n>`` in a pattern is a number, as a group of that name.
+
+Where the lines of a program say all, patterns of them are enough: see ``lines.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +50,7 @@ class Log:
             group that was not found are left out.
         gpu_name: pattern of the GPUs' models, with a group ``name``.
         unclear: why a run's GPUs may not be known.
+        rank: of several formats that a text may be of, the least is taken.
     """
 
     name: str
@@ -63,11 +66,13 @@ class Log:
     case: str = ""
     gpu_name: str = NEVER
     unclear: str = ""
+    rank: int = 0
 
     @property
     def format(self) -> Format:
         """The log as one of the formats."""
-        return Format(self.name, self.what, self._detect, self._import, log=True)
+        return Format(self.name, self.what, self._detect, self._import, log=True,
+                      rank=self.rank)  # fmt: skip
 
     def parse(self, text: str) -> Found:
         """What a text holds. Raises InputError."""
@@ -134,8 +139,7 @@ class Part:
         """What the patterns of the log's facts and settings found."""
         matches = [match for pattern in self.log.facts if (match := self.find(pattern))]
         matches += [match for pattern in self.log.settings for match in self.all(pattern)]
-        groups = (group for match in matches for group in match.groupdict().items())
-        return {name: text.strip() for name, text in groups if text}
+        return {name: text.strip() for match in matches for name, text in groups(match).items()}
 
     def whole(self, name: str) -> int | None:
         """A fact that is a whole number."""
@@ -200,6 +204,11 @@ class Part:
         self.found.remarks.append(remark(kind, text, about=about))
 
 
+def groups(match: re.Match[str]) -> dict[str, str]:
+    """What a match found, by the names of its groups; digits at the end of a name do not count."""
+    return {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
+
+
 def positive(matches: Iterable[re.Match[str]], name: str) -> list[re.Match[str]]:
     """Those whose group is a number greater than 0."""
     return [match for match in matches if (runs.decimal(match[name]) or 0) > 0]
@@ -220,5 +229,21 @@ def parts(text: str, start: str, end: str | None = None) -> Iterator[tuple[int, 
         yield begin, text[begin:following]
 
 
+_NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?![0-9eE]|\.(?:[0-9]|\Z)|\Z)"
+"""A number; what stands at the very end of a log may be cut off."""
+_SHORT = {
+    "clock": r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ,_][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,6})?",
+    "grid": r"[0-9]+(?:(?: *[x*×,] *| +)[0-9]+){1,3}",
+    "mesh": r"[0-9]+(?:, *[0-9]+)*",
+}
+
+
+@cache
 def _made(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
+    """A pattern in which ``<name>`` is what such a group mostly is: a number."""
+
+    def spelled(short: re.Match[str]) -> str:
+        what = _SHORT.get(short[1])
+        return f"(?P<{short[1]}>{what})(?![0-9]|\\Z)" if what else f"(?P<{short[1]}>{_NUMBER})"
+
+    return re.compile(re.sub(r"(?<!\?P)<([a-z_]+[0-9]?)>", spelled, pattern), re.MULTILINE)

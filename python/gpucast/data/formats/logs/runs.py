@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpucast.data.formats import Imported, Options, check_gpus_of_all, entry
+from gpucast.data.formats import Imported, Options, check_gpus_of_all, entry, gpus_of_node
 from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, once, remark
@@ -50,6 +50,11 @@ class Run:
         secondary: whether it stays out unless every run is asked for.
         caveat: what one must know to read it.
         more: other fields of the record.
+        each: the size of each GPU, where that of all is not said.
+        size_unclear: why ``n`` is None although the log speaks of sizes.
+        work: what ``seconds`` are for one of, where they follow from a rate: ``n``, or a GPU's
+            share of it, ``each``; None: for a step.
+        whole: whether ``seconds`` are of all steps of the run, and nobody says how many.
     """
 
     program: str | None
@@ -70,6 +75,10 @@ class Run:
     secondary: bool = False
     caveat: str | None = None
     more: Mapping[str, object] = field(default_factory=dict)
+    each: float | None = None
+    size_unclear: str = ""
+    work: str | None = None
+    whole: bool = False
 
 
 def unshared(name: str) -> dict[str, object]:
@@ -192,7 +201,7 @@ class Stated:
 
     def given_of(self, run: Run) -> Mapping[str, object]:
         """What completes a run; GPUs of each node give those of runs whose nodes are known."""
-        nodes, per_node = self.named.get("nodes", run.nodes), self.options.gpus_per_node
+        nodes, per_node = self.named.get("nodes", run.nodes), gpus_of_node(self.options)
         if per_node is None or not isinstance(nodes, int):
             return self.given
         return {**self.given, "gpus": nodes * per_node}
@@ -280,7 +289,23 @@ def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
     if "gpus" in values:
         # Processor cores are not what the user counts.
         values["path"] = None
-    return replace(run, **values)
+    run = replace(run, **values)
+    if run.gpus and stated.options.size is not None and stated.options.size_of == "gpu":
+        run = replace(run, n=stated.options.size * run.gpus)
+    if run.gpus and run.n is None and run.each is not None:
+        run = replace(run, n=run.each * run.gpus)
+    return _timed(run, stated.options)
+
+
+def _timed(run: Run, options: Options) -> Run:
+    """The run with the seconds of a step, where its log has rates of work, or sums of steps."""
+    if run.work is not None and run.n and run.gpus:
+        share = run.n / run.gpus if run.work == "each" else run.n
+        return replace(run, seconds=tuple(share * seconds for seconds in run.seconds), work=None)
+    if run.whole and options.steps:
+        seconds = tuple(seconds / options.steps for seconds in run.seconds)
+        return replace(run, seconds=seconds, whole=False)
+    return run
 
 
 def _missing(run: Run, file: str) -> UnclearError | None:
@@ -294,8 +319,13 @@ def _missing(run: Run, file: str) -> UnclearError | None:
             f"{reason}; state them{per_node}{also}", file=file, line=run.line, field="--gpus"
         )
     if run.n is None:
-        text = f"{who} does not say {size}; state it"
+        text = f"{run.size_unclear or f'{who} does not say {size}'}; state it"
         return UnclearError(text, file=file, line=run.line, field="-n")
+    if run.whole:
+        text = (
+            f"{who} says the time of the whole run, not its steps; state them (1: it is the step)"
+        )
+        return UnclearError(text, file=file, line=run.line, field="--steps")
     return None
 
 
@@ -334,12 +364,21 @@ def decimal(text: str) -> float | None:
     return value if abs(value) != float("inf") else None
 
 
+def number(text: str) -> float | None:
+    """The same with commas between every three digits."""
+    return decimal(text.replace(",", ""))
+
+
+def last_digit(text: str) -> float:
+    """One of a printed number's last digit."""
+    digits, _, exponent = text.lower().partition("e")
+    return float(f"1e{int(exponent or 0) - len(digits.partition('.')[2])}")
+
+
 def rounding(text: str) -> float:
     """The relative half-width of what a printed number's last digit rounds away."""
-    digits, _, exponent = text.lower().partition("e")
-    places = len(digits.partition(".")[2]) - int(exponent or 0)
     value = abs(float(text))
-    return 0.5 * float(f"1e{-places}") / value if value else 0.0
+    return 0.5 * last_digit(text) / value if value else 0.0
 
 
 def rounding_of_six(value: float) -> float:

@@ -35,6 +35,7 @@ from gpucast.data.formats.tables.units import (
 )
 from gpucast.errors import InputError
 from gpucast.util import limits
+from gpucast.util.number_lists import grid as points
 from gpucast.util.units import SIMULATED_TIMES
 
 TIME = "seconds"
@@ -44,7 +45,7 @@ _BARE_TIMES = {
 }  # fmt: skip
 _TIME_WORDS = _BARE_TIMES | {
     "t_step", "timing", "median", "mean", "average", "avg", "duration", "speed", "rate",
-    "performance", "perf", "throughput",
+    "performance", "perf", "throughput", "tpot", "itl", "inter_token_latency", "train_step_timing",
 }  # fmt: skip
 _RUN = re.compile(
     r"(?:total|whole|overall|job|program)_(?:wall_?|run_?|elapsed_)?time|time_total"
@@ -68,11 +69,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
         rf"{MANY}gpus(_(used|total))?|(#_?|n_?|num_)gpu",
         rf"{MANY}(devices|accelerators|gcds)|gpu_count",
         "gpu",
+        "world_size",
     ),
     "gpus_per_node": (r"gpus/node|gpus_?node",),
     "nodes": ("nodes", rf"{MANY}(nodes|hosts)"),
     "instances": ("instances", rf"{MANY}(instances|copies|replicas|instanzen)"),
-    "ranks": ("ranks", rf"{MANY}((mpi_)?ranks|processes|procs|mpi_tasks)"),
+    "ranks": ("ranks", rf"{MANY}((mpi_)?ranks|process(es)?|procs?|(mpi_)?tasks)"),
     "program": ("program", "code|software|application|app"),
     "case": ("case", "setting|variant|configuration|config"),
     "machine": ("machine", "cluster|platform"),
@@ -181,9 +183,14 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
         if wanted & present:
             return "steps"
         return "steps" if "*" in wanted and counts_across(names) else None
-    if roles & {"n", "gpus"}:
+    if roles & {"n", "gpus"} or (roles & {"nodes", "ranks"} and _are_words(names)):
         return "steps"
     return "steps" if _across(names) else None
+
+
+def _are_words(names: Sequence[str]) -> bool:
+    """Whether these are one word each, as above columns and not in prose."""
+    return all(re.fullmatch(r"[^\W\d][^\s:]*|", name) for name in names)
 
 
 REPETITIONS = "*"
@@ -216,7 +223,7 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
             return False
         if _of_columns(given or {}) or counts_across(names):
             return True
-        has_time = any({TIME, "run"} & {*roles_of(name)} for name in names)
+        has_time = any({TIME, "run"} & {*roles_of(name)} for name in names) or _are_words(names)
         return has_time and not any(re.fullmatch(r"[\d.,]+", name) for name in names)
 
     return seems
@@ -227,18 +234,27 @@ def roles_of(name: str) -> list[str]:
     return [role for role, _, _ in _recognized(name, 0)]
 
 
+def of_name(name: str) -> Unit | None:
+    """The unit of how fast a step is in a column of this name; None: it is of something else."""
+    times = (column.unit for role, _, column in _recognized(name, 0) if role == TIME)
+    return next(times, None)
+
+
 def repeats(name: str) -> bool:
     """Whether a column of this name numbers repetitions."""
     return re.fullmatch(_REPEATS, normalized(name)) is not None
 
 
-def resolve(grid: Grid, given: Mapping[str, str], worded: Collection[int] = ()) -> Columns:
+def resolve(
+    grid: Grid, given: Mapping[str, str], worded: Collection[int] = (), *, stepped: bool = False
+) -> Columns:
     """Which columns are what.
 
     Args:
         grid: the table.
         given: what the user said: see ``named``.
         worded: columns by index in which words stand, not numbers.
+        stepped: whether the user said how many steps each run has.
 
     Raises:
         InputError: a column that the user named is not there, a name is there twice, or two
@@ -258,15 +274,19 @@ def resolve(grid: Grid, given: Mapping[str, str], worded: Collection[int] = ()) 
             continue
         for role, rank, column in _recognized(name, at):
             candidates.setdefault(role, []).append((rank, column))
+    if "n" not in by_role and "n" not in candidates:
+        candidates |= {"n": [(0, column) for column in _grids(grid)]} if _grids(grid) else {}
     for role, ranked in candidates.items():
         if role not in by_role:
             by_role[role] = _best(role, ranked, grid)
     _check_nodes(by_role, given, grid)
     run, steps = by_role.pop("run", None), by_role.get("steps")
-    if run is not None and steps is not None:
+    if run is not None and (steps is not None or stepped):
         by_role.setdefault(TIME, run)
     rivals = {} if TIME in given else _rivals(by_role.get(TIME), candidates.get(TIME, ()))
-    if steps is not None and _is_of_run(by_role, given, grid):
+    if (stepped and steps is None and TIME in by_role) or (
+        steps is not None and _is_of_run(by_role, given, grid)
+    ):
         by_role[TIME] = replace(by_role[TIME], of="run")
     elif steps is not None:
         del by_role["steps"]
@@ -279,6 +299,20 @@ def resolve(grid: Grid, given: Mapping[str, str], worded: Collection[int] = ()) 
         if at not in used and not _PROSE.fullmatch(normalized(name))
     ]
     return Columns(by_role, rivals, ignored)
+
+
+_OF_WORKERS = re.compile("proc|rank|decomp|topo|gpu|dev|part|node|mpi|block|tile|layout|mesh", re.I)
+
+
+def _grids(grid: Grid) -> list[Column]:
+    """Columns of grids' sides (``64x64x128``), not those of processes or GPUs."""
+    return [
+        Column(name, at, counts="points")
+        for at, name in enumerate(grid.names)
+        if not _OF_WORKERS.search(name)
+        and (texts := [cells[at] for _, cells in grid.rows if cells[at] is not None])
+        and all(isinstance(text, str) and points(text) is not None for text in texts)
+    ]
 
 
 _COUNTED = ("gpus", "nodes", "ranks")
@@ -319,9 +353,17 @@ def _is_of_run(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Gr
     )
 
 
+_GROUP = re.compile(
+    r"(?:perf|performance|train|trainer|training|timing|timings|time|throughput|speed|metrics)[/.]"
+    r"(?=[a-z])(?!step$|iter$|iteration$|s$|it$)",
+    re.IGNORECASE,
+)
+"""What loggers put before the names of what they log: ``perf/step_time_s``."""
+
+
 def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
     """Role, rank (the least is the best) and column of a name; at most one."""
-    word = normalized(name)
+    word = normalized(_GROUP.sub("", name.strip()))
     bracket = re.fullmatch(r"(.+?)_?[(\[](.+)[)\]]", word)
     stem, inner = bracket.groups() if bracket else (word, "")
     unit = _unit_in(word, stem, inner)

@@ -229,6 +229,28 @@ def _parquet(content: bytes, file: str) -> pandas.DataFrame:
     return frame.assign(**dict.fromkeys(lists, "a list"))
 
 
+_SIDE = re.compile("n_?([xyz])", re.IGNORECASE)
+
+
+def with_sides(grid: Grid) -> tuple[Grid, str | None]:
+    """With the product of columns ``nx``, ``ny`` (and ``nz``) as a column of its own, and what that
+    is called; as it is where these are not there."""
+    sides = {match[1].lower(): at for at, name in enumerate(grid.names)
+             if (match := _SIDE.fullmatch(name.strip()))}  # fmt: skip
+    if sides.keys() != {"x", "y"} and sides.keys() != {"x", "y", "z"}:
+        return grid, None
+    ats = [sides[side] for side in sorted(sides)]
+    name = " x ".join(grid.names[at] for at in ats)
+    rows = []
+    for line, cells in grid.rows:
+        whole = None not in [cells[at] for at in ats]
+        texts = [
+            f"{cells[at]:.15g}" if isinstance(cells[at], float) else str(cells[at]) for at in ats
+        ]
+        rows.append((line, [*cells, "x".join(texts) if whole else None]))
+    return replace(grid, names=[*grid.names, name], rows=rows), name
+
+
 def any_there(cells: Iterable[object]) -> bool:
     """Whether a row is not blank."""
     return any(cell is not None for cell in cells)

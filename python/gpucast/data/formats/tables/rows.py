@@ -15,10 +15,11 @@ from gpucast.data.formats.tables.columns import shown as named
 from gpucast.data.formats.tables.grid import FRAME, Grid, any_there
 from gpucast.data.formats.tables.numbers import Decimal, Number, is_none
 from gpucast.data.formats.tables.sizes import with_factor
-from gpucast.data.formats.tables.units import with_unit
+from gpucast.data.formats.tables.units import spelled_time, with_unit
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
 from gpucast.util import limits
+from gpucast.util.number_lists import grid as points
 from gpucast.util.order_statistics import disagreeing
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
@@ -66,7 +67,7 @@ class Row:
         value, factor = self._value(role, cell), 1.0
         if value is None and role == "n" and isinstance(cell, str):
             digits, factor = with_factor(cell)
-            value = numbers.parse(digits, self.decimal)
+            value = numbers.parse(digits, self.decimal) or points(cell)
         if value is None:
             hint = "; leave the cell empty where a run has no time" if role == TIME else ""
             raise self.error(role, f"{shown(cell)} is no number{hint}")
@@ -109,6 +110,8 @@ class Row:
             value = numbers.parse(digits, self.decimal)
             if own is not None and own.rank == 1 and value is not None:
                 seconds = own.seconds(value, 0.0, 0.0)
+            elif seconds is None:
+                seconds = spelled_time(cell, unit.clock)
         if seconds is not None and seconds <= 0:
             raise self.error(role, f"must be greater than 0, got {cell}")
         return seconds

@@ -20,7 +20,7 @@ MANY = r"(?:(?:#|n|no\.?|nr\.?|num|(?:total_)?number)_of_|#_?|n_?|num_?|n[or]\._
 _COUNTS = rf"{MANY}({'|'.join(COUNTED)})"
 _BATCH = r"(?:global_|total_|effective_)?(?:train_)?batch(?:_size)?"
 # Names of sizes, the best first: of a table that has several, the first is taken.
-_NAMES = ("n", _COUNTS, "size|problem_size|system_size", _BATCH)
+_NAMES = ("n", _COUNTS, "size|problem_size|system_size", _BATCH, "(?:max_)?concurrency")
 # A batch of this kind is a GPU's own, if the name says so; else nobody can tell.
 _SMALL_BATCH = r"(?:train_)?(?:micro|mini)_?batch(?:_size)?"
 

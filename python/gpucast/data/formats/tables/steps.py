@@ -9,17 +9,31 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-from gpucast.data.formats import Imported, Options, check_gpus_of_all, of_utilization
+from gpucast.data.formats import (
+    Imported,
+    Options,
+    are_flat,
+    check_gpus_of_all,
+    gpus_of_node,
+    of_utilization,
+)
 from gpucast.data.formats.tables import series
 from gpucast.data.formats.tables.across import melted
-from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
-from gpucast.data.formats.tables.grid import FRAME, Grid
+from gpucast.data.formats.tables.columns import (
+    TIME,
+    Column,
+    Columns,
+    resolve,
+    roles_of,
+    shown,
+)
+from gpucast.data.formats.tables.grid import FRAME, Grid, with_sides
 from gpucast.data.formats.tables.numbers import OUTCOMES, failure, speaks_of_failure
-from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
+from gpucast.data.formats.tables.rows import MOST_NAMED, Row, gathered, notes_of, rows
 from gpucast.data.formats.tables.rows import shown as shown_cell
 from gpucast.data.formats.tables.sizes import may_be_a_share
 from gpucast.data.formats.tables.units import RATE_OF_WORK
@@ -47,7 +61,8 @@ def read(grid: Grid, options: Options) -> Imported:
             gave, or times so long that their unit must be confirmed.
     """
     grid, options, notes = melted(grid, options)
-    columns = resolve(grid, options.columns, _worded(grid))
+    grid, sides = with_sides(grid)
+    columns = resolve(grid, options.columns, _worded(grid), stepped=options.steps is not None)
     _require(columns, options, grid)
     model = _only_model(grid, columns)
     time = columns.by_role[TIME]
@@ -100,13 +115,16 @@ def read(grid: Grid, options: Options) -> Imported:
     if not columns.by_role.keys() & {"gpus", "gpus_per_node"}:
         on_nodes = nodes if options.gpus is not None else ()
         check_gpus_of_all(options, nodes, grid.file)
-        if options.gpus_per_node is not None:
-            notes.append(f"gpus from 'nodes' (times {options.gpus_per_node})")
+        if (per_node := gpus_of_node(options)) is not None:
+            notes.append(f"gpus from 'nodes' (times {per_node})")
     if not entries:
         raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
+    _ask_about_shares(entries, columns, options, grid)
     entries = _on_one_machine(entries)
     notes += _of_shares(columns)
+    if sides and columns.by_role.get("n") and columns.by_role["n"].name == sides:
+        notes.append(f"n is {sides}, taken as those of all GPUs together")
     if "steps" in columns.by_role:
         notes.append(f"seconds are {time.name!r} over {columns.by_role['steps'].name!r}")
     notes += [
@@ -154,7 +172,29 @@ def _of_shares(columns: Columns) -> list[str]:
         notes.append(f"throughput is {time.name!r} times {_SHARERS[time.unit.share]}")
     elif notes and time.unit is not None and time.unit.rank == RATE_OF_WORK:
         notes[0] += f"; throughput {time.name!r} taken as that of all"
+    if (
+        time.unit is not None
+        and time.unit.name.startswith("tokens")
+        and (n is None or n.counts != "tokens")
+    ):
+        size = f"{n.name!r}" if n is not None else "-n"
+        notes.append(f"seconds are {size} over {time.name!r}: n is taken as the tokens of a step")
     return notes
+
+
+def _ask_about_shares(entries: list[Entry], columns: Columns, options: Options, grid: Grid) -> None:
+    """Ask whose batch it is where times do not change with the GPU count."""
+    n = columns.by_role.get("n")
+    if n is None or n.share is not None or not may_be_a_share(n.name):
+        return
+    if "n" in options.columns or not are_flat(entries):
+        return
+    column = f"--columns n={shown(n.name)}"
+    raise grid.error(
+        "times do not change with the GPU count: is it the batch of each GPU? import with "
+        f"{column}:per-GPU if it is, with {column} if of all together",
+        n.name,
+    )
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -197,7 +237,7 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         "gpus": (
             "gpus" in roles
             or {"nodes", "gpus_per_node"} <= roles.keys()
-            or ("nodes" in roles and options.gpus_per_node is not None)
+            or ("nodes" in roles and gpus_of_node(options) is not None)
             or options.gpus is not None,
             "gpus, devices",
             f"gpus={shown(roles['nodes'].name)}*4 where each node has 4"
@@ -219,10 +259,11 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         *first, last = map(repr, missing)
         names = " and ".join(filter(None, (", ".join(first), last)))
         usual = "; ".join(words for words, _ in missing.values())
+        examples = {role: example for role, (_, example) in missing.items()}
         raise grid.error(
             f"column{'' if one else 's'} {names} {'is' if one else 'are'} missing (usual names: "
             f"{usual}); if {'it has another' if one else 'they have others'}, "
-            f"{_by_hand(grid, [example for _, example in missing.values()])}"
+            f"{_by_hand(grid, columns, examples)}"
         )
     time = roles[TIME]
     needed = time.unit is not None and time.unit.needs_timestep
@@ -232,13 +273,38 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         )
 
 
-def _by_hand(grid: Grid, examples: Sequence[str]) -> str:
+def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
     """How to name columns: on the command line, or in Python, where a data frame comes from."""
+    times = _may_be_times(grid, columns) if TIME in examples else []
+    if times and grid.file != FRAME:
+        others = f" (or {', '.join(map(shown, times[1:MOST_NAMED]))})" if times[1:] else ""
+        of_nodes = "nodes" in columns.by_role and "gpus" in examples
+        column = f"{examples.get('gpus')}," * ("gpus" in examples and not of_nodes)
+        size = " -n SIZE (or n=COLUMN)" * ("n" in examples)
+        return (
+            f"import with --columns {column}seconds={shown(times[0])}:s{others}"
+            f"{' --gpus-per-node N' * of_nodes}{size}, and --steps N where times are of whole runs"
+        )
     if grid.file != FRAME:
-        return f"import with --columns {','.join(examples)}"
-    pairs = (example.split(" ")[0].split("=") for example in examples)
+        return f"import with --columns {','.join(examples.values())}"
+    pairs = (example.split(" ")[0].split("=") for example in examples.values())
     named = ", ".join(f"{role!r}: {column!r}" for role, column in pairs)
     return f"read it with gc.read(frame, columns={{{named}}})"
+
+
+def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
+    """Names of columns that are not used and hold numbers with decimals, or times of runs."""
+    used = {column.at for column in columns.by_role.values()}
+    return [
+        name
+        for at, name in enumerate(grid.names)
+        if at not in used
+        and name
+        and (
+            "run" in roles_of(name)
+            or any(re.fullmatch(r"[0-9]+[.,][0-9]+", str(cells[at])) for _, cells in grid.rows)
+        )
+    ]
 
 
 def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
@@ -270,7 +336,7 @@ def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
 def _size(row: Row, options: Options) -> float:
     """n of all GPUs together."""
     if "n" not in row.columns and options.size is not None:
-        return options.size
+        return options.size * (_gpus(row, options) if options.size_of == "gpu" else 1)
     share = row.columns["n"].share if "n" in row.columns else None
     return row.positive("n") * (_sharers(row, share, options) if share else 1)
 
@@ -285,8 +351,8 @@ def _gpus(row: Row, options: Options) -> int:
         return row.integer("gpus")
     if "gpus_per_node" in row.columns:
         return row.integer("nodes") * row.integer("gpus_per_node")
-    if options.gpus_per_node is not None:
-        return row.integer("nodes") * options.gpus_per_node
+    if "nodes" in row.columns and (per_node := gpus_of_node(options)) is not None:
+        return row.integer("nodes") * per_node
     assert options.gpus is not None  # a table without any of these was refused
     return options.gpus
 
@@ -353,8 +419,8 @@ def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
             value *= _sharers(row, unit.share, options)
         size = float(_size(row, options)) if unit.rank == RATE_OF_WORK else 0.0
         seconds = unit.seconds(value, size, _timestep(row, options) or 0.0)
-    if column.of == "run" and "steps" in row.columns:
-        seconds /= row.positive("steps")
+    if column.of == "run":
+        seconds /= row.positive("steps") if "steps" in row.columns else options.steps or 1
     if not 0 < seconds < float("inf"):
         raise row.error(role, f"{row.cells[role]} gives no time greater than 0")
     return seconds

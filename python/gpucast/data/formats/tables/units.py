@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gpucast.data.formats.tables.numbers import Clock
+from gpucast.data.formats.tables.numbers import Clock, parse_clock
 
 _SECONDS = {
     1.0: "s sec secs second seconds",
@@ -130,6 +130,24 @@ def with_unit(text: str) -> tuple[str, Unit | None]:
     match = _BEHIND.fullmatch(text)
     unit = parse_column_unit(match["unit"]) if match else None
     return (match["digits"], unit) if match and unit else (text, None)
+
+
+_PIECE = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*([a-zµμ]+)[.,]?\s*")
+
+
+def spelled_time(text: str, clock: Clock | None = "m:s") -> float | None:
+    """Seconds of ``7min 46sec 155msec``, ``3m12.45s``, ``1 day, 2:03:04``, ``02:03``; None: it is
+    no such text."""
+    text = text.strip().casefold()
+    seconds, at = 0.0, 0
+    while (piece := _PIECE.match(text, at)) is not None:
+        size = _WALL.get(piece[2], 60.0 if piece[2] == "m" else None)
+        if size is None:
+            return None
+        seconds += float(piece[1].replace(",", ".")) * size
+        at = piece.end()
+    rest = parse_clock(text[at:], clock) if text[at:] else 0.0
+    return None if rest is None or not text else seconds + rest
 
 
 def parse_column_unit(text: str) -> Unit | None:

@@ -1,0 +1,142 @@
+"""Files that leave something open: sizes of each GPU, nodes, whole runs, unknown logs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pandas
+import pytest
+
+import gpucast as gc
+from command_line import Run
+from gpucast.data.formats.logs.suggested import expression
+from gpucast.util.number_lists import grid, one_each
+
+JUBE = "nodes,small,medium,large\n1,128.9,194.8,251.5\n2,128.1,194.3,251.8\n4,129.3,195.5,252.1\n"
+
+
+def file(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_table_of_nodes_and_several_times_says_the_command_that_reads_it(tmp_path: Path) -> None:
+    table = file(tmp_path, "weak.dat", JUBE)
+    with pytest.raises(gc.InputError) as caught:
+        gc.read(table)
+    assert (
+        "import with --columns seconds=small:s (or medium, large) --gpus-per-node N -n SIZE "
+        "(or n=COLUMN), and --steps N where times are of whole runs"
+    ) in str(caught.value)
+    read = gc.read(
+        table, columns="seconds=medium:s", gpus_per_node=4, n=1e6, size_of="all", steps=100
+    )
+    assert [(step.gpus, step.n, step.seconds) for step in read.steps] == [
+        (4, 1e6, [pytest.approx(1.948)]), (8, 1e6, [pytest.approx(1.943)]),
+        (16, 1e6, [pytest.approx(1.955)]),
+    ]  # fmt: skip
+
+
+def test_a_stated_size_is_asked_about_where_times_do_not_change_with_the_gpus(
+    tmp_path: Path,
+) -> None:
+    table = file(tmp_path, "weak.dat", JUBE)
+    stated = {"columns": "seconds=small:s", "gpus_per_node": 4, "n": 1e6}
+    with pytest.raises(gc.InputError, match=r"-n: times do not change .* --size-of gpu if it is"):
+        gc.read(table, **stated)  # type: ignore[arg-type]
+    read = gc.read(table, size_of="gpu", **stated)  # type: ignore[arg-type]
+    assert [step.n for step in read.steps] == [4e6, 8e6, 16e6]
+    fell = file(tmp_path, "strong.dat", "nodes,time\n1,8.0\n2,4.5\n")
+    assert len(gc.read(fell, gpus_per_node=4, n=1e6).steps) == 2
+
+
+def test_a_batch_is_asked_about_where_times_do_not_change_with_the_gpus() -> None:
+    frame = pandas.DataFrame({"Batch": [32, 32], "gpus": [1, 4], "ms": [100.0, 104.0]})
+    with pytest.raises(gc.InputError, match=r"is it the batch of each GPU.*n=Batch:per-GPU if it"):
+        gc.read(frame)
+    assert [step.n for step in gc.read(frame, columns="n=Batch").steps] == [32, 32]
+    assert [step.n for step in gc.read(frame, columns="n=Batch:per-GPU").steps] == [32, 128]
+
+
+def test_machines_of_a_known_name_have_their_gpus_in_each_node(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.csv", "cells,nodes,seconds\n1000,2,1.5\n")
+    assert gc.read(table, machine="JUWELS Booster").steps[0].gpus == 8
+    assert gc.read(table, machine="JUWELS Booster", gpus_per_node=2).steps[0].gpus == 4
+    with pytest.raises(gc.InputError, match="column 'gpus' is missing"):
+        gc.read(table, machine="somewhere")
+
+
+def test_a_column_of_grids_is_one_of_sizes_but_not_one_of_processes() -> None:
+    frame = pandas.DataFrame(
+        {"mesh": ["64x64x128", "128^3"], "procs": ["2x2x1", "2x2x2"], "gpus": [4, 8], "s": [1, 2]}
+    )
+    frame = frame.rename(columns={"mesh": "resolution", "procs": "process grid"})
+    assert [step.n for step in gc.read(frame).steps] == [64 * 64 * 128, 128**3]
+    sides = pandas.DataFrame({"nx": [64], "ny": [32], "nz": [16], "gpus": [4], "s": [1.5]})
+    assert gc.read(sides).steps[0].n == 64 * 32 * 16
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("1024 1024 512", 1024 * 1024 * 512), ("64x64x128", 64 * 64 * 128), ("(8, 8)", 64),
+        ("128^3", 128**3), ("R02B09", 20 * 2**2 * 4**9), ("r2b4", 20 * 2**2 * 4**4),
+        ("64", None), ("64x", None), ("0x64", None), ("A64x64", None),
+    ],
+)  # fmt: skip
+def test_grids_are_sizes(text: str, points: float | None) -> None:
+    assert grid(text) == points
+
+
+def test_sizes_and_gpus_are_listed_one_for_each_file(tmp_path: Path) -> None:
+    logs = [file(tmp_path, f"{at}.log", f"step: 1\ntime 0.{at} s\n") for at in (4, 2)]
+    regex = r"time (?P<seconds>[\d.]+) s"
+    read = gc.read(*logs, regex=regex, n=[64, 64], gpus=[2, 4])
+    assert [(step.n, step.gpus, step.seconds) for step in read.steps] == [
+        (64, 2, [0.4]), (64, 4, [0.2]),
+    ]  # fmt: skip
+    assert [step.n for step in gc.load(*logs, regex=regex, n="8x8", gpus=[2, 4]).steps] == [64, 64]
+    with pytest.raises(gc.InputError, match="--gpus: 3 are stated for 2 files"):
+        gc.read(*logs, regex=regex, n=64, gpus=[1, 2, 4])
+    with pytest.raises(TypeError, match="'gpu' is no keyword here"):
+        gc.load(*logs, gpu=2)  # type: ignore[call-arg]
+    assert one_each("5,000,000") == (5e6,)
+    assert one_each("1k,1k") == (1000, 1000)
+
+
+LINES = "world size 8\n" + "".join(
+    f"step {at} | loss 3.{at} | step time: 0.{at}5 s | eta: 1:02:0{at}\n" for at in (9, 4, 5)
+)
+
+
+def test_an_unknown_log_is_refused_with_the_expression_that_reads_it(tmp_path: Path) -> None:
+    log = file(tmp_path, "train.log", LINES)
+    with pytest.raises(gc.InputError, match="is of no known format; if it is a log") as caught:
+        gc.read(log)
+    assert "\n" not in str(caught.value)
+    regex = shlex.split(str(caught.value))[-1]
+    (step,) = gc.read(log, regex=regex, n=64).steps
+    assert (step.gpus, step.seconds) == (8, [0.95, 0.45, 0.55])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ExecutionTime = 12.3 s\nExecutionTime = 24.5 s\nExecutionTime = 36.1 s\n",  # grows
+        "data time: 0.5 s\ndata time: 0.4 s\n",
+        "12 apples\n13 apples\n",
+        "",
+    ],
+)
+def test_no_expression_is_made_of_what_is_no_step_time(text: str) -> None:
+    assert expression(text) is None
+
+
+def test_the_formats_are_listed(run: Run) -> None:
+    status, out, _ = run("import", "--formats")
+    assert status == 0
+    assert re.search("^megatron +Megatron-LM's training log", out, re.MULTILINE)
+    assert re.search("^trace +traces", out, re.MULTILINE)
