@@ -90,6 +90,40 @@ _ONE_RANK = (
 )  # fmt: skip
 _ON_CORES = ("On host node7 1 GPU.*\n|Mapping of GPU.*\n|  PP:0.*\n", "")
 _ONE_THREAD = ("Using 8 MPI processes\n", "Using 1 MPI thread\nUsing 12 OpenMP threads \n")
+_ON_8 = {"gpus": 8}
+PRINTED: list[tuple[str, dict[str, Any], list[float], dict[str, Any]]] = [
+    # Means over an interval; the first has start-up in it.
+    ("megatron", {}, [2.0105, 2.0005], {"n": 128, "gpus": 16, "unit": "sequences"}),
+    # Started again at iteration 3: warms up again.
+    ("megatron-seconds", _ON_8, [5.5, 5.25, 5.5, 5.75], {"n": 64, "gpus": 8}),
+    ("mlperf", {}, [1600 / 32000.5, 1600 / 40000.5], {"n": 1600, "gpus": 16, "case": "resnet"}),
+    ("hf-trainer", {}, [1 / 0.4], {"n": 64, "gpus": 8}),
+    ("hf-trainer-state", {"gpus": 4, "size": 16}, [2500.5 / 250], {"n": 16, "gpus": 4}),
+    ("lightning", {"size": 64}, [0.1, 0.08], {"gpus": 4}),  # of whole epochs, not of the first
+    # 8 sequences of 4096 tokens over 8 GPUs at 4096 tokens a second each, the slower of two ranks.
+    ("torchtitan", {}, [8 * 4096 / 8 / 4000, 1.0], {"n": 8, "gpus": 8}),
+    ("deepspeed", {}, [512 / 256, 512 / 250], {"n": 512, "gpus": 16}),
+    ("openclip", {}, [4.0, 4.1], {"n": 512 * 16, "gpus": 2048 // 128}),
+    ("dllogger", {}, [10 / 20, 10.5 / 20], {"n": 32 * 4, "gpus": 4}),  # 247.5 x 0.5 is near 128
+    ("dllogger-json", {}, [0.125], {"n": 256, "gpus": 8}),
+    ("nemo", {}, [2.5, 2.4], {"n": 512, "gpus": 16}),
+    ("picongpu", {}, [301.5 / 1500], {"n": 256 * 256 * 512, "gpus": 8, "unit": "cells"}),
+    ("amrex", {}, [0.25, 0.26], {"n": 262144 + 65536, "gpus": 4}),
+    ("amrex-profile", {"steps": 100}, [12.6 / 100], {"n": 2097152, "gpus": 2}),
+    ("warpx", {}, [0.5, 0.55], {"n": 2097152, "gpus": 8}),
+    ("nekrs", {}, [0.05, 0.051, 0.052], {"n": 4096, "gpus": 4, "unit": "elements"}),
+    ("cp2k", {}, [5.5, 5.6], {"n": 192, "gpus": 4, "case": "CP2K version 2025.1, MD"}),
+    ("espresso", {}, [3 * 60 + 20.5], {"n": 112, "gpus": 1, "case": "PWSCF 7.2"}),
+    ("vasp", {"gpus": 4}, [20.25, 21.5], {"n": 64, "gpus": 4, "ranks": 4}),
+    ("hpcg", {}, [57.5 / 5750], {"n": 512 * 512 * 256, "gpus": 4}),
+    ("kripke", {}, [1.25e-11 * 805306368], {"n": 805306368, "gpus": 8}),
+    ("serving", {}, [0.01325], {"n": 64, "gpus": 4}),
+    ("serving-aiperf", {"gpus": 2}, [0.03475], {"n": 16, "gpus": 2}),
+    ("exports-history", {"size": 512}, [0.5125, 0.5105], {"gpus": 8}),
+    ("exports-tensorboard", {"gpus": 2, "size": 32}, [1.0, 1.05, 1.05], {}),
+    ("exports-lines", {}, [0.5, 0.25], {"n": 64, "gpus": 4}),
+]  # fmt: skip
+"""A sample, what is stated beside it, the seconds of its only run, and fields of that."""
 READ: dict[str, Case] = {
     "lammps takes the last run and the listed devices": case(
         "lammps-gpu-screen", n=108000, unit="atoms", gpus=2, ranks=4, nodes=1, path="native",
@@ -252,9 +286,27 @@ READ: dict[str, Case] = {
     "osu collectives have the processes that are stated": case(
         "osu-allreduce", given={"gpus": 16}, gpus=(16, 16)
     ),
+    "hpl has a size for each solution and a gpu for each process": case(
+        "hpl", n=(264192, 132096), gpus=(8, 8), seconds=([50.5], [8.5]),
+    ),
+    "an exported panel has a run for each column, whose name says more": case(
+        "exports-panel", given={"size": 512, "from_name": r"(?P<gpus>\d+)gpu"}, gpus=(8, 16),
+        seconds=([1.1, 1.0, 1.05], [0.61, 0.6]),
+    ),
+    "megatron takes a batch that changes for another cell": case(
+        "megatron", ("size:   128( [|] lm loss: 8)", r"size:   256\1"), n=(128, 256),
+        seconds=([2.0105], [2.0005]),
+    ),
+    "a batch of each gpu grows with them": case(
+        "lightning", given={"size": 64, "size_of": "gpu"}, n=256, gpus=4
+    ),
     "carpetx differences its sums and leaves out the first iteration": case(
         "carpetx", seconds=[0.2, 0.21], n=16777216 + 2097152, unit="cells", gpus=16, ranks=16
     ),
+    **{
+        f"{name} as it stands": case(name, given=given, seconds=seconds, **told)
+        for name, given, seconds, told in PRINTED
+    },
     "gptl takes the slowest process of the step timer": case(
         "gptl", given={"gpus": 12, "size": 5400}, seconds=[157.5 / 100],  # 1,200 calls of 12
         case="prim_run_subcycle", ranks=12,
@@ -313,6 +365,24 @@ ASKED = {
     "osu collectives": ("osu-allreduce", (), {}, "does not say how many processes took part"),
     "carpetx where amrex names no device": ("carpetx",
         (("HIP initialized with 16 devices.\n", ""),), {}, "--gpus: no line says how many GPUs"),
+    "megatron's gpus": ("megatron-seconds", (), {}, "a.log:3: --gpus: Megatron-LM does not say"),
+    "lightning's batch": ("lightning", (), {}, "-n: PyTorch Lightning does not say the size"),
+    "a batch that may be each gpu's": ("dllogger", (("training_sequences_per.*", ""),), {},
+        "-n: its batch of 32 may be that of each GPU (128 in all) or of all; state it"),
+    "what rates say of the size": ("hf-trainer-state", (), {"gpus": 4},
+        "-n: its times and rates say a size of about 16; state it"),
+    "tokens where no line says how long a sequence is": ("torchtitan",
+        ((", sequence length 4096", ""),), {}, "-n: torchtitan does not say the size (tokens)"),
+    "steps of a whole run": ("amrex-profile", (), {},
+        "--steps: AMReX says the time of the whole run, not its steps; state them (1: it is"),
+    "nodes that only the shell knew": ("nemo", (("--nnodes=2", "--nnodes=$NODES"),), {},
+        "--gpus: NeMo does not say on how many GPUs"),
+    "hpl without a word on gpus": ("hpl", ((r"\(   per GPU\)", ""),), {},
+        "--gpus: its P x Q processes may have a GPU each or none"),
+    "espresso where processes may share a gpu": ("espresso",
+        ((r"processes:  +1\n", "processes: 4\n"),), {}, "--gpus: does not say how many GPUs its"),
+    "an export without times": ("exports-panel", (("perf/step_time_s", "train/loss"),), {},
+        "has no column of times or rates of steps among Step, job-8gpu - train/loss"),
     "gptl, by the line of the loop that stands for the steps": ("gptl",
         ((".*prim_run.*\n", ""),), {}, "a.log:3: --gpus"),
 }  # fmt: skip
@@ -690,6 +760,24 @@ EARLY = {
     "namd2-two-nodes": {0.0132},
     "namd3": {0.0108},
     "openmm-reporter-speed": {2e-6 * 86400 / 86.4},
+    "megatron": {4.1476},
+    "megatron-seconds": {30.1, 9.5, 28.5},
+    "mlperf": {1600 / 16000.5},
+    "lightning": {1 / 5, 1 / 8},
+    "torchtitan": {8 * 4096 / (512 * 8)},
+    "deepspeed": {512 / 90.5},
+    "openclip": {27.606},
+    # By rates, and by the times at which steps were printed.
+    "dllogger-json": {0.1, 1.0, 256 / 1000.5, 256 / 2560.5, 256 / 2550.5},
+    "nemo": {25.5},
+    "amrex": {1.75},
+    "warpx": {3.5},
+    "nekrs": {2.21},
+    "cp2k": {21.680633},
+    "vasp": {61.2597},
+    "exports-panel": {12.1, 6.62},
+    "exports-history": {1.0005},
+    "exports-lines": {12.5},
 }
 """What stands in for better figures until they are printed: a first iteration or benchmark, the
 timer of all steps, an earlier average."""

@@ -1,0 +1,166 @@
+"""What loggers of training keep: CSV of Weights & Biases and TensorBoard, and JSON lines.
+
+The wall times of TensorBoard's ``Wall time,Step,Value`` between steps count, whatever the value is.
+Columns of Weights & Biases are read whose names speak of the time of a step, or of a rate; each
+run has a column of its own (``RUN - perf/step_time_s``), in whose name ``--from-name`` may find n
+and GPUs, and ``__MIN`` and ``__MAX`` are left out. Without such a column, the runtime or the
+timestamp over the steps counts. The first steps warm up, and are left out.
+
+Source: docs.wandb.ai (export of a panel), tensorboard's scalars plugin; published exports.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from gpucast.data.formats import Format, Imported, Options
+from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.lines import Sample, steady
+from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.data.formats.tables.columns import of_name, roles_of
+from gpucast.data.formats.tables.units import RATE_OF_WORK, Unit
+from gpucast.errors import InputError
+
+STEPS = re.compile(
+    r"_?step|iteration|iter|(?:trainer/)?global_step|train/global_step|Relative Time \(.*\)", re.I
+)
+CLOCKS = re.compile(r"Wall ?[Tt]ime|_runtime|_timestamp|Relative Time \(.*\)", re.I)
+TENSORBOARD = ["Wall time", "Step", "Value"]
+
+
+_LOOKED_AT = 1 << 16
+"""Characters in which a header is looked for."""
+
+
+def _table(text: str) -> tuple[list[str], list[list[str]]]:
+    """Names of columns, and the rows: of CSV, or of a JSON object a line."""
+    text = text.lstrip("\ufeff")
+    if not text.startswith("{"):
+        names, *rows = csv.reader(text.split("\n"))
+        # A line without an end may be cut off.
+        return [name.strip() for name in names], rows[: text.count("\n") - 1]
+    objects = [made for line in text.split("\n") if isinstance(made := _object(line), dict)]
+    keys = list(dict.fromkeys(key for made in objects for key in made))
+    return keys, [[str(made.get(key, "")) for key in keys] for made in objects]
+
+
+def _object(line: str) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def detect(text: str) -> bool:
+    """Whether the header is that of an export."""
+    try:
+        names, _ = _table(text[:_LOOKED_AT])
+    except (ValueError, csv.Error):
+        return False
+    first, rest = names[:1], names[1:]
+    has_steps = any(map(STEPS.fullmatch, names))
+    if text.lstrip("\ufeff").startswith("{"):
+        return has_steps and bool([*_timed(names)])
+    of_wandb = "_step" in names and any(map(CLOCKS.fullmatch, names))
+    of_panel = any(map(STEPS.fullmatch, first)) and any(" - " in name for name in rest)
+    return names == TENSORBOARD or of_wandb or of_panel
+
+
+def read(text: str, file: str, options: Options) -> Imported:
+    """The runs of an export. Raises InputError."""
+    try:
+        names, rows = _table(text)
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"not valid CSV: {error}", file=file) from None
+    held = Found()
+    steps = next((at for at, name in enumerate(names) if STEPS.fullmatch(name)), None)
+    timed = list(_timed(names))
+    clock = next((at for at, name in enumerate(names) if CLOCKS.fullmatch(name)), None)
+    if clock is not None and steps not in (None, clock) and " - " not in "".join(names):
+        # Tokens a second need the tokens of a step, which a batch of sequences does not tell.
+        timed = [(at, unit) for at, unit in timed if not unit.name.startswith("tokens")]
+    if not timed and (steps is None or clock is None or " - " in "".join(names)):
+        raise InputError(
+            f"has no column of times or rates of steps among {', '.join(names[:8])}; export the "
+            "panel of one, such as perf/step_time_s",
+            file=file, line=1,
+        )  # fmt: skip
+    columns: list[tuple[int, Unit | None]] = [*timed] or [(clock or 0, None)]
+    for at, unit in columns:
+        if samples := list(_samples(rows, steps, at, unit)):
+            held.runs.append(_run(names, rows, at, unit, samples))
+    if not options.from_name or len(timed) < 2:
+        return runs.imported(held, file, options)
+    parts = [runs.imported(replace(held, runs=[run]), str(run.case), options) for run in held.runs]
+    return replace(parts[0], entries=[entry for part in parts for entry in part.entries])
+
+
+def _timed(names: list[str]) -> Iterator[tuple[int, Unit]]:
+    """The columns of how fast steps are, and their units; the best of each run."""
+    best: dict[str, list[tuple[int, int, Unit]]] = {}
+    for at, name in enumerate(names):
+        run, _, metric = name.rpartition(" - ")
+        unit = of_name(metric)
+        known = unit is not None and not unit.needs_timestep and not CLOCKS.fullmatch(name)
+        if unit is not None and known and not re.search("__M(IN|AX)$", name):
+            best.setdefault(run, []).append((unit.rank, at, unit))
+    yield from (min(columns, key=lambda one: one[:2])[1:] for columns in best.values())
+
+
+def _samples(
+    rows: list[list[str]], steps: int | None, at: int, unit: Unit | None
+) -> Iterator[Sample]:
+    before: tuple[float, float] | None = None
+    for line, row in enumerate(rows, start=2):
+        value = runs.decimal(row[at].strip()) if len(row) > at else None
+        step = runs.decimal(row[steps].strip()) if steps is not None and len(row) > steps else None
+        if value is None or value <= 0:
+            continue
+        if unit is not None:
+            seconds = unit.seconds(value, 1.0, 0.0)
+            yield Sample("seconds", line, step, seconds, 0.0, {})
+        elif step is not None:
+            if before is not None and step > before[0] and value > before[1]:
+                seconds = (value - before[1]) / (step - before[0])
+                yield Sample("clock", line, step, seconds, 0.0, {})
+            before = step, value
+
+
+def _run(
+    names: list[str], rows: list[list[str]], at: int, unit: Unit | None, samples: list[Sample]
+) -> Run:
+    kept, told = steady(samples), dict[str, Any]()
+    for column, name in enumerate(names):
+        for role in {"n", "gpus", "nodes"} & {*roles_of(name)}:
+            values = {row[column] for row in rows if len(row) > column and row[column].strip()}
+            value = runs.decimal(values.pop()) if len(values) == 1 else None
+            if value:
+                told.setdefault(role, value if role == "n" else int(value))
+    if unit is not None and unit.rank == RATE_OF_WORK:
+        told |= {"work": "each" if unit.share else "n", "unit": unit.name.partition("/")[0]}
+        if told["unit"] == "tokens":
+            told.pop("n", None)
+    return Run(
+        program=None,
+        line=kept[0].place,
+        seconds=tuple(sample.seconds for sample in kept),
+        case=names[at].rpartition(" - ")[0] or None,
+        unclear="an export does not say on how many GPUs it ran",
+        **told,
+    )
+
+
+FORMATS = (
+    Format(
+        "exports",
+        "exports of Weights & Biases and TensorBoard (CSV), JSON lines of steps",
+        detect,
+        read,
+        log=True,
+    ),
+)

@@ -1,0 +1,32 @@
+"""PyTorch Lightning's progress bar.
+
+The rate of an epoch's last line is its mean: each epoch is a sample, the first, which includes
+start-up, is left out where others follow. Bars of validation and tests are no steps.
+The batch is not printed: it is asked for, as are GPUs without ``GLOBAL_RANK: 0, MEMBER: 1/8``.
+
+Source: lightning/pytorch/callbacks/progress/tqdm_progress.py; published logs.
+"""
+
+from __future__ import annotations
+
+from gpucast.data.formats.logs.lines import Printed
+from gpucast.data.formats.logs.training import LAUNCHED, VALUE
+
+BAR = r"\b[Ee]poch[ :]+(?P<epoch>[0-9]+)[^\n|]*%[^\n\[]*\[[^\n\]]*?[ ,]"
+RATE = r"(?:it/s|s/it)"
+LOG = Printed(
+    name="lightning", what="PyTorch Lightning's progress bar", program="PyTorch Lightning",
+    unit="samples", rank=2, averages_of="epoch",
+    marks=[
+        rf"Epoch [0-9]+[:/][^\n]*{RATE}[^\n\]]*\bv_num[=:]",
+        ("GLOBAL_RANK: [0-9]+, MEMBER:", rf"Epoch [0-9]+[:/][^\n]*{RATE}"),
+    ],
+    lines=(
+        BAR + r"<rate> *it/s", BAR + r"<seconds> *s/it",
+        r"\bEpoch (?P<epoch>[0-9]+)/[0-9-]+ [^\n]*[^0-9.\n]<rate> *it/s",
+    ),
+    facts=[
+        *LAUNCHED, rf"\bglobal[_ ]batch[_ ]size{VALUE}<n>", rf"\bbatch[_ ]size{VALUE}<batch>",
+    ],
+)  # fmt: skip
+FORMATS = (LOG.format,)

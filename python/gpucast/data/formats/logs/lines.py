@@ -1,0 +1,311 @@
+"""Programs that print how fast they are line by line, stated by patterns of their lines alone.
+
+The named groups of a pattern say what a number is: ``<ms>`` in a pattern is a number of that name.
+What a line says holds until another line says it anew, and a line with a time is a sample. What
+``facts`` find holds for the lines before it, too, if none of these says it:
+
+- ``seconds``, ``ms``, ``us``, ``minutes``, ``duration`` (``7min 46sec``, ``01:02:03``) of a step;
+- ``rate``: steps a second; ``work_rate``: of what n counts, all GPUs together, ``work_seconds``: of
+  one; ``gpu_rate``: each GPU; ``token_rate``, ``token_gpu_rate``: tokens, where n counts sequences
+  of ``sequence`` tokens, or where the log does not say that, tokens, too;
+- ``since``: seconds since the line before; ``elapsed``, ``clock`` (date and time): since the start.
+  They are divided by the steps between the lines, by ``step``;
+- ``total``: of the whole run, in a log without any of these, over its ``steps``; ``done`` are
+  samples that were worked on by a line, in place of ``step``;
+- ``n``, or its factors ``grid`` (``64x64x128``), ``micro`` (the batch of each rank) and
+  ``accumulation``; ``batch``, where nobody can tell whether it is of one rank or of all;
+- ``gpus``, or ``nodes`` times ``per_node``, ``ranks`` times ``per_rank``, ``mesh`` (``[4, 2]``),
+  and how many share a batch: ``tensor``, ``pipeline``, ``context``.
+
+The better of several kinds of times is taken, in this order. The first line, and those after it
+that are far slower than the rest, warm up. Lines of several ranks are one; a run that was started
+again, at an earlier step, warms up again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.log import Log, Part, groups
+from gpucast.data.formats.tables.units import spelled_time
+from gpucast.util.number_lists import grid
+from gpucast.util.remarks import Kind
+
+Known = dict[str, str]
+_PER_SECOND = {"seconds": 1.0, "ms": 1e3, "us": 1e6, "minutes": 1 / 60}
+_RATES = {
+    "rate": None, "work_rate": "n", "gpu_rate": "each", "token_rate": "n", "token_gpu_rate": "each",
+    "work_seconds": "n",
+}  # fmt: skip
+"""Rates, and of what: steps, what n counts, or a GPU's share of it."""
+_KINDS = (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", *_RATES, "total")
+_LAUNCHED = {"nodes", "per_node"}
+WARM = 1.25
+"""A first step that takes so many times the median of the later ones warms up."""
+COARSE = 0.01
+"""Digits that round away more of a time are taken only where there are no others."""
+MOST_SAMPLES = 1000
+"""A run has at most this many; of more, some are taken at even distances."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed(Log):
+    """A log whose lines say all.
+
+    Attributes:
+        lines: patterns of what stands in one line.
+        averages_of: the group that numbers what times are averages of, so that the last says all.
+        keyed: groups whose numbers are of the thing that another group numbers, such as the cells
+            of a ``level``: known as ``cells of level 0``, until a lower one is told anew.
+        more: facts that follow from others.
+        job: whether a step is the whole run, as people compare them: ``total`` has no steps.
+        warms: whether the first steps warm up.
+    """
+
+    lines: tuple[str, ...]
+    read: Callable[[Part], None] = field(default=lambda part: read(part))
+    averages_of: str | None = None
+    keyed: Mapping[str, str] = field(default_factory=dict)
+    more: Callable[[Known], Mapping[str, str]] = field(default=lambda known: {})
+    job: bool = False
+    warms: bool = True
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A time in a log: its kind, place, number of the step, and what was known.
+
+    ``whole``: the part of a run that was started once.
+    """
+
+    kind: str
+    place: int
+    step: float | None
+    seconds: float
+    rounding: float
+    known: Known
+    whole: int = 0
+
+
+def read(part: Part) -> None:
+    """The runs of a log that its patterns find."""
+    log = part.log
+    assert isinstance(log, Printed)
+    kinds: dict[str, list[Sample]] = {}
+    for sample in _samples(part, log):
+        kinds.setdefault(sample.kind, []).append(sample)
+    ranked = sorted(kinds, key=lambda kind: (min(s.rounding for s in kinds[kind]) > COARSE,
+                                             _KINDS.index(kind)))  # fmt: skip
+    cells: dict[str, list[Sample]] = {}
+    for sample in kinds[ranked[0]] if ranked else ():
+        cells.setdefault(str(sorted(_facts(log, sample.known).items())), []).append(sample)
+    for samples in cells.values():
+        if log.averages_of:
+            samples = [*{sample.known.get(log.averages_of): sample for sample in samples}.values()]
+        elif ranked[0] == "total":
+            samples = samples[-1:]
+        _add(part, log, steady(samples) if log.warms else samples, _work(kinds))
+    if ranked[:1] == ["total"] and log.job:
+        part.remark("times the whole run, which is taken as one step", "steps", Kind.READ_AS)
+
+
+def _work(kinds: Mapping[str, list[Sample]]) -> float | None:
+    """What a step works on, where a log has the times of steps and the rate of work."""
+    times = (kind for kind in _KINDS if kind in kinds and (kind == "rate" or kind not in _RATES))
+    kind = next(times, None)
+    if kind is None or "work_rate" not in kinds or _is_whole(kinds[kind][-1]):
+        return None
+    seconds, for_one = (
+        statistics.median(sample.seconds for sample in steady(kinds[name]))
+        for name in (kind, "work_rate")
+    )
+    return seconds / for_one
+
+
+def _is_whole(sample: Sample) -> bool:
+    """Whether it is the time of a run of so many steps as nobody says."""
+    return sample.kind == "total" and "steps" not in sample.known
+
+
+def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) -> None:
+    last = samples[-1]
+    scale, facts = 1.0, _facts(log, last.known, work)
+    if last.kind.startswith("token"):
+        scale = runs.number(last.known.get("sequence", "")) or 1.0
+        if "sequence" not in last.known:
+            facts |= {"n": None, "each": None, "unit": "tokens"}
+    part.run(
+        samples[0].place,
+        [sample.seconds * scale for sample in samples],
+        max(sample.rounding for sample in samples),
+        work=_RATES.get(last.kind),
+        whole=_is_whole(last) and not log.job,
+        **facts,
+    )
+    if len(samples) == 1 and log.warms and last.kind in (*_PER_SECOND, *_RATES) and not last.whole:
+        step = last.step is None or last.step <= 1
+        if step and log.averages_of is None:
+            part.remark("times one step alone, which may include start-up", "steps", Kind.READ_AS)
+
+
+def _samples(part: Part, log: Printed) -> Iterator[Sample]:
+    """The times in the order of their lines."""
+    known: Known = dict(part.facts)
+    before: dict[str, tuple[float, float]] = {}
+    last, whole = -math.inf, 0
+    for place, told in _lines(part, log):
+        _keep(known, told, log.keyed)
+        step = _step(known, told)
+        if step is not None:
+            if step < last:
+                before, whole = {}, whole + 1  # started again
+            last = step
+        for kind in _KINDS:
+            if kind not in told:
+                continue
+            value = _value(kind, told[kind])
+            if value is None or value <= 0:
+                continue
+            width = runs.rounding(told[kind].replace(",", "")) if _plain(told[kind]) else 0.0
+            if kind in ("elapsed", "clock", "since"):
+                if step is None:
+                    continue
+                then = before.get(kind)
+                if then is None or step > then[0]:
+                    before[kind] = step, value
+                if then is None or step <= then[0]:
+                    continue
+                width = 2 * width * value
+                value = value if kind == "since" else value - then[1]
+                if value <= 0:
+                    continue
+                width, value = width / value, value / (step - then[0])
+            elif kind == "total" and (steps := runs.number(known.get("steps", ""))):
+                value /= steps
+            elif kind in _RATES and kind != "work_seconds":
+                value = 1 / value
+            yield Sample(kind, place, step, value, width, dict(known), whole)
+
+
+def _keep(known: Known, told: Known, keyed: Mapping[str, str]) -> None:
+    """Add to what is known what a line tells."""
+    if any(known.get(name, told[name]) != told[name] for name in _LAUNCHED & told.keys()):
+        known.pop("gpus", None)  # of another job
+    known.update(told)
+    for name, key in keyed.items():
+        if name in told and key in told:
+            before = f"{name} of {key} "
+            for other in [other for other in known if other.startswith(before)]:
+                if other.removeprefix(before) > told[key]:
+                    del known[other]
+            known[before + told[key]] = told[name].replace(",", "")
+
+
+def _step(known: Known, told: Known) -> float | None:
+    """The number of the step that a line is about, or of the steps behind what is done."""
+    if "step" in told:
+        return runs.number(told["step"])
+    done, n = runs.number(told.get("done", "")), runs.number(known.get("n", ""))
+    return done / n if done is not None and n else None
+
+
+def _lines(part: Part, log: Printed) -> Iterator[tuple[int, Known]]:
+    """What each line says, by the names of groups, and its place."""
+    by_line: dict[int, tuple[int, Known]] = {}
+    for pattern in (*log.facts, *log.lines):
+        for match in part.all(pattern):
+            begin = part.text.rfind("\n", 0, match.start()) + 1
+            _, told = by_line.setdefault(begin, (match.start(), {}))
+            told.update(groups(match))
+    for begin in sorted(by_line):
+        yield by_line[begin]
+
+
+def _value(kind: str, text: str) -> float | None:
+    if kind == "clock":
+        return _clock(text)
+    value = runs.number(text)
+    if value is None and kind in ("duration", "total", "elapsed", "since"):
+        value = spelled_time(text)
+    return value / _PER_SECOND.get(kind, 1.0) if value is not None else None
+
+
+def _plain(text: str) -> bool:
+    return runs.number(text) is not None
+
+
+def _clock(text: str) -> float | None:
+    text = re.sub("[/]", "-", text).replace(",", ".")
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
+
+
+def steady(samples: list[Sample]) -> list[Sample]:
+    """Those of steps that are not warming up; several ranks' lines of a step are one, the slowest;
+    at most ``MOST_SAMPLES``."""
+    steps: dict[object, Sample] = {}
+    for at, sample in enumerate(samples):
+        key = (sample.whole, at if sample.step is None else sample.step)
+        if key not in steps or steps[key].seconds < sample.seconds:
+            steps[key] = sample
+    kept = []
+    for whole in dict.fromkeys(sample.whole for sample in steps.values()):
+        kept += _warm([sample for sample in steps.values() if sample.whole == whole])
+    return kept[:: max(1, math.ceil(len(kept) / MOST_SAMPLES))]
+
+
+def _warm(samples: list[Sample]) -> list[Sample]:
+    # What went before the first difference is left out anyway.
+    begin = int(len(samples) > 1 and samples[0].kind not in ("elapsed", "clock"))
+    later = statistics.median(sample.seconds for sample in samples[begin:])
+    while begin < len(samples) // 2 and samples[begin].seconds > WARM * later:
+        begin += 1
+    return samples[begin:]
+
+
+def _facts(log: Printed, known: Known, work: float | None = None) -> dict[str, Any]:
+    """Fields of a run that tell of its size and GPUs; ``work``: about what a step works on."""
+    known = {**known, **log.more(known)}
+    number = {name: runs.number(text) for name, text in known.items()}
+
+    def product(*names: str) -> float | None:
+        values = [number.get(name) for name in names]
+        return math.prod(value for value in values if value) if all(values) else None
+
+    mesh = re.findall("[0-9]+", known.get("mesh", ""))
+    gpus = (
+        product("gpus")
+        or (math.prod(map(float, mesh)) if mesh else None)
+        or product("ranks", "per_rank")
+        or (product("per_node", "nodes") if "nodes" in known else product("per_node"))
+    )
+    if "unsaid" in known:
+        gpus = product("gpus")
+    n = product("n") or (grid(known["grid"]) if "grid" in known else None)
+    facts: dict[str, Any] = {}
+    if n is None and (micro := number.get("micro")):
+        shared = math.prod(number.get(name) or 1 for name in ("tensor", "pipeline", "context"))
+        facts["each"] = share = micro * (number.get("accumulation") or 1) / shared
+        n = share * gpus if gpus else None
+    batch = (number.get("batch") or 0) * (number.get("accumulation") or 1)
+    if n is None and batch:
+        may_be = [
+            size for size in {batch, batch * (gpus or 2)} if not work or abs(size / work - 1) < 0.1
+        ]
+        n = may_be[0] if len(may_be) == 1 and gpus else None
+        many = f"{batch * gpus:g} in all" if gpus else "more in all"
+        facts["size_unclear"] = f"its batch of {batch:g} may be that of each GPU ({many}) or of all"
+    elif n is None and work:
+        facts["size_unclear"] = f"its times and rates say a size of about {work:.4g}"
+    told = {"n": n, "gpus": gpus, "nodes": product("nodes"), "ranks": product("ranks")}
+    facts |= {name: value if name == "n" else int(value) for name, value in told.items() if value}
+    return facts

@@ -1,0 +1,32 @@
+"""MLPerf training's log lines (``:::MLLOG``).
+
+Seconds a step are the global batch over the throughput of ``tracked_stats``, whose first value,
+which includes start-up, is left out where others follow, or ``train_step_time``. Logs with neither
+have times of epochs only, in which evaluations may be: they are not read.
+GPUs are the accelerators of all nodes that ``:::SYSJSON`` tells of.
+
+Source: mlcommons/logging; a published log.
+"""
+
+from __future__ import annotations
+
+from gpucast.data.formats.logs.lines import Printed
+
+KEY = r'"key": *"'
+LOG = Printed(
+    name="mlperf", what="MLPerf's MLLOG", program="MLPerf", unit="samples", marks=[":::MLLOG *{"],
+    lines=(
+        KEY + r'(?:tracked_stats|throughput)", *"value": *\{[^}\n]*"throughput": *<work_rate>',
+        KEY + r'tracked_stats", *"value": *\{[^}\n]*"train_step_time": *<seconds>',
+        KEY + r'tracked_stats", *"value"[^\n]*"step": *<step>',
+        KEY + r'global_batch_size", *"value": *"?<n>',
+    ),
+    facts=[
+        r'"number_of_nodes": *"?<nodes>', r'"accelerators_per_node": *"?<per_node>',
+        KEY + r'gradient_accumulation_steps", *"value": *<accumulation>',
+        KEY + r'submission_benchmark", *"value": *"(?P<benchmark>[^"]+)"',
+    ],
+    case="{benchmark}",
+    unclear="no :::SYSJSON line tells its nodes and accelerators",
+)  # fmt: skip
+FORMATS = (LOG.format,)

@@ -1,0 +1,15 @@
+"""What logs of training programs have in common: how the job was launched."""
+
+from __future__ import annotations
+
+VALUE = r"""["']? *[:=]+ *["']?"""
+"""What stands between a name and its value in JSON, in Python's dicts, and in settings."""
+LAUNCHED = (
+    r"""(?<!parallel )\b(?:dist_)?world[_ -]?size["')]* *[:=]* *<gpus>""", r"\bWORLD_SIZE=<gpus>",
+    rf"\b(?:num|n)_gpus?{VALUE}(?P<gpus>[2-9]|[1-9][0-9]+)\b",
+    r"--?num_gpus[ =]+<per_node>", r"--?num_nodes[ =]+<nodes>",
+    r"--?nproc[_-]per[_-]node[ =]+<per_node>", r"\bnnodes[ =]+<nodes>",
+    r"--?nnodes[ =]+(?P<unsaid>\$)", rf"\bnum_processes{VALUE}<gpus>",
+    r"GLOBAL_RANK: [0-9]+, MEMBER: [0-9]+/<gpus>", r"\bSLURM_NTASKS=<gpus>",
+)  # fmt: skip
+"""Patterns of the GPUs of a job in which each process has one."""
