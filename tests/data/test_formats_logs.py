@@ -293,6 +293,10 @@ READ: dict[str, Case] = {
         "exports-panel", given={"size": 512, "from_name": r"(?P<gpus>\d+)gpu"}, gpus=(8, 16),
         seconds=([1.1, 1.0, 1.05], [0.61, 0.6]),
     ),
+    "serving has a run for each block, of which none lends another its concurrency": case(
+        "serving", (r"(?s)\A(.*?\n)(=+ Serv.*)\Z", r"\1\2vllm serve -tp 8\n\2"), n=(64, 64),
+        gpus=(4, 8),
+    ),
     "megatron takes a batch that changes for another cell": case(
         "megatron", ("size:   128( [|] lm loss: 8)", r"size:   256\1"), n=(128, 256),
         seconds=([2.0105], [2.0005]),

@@ -40,6 +40,15 @@ def test_a_table_of_nodes_and_several_times_says_the_command_that_reads_it(tmp_p
     ]  # fmt: skip
 
 
+def test_a_table_of_unknown_columns_is_refused_with_their_names(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.csv", "model,x,y\nllama,1.5,2\nllama,2.5,3\n")
+    with pytest.raises(gc.InputError, match="of its columns model, x, y say which are what"):
+        gc.read(table)
+    rates = file(tmp_path, "r.md", "| Model | TP | tokens/s |\n|---|---|---|\n| A | 2 | 99.5 |\n")
+    with pytest.raises(gc.InputError, match="columns 'n' and 'gpus' are missing"):
+        gc.read(rates)
+
+
 def test_a_stated_size_is_asked_about_where_times_do_not_change_with_the_gpus(
     tmp_path: Path,
 ) -> None:

@@ -300,6 +300,14 @@ def _way_in(content: bytes) -> str:
     made = expression(printed(content[: 1 << 20]))
     if made is not None:
         return f"if it is a log, this may read it: --regex {shlex.quote(made)}"
+    from gpucast.data.formats.tables.grid import table_names
+
+    names = table_names(printed(content[: 1 << 20]))
+    if names:
+        return (
+            f"of its columns {', '.join(names)} say which are what: "
+            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT"
+        )
     return (
         "a table needs a header line such as n,gpus,seconds, or its columns named with --columns; "
         "a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'"

@@ -24,6 +24,7 @@ def _gpus(known: Known) -> Mapping[str, str]:
 LOG = Printed(
     name="serving", what="results of vLLM's, SGLang's, aiperf's and genai-perf's benchmarks",
     unit="requests", program="LLM serving", warms=False,
+    start="=+ Serving Benchmark Result =+", end="=" * 50,
     marks=[r'"(?:mean|median)_(?:tpot|itl)_ms"', r"(?:Mean|Median) (?:TPOT|ITL) \(ms\):",
            r'"inter_token_latency(?:_ms)?" *: *\{'],
     lines=(

@@ -185,6 +185,9 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
         return "steps" if "*" in wanted and counts_across(names) else None
     if roles & {"n", "gpus"} or (roles & {"nodes", "ranks"} and _are_words(names)):
         return "steps"
+    rates = (of_name(name) for name in names)
+    if any(unit is not None and unit.rank > 1 for unit in rates):
+        return "steps"
     return "steps" if _across(names) else None
 
 

@@ -229,6 +229,18 @@ def _parquet(content: bytes, file: str) -> pandas.DataFrame:
     return frame.assign(**dict.fromkeys(lists, "a list"))
 
 
+def table_names(text: str) -> list[str]:
+    """The names above a text that looks like a table of numbers; empty: it does not."""
+    lines = [line for line in text.splitlines() if line.strip()][: MOST_ABOVE + 2]
+    rows = [top for number, line in enumerate(lines) if (top := _top(line, number)) is not None]
+    for head, row, *_ in (rows[at : at + 2] for at in range(len(rows) - 1)):
+        names = [name for name in head.names if name]
+        numbers = sum(bool(re.match("[-+]?[0-9]", cell)) for cell in row.names)
+        if len(head.names) == len(row.names) > 2 and numbers > 1 and len(names) > 2:
+            return names if all(re.search(r"[^\W\d]", name) for name in names) else []
+    return []
+
+
 _SIDE = re.compile("n_?([xyz])", re.IGNORECASE)
 
 

@@ -295,7 +295,7 @@ def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
 def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
     """Names of columns that are not used and hold numbers with decimals, or times of runs."""
     used = {column.at for column in columns.by_role.values()}
-    return [
+    names = [
         name
         for at, name in enumerate(grid.names)
         if at not in used
@@ -305,6 +305,9 @@ def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
             or any(re.fullmatch(r"[0-9]+[.,][0-9]+", str(cells[at])) for _, cells in grid.rows)
         )
     ]
+    return sorted(
+        names, key=lambda name: not re.search("time|total|lat|sec|avg|mean|median", name, re.I)
+    )
 
 
 def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
