@@ -91,6 +91,10 @@ _ONE_RANK = (
 _ON_CORES = ("On host node7 1 GPU.*\n|Mapping of GPU.*\n|  PP:0.*\n", "")
 _ONE_THREAD = ("Using 8 MPI processes\n", "Using 1 MPI thread\nUsing 12 OpenMP threads \n")
 _ON_8 = {"gpus": 8}
+MLPERF_RUN = "".join(
+    f':::MLLOG {{"time_ms": {time}, "event_type": "", "key": "run_{word}", "value": null}}\n'
+    for time, word in ((1000, "start"), (91000, "stop"))
+)
 PRINTED: list[tuple[str, dict[str, Any], list[float], dict[str, Any]]] = [
     # Means over an interval; the first has start-up in it.
     ("megatron", {}, [2.0105, 2.0005], {"n": 128, "gpus": 16, "unit": "sequences"}),
@@ -296,6 +300,14 @@ READ: dict[str, Case] = {
     "serving has a run for each block, of which none lends another its concurrency": case(
         "serving", (r"(?s)\A(.*?\n)(=+ Serv.*)\Z", r"\1\2vllm serve -tp 8\n\2"), n=(64, 64),
         gpus=(4, 8),
+    ),
+    "lightning takes the time passed where a rate has one digit": case(
+        "lightning", ("(?s)Epoch 0.*", "Epoch 0: 3%| | 8/260 [17:04<8:57:59, 0.01it/s, v_num=2]\n"),
+        given={"size": 64}, seconds=[(17 * 60 + 4) / 8],
+    ),
+    "mlperf without a throughput times the whole run": case(
+        "mlperf", ("tracked_stats", "other"), (r"\A", MLPERF_RUN), given={"steps": 100},
+        seconds=[0.9],
     ),
     "megatron takes a batch that changes for another cell": case(
         "megatron", ("size:   128( [|] lm loss: 8)", r"size:   256\1"), n=(128, 256),

@@ -31,6 +31,7 @@ LOG = Printed(
     ),
     facts=[
         *LAUNCHED, rf"\bglobal_batch_size{VALUE}<n>", rf"\b(?:train_)?batch_size{VALUE}<batch>",
+        r"--batch[-_]size[ =]+<batch>",
         r"\bmax_steps=<steps>",
     ],
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """PyTorch Lightning's progress bar.
 
 The rate of an epoch's last line is its mean: each epoch is a sample, the first, which includes
-start-up, is left out where others follow. Bars of validation and tests are no steps.
+start-up, is left out where others follow. Where a rate has too few digits, the time passed counts.
+Bars of validation and tests are no steps.
 The batch is not printed: it is asked for, as are GPUs without ``GLOBAL_RANK: 0, MEMBER: 1/8``.
 
 Source: lightning/pytorch/callbacks/progress/tqdm_progress.py; published logs.
@@ -23,6 +24,7 @@ LOG = Printed(
     ],
     lines=(
         BAR + r"<rate> *it/s", BAR + r"<seconds> *s/it",
+        r"\bEpoch[^\n]*\| *<steps>/[0-9]+ \[(?P<total>[0-9:]+)<",
         r"\bEpoch (?P<epoch>[0-9]+)/[0-9-]+ [^\n]*[^0-9.\n]<rate> *it/s",
     ),
     facts=[

@@ -10,7 +10,8 @@ What a line says holds until another line says it anew, and a line with a time i
   of ``sequence`` tokens, or where the log does not say that, tokens, too;
 - ``since``: seconds since the line before; ``elapsed``, ``clock`` (date and time): since the start.
   They are divided by the steps between the lines, by ``step``;
-- ``total``: of the whole run, in a log without any of these, over its ``steps``; ``done`` are
+- ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, in a log without any of these,
+  over its ``steps``; ``done`` are
   samples that were worked on by a line, in place of ``step``;
 - ``n``, or its factors ``grid`` (``64x64x128``), ``micro`` (the batch of each rank) and
   ``accumulation``; ``batch``, where nobody can tell whether it is of one rank or of all;
@@ -167,6 +168,9 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
             if step < last:
                 before, whole = {}, whole + 1  # started again
             last = step
+        if "ended_ms" in told and "began_ms" in known:
+            passed = (runs.number(told["ended_ms"]) or 0) - (runs.number(known["began_ms"]) or 0)
+            told["total"] = f"{passed / 1e3:.15g}"
         for kind in _KINDS:
             if kind not in told:
                 continue

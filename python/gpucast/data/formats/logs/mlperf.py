@@ -1,8 +1,8 @@
 """MLPerf training's log lines (``:::MLLOG``).
 
 Seconds a step are the global batch over the throughput of ``tracked_stats``, whose first value,
-which includes start-up, is left out where others follow, or ``train_step_time``. Logs with neither
-have times of epochs only, in which evaluations may be: they are not read.
+which includes start-up, is left out where others follow, or ``train_step_time``. Where a log has
+neither, the whole run counts, evaluations included, over steps that are asked for.
 GPUs are the accelerators of all nodes that ``:::SYSJSON`` tells of.
 
 Source: mlcommons/logging; a published log.
@@ -19,9 +19,11 @@ LOG = Printed(
         KEY + r'(?:tracked_stats|throughput)", *"value": *\{[^}\n]*"throughput": *<work_rate>',
         KEY + r'tracked_stats", *"value": *\{[^}\n]*"train_step_time": *<seconds>',
         KEY + r'tracked_stats", *"value"[^\n]*"step": *<step>',
-        KEY + r'global_batch_size", *"value": *"?<n>',
+        r'"time_ms": *<began_ms>,[^\n]*' + KEY + 'run_start"',
+        r'"time_ms": *<ended_ms>,[^\n]*' + KEY + 'run_stop"',
     ),
     facts=[
+        KEY + r'global_batch_size", *"value": *"?<n>',
         r'"number_of_nodes": *"?<nodes>', r'"accelerators_per_node": *"?<per_node>',
         KEY + r'gradient_accumulation_steps", *"value": *<accumulation>',
         KEY + r'submission_benchmark", *"value": *"(?P<benchmark>[^"]+)"',

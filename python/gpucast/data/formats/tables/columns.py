@@ -42,6 +42,7 @@ TIME = "seconds"
 _SYNONYMS = {"time": TIME, "rate": TIME}
 _BARE_TIMES = {
     "time", "step_time", "steptime", "time/step", "time/iteration", "iteration_time", "iter_time",
+    "timing_s/step",
 }  # fmt: skip
 _TIME_WORDS = _BARE_TIMES | {
     "t_step", "timing", "median", "mean", "average", "avg", "duration", "speed", "rate",
@@ -357,7 +358,8 @@ def _is_of_run(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Gr
 
 
 _GROUP = re.compile(
-    r"(?:perf|performance|train|trainer|training|timing|timings|time|throughput|speed|metrics)[/.]"
+    r"(?:perf|performance|train|trainer|training|timings?|timers?|time|runtime|throughput|speed|"
+    r"metrics|data|stats)[/.]"
     r"(?=[a-z])(?!step$|iter$|iteration$|s$|it$)",
     re.IGNORECASE,
 )

@@ -24,7 +24,7 @@ _STEPS = {
     word + plural
     for word in ("step", "timestep", "iteration", "iter", "it")
     for plural in ("", "s")
-}
+} | {"batch", "batches"}
 _PREFIXES = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 COUNTED = {
