@@ -31,6 +31,8 @@ def test_a_table_of_nodes_and_several_times_says_the_command_that_reads_it(tmp_p
         "import with --columns seconds=small:s (or medium, large) --gpus-per-node N -n SIZE "
         "(or n=COLUMN), and --steps N where times are of whole runs"
     ) in str(caught.value)
+    with pytest.raises(gc.InputError, match=r"--gpus-per-node N -n R02B09 \(or n=COLUMN\)"):
+        gc.read(file(tmp_path, "result-R02B09_open.csv", JUBE))
     read = gc.read(
         table, columns="seconds=medium:s", gpus_per_node=4, n=1e6, size_of="all", steps=100
     )

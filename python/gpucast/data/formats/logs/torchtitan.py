@@ -13,7 +13,7 @@ from gpucast.data.formats.logs.training import LAUNCHED
 
 LOG = Printed(
     name="torchtitan", what="torchtitan's log", program="torchtitan", unit="sequences",
-    marks=[r"step: *[0-9]+ .*\b(?:tps|wps): *[0-9].*\bmfu:"],
+    marks=[r"\b(?:tps|wps): *[0-9,]+ [^\n]{0,100}\bmfu:"],
     lines=(r"\bstep: *<step> ", r"\b(?:tps|wps): *<token_gpu_rate>"),
     facts=[
         r"global batch size:? *<n>", r"local batch size:? *<micro>",
