@@ -281,10 +281,10 @@ def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
         others = f" (or {', '.join(map(shown, times[1:MOST_NAMED]))})" if times[1:] else ""
         of_nodes = "nodes" in columns.by_role and "gpus" in examples
         column = f"{examples.get('gpus')}," * ("gpus" in examples and not of_nodes)
-        named = re.search(
+        sized = re.search(
             r"R[0-9]{1,2}B[0-9]{2}|[0-9]+(?:x[0-9]+){1,2}", os.path.basename(grid.file)
         )
-        size = f" -n {named[0] if named else 'SIZE'} (or n=COLUMN)" * ("n" in examples)
+        size = f" -n {sized[0] if sized else 'SIZE'} (or n=COLUMN)" * ("n" in examples)
         return (
             f"import with --columns {column}seconds={shown(times[0])}:s{others}"
             f"{' --gpus-per-node N' * of_nodes}{size}, and --steps N where times are of whole runs"
