@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpucast import figures as figures
     from gpucast.answers.comparison import compare as compare
     from gpucast.answers.planning.plan import Plan as Plan
     from gpucast.answers.planning.plan import plan as plan
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from gpucast.model.scaling import ScalingModel as ScalingModel
     from gpucast.paths.curves import fit_transfers as fit_transfers
     from gpucast.paths.what_if import what_if as what_if
+    from gpucast.show.proposal.folder import proposal as proposal
 
 _HOME = {
     "Dataset": "data.dataset",
@@ -51,6 +53,7 @@ _HOME = {
     "load": "data.loading",
     "load_model": "model.files",
     "plan": "answers.planning.plan",
+    "proposal": "show.proposal.folder",
     "read": "data.loading",
     "step_times": "model.formula",
     "validate": "answers.validation",
@@ -61,10 +64,12 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "figures":
+        return importlib.import_module("gpucast.figures")
     if name in _HOME:
         return getattr(importlib.import_module(f"gpucast.{_HOME[name]}"), name)
     raise AttributeError(f"module 'gpucast' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "figures"]

@@ -13,10 +13,11 @@ import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json
 from contention_samples import four_gpus
 from document_samples import series, whole
-from gpucast.cli import figure_files, step_figures
+from gpucast.cli import step_figures
 from gpucast.paths import contention
 from gpucast.paths.series import series_of
 from gpucast.show.plots import transfers
+from gpucast.util.files import write_all
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, step, steps
 from other_programs import md, records
 
@@ -201,7 +202,7 @@ def test_files_that_are_new_go_again_where_one_cannot_be_written(tmp_path: Path)
     (tmp_path / "b.png").mkdir()
     new = tmp_path / "new" / "a.png"
     with pytest.raises(gc.InputError):
-        figure_files.write({new: b"x", tmp_path / "b.png": b"y"}, force=True)
+        write_all({new: b"x", tmp_path / "b.png": b"y"}, force=True)
     assert set(tmp_path.iterdir()) == {tmp_path / "b.png"}
 
 
@@ -277,3 +278,54 @@ def test_what_a_figure_has_on_its_axis_cannot_be_chosen(
     refused = run("figures", name, file, axis, "2", "--model", "none", "-o", tmp_path / "x.png")
     assert_refused(refused, f"{axis}: is the axis", other)
     assert not (tmp_path / "x.png").exists()
+
+
+def test_scaling_is_drawn_of_a_model_or_a_table(run: Run, tmp_path: Path) -> None:
+    md().save(tmp_path / "md.json")
+    shown = (
+        "--what",
+        "rate,efficiency",
+        "--over",
+        "nodes",
+        "--gpus-per-node",
+        2,
+        "--size",
+        "120x80",
+    )
+    status, _, err = run("figures", "scaling", tmp_path / "md.json", *shown, "-o", tmp_path / "a")
+    assert status == 0, err
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {
+        f"scaling.{ending}" for ending in SIGNATURES
+    }
+    records().dump(tmp_path / "md.jsonl")
+    labels = ("--title", "Mine", "--x-label", "cards", "--y-label", "wait")
+    file = tmp_path / "b.svg"
+    assert run("figures", "scaling", tmp_path / "md.jsonl", *labels, "-o", file)[0] == 0
+    weak = ("--per-gpu", 24000, "--what", "efficiency", "-o", tmp_path / "weak.pdf")
+    assert run("figures", "scaling", tmp_path / "md.json", *weak)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (("--what", "speed"), "'speed' is none of time, rate, speed-up, efficiency"),
+        (("--over", "nodes"), "gpus_per_node"),
+        (("--size", "wide"), "'wide' is no size in mm such as 88x110"),
+        (("-n", "1000-9000:1000"), "9 lines"),
+    ],
+)
+def test_scaling_that_cannot_be_drawn_is_refused(
+    wrong: tuple[str, ...], words: str, run: Run, tmp_path: Path
+) -> None:
+    md().save(tmp_path / "md.json")
+    refused = run("figures", "scaling", tmp_path / "md.json", *wrong, "-o", tmp_path / "a.png")
+    assert_refused(refused, words)
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_figures_of_ones_own_come_first_in_help_and_the_papers_last(run: Run) -> None:
+    listed = re.findall(
+        r"^  ([a-z]+)  ", run("figures", "--help")[1].partition("Commands:")[2], re.M
+    )
+    assert listed[:2] == ["scaling", "steps"]
+    assert listed[-3:] == ["paper", "documents", "findings"]

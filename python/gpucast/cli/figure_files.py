@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpucast.errors import InputError
-from gpucast.util.files import check_output, write_bytes
+from gpucast.util.files import check_output
 from gpucast.util.processes import spread
 
 if TYPE_CHECKING:
@@ -95,25 +95,6 @@ def drawn(draws: Mapping[str, Draw], files: Mapping[str, Sequence[Path]]) -> dic
         for name, own in zip(draws, contents, strict=True)
         for path, content in zip(files[name], own, strict=True)
     }
-
-
-def write(contents: Mapping[Path, bytes], *, force: bool) -> None:
-    """Write all; where one cannot be written, what is new goes again."""
-    new: list[Path] = []
-    try:
-        for path, content in contents.items():
-            missing = [part for part in (path, *path.parents) if not part.exists()]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            new += reversed(missing[1:])
-            write_bytes(path, content, force=force)
-            new += missing[:1]
-    except BaseException:
-        for path in reversed(new):
-            if path.is_dir():
-                path.rmdir()
-            else:
-                path.unlink()
-        raise
 
 
 def _rendered(draw: Draw, paths: Sequence[Path]) -> list[bytes]:

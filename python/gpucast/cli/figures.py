@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
 
@@ -15,6 +15,7 @@ from gpucast.cli.output import load, print_json, say, warn
 from gpucast.cli.step_figures import StepFigure
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
+from gpucast.util.files import write_all
 from gpucast.util.tables import print_table
 
 if TYPE_CHECKING:
@@ -62,33 +63,52 @@ class Drawn:
 
 
 @app.command()
-def transfer(
-    data: list[str] = options.DATA,
+def scaling(
+    source: str = options.MODEL_OR_TABLE,
     output: Path = OUTPUT,
-    only: Subject | None = option("This figure only; a file holds one."),
-    formats: str = formats_of("png,pdf"),
-    machine: str | None = options.MACHINE,
+    what: str = option(
+        "time, rate, speed-up, efficiency, or several: a panel each.", default="time,efficiency"
+    ),
+    over: Literal["gpus", "nodes"] = option("What the horizontal axis counts.", default="gpus"),
+    n: str | None = option("Sizes, a line each. Default: those measured.", "-n"),
+    gpus: str | None = option(
+        "GPU counts: 1-4,8. Default: those measured, and doublings up to 4 times the most."
+    ),
+    per_gpu: float | None = option("n / N, of weak scaling instead of sizes.", min=0),
+    gpus_per_node: int | None = option("GPUs of a node, where the data do not say.", min=1),
+    efficiency: float = options.EFFICIENCY,
+    title: str = option("Above the figure.", default=""),
+    x_label: str | None = option("Of the horizontal axis.", metavar="TEXT"),
+    y_label: list[str] | None = option(
+        "Of the vertical axes, in the order of --what; may be repeated.", metavar="TEXT"
+    ),
+    size: str | None = options.SIZE,
+    interval: options.Interval = options.INTERVAL,
+    formats: str = ALL_FORMATS,
     force: bool = options.FORCE,
     json: bool = options.JSON,
 ) -> None:
-    """Transfers, contention, launches, overlaps."""
-    from gpucast.paths.series import series_of
-    from gpucast.show.plots import transfers
+    """Your program over GPUs or nodes, a line an n.
 
-    if figure_files.is_file(output) and only is None:
-        message = "a file holds one figure; name it with --only, or give a folder"
-        raise InputError(message, file=output)
-    dataset = load(*data).select(machine=machine)
-    curves, others = _figures(dataset, only)
-    if not curves and not others:
-        what = f"of {only} " if only else "of transfers, launches or overlaps "
-        raise InputError(f"there is nothing {what}to draw", file=dataset.name)
-    warn(*dataset.warnings)
-    files = figure_files.targets([*curves, *others], output, formats, force=force)
-    if curves:  # two figures show the same fits, made once and only if nothing was refused
-        panels = transfers.drawn(series_of(dataset))
-        others = {name: partial(draw, panels) for name, draw in curves.items()} | others
-    _write(others, files, force=force, json=json)
+    Measured points, forecast with its 90 % interval, ideal line.
+    """
+    from gpucast.fitting.source import model_of
+    from gpucast.model.intervals import Interval
+    from gpucast.show.plots import scaling as plots
+    from gpucast.util.number_lists import counts, sizes, words
+
+    shown: Any = words(what, get_args(plots.What), "--what")
+    labels = dict(zip(shown, y_label or (), strict=False))
+    labels |= {"x": x_label} if x_label is not None else {}
+    inches = options.inches(size)
+    targets = figure_files.targets(["scaling"], output, formats, force=force)
+    model, _ = model_of(source)
+    per = gpus_per_node or int(model.gpus_per_node or 0) or None
+    asked = (sizes(n) if n else None, counts(gpus) if gpus else None, per_gpu, per)
+    lines = plots.lines_of(model, *asked, Interval(interval))
+    how: Any = {"over": over, "per_node": per, "threshold": efficiency, "labels": labels}
+    draw = partial(plots.figure, lines, shown, title=title, size=inches, **how)
+    _write({"scaling": draw}, targets, force=force, json=json)
 
 
 def _write(
@@ -100,7 +120,7 @@ def _write(
     json: bool,
 ) -> None:
     contents = figure_files.drawn(draws, files) | (texts or {})
-    figure_files.write(contents, force=force)
+    write_all(contents, force=force)
     if json:
         print_json({"figures": [str(path) for path in contents]})
         return
@@ -182,6 +202,82 @@ for _name, _figure in step_figures.FIGURES.items():
 
 
 @app.command()
+def transfer(
+    data: list[str] = options.DATA,
+    output: Path = OUTPUT,
+    only: Subject | None = option("This figure only; a file holds one."),
+    formats: str = formats_of("png,pdf"),
+    machine: str | None = options.MACHINE,
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
+) -> None:
+    """Transfers, contention, launches, overlaps."""
+    from gpucast.paths.series import series_of
+    from gpucast.show.plots import transfers
+
+    if figure_files.is_file(output) and only is None:
+        message = "a file holds one figure; name it with --only, or give a folder"
+        raise InputError(message, file=output)
+    dataset = load(*data).select(machine=machine)
+    curves, others = _figures(dataset, only)
+    if not curves and not others:
+        what = f"of {only} " if only else "of transfers, launches or overlaps "
+        raise InputError(f"there is nothing {what}to draw", file=dataset.name)
+    warn(*dataset.warnings)
+    files = figure_files.targets([*curves, *others], output, formats, force=force)
+    if curves:  # two figures show the same fits, made once and only if nothing was refused
+        panels = transfers.drawn(series_of(dataset))
+        others = {name: partial(draw, panels) for name, draw in curves.items()} | others
+    _write(others, files, force=force, json=json)
+
+
+@app.command()
+@with_options
+def paper(
+    *,
+    inputs: list[str] = INPUTS,
+    output: Path = option("Folder.", "-o", "--output", default=...),
+    drawn: Drawn,
+    selection: StepSelection = ANY,
+    native: str | None = NATIVE,
+    beside: str = option(
+        "Own transfers beside the documents' tables, or none.", default="h200-transfers"
+    ),
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
+) -> None:
+    """All figures of paper and documents; findings."""
+    from gpucast.show.paper import findings as paper_findings
+    from gpucast.show.plots.transfers import remote_costs
+
+    if figure_files.is_file(output):
+        raise InputError("is a file; all figures need a folder", file=output)
+    # Whatever would be refused is refused before anything is fitted.
+    figure_files.targets(list(step_figures.FIGURES), output, drawn.formats, force=force,
+                         beside=paper_findings.FILES)  # fmt: skip
+    subject = step_figures.subject(inputs, selection, drawn.model)
+    draws = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.FIGURES)
+    others: dict[Path, bytes] = {}
+    if subject.data is not None:
+        judged = paper_findings.findings(subject.data, subject.models, native)
+        remote = paper_findings.remote_ratios(judged)
+        if remote:
+            whose = step_figures.whose(subject.data)
+            caption = f"Medians (lines: by their 95 % intervals). {whose}"
+            title = "L, 1/B and t_kernel when remote"
+            draws["remote-costs"] = partial(remote_costs, remote, title, caption)
+        texts = paper_findings.files(judged, subject.data)
+        others = {output / name: text.encode() for name, text in texts.items()}
+    draws |= _documents(beside, None)
+    for label, model in subject.fitted.items():
+        name = f"model-{label.replace('/', '-').replace(', ', '-')}.json"
+        others[output / name] = model.to_json().encode()
+    names = [path.name for path in others]
+    files = figure_files.targets(list(draws), output, drawn.formats, force=force, beside=names)
+    _write(draws, files, others, force=force, json=json)
+
+
+@app.command()
 def documents(
     output: Path = OUTPUT,
     beside: str = option(
@@ -232,52 +328,6 @@ def findings(
         if finding.rows:
             say(f"\n{finding.statement}\n")
             print_table(finding.headers, finding.rows)
-
-
-@app.command()
-@with_options
-def paper(
-    *,
-    inputs: list[str] = INPUTS,
-    output: Path = option("Folder.", "-o", "--output", default=...),
-    drawn: Drawn,
-    selection: StepSelection = ANY,
-    native: str | None = NATIVE,
-    beside: str = option(
-        "Own transfers beside the documents' tables, or none.", default="h200-transfers"
-    ),
-    force: bool = options.FORCE,
-    json: bool = options.JSON,
-) -> None:
-    """All figures of paper and documents; findings."""
-    from gpucast.show.paper import findings as paper_findings
-    from gpucast.show.plots.transfers import remote_costs
-
-    if figure_files.is_file(output):
-        raise InputError("is a file; all figures need a folder", file=output)
-    # Whatever would be refused is refused before anything is fitted.
-    figure_files.targets(list(step_figures.FIGURES), output, drawn.formats, force=force,
-                         beside=paper_findings.FILES)  # fmt: skip
-    subject = step_figures.subject(inputs, selection, drawn.model)
-    draws = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.FIGURES)
-    others: dict[Path, bytes] = {}
-    if subject.data is not None:
-        judged = paper_findings.findings(subject.data, subject.models, native)
-        remote = paper_findings.remote_ratios(judged)
-        if remote:
-            whose = step_figures.whose(subject.data)
-            caption = f"Medians (lines: by their 95 % intervals). {whose}"
-            title = "L, 1/B and t_kernel when remote"
-            draws["remote-costs"] = partial(remote_costs, remote, title, caption)
-        texts = paper_findings.files(judged, subject.data)
-        others = {output / name: text.encode() for name, text in texts.items()}
-    draws |= _documents(beside, None)
-    for label, model in subject.fitted.items():
-        name = f"model-{label.replace('/', '-').replace(', ', '-')}.json"
-        others[output / name] = model.to_json().encode()
-    names = [path.name for path in others]
-    files = figure_files.targets(list(draws), output, drawn.formats, force=force, beside=names)
-    _write(draws, files, others, force=force, json=json)
 
 
 def _documents(beside: str, machine: str | None) -> dict[str, figure_files.Draw]:

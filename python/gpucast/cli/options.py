@@ -152,6 +152,11 @@ DATA = argument(
     "Bundled datasets (gpucast data list), files of records, or what import takes.",
     autocompletion=dataset_names,
 )
+MODEL_OR_TABLE = argument(
+    "A model file, or step times that one is fitted to: a table, a log, a bundled dataset.",
+    metavar="MODEL|TABLE",
+    autocompletion=dataset_names,
+)
 PATH = option(
     "Path, where there are several.",
     "--path",
@@ -203,5 +208,29 @@ EXPLAIN = flag(
 )
 JSON = flag("--json", "One JSON object instead of tables.")
 FORCE = flag("--force", "Replace an existing output.")
+EFFICIENCY = option(
+    "Least parallel efficiency, N_ref T(N_ref) / (N T(N)), that is sensible.", default=0.7
+)
+SIZE = option("Size of a figure, mm: 88x110. Default: a column of a journal.", metavar="WxH")
+
+
+def inches(size: str | None) -> tuple[float, float] | None:
+    """Width and height that ``SIZE`` states; None stays None.
+
+    Raises:
+        InputError: it is no size.
+    """
+    if size is None:
+        return None
+    width, _, height = size.partition("x")
+    try:
+        sides = float(width) / 25.4, float(height) / 25.4
+    except ValueError:
+        sides = (0.0, 0.0)
+    if not all(0.5 <= side <= 40 for side in sides):
+        raise InputError(f"{size!r} is no size in mm such as 88x110", field="--size")
+    return sides
+
+
 OUTPUT = option("Where to write.", "-o", "--output", default=...)
 MODEL_OUTPUT = option("Where to write the model file.", "-o", "--output")

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpucast.cli.output import load, warn
@@ -47,13 +46,6 @@ class StepFigure:
 _EACH_N, _EACH_COUNT = "a line for each n (-n)", "a line for each GPU count (--gpus)"
 
 FIGURES = {
-    "gflops": StepFigure(
-        "Gflops against N, the paper's figure 2.\n\nN is the number of GPUs; a line is an n.",
-        "--gpus",
-        _EACH_N,
-        "what a step of this program computes is not known, so it has no Gflops; figures steps "
-        "shows its times",
-    ),
     "steps": StepFigure(
         "Step time against n, the paper's figure 3.\n\nMeasured and by the model; a line is a GPU "
         "count.",
@@ -73,6 +65,13 @@ FIGURES = {
         "-n",
         _EACH_COUNT,
         "steps or models of one path only: nothing stands beside it",
+    ),
+    "gflops": StepFigure(
+        "Gflops against N, the paper's figure 2.\n\nN is the number of GPUs; a line is an n.",
+        "--gpus",
+        _EACH_N,
+        "what a step of this program computes is not known, so it has no Gflops; figures steps "
+        "shows its times",
     ),
 }
 _SAMPLES = 15
@@ -156,10 +155,10 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
     """Model files and everything else among names and files."""
     from gpucast.data import bundled_files
-    from gpucast.model.files import load_model
+    from gpucast.model.files import is_model, load_model
 
     bundled = bundled_files()
-    are_models = [name not in bundled and _is_model(name) for name in inputs]
+    are_models = [name not in bundled and is_model(name) for name in inputs]
     names = [name for name, is_model in zip(inputs, are_models, strict=True) if not is_model]
     models = [load_model(name) for name in inputs if name not in names]
     data = load(*names) if names else None
@@ -175,18 +174,6 @@ def models_of_groups(
     from gpucast.show.plots.step_series import is_about
 
     return {group: model for group in groups_of(data) for model in models if is_about(model, group)}
-
-
-def _is_model(name: str) -> bool:
-    """By its first bytes; a file that cannot be read or is damaged, by its ending."""
-    try:
-        with Path(name).open("rb") as stream:
-            head = stream.read(4096)
-    except OSError:
-        return name.endswith(".json")
-    return b'"gpucast.model/' in head or (
-        name.endswith(".json") and b'"gpucast.record/' not in head
-    )
 
 
 def whose(data: Dataset | None) -> str:

@@ -15,13 +15,14 @@ from matplotlib.figure import Figure
 
 import gpucast as gc
 from gpucast.answers.remote_cost import TENTH, Beside, beside, break_even
+from gpucast.answers.scaling import strong
 from gpucast.cli.app import run
 from gpucast.data.loading import load
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import medians_of
 from gpucast.errors import GpucastError
 from gpucast.model.files import load_model
-from gpucast.show.plots import held_out, steps, style
+from gpucast.show.plots import scaling, steps, style
 from gpucast.show.plots.step_series import series_of
 from gpucast.util.tables import print_table
 from gpucast.util.units import change, duration
@@ -97,13 +98,20 @@ def _draw() -> None:
     fitted, later = (medians_of(gc.load(name).steps) for name in ("water.jsonl", LATER))
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*later, strict=True))
     error = np.abs(model.forecasts(n, gpus).seconds / np.array(list(later.values())) - 1)
-    figure = held_out.against_counts(
-        model,
-        fitted,
-        later,
-        "Step times of LAMMPS (neural potential, water) on A100",
-        f"Fitted on up to 32 GPUs; the {error.size} cells beyond are missed by "
+    lines = []
+    for size in sorted({size for size, _ in (*fitted, *later)}):
+        known, own = (
+            {gpus: time for (m, gpus), time in cells.items() if m == size}
+            for cells in (fitted, later)
+        )
+        lines.append(scaling.line(strong(model, size, [*(known or own)]), later=own))
+    figure = scaling.figure(
+        lines,
+        ["time"],
+        title="Step times of LAMMPS (neural potential, water) on A100",
+        caption=f"Fitted on up to 32 GPUs; the {error.size} cells beyond are missed by "
         f"{100 * np.median(error):.1f} % in the median (roitberg-group/lammps-ani).",
+        size=(5.2, 3.2),
     )
     save(figure, "forecast.png")
 

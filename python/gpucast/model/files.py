@@ -24,6 +24,20 @@ from gpucast.util.typed_json import WrongValueError, from_json
 _MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a model: by its first bytes; one that cannot be read or is damaged, by its
+    ending."""
+    name = os.fspath(path)
+    try:
+        with Path(path).open("rb") as stream:
+            head = stream.read(4096)
+    except OSError:
+        return name.endswith(".json")
+    return b'"gpucast.model/' in head or (
+        name.endswith(".json") and b'"gpucast.record/' not in head
+    )
+
+
 def load_model(path: str | os.PathLike[str]) -> Forecaster:
     """Read a model file, or a bundled reconstruction by its name (``gpucast data list``).
 

@@ -265,6 +265,11 @@ class Forecaster(ABC):
         return list(range(1, USUAL_GPUS + 1))
 
     @property
+    def gpus_per_node(self) -> float | None:
+        """The most GPUs of a node that were measured; None where nodes are not known."""
+        return None
+
+    @property
     def unshared(self) -> str | None:
         """Name of the workload that GPUs do not share out, for which no count is best; None: they
         do."""
@@ -449,6 +454,12 @@ class Forecaster(ABC):
         frame = pandas.DataFrame(forecasts.columns())
         frame.insert(0, "model", self.name)
         return frame
+
+    def plot(self, n: Numbers | None = None, gpus: Numbers | None = None, **how: Any) -> Any:
+        """Draw how the program scales: ``gpucast.figures.scaling`` with this model."""
+        import gpucast
+
+        return gpucast.figures.scaling(self, n, gpus, **how)
 
     def best(
         self, n: Numbers, gpus: Numbers | None = None, interval: str = Interval.now

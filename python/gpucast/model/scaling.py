@@ -64,6 +64,10 @@ _LEAST_WEIGHT = 1e-30
 # A part below this share of a step is as good as none.
 _LEAST_SHARE = 1e-4
 
+_PARTS = ("t_gpu", "t_cpu", "t_com")
+_UNKNOWN = ("ns_per_day", "measured")
+"""Columns of forecasts that may be empty."""
+
 # Draws repeat, so that a model's answers do.
 _SEED = 1
 
@@ -394,18 +398,26 @@ class ScalingModel(FittedScaling, Forecaster):
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
 
-        Columns: as of every model, but no parts of the time where nobody measured them; besides
-        measured (s), steps_per_second, ns_per_day, efficiency and its reference_gpus
-        (``model.rates``).
+        Columns: model, n, gpus, seconds, low, high, measured (s), steps_per_second, ns_per_day,
+        efficiency and its reference_gpus (``model.rates``), extrapolated; then those that every
+        model has besides, but no parts of the time where nobody measured them. Without what is not
+        known of any row.
         """
         import pandas
 
         from gpucast.model.rates import columns
 
         forecasts = self.forecasts(*outer(n, gpus), interval_named(interval))
-        frame = pandas.DataFrame({**forecasts.columns(), **columns(self, forecasts)})
+        known, more = forecasts.columns(), columns(self, forecasts)
+        first = ("n", "gpus", "seconds", "low", "high")
+        shown = {name: known[name] for name in first}
+        shown |= {"measured": more.pop("measured"), **more, "extrapolated": known["extrapolated"]}
+        if not self.timed_parts:
+            known = {name: part for name, part in known.items() if name not in _PARTS}
+        frame = pandas.DataFrame({**shown, **{k: v for k, v in known.items() if k not in shown}})
         frame.insert(0, "model", self.name)
-        return frame if self.timed_parts else frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
+        unknown = [name for name in _UNKNOWN if frame[name].isna().all()]
+        return frame.drop(columns=unknown)
 
     def cell_intervals(
         self,
@@ -523,14 +535,17 @@ class ScalingModel(FittedScaling, Forecaster):
         return lone_count.TRACED if self.scaling.traced else lone_count.PUBLISHED
 
     def nodes_of(self, gpus: Array) -> Array:
-        """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where
-        nodes are not known."""
+        """How many nodes so many GPUs are in; 0 where nodes are not known."""
+        per_node = self.gpus_per_node
+        return np.zeros(gpus.size) if per_node is None else np.ceil(gpus / per_node)
+
+    @property
+    def gpus_per_node(self) -> float | None:
         cells = self.scaling.cells
         nodes = np.array(cells.nodes)
         if not nodes.size or not (nodes > 0).all():
-            return np.zeros(gpus.size)
-        per_node = float(np.max(np.array(cells.gpus) / nodes))
-        return np.ceil(gpus / per_node)
+            return None
+        return float(np.max(np.array(cells.gpus) / nodes))
 
     def to_json(self) -> str:
         content = {"schema": SCHEMA, **self.content}

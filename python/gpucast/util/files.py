@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -80,6 +80,25 @@ def write_bytes(path: PathLike, content: bytes, *, force: bool = False) -> None:
         InputError: as ``check_output``; also where the file came into being meanwhile.
     """
     write_stream(path, lambda stream: stream.write(content), force=force)
+
+
+def write_all(contents: Mapping[Path, bytes], *, force: bool = False) -> None:
+    """Write several files; where one cannot be written, what is new goes again."""
+    new: list[Path] = []
+    try:
+        for path, content in contents.items():
+            missing = [part for part in (path, *path.parents) if not part.exists()]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new += reversed(missing[1:])
+            write_bytes(path, content, force=force)
+            new += missing[:1]
+    except BaseException:
+        for path in reversed(new):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink()
+        raise
 
 
 def write_stream(

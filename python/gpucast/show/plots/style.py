@@ -142,9 +142,11 @@ def panels(
     """
     width = width or min(columns, 2) * (TWO_COLUMNS / 2 if columns > 1 else ONE_COLUMN)
     heading, footing = wrapped(title, width, 8.5), wrapped(caption, width, 6)
-    lines = 0.14 * (heading.count("\n") + 1) + 0.1 * (footing.count("\n") + 1 if caption else 0)
+    lines = 0.14 * (heading.count("\n") + 1) if title else 0.0
+    lines += 0.1 * (footing.count("\n") + 1) if caption else 0.0
     figure = Figure(figsize=(width, rows * height + lines), layout="constrained")
-    figure.suptitle(heading)
+    if title:
+        figure.suptitle(heading)
     if caption:
         figure.supxlabel(footing, x=0.01, ha="left", fontsize=6, color="#444444")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)

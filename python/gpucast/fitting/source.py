@@ -1,0 +1,31 @@
+"""The model that somebody means who names a model file, or step times."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.loading import Source
+from gpucast.model.files import is_model, load_model
+from gpucast.model.forecaster import Forecaster
+from gpucast.util.files import read_bytes
+
+
+def model_of(source: Forecaster | Dataset | Source) -> tuple[Forecaster, str | None]:
+    """The model, fitted where the source is step times; the SHA-256 of a table's file.
+
+    Raises:
+        InputError: neither a model nor step times.
+    """
+    if isinstance(source, Forecaster):
+        return source, None
+    if isinstance(source, str | os.PathLike) and is_model(source):
+        return load_model(source), None
+    from gpucast.fitting.fit import fit
+
+    model, sha256 = fit(source), None
+    if isinstance(source, str | os.PathLike) and Path(source).is_file():
+        sha256 = hashlib.sha256(read_bytes(source)).hexdigest()
+    return model, sha256
