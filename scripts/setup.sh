@@ -147,7 +147,7 @@ extras = content["project"]["optional-dependencies"]
 groups = content["dependency-groups"] | {
     "build": content["build-system"]["requires"],
     "runtime": content["project"]["dependencies"]
-    + [each for name in ("figures", "report", "serve") for each in extras[name]],
+    + [each for name in ("figures", "proposal", "report", "serve") for each in extras[name]],
     "others": extras["parquet"],
 }
 print("\n".join(line for name in sys.argv[1:] for line in groups[name]))

@@ -12,7 +12,7 @@ import typer
 from command_line import Run, assert_refused
 from gpucast.cli.app import COMMANDS, build
 
-CHOICE = re.compile(r"<[a-z-]+(\|[a-z-]+)+>")
+CHOICE = re.compile(r"<[a-z0-9-]+(\|[a-z0-9-]+)+>")
 """Words of which one is chosen."""
 
 

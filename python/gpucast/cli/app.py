@@ -49,7 +49,8 @@ GROUPS = {
         Command("validate", "compare:validate", "Hold a model against other measurements."),
     ),
     "Figures and pages": (
-        Command("figures", "figures:app", "Draw measurements and models; paper: all of it."),
+        Command("figures", "figures:app", "Draw how programs scale, measurements, models."),
+        Command("proposal", "proposal:command", "What a proposal shows: scaling and hours."),
         Command("report", "report:command", "One HTML page that answers, from models."),
         Command("serve", "serve:command", "The same in the browser, from your files."),
     ),
@@ -63,6 +64,7 @@ GROUPS = {
 COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
 
 EXTRAS = {
+    "docx": "proposal",
     "jinja2": "report",
     "matplotlib": "figures",
     "submitit": "slurm",

@@ -19,6 +19,7 @@ from gpucast.util.tables import Column
 from gpucast.util.units import duration, number, ranges, whole_percent
 
 if TYPE_CHECKING:
+    from gpucast.answers.scaling import Sensible
     from gpucast.measure.design.next_cells import Advice, Ask
     from gpucast.model.forecaster import Best, Forecaster, Forecasts
     from gpucast.model.intervals import Interval
@@ -36,6 +37,7 @@ class Question:
     interval: Interval
     best_only: bool
     next_cells: bool
+    efficiency: float
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Answer:
     model: Forecaster
     forecast: list[JsonObject]
     best: list[Best]
+    sensible: list[Sensible]
     caveats: list[str]
     next: tuple[Ask, Advice] | None = None
     together: list[JsonObject] = field(default_factory=list)
@@ -57,7 +60,10 @@ def command(
         "GPU counts: 1-4,8. Default: 1-8; of programs that are not ours up to the most measured. "
         "1/4: four instances at once on one GPU, beside the counts given."
     ),
-    best_only: bool = flag("--best", "Only the best GPU count for each n."),
+    best_only: bool = flag(
+        "--best", "Only the GPU counts for each n: the sensible one, the fastest, the cheapest."
+    ),
+    efficiency: float = options.EFFICIENCY,
     interval: options.Interval = options.INTERVAL,
     next_cells: bool = flag(
         "--next", "What to measure next, so that this answer becomes surer soonest."
@@ -84,7 +90,9 @@ def command(
             message = "knows whole GPU counts only: leave it out, or 1/k out of --gpus"
             raise InputError(message, field=name)
     given = None if gpus is None else counts(whole) if whole or not instances else [1.0]
-    question = Question(sizes(n), given, instances, Interval(interval), best_only, next_cells)
+    question = Question(
+        sizes(n), given, instances, Interval(interval), best_only, next_cells, efficiency
+    )
     answers = [_answer(model, question) for model in [load_model(path) for path in models]]
     if output is not None:
         files.write_text(output, _as_csv(answers, best_only=best_only), force=force)
@@ -98,6 +106,7 @@ def command(
 
 def _answer(model: Forecaster, question: Question) -> Answer:
     from gpucast.answers.caveats import caveats
+    from gpucast.answers.scaling import sensible_count
     from gpucast.model.forecaster import outer
     from gpucast.model.intervals import Interval
 
@@ -112,11 +121,15 @@ def _answer(model: Forecaster, question: Question) -> Answer:
     forecasts = model.forecasts(*outer(n, gpus), interval)
     choosing = question.best_only or model.unshared is None
     best = model.best_counts(n, gpus, interval) if choosing else []
+    sensible = [
+        sensible_count(model, size, gpus, question.efficiency, interval)
+        for size in (n if choosing else ())
+    ]
     # What a model misses of what it was fitted to shows in the narrowest interval.
     known = caveats(
         model, forecasts.n, forecasts.gpus, forecasts if interval is Interval.now else None
     )
-    answer = Answer(model, _rows(model, forecasts), best, known)
+    answer = Answer(model, _rows(model, forecasts), best, sensible, known)
     if question.instances:
         answer.together = predict_sharing.rows_of(model, forecasts, n, question.instances, interval)
     if question.next_cells:
@@ -150,6 +163,7 @@ def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
         "interval": str(question.interval),
         "forecast": [row for answer in answers for row in answer.forecast],
         "best": [row for answer in answers for row in answer.best],
+        "sensible": [row for answer in answers for row in answer.sensible],
         "caveats": [name | {"text": text} for answer, name in names for text in answer.caveats],
         "updated": [
             name | {"text": factors.words}
@@ -207,6 +221,8 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
         for same_kind in () if question.best_only else kinds.values():
             _print_forecasts(same_kind, options.INTERVALS[question.interval])
             print()
+        if question.best_only:
+            _print_sensible(answers)
         if any(answer.best for answer in answers):
             _print_best(answers)
     if question.next_cells:
@@ -261,6 +277,28 @@ def _print_forecasts(answers: Sequence[Answer], interval: str) -> None:
 
 def _share(word: str, key: str) -> Column:
     return Column(word, lambda row: row[key] / row["seconds"], whole_percent)
+
+
+def _print_sensible(answers: Sequence[Answer]) -> None:
+    """A line an n: the most GPUs that are efficient enough, and those of fewest GPU hours."""
+    rows = [row for answer in answers for row in answer.sensible]
+    print_marked(
+        rows,
+        [
+            Column("model", "model"),
+            Column(_size_word(answers), "n", number),
+            Column("sensible GPUs", "gpus"),
+            Column("step time", "seconds", duration),
+            Column("efficiency", "efficiency", whole_percent),
+            Column("N_ref", "reference_gpus"),
+            Column("probability", "probability", whole_percent),
+            Column("cheapest GPUs", "cheapest"),
+        ],
+    )
+    say(
+        f"sensible: the most with an efficiency of {whole_percent(rows[0]['threshold'])} or more "
+        "(--efficiency), and how probable that is; cheapest: fewest GPU hours\n"
+    )
 
 
 def _print_best(answers: Sequence[Answer]) -> None:

@@ -183,13 +183,21 @@ def _is_formula(text: str) -> bool:
     return False  # a negative number
 
 
-def csv_text(columns: Sequence[str], lines: Iterator[Sequence[object]]) -> str:
-    """A comma-separated text with a header; numbers as Python writes them, which round-trips.
+def csv_text(columns: Sequence[str], lines: Iterator[Sequence[object]], decimal: str = ".") -> str:
+    """A comma-separated text with a header; numbers as Python writes them, which round-trips. With
+    a decimal comma, semicolons separate.
 
     Texts that a spreadsheet would take for a formula get its sign for plain text, ', in front.
     """
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
+    comma = decimal == ","
+    writer = csv.writer(stream, lineterminator="\n", delimiter=";" if comma else ",")
     writer.writerow(columns)
-    writer.writerows([quoted(value) for value in line] for line in lines)
+    writer.writerows(
+        [
+            str(value).replace(".", ",") if comma and isinstance(value, float) else quoted(value)
+            for value in line
+        ]
+        for line in lines
+    )
     return stream.getvalue()

@@ -1,0 +1,209 @@
+"""What a proposal for computing time has to show: how a program scales, which GPU count is
+sensible, and the hours that the runs take; JSON-ready, in SI units but for hours."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gpucast.answers.caveats import caveats
+from gpucast.answers.scaling import (
+    THRESHOLD,
+    Sensible,
+    Sweep,
+    sensible_count,
+    strong,
+    weak,
+    whole_node_counts,
+)
+from gpucast.errors import InputError
+from gpucast.model.forecaster import Forecaster
+from gpucast.model.intervals import Interval
+from gpucast.util import JsonObject
+from gpucast.util.typed_json import to_json
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked for.
+
+    Attributes:
+        n: sizes of the runs; by default the largest that was measured.
+        gpus: GPU counts to show; by default those measured, and further ones.
+        at: the GPU count that hours are asked for; by default the sensible one.
+        gpus_per_node: of a node, which jobs take whole; None where nobody knows.
+        program: what ran, where the data do not say.
+        per_gpu: n / N of the weak scaling; by default as measured.
+        efficiency: the least that is sensible.
+        runs, steps: how many runs of each size, and steps of each.
+        reserve: hours asked for beyond those forecast, as a share of them.
+        queue_limit: the longest time (s) that a job may take; longer runs are restarted.
+        setup: time (s) from each job's start to its first step.
+        interval: what the intervals of step times are of; hours are of later runs at least.
+    """
+
+    n: Sequence[float] = ()
+    gpus: Sequence[float] | None = None
+    at: int | None = None
+    gpus_per_node: int | None = None
+    per_gpu: float | None = None
+    program: str | None = None
+    efficiency: float = THRESHOLD
+    runs: int = 1
+    steps: float = 1e6
+    reserve: float = 0.1
+    queue_limit: float | None = None
+    setup: float = 0.0
+    interval: Interval = Interval.now
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.reserve <= 1:
+            raise InputError(f"{self.reserve:g} is no share such as 0.1", field="reserve")
+        if self.queue_limit is not None and self.queue_limit <= self.setup:
+            raise InputError("leaves no time after --setup", field="queue_limit")
+        for field, number in (("runs", self.runs), ("steps", self.steps)):
+            if not 1 <= number < math.inf:
+                raise InputError(f"{number:g} is no number of at least 1", field=field)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a proposal shows.
+
+    Attributes:
+        strong: a sweep a size; weak: one with sizes in proportion to the GPU counts.
+        content: all of it, JSON-ready.
+    """
+
+    strong: list[Sweep]
+    weak: Sweep
+    content: JsonObject
+
+
+def proposal_of(model: Forecaster, asked: Asked) -> Proposal:
+    """All that a proposal says of a model.
+
+    Raises:
+        InputError: a size, a count or a share out of range.
+    """
+    per_node = asked.gpus_per_node or int(model.gpus_per_node or 0) or None
+    asked = replace(asked, gpus_per_node=per_node)
+    cells = model.timed
+    measured = [] if cells is None else list(map(float, cells.n))
+    sizes = list(dict.fromkeys(asked.n or [max(measured, default=model.domain.n[1])]))
+    shown = sorted({*sizes, *_evidence(sizes, measured)})
+    how = (asked.gpus, per_node, asked.interval)
+    sweeps = {n: strong(model, n, *how) for n in shown}
+    growing = weak(model, asked.per_gpu, *how)
+    sensible = [_sensible(sweeps[n], asked) for n in sizes]
+    swept = [sweep.forecasts for sweep in (*sweeps.values(), growing)]
+    known = [text for one in swept for text in caveats(model, one.n, one.gpus)]
+    content = {
+        "model": model.name,
+        "program": asked.program or model.data.program,
+        "gpu": model.machine.name,
+        "unit": model.unit,
+        "timestep": model.timestep,
+        "gpus_per_node": per_node,
+        "strong": [_sweep(sweep, per_node) for sweep in sweeps.values()],
+        "weak": _sweep(growing, per_node),
+        "sensible": sensible,
+        "jobs": [job for one in sensible for job in _jobs(model, one, asked)],
+        **{key: getattr(asked, key) for key in _SAID},
+        "interval": str(asked.interval),
+        "quality": to_json(model.quality),
+        "observations": to_json(model.observations),
+        "domain": to_json(model.domain),
+        "form": model.form,
+        "data": {"name": _plain_name(model.data.name), "digest": model.data.digest},
+        "caveats": list(dict.fromkeys(known)),
+    }
+    return Proposal(list(sweeps.values()), growing, content)
+
+
+_SAID = ("efficiency", "runs", "steps", "reserve", "queue_limit", "setup")
+
+
+def _plain_name(name: str) -> str:
+    """Files by their names: folders say nothing to a reader."""
+    return " + ".join(os.path.basename(one) for one in name.split(" + "))
+
+
+def _evidence(sizes: Iterable[float], measured: list[float]) -> list[float]:
+    """The size that was measured on most GPU counts, where none that is asked for was measured."""
+    if not measured or any(n in measured for n in sizes):
+        return []
+    return [max(measured, key=lambda n: (measured.count(n), n))]
+
+
+def _sweep(sweep: Sweep, per_node: int | None) -> JsonObject:
+    rows = sweep.rows(per_node)
+    return {
+        "n": None if sweep.weak else rows[0]["n"],
+        "per_gpu": float(sweep.n[0] / sweep.gpus[0]) if sweep.weak else None,
+        "reference_gpus": rows[0]["gpus"],
+        "rows": rows,
+    }
+
+
+def _sensible(sweep: Sweep, asked: Asked) -> Sensible:
+    model, n, per_node = sweep.model, float(sweep.n[0]), asked.gpus_per_node or 1
+    counts = whole_node_counts(model, n, sweep.gpus.tolist(), per_node)
+    return sensible_count(model, n, counts, asked.efficiency, asked.interval, sweep.gpus[0])
+
+
+def _jobs(model: Forecaster, sensible: Sensible, asked: Asked) -> list[JsonObject]:
+    """What the runs of a size take: on the count asked for, or the sensible one, and for those who
+    judge it on the fastest and on that of fewest GPU hours."""
+    choices = {
+        "sensible": sensible["gpus"],
+        "fastest": sensible["fastest"],
+        "fewest GPU hours": sensible["cheapest"],
+    }
+    if asked.at is not None:
+        choices = {"asked for": asked.at, **choices}
+    return [
+        {"choice": word, "requested": at == 0, **_hours(model, sensible["n"], gpus, asked)}
+        for at, (word, gpus) in enumerate(choices.items())
+    ]
+
+
+def _hours(model: Forecaster, n: float, gpus: int, asked: Asked) -> JsonObject:
+    """Time and hours of all runs of a size on a GPU count, with the 90 % interval of the expected
+    step time."""
+    interval = Interval.later if asked.interval is Interval.now else asked.interval
+    step = model.forecasts([n], [float(gpus)], interval)
+    nodes = math.ceil(gpus / asked.gpus_per_node) if asked.gpus_per_node else None
+    ends = [float(one[0]) for one in (step.seconds, step.mean_low, step.mean_high)]
+    jobs = [_jobs_of_run(asked.steps * seconds, asked) for seconds in ends]
+    runs = [asked.steps * end + count * asked.setup for end, count in zip(ends, jobs, strict=True)]
+    kinds = {"gpu_hours": gpus, "node_hours": nodes}
+    hours = {
+        kind: None if held is None else [asked.runs * held * run / HOUR for run in runs]
+        for kind, held in kinds.items()
+    }
+    reserved = {
+        f"{kind}_with_reserve": own and own[0] * (1 + asked.reserve) for kind, own in hours.items()
+    }
+    return {
+        "n": n,
+        "gpus": gpus,
+        "nodes": nodes,
+        "step_seconds": ends[0],
+        "run_seconds": runs,
+        "jobs_per_run": jobs[0],
+        **hours,
+        **reserved,
+        "extrapolated": bool(step.extrapolated[0]),
+    }
+
+
+def _jobs_of_run(seconds: float, asked: Asked) -> int:
+    """Jobs that a run is cut into, so that none takes longer than the queue lets it."""
+    if asked.queue_limit is None:
+        return 1
+    return max(1, math.ceil(seconds / (asked.queue_limit - asked.setup) * (1 - 1e-12)))

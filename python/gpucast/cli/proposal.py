@@ -1,0 +1,138 @@
+"""``gpucast proposal``: what a proposal for computing time has to show, as a folder."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from gpucast.cli import options
+from gpucast.cli.options import option
+from gpucast.cli.output import note, print_json, say
+from gpucast.errors import InputError
+from gpucast.util import files, number_lists
+from gpucast.util.tables import Column, print_rows
+from gpucast.util.units import duration, long_duration, number, whole_percent
+
+if TYPE_CHECKING:
+    from gpucast.util import JsonObject
+
+Form = Literal["general", "archer2", "eurohpc", "hlrs", "ncar"]
+
+
+def command(
+    source: str = options.MODEL_OR_TABLE,
+    output: Path = option("Folder.", "-o", "--output", default=Path("proposal"), metavar="FOLDER"),
+    n: str | None = option("Sizes of the runs. Default: the largest measured.", "-n"),
+    gpus: str | None = option(
+        "GPU counts to show: 1-4,8. Default: those measured, and doublings up to 4 times the most."
+    ),
+    at: int | None = option("GPUs that hours are asked for. Default: the sensible count.", min=1),
+    gpus_per_node: int | None = option("GPUs of a node, where the data do not say.", min=1),
+    per_gpu: float | None = option("n / N of the weak scaling. Default: as measured.", min=0),
+    efficiency: float = options.EFFICIENCY,
+    runs: int = option("Runs of each size.", default=1, min=1),
+    steps: str = option("Steps of a run.", default="1e6"),
+    reserve: float = option("Hours asked for beyond the forecast, as a share.", default=0.1),
+    queue_limit: str | None = option(
+        "Longest time of a job, such as 24h; longer runs are restarted.", metavar="TIME"
+    ),
+    setup: str | None = option("Time from a job's start to its first step.", metavar="TIME"),
+    program: str | None = option("What ran, where the data do not say."),
+    interval: options.Interval = options.INTERVAL,
+    form: Form = option("Whose form the text follows.", default="general"),
+    template: Path | None = option("A Jinja template of your own, instead of a form."),
+    size: str | None = options.SIZE,
+    locale: str = option("How numbers are written: de for decimal commas.", default="en"),
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
+) -> None:
+    """Write what a proposal for computing time has to show: scaling, hours, and how they are known.
+
+    Figures as PDF, SVG and PNG; tables as Markdown, LaTeX, CSV, XLSX and DOCX; the text of a form.
+    """
+    # What is missing is said before anything is fitted, with the extra that has all of it.
+    import docx  # noqa: F401
+
+    from gpucast.answers.proposal import Asked, proposal_of
+    from gpucast.fitting.source import model_of
+    from gpucast.model.intervals import Interval
+    from gpucast.show.proposal.folder import files_of
+    from gpucast.show.proposal.numerals import numerals_of
+
+    if output.exists():
+        files.check_output(output / "table.md", force=force)
+    asked = Asked(
+        n=number_lists.sizes(n) if n else (),
+        gpus=number_lists.counts(gpus) if gpus else None,
+        at=at,
+        gpus_per_node=gpus_per_node,
+        per_gpu=per_gpu,
+        program=program,
+        efficiency=efficiency,
+        runs=runs,
+        steps=number_lists.size(steps, "--steps"),
+        reserve=reserve,
+        queue_limit=number_lists.duration(queue_limit, "--queue-limit") if queue_limit else None,
+        setup=number_lists.duration(setup, "--setup") if setup else 0.0,
+        interval=Interval(interval),
+    )
+    numerals, inches = numerals_of(locale), options.inches(size)
+    if template is not None and not template.is_file():
+        raise InputError("is no file", file=template, field="--template")
+    model, sha256 = model_of(source)
+    made = proposal_of(model, asked)
+    contents = files_of(made, numerals, form=form, template=template, sha256=sha256, size=inches)
+    files.write_all({output / name: content for name, content in contents.items()}, force=force)
+    if json:
+        print_json({"folder": str(output), "files": sorted(contents), **made.content})
+        return
+    _print(made.content)
+    say(f"\nwrote {output}: {', '.join(sorted(contents))}")
+    usual = {field.name: field.default for field in fields(Asked)}
+    if (asked.runs, asked.steps) == (usual["runs"], usual["steps"]):
+        note("hours are of 1 run of 1000000 steps: --runs and --steps state yours")
+    if made.content["gpus_per_node"] is None:
+        note("how many GPUs a node has is not known, so there are no node hours: --gpus-per-node")
+
+
+def _print(content: JsonObject) -> None:
+    """The sensible counts, and what is asked for."""
+    for one in content["sensible"]:
+        sure = one["probability"]
+        words = "" if sure is None else f", P = {whole_percent(sure)}"
+        more = "; more may be" if one["open"] else ""
+        say(
+            f"n = {number(one['n'])}: {one['gpus']} GPUs are sensible, with an efficiency of "
+            f"{whole_percent(one['efficiency'])} (N_ref = {one['reference_gpus']}; at least "
+            f"{whole_percent(one['threshold'])}{words}{more})"
+        )
+    print()
+    print_rows(
+        content["jobs"],
+        [
+            Column("choice", "choice"),
+            Column("n", "n", number),
+            Column("nodes", "nodes", optional=True),
+            Column("GPUs", "gpus"),
+            Column("a step", "step_seconds", duration),
+            Column("a run", lambda job: job["run_seconds"][0], long_duration),
+            Column("jobs a run", "jobs_per_run"),
+            Column("GPU hours", "gpu_hours", _hours, side="r"),
+            Column("90 % interval", "gpu_hours", _ends),
+            Column("with reserve", "gpu_hours_with_reserve", _rounded, side="r"),
+            Column("node hours", "node_hours_with_reserve", _rounded, side="r", optional=True),
+        ],
+    )
+
+
+def _rounded(hours: float) -> str:
+    return f"{hours:,.0f}" if hours >= 1000 else f"{hours:.4g}"
+
+
+def _hours(hours: list[float]) -> str:
+    return _rounded(hours[0])
+
+
+def _ends(hours: list[float]) -> str:
+    return f"{_rounded(hours[1])} ... {_rounded(hours[2])}"

@@ -1,0 +1,143 @@
+"""All files of a proposal."""
+
+from __future__ import annotations
+
+import importlib.resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from gpucast.answers.proposal import Asked, Proposal, proposal_of
+from gpucast.data.loading import Source
+from gpucast.errors import InputError
+from gpucast.fitting.source import model_of
+from gpucast.model.forecaster import Forecaster
+from gpucast.show.plots import scaling, style
+from gpucast.show.proposal import tables
+from gpucast.show.proposal.document import word
+from gpucast.show.proposal.numerals import Numerals, numerals_of
+from gpucast.util import JsonObject, version
+from gpucast.util.files import PathLike, write_all
+
+FORMS = ("general", "archer2", "eurohpc", "hlrs", "ncar")
+"""What public forms ask: a template each."""
+
+_FORMATS = ("pdf", "svg", "png")
+
+
+def files_of(
+    proposal: Proposal,
+    numerals: Numerals,
+    *,
+    form: str = "general",
+    template: Path | None = None,
+    sha256: str | None = None,
+    size: tuple[float, float] | None = None,
+) -> dict[str, bytes]:
+    """The files' contents by their names.
+
+    Args:
+        template: of one's own, instead of a form's; its ending is that of the file made of it.
+        sha256: of the file that the step times are from.
+        size: of a figure, inches; by default a column of a journal wide.
+
+    Raises:
+        InputError: the template has a fault.
+    """
+    content, files = proposal.content, dict[str, bytes]()
+    how = {"threshold": content["efficiency"], "size": size}
+    for name, sweeps in (("strong", proposal.strong), ("weak", [proposal.weak])):
+        lines = [scaling.line(sweep) for sweep in sweeps]
+        figure = scaling.figure(lines, ["time", "efficiency"], **how)
+        for kind in _FORMATS:
+            files[f"{name}-scaling.{kind}"] = style.render(figure, kind)
+    made = tables.tables_of(content, numerals)
+    markdown = "\n\n".join(table.markdown() for table in made) + "\n"
+    pictures = {name: files[name] for name in files if name.endswith(".png")}
+    by_name = {table.name: table.markdown() for table in made}
+    context = {
+        "c": content,
+        "strong_tables": [text for name, text in by_name.items() if name.startswith("strong")],
+        "weak_table": by_name["weak"],
+        "hours_table": by_name["hours"],
+        "version": version(),
+        "sha256": sha256,
+    }
+    bibliography, own = (
+        _rendered(context, numerals, name, given)
+        for name, given in (("gpucast.bib", None), (f"{form}.md", template))
+    )
+    target = f"proposal{template.suffix if template else '.md'}"
+    return {
+        **files,
+        "table.md": markdown.encode(),
+        "table.tex": "\n".join(table.latex() for table in made).encode(),
+        "table.csv": tables.csv(content, numerals).encode(),
+        "table.xlsx": tables.workbook(content, made),
+        "table.docx": word(markdown, {}),
+        "gpucast.bib": bibliography.encode(),
+        target: own.encode(),
+        **({"proposal.docx": word(own, pictures)} if target == "proposal.md" else {}),
+    }
+
+
+def _rendered(context: JsonObject, numerals: Numerals, name: str, given: Path | None) -> str:
+    folder = importlib.resources.files("gpucast.show.proposal") / "templates"
+
+    def load(wanted: str) -> str | None:
+        if given is not None and wanted == given.name:
+            return given.read_text(encoding="utf-8")
+        file = folder / wanted
+        return file.read_text(encoding="utf-8") if file.is_file() else None
+
+    # Texts, not pages: nothing that is to be escaped for a browser.
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(load), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    for filter_ in ("number", "percent", "duration", "long"):
+        environment.filters[filter_] = getattr(numerals, filter_)
+    try:
+        return environment.get_template(name if given is None else given.name).render(context)
+    except jinja2.TemplateError as error:
+        line = getattr(error, "lineno", None)
+        raise InputError(f"in the template: {error}", file=given or name, line=line) from error
+
+
+def proposal(
+    source: Forecaster | Source,
+    folder: PathLike = "proposal",
+    *,
+    form: str = "general",
+    template: PathLike | None = None,
+    locale: str = "en",
+    force: bool = False,
+    **asked: Any,
+) -> JsonObject:
+    """Write a folder to hand in with a proposal for computing time: figures of strong and weak
+    scaling (PDF, SVG, PNG), tables (Markdown, LaTeX, CSV, XLSX, DOCX), and a form's answers.
+
+    Args:
+        source: a model, a model file, or step times that one is fitted to: a table, a data frame.
+        folder: where the files go.
+        form: whose form: general, archer2, eurohpc, hlrs, ncar.
+        template: a Jinja template of one's own, instead.
+        locale: how numbers are written: ``de`` for decimal commas.
+        force: replace files that are there.
+        asked: what is asked for, as the fields of ``gpucast.answers.proposal.Asked``: n, gpus, at,
+            gpus_per_node, per_gpu, efficiency, runs, steps, reserve, queue_limit, setup, interval.
+
+    Returns:
+        All numbers that the files have, JSON-ready.
+
+    Raises:
+        InputError: names file, field or option, and what to do.
+    """
+    numerals = numerals_of(locale)
+    model, sha256 = model_of(source)
+    made = proposal_of(model, Asked(**asked))
+    own = None if template is None else Path(template)
+    files = files_of(made, numerals, form=form, template=own, sha256=sha256)
+    write_all({Path(folder) / name: content for name, content in files.items()}, force=force)
+    return made.content

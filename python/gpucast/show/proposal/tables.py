@@ -1,0 +1,237 @@
+"""Tables of a proposal: rows of text, and as Markdown, LaTeX, CSV and an Excel workbook."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpucast.show.proposal.numerals import Numerals
+from gpucast.util import JsonObject
+from gpucast.util.tables import csv_text, quoted
+
+_TIME_UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+_BEYOND = "†"
+_RELATIVE = ("speed-up", "efficiency")
+_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
+_SIGNS = {"\u00a0": "~", "\u202f": r"\,", "–": "--", "µ": r"$\mu$", _BEYOND: r"$^\dagger$"}
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts.
+
+    Attributes:
+        caption: what it is of, and what one must know to read it.
+    """
+
+    name: str
+    caption: str
+    headings: list[str]
+    rows: list[list[str]]
+
+    def markdown(self) -> str:
+        """The table with its caption above."""
+        lines = [self.headings, ["--:"] * len(self.headings), *self.rows]
+        body = ("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines)
+        return "\n".join([f"*{self.caption}*", "", *body])
+
+    def latex(self) -> str:
+        """A ``table`` environment that needs no package."""
+        lines = [" & ".join(map(_latex, line)) + r" \\" for line in (self.headings, *self.rows)]
+        lines = [r"\hline", lines[0], r"\hline", *lines[1:], r"\hline"]
+        return "\n".join(
+            [
+                r"\begin{table}",
+                rf"\caption{{{_latex(self.caption)}}}",
+                rf"\label{{tab:{self.name}}}",
+                r"\centering\footnotesize",
+                rf"\begin{{tabular}}{{{'r' * len(self.headings)}}}",
+                *lines,
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
+
+
+def tables_of(content: JsonObject, numerals: Numerals) -> list[Table]:
+    """Strong scaling by size, weak scaling, and hours."""
+    strong = [_scaling(sweep, content, numerals, at) for at, sweep in enumerate(content["strong"])]
+    return [*strong, _scaling(content["weak"], content, numerals), _hours(content, numerals)]
+
+
+def things(content: JsonObject) -> str:
+    """What n counts."""
+    return content["unit"] or "n"
+
+
+def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int = 0) -> Table:
+    rows, weak = sweep["rows"], sweep["n"] is None
+    unit, size = _unit(max(row["seconds"] for row in rows))
+    timed, nodes = content["timestep"] is not None, content["gpus_per_node"] is not None
+    measured = any(row["measured"] is not None for row in rows)
+    rate = ("ns/day", "ns_per_day") if timed else ("steps/s", "steps_per_second")
+
+    def line(row: JsonObject) -> Iterator[str]:
+        whole, digits, share = numerals.number, numerals.digits, numerals.percent
+        if nodes:
+            yield whole(row["nodes"])
+        yield whole(row["gpus"])
+        if weak:
+            yield whole(row["n"])
+        if measured:
+            yield digits(row["measured"] and row["measured"] / size)
+            yield digits(row["measured_speed_up"], 3)
+            yield share(row["measured_efficiency"])
+        yield digits(row["seconds"] / size) + (_BEYOND if row["extrapolated"] else "")
+        yield f"{digits(row['low'] / size)} – {digits(row['high'] / size)}"
+        yield digits(row[rate[1]])
+        yield digits(row["speed_up"], 3)
+        yield share(row["efficiency"])
+
+    headings = [
+        *(["nodes"] if nodes else []),
+        "GPUs",
+        *([things(content)] if weak else []),
+        *(["measured " + word for word in (f"time, {unit}", *_RELATIVE)] if measured else []),
+        *(f"forecast time, {unit}", f"90 % interval, {unit}", rate[0]),
+        *("forecast " + word for word in _RELATIVE),
+    ]
+    reference = sweep["reference_gpus"]
+    of_what = (
+        f"Weak scaling, {numerals.number(sweep['per_gpu'])} {things(content)} a GPU; "
+        f"E = T({reference}) / T(N)"
+        if weak
+        else f"Strong scaling, {_size(content, sweep['n'], numerals)}; "
+        f"E = {reference} T({reference}) / (N T(N))"
+    )
+    beyond = any(row["extrapolated"] for row in rows)
+    caption = f"{of_what}, N_ref = {reference} GPU{'s' if reference != 1 else ''}, " + (
+        "speed-up E N / N_ref. The interval is of a single measurement."
+        + (f" {_BEYOND}: beyond what was measured." if beyond else "")
+    )
+    name = "weak" if weak else f"strong-{at + 1}" if at else "strong"
+    return Table(name, caption, headings, [list(line(row)) for row in rows])
+
+
+def _size(content: JsonObject, n: float, numerals: Numerals) -> str:
+    size = numerals.number(n)
+    return f"{size} {content['unit']}" if content["unit"] else f"n = {size}"
+
+
+def _hours(content: JsonObject, numerals: Numerals) -> Table:
+    nodes, number = content["gpus_per_node"] is not None, numerals.number
+    kinds = {"gpu_hours": "GPU hours", **({"node_hours": "node hours"} if nodes else {})}
+    reserve = numerals.percent(content["reserve"])
+
+    def line(job: JsonObject) -> Iterator[str]:
+        yield from (job["choice"], number(job["n"]))
+        if nodes:
+            yield number(job["nodes"])
+        yield number(job["gpus"])
+        yield numerals.duration(job["step_seconds"]) + (_BEYOND if job["extrapolated"] else "")
+        yield numerals.long(job["run_seconds"][0])
+        yield number(job["jobs_per_run"])
+        for kind in kinds:
+            best, low, high = job[kind]
+            yield f"{number(best)} ({number(low)} – {number(high)})"
+            yield number(job[f"{kind}_with_reserve"])
+
+    per_kind = [
+        heading
+        for kind in kinds.values()
+        for heading in (f"{kind} (90 % interval)", f"{kind}, {reserve} reserve")
+    ]
+    headings = ["choice", things(content), *(["nodes"] if nodes else []), "GPUs", "a step"]
+    runs, steps = number(content["runs"]), number(content["steps"])
+    caption = f"Hours = runs x steps x N x T(N): {runs} run{'s' * (content['runs'] > 1)} of " + (
+        f"{steps} steps each{_queue(content, numerals)}. The interval is of the expected step time "
+        "of later runs."
+    )
+    rows = [list(line(job)) for job in content["jobs"]]
+    return Table("hours", caption, [*headings, "a run", "jobs a run", *per_kind], rows)
+
+
+def _queue(content: JsonObject, numerals: Numerals) -> str:
+    limit, setup = content["queue_limit"], content["setup"]
+    words = f", in jobs of at most {numerals.long(limit)}" if limit else ""
+    return words + (f", each of which takes {numerals.long(setup)} to start" if setup else "")
+
+
+def _unit(seconds: float) -> tuple[str, float]:
+    return next(((u, s) for u, s in _TIME_UNITS.items() if seconds >= s), ("ns", 1e-9))
+
+
+def _latex(text: str) -> str:
+    plain = _SPECIAL.sub(lambda sign: _LATEX.get(sign[0], "\\" + sign[0]), text)
+    for sign, command in _SIGNS.items():
+        plain = plain.replace(sign, command)
+    return plain
+
+
+def csv(content: JsonObject, numerals: Numerals) -> str:
+    """All scaling rows in full precision and SI units; with a decimal comma, semicolons between."""
+    sweeps = [*content["strong"], content["weak"]]
+    rows = [
+        {"scaling": "weak" if sweep["n"] is None else "strong", **row,
+         "reference_gpus": sweep["reference_gpus"]}
+        for sweep in sweeps
+        for row in sweep["rows"]
+    ]  # fmt: skip
+    return csv_text([*rows[0]], (list(row.values()) for row in rows), numerals.decimal)
+
+
+def workbook(content: JsonObject, tables: Sequence[Table]) -> bytes:
+    """A sheet for strong and weak scaling and for hours, of numbers, and one of what they mean."""
+    from openpyxl import Workbook  # type: ignore[import-untyped]
+    from openpyxl.styles import Font  # type: ignore[import-untyped]
+    from openpyxl.utils import get_column_letter  # type: ignore[import-untyped]
+
+    book = Workbook()
+    book.remove(book.active)
+    strong = [row for sweep in content["strong"] for row in sweep["rows"]]
+    jobs = [_flat(job) for job in content["jobs"]]
+    for name, rows in (
+        ("strong scaling", strong), ("weak scaling", content["weak"]["rows"]), ("hours", jobs)
+    ):  # fmt: skip
+        sheet = book.create_sheet(name)
+        sheet.append([key.replace("_", " ") + _SUFFIX.get(key, "") for key in rows[0]])
+        for row in rows:
+            sheet.append([quoted(value) for value in row.values()])
+        for at, key in enumerate(rows[0], 1):
+            letter = get_column_letter(at)
+            sheet.column_dimensions[letter].width = max(10, len(key) + 4)
+            for cell in sheet[letter][1:]:
+                cell.number_format = "0 %" if "efficiency" in key else _format(cell.value)
+        for cell in sheet[1]:
+            cell.font = Font(bold=True)
+        sheet.freeze_panes = "A2"
+    notes = book.create_sheet("notes")
+    for table in tables:
+        notes.append([quoted(table.caption)])
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+_SUFFIX = dict.fromkeys(("measured", "seconds", "low", "high"), ", s")
+
+
+def _format(value: object) -> str:
+    if not isinstance(value, float):
+        return "General"
+    return "#,##0" if value >= 1000 else "0.000" if value >= 0.1 else "0.000E+00"
+
+
+def _flat(job: JsonObject) -> JsonObject:
+    """A row without lists: the ends of an interval beside its value."""
+    flat: JsonObject = {}
+    for key, value in job.items():
+        if isinstance(value, list):
+            flat |= dict(zip((key, f"{key}_low", f"{key}_high"), value, strict=True))
+        else:
+            flat[key] = value
+    return flat
