@@ -28,6 +28,7 @@ def command(
     gpus: str | None = option(
         "GPU counts that the page shows: 1-4,8. Default: 1 to 8 and those measured."
     ),
+    efficiency: float = options.EFFICIENCY,
     interval: options.Interval = options.INTERVAL,
     explain: bool = options.EXPLAIN,
     force: bool = options.FORCE,
@@ -43,14 +44,22 @@ def command(
     dataset = load(*data) if data else None
     # Here, not above: what is refused before takes no time.
     from gpucast.show.report.content import content
+    from gpucast.show.report.downloads import downloads
     from gpucast.show.report.render import page
 
     page_content = content(
-        loaded, dataset, title=title, sizes=shown_n, gpus=shown_gpus, interval=interval
+        loaded,
+        dataset,
+        title=title,
+        sizes=shown_n,
+        gpus=shown_gpus,
+        interval=interval,
+        efficiency=efficiency,
     )
     written = page(
         page_content,
         version=version(),
+        downloads=downloads(loaded, page_content),
         command=shlex.join(["gpucast", *sys.argv[1:]]) if sys.argv[1:2] == ["report"] else None,
     )
     files.write_text(output, written, force=force)
@@ -64,7 +73,11 @@ def command(
         return
     say(f"wrote {output}")
     row = next(row for row in page_content["table"] if row["n"] == page_content["n"]["start"])
-    best = row["choices"][row["best"]]
+    best, efficient = row["choices"][row["best"]], row["choices"][row["sensible"]]
     sure = percent(best["probability"], 0)
     words = "" if sure is None else f", probability {sure}"
-    say(f"n = {number(row['n'])}: {best['gpus']} GPU(s), {best['label']}{words}")
+    say(
+        f"n = {number(row['n'])}: {efficient['sensible']['gpus']} GPU(s), {efficient['label']}, "
+        f"are {percent(efficiency, 0)} efficient; {best['gpus']}, {best['label']}, are the "
+        f"fastest{words}"
+    )

@@ -169,7 +169,7 @@ class App:
         }
         if answer is None:
             return loading_page(panel)
-        return page(answer.content, version=version(), panel=panel)
+        return page(answer.content, version=version(), panel=panel, downloads=answer.downloads)
 
     def _downloads(self) -> dict[str, Callable[[], str]]:
         """Files that can be saved, by name."""
@@ -181,7 +181,9 @@ class App:
             for at, (label, text) in enumerate(answer.models, start=1)
         }
         return {
-            "report.html": lambda: page(answer.content, version=version()),
+            "report.html": lambda: page(
+                answer.content, version=version(), downloads=answer.downloads
+            ),
             **{name: lambda text=text: text for name, text in models.items()},  # type: ignore[misc]
         }
 

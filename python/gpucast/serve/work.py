@@ -21,6 +21,7 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.model.forecaster import Forecaster
 from gpucast.show.report.content import MOST_MODELS, content
+from gpucast.show.report.downloads import downloads
 from gpucast.util import JsonObject
 from gpucast.util.number_lists import counts
 
@@ -66,6 +67,7 @@ class Answer:
         warnings: a line for each path that could not be fitted.
         series: what tells the series of these files apart; ``chosen``: the one that is answered.
         models: names and contents of model files.
+        downloads: texts of files that the page offers to save, by their names.
     """
 
     content: JsonObject
@@ -74,6 +76,7 @@ class Answer:
     series: list[str]
     chosen: int
     models: list[tuple[str, str]]
+    downloads: dict[str, str]
 
 
 SETTINGS = {
@@ -125,6 +128,7 @@ def answer(order: Order) -> Answer:
             (shown["label"], model.to_json())
             for shown, model in zip(report["models"], models, strict=True)
         ],
+        downloads=downloads(models, report),
     )
 
 

@@ -15,8 +15,10 @@ import pytest
 
 from browsers import PHONE, needs_browser
 from colours import contrast, lab, linear
+from gpucast.answers.scaling import sensible_count
 from gpucast.model.fitted import Model
 from gpucast.show.report.content import content
+from gpucast.show.report.downloads import downloads
 from gpucast.show.report.render import page as html
 from report_pages import HOSTILE, h200, h200_page, jumping, slower
 
@@ -124,7 +126,7 @@ def test_the_best_of_both_paths_is_that_of_the_models(report: Path, show: Any) -
     opened = show(report)
     rng = np.random.default_rng(5)
     for n in np.round(np.exp(rng.uniform(np.log(216), np.log(1e6), 7))):
-        opened.choose(n=int(n), gpus="most:4", path="any")
+        opened.choose(n=int(n), gpus="most:4", path="any", efficiency="")
         best = {
             path: h200(path).best_counts([float(n)], range(1, 5))[0]
             for path in ("native", "remote")
@@ -138,6 +140,45 @@ def test_the_best_of_both_paths_is_that_of_the_models(report: Path, show: Any) -
         assert opened.seconds() == pytest.approx(best["remote"]["seconds"], rel=NEAR)
 
 
+@pytest.mark.parametrize("percent", ["70", "95.5", "100"])
+def test_the_answer_is_the_most_gpus_that_are_as_efficient_as_asked(
+    report: Path, show: Any, percent: str
+) -> None:
+    opened = show(report)
+    for n in (2744, 21_952, 110_592):
+        opened.choose(n=n, gpus="most:4", path="0", efficiency=percent)
+        expected = sensible_count(h200("native"), n, range(1, 5), float(percent) / 100)
+        assert opened.gpus() == expected["gpus"]
+        assert f"Efficiency {100 * expected['efficiency']:.0f} %" in opened.text("#verdict-detail")
+        best = h200("native").best_counts([float(n)], range(1, 5))[0]["gpus"]
+        assert [opened.text(f"#cards .panel:nth-child({at}) b") for at in (1, 2)] == [
+            f"{count} GPU{'s' * (count > 1)}, native" for count in (expected["gpus"], best)
+        ]
+
+
+def test_a_threshold_that_is_none_is_refused_at_its_field(report: Path, show: Any) -> None:
+    opened = show(report)
+    before = opened.text("#verdict")
+    opened.choose(efficiency="170")
+    assert "up to 100" in opened.text("#efficiency-wrong")
+    assert opened.text("#verdict") == before
+
+
+def test_figure_and_table_can_be_saved(tmp_path: Path, show: Any) -> None:
+    data, model = jumping()
+    path = tmp_path / "report.html"
+    shown = content([model], data)
+    path.write_text(html(shown, downloads=downloads([model], shown)), encoding="utf-8")
+    opened = show(path)
+    for name, begin in (("scaling.svg", "<?xml"), ("scaling.csv", "scaling,n,")):
+        with opened.page.expect_download() as waiting:
+            opened.page.get_by_role("link", name=name).click()
+        assert waiting.value.suggested_filename == name
+        waiting.value.save_as(tmp_path / name)
+        assert (tmp_path / name).read_text().startswith(begin)
+    assert opened.complaints == []
+
+
 def test_the_slider_moves_by_keys_to_the_models_own_points(report: Path, show: Any) -> None:
     opened = show(report)
     slider = opened.page.locator("#n-slider")
@@ -148,7 +189,7 @@ def test_the_slider_moves_by_keys_to_the_models_own_points(report: Path, show: A
     n = float(opened.page.locator("#n").input_value())
     assert n < float(before)
     assert slider.get_attribute("aria-valuetext") == f"n = {n:,.0f}"
-    opened.choose()
+    opened.choose(efficiency="")
     assert opened.text("#verdict-question") == f"The fastest for n = {n:,.0f}"
     best = h200("native").best_counts([n], range(1, 5))[0]
     assert (opened.gpus(), opened.seconds()) == (
@@ -297,7 +338,7 @@ def test_what_a_link_asks_in_vain_is_said(report: Path, show: Any) -> None:
     refused = opened.text("#verdict-refused")
     for part in ("gpus most:512", "report --gpus", "link's colour", "steps many"):
         assert part in refused
-    assert opened.text("#verdict-question") == "The fastest for n = 5,000"
+    assert opened.text("#verdict-question").endswith("for n = 5,000")
     assert opened.complaints == []
 
 

@@ -12,13 +12,21 @@ from numpy.typing import NDArray
 
 from gpucast.answers.caveats import caveats
 from gpucast.answers.comparison import compare
+from gpucast.answers.scaling import THRESHOLD, sensible_count
 from gpucast.answers.validation import Cell, refuted, validate
 from gpucast.data.dataset import Dataset
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import MORE_PER_GPU, Forecaster, outer, sizes_to_show, spaced
+from gpucast.model.forecaster import (
+    MORE_PER_GPU,
+    Forecaster,
+    Forecasts,
+    outer,
+    sizes_to_show,
+    spaced,
+)
 from gpucast.model.intervals import SURE, Interval, at_most, interval_named
 from gpucast.show.report import curves
 from gpucast.show.report.advice import next_cells
@@ -57,6 +65,7 @@ def content(
     sizes: Sequence[float] | None = None,
     gpus: Sequence[float] | None = None,
     interval: str = Interval.now,
+    efficiency: float = THRESHOLD,
 ) -> JsonObject:
     """All that a report of some models says.
 
@@ -67,13 +76,14 @@ def content(
         sizes: n that the page shows: the least and the largest bound it.
         gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
         interval: what intervals and probabilities are of: steps now, later, or on another machine.
+        efficiency: the least of a sensible GPU count, until the reader states another.
 
     Returns:
         ``title``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
         ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take), ``sure``
-        (probability of being in time that counts as sure), ``measured_gpus``, ``models`` (a dict
-        each: label, curves, shares, cells, parameters, ...), ``extra`` (each further model over the
-        first), ``table`` (the answer for round n), ``warnings``.
+        (probability of being in time that counts as sure), ``efficiency``, ``measured_gpus``,
+        ``models`` (a dict each: label, curves, shares, cells, parameters, ...), ``extra`` (each
+        further model over the first), ``table`` (the answer for round n), ``warnings``.
 
     Raises:
         InputError: no or too many models, a count that none can forecast, or data that hold no
@@ -106,13 +116,14 @@ def content(
         "gpus": _plain(counts),
         "most": most,
         "sure": SURE,
+        "efficiency": efficiency,
         "measured_gpus": _measured_gpus(models),
         "models": described,
         "extra": [
             _extra(models[0], other, n, counts, at, kind)
             for at, other in enumerate(models[1:], start=1)
         ],
-        "table": _table(models, labels, n, counts[counts <= most], kind),
+        "table": _table(models, labels, n, counts[counts <= most], kind, efficiency),
         "data": None if data is None else {"name": data.name, "digest": data.digest},
         "warnings": [] if data is None else list(data.warnings),
     }
@@ -395,20 +406,26 @@ def _extra(
 
 
 def _table(
-    models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array, interval: Interval
+    models: Sequence[Forecaster],
+    labels: Sequence[str],
+    n: Array,
+    counts: Array,
+    interval: Interval,
+    efficiency: float,
 ) -> list[JsonObject]:
     """The best of all models for round n: what the page says without any script."""
     ends = np.array([sizes_to_show(model) for model in models], dtype=np.float64)
     shown = {*n[[0, -1]].tolist(), *ends.min(axis=0).tolist(), *decades(*n[[0, -1]].tolist())}
     asked = sorted(size for size in shown if n[0] <= size <= n[-1])
     choices = [
-        _choices(model, label, asked, counts, interval)
+        _choices(model, label, asked, counts, interval, efficiency)
         for model, label in zip(models, labels, strict=True)
     ]
     return [
         {
             "n": plain(size),
             "best": min(range(len(models)), key=lambda at: by_model[at]["trusted"]),
+            "sensible": min(range(len(models)), key=lambda at: by_model[at]["sensible"]["seconds"]),
             "choices": by_model,
         }
         for size, *by_model in zip(asked, *choices, strict=True)
@@ -416,11 +433,20 @@ def _table(
 
 
 def _choices(
-    model: Forecaster, label: str, sizes: Sequence[float], counts: Array, interval: Interval
+    model: Forecaster,
+    label: str,
+    sizes: Sequence[float],
+    counts: Array,
+    interval: Interval,
+    efficiency: float,
 ) -> list[JsonObject]:
-    """The best count of one model for each size."""
+    """The best and the sensible count of one model for each size."""
     best = model.best_counts(sizes, list(counts), interval)
-    forecasts = model.forecasts(sizes, [row["gpus"] for row in best], interval)
+    least = float(counts[0])
+    sensible = [sensible_count(model, n, counts, efficiency, interval, least) for n in sizes]
+    forecasts, efficient = (
+        model.forecasts(sizes, [row["gpus"] for row in rows], interval) for rows in (best, sensible)
+    )
     known = model.measured(forecasts.n, forecasts.gpus)
     return [
         {
@@ -430,14 +456,25 @@ def _choices(
             # Chosen by what was measured where a forecast is not to be believed, and shown as all
             # forecasts of the page are.
             "trusted": row["seconds"],
-            **{
-                key: getattr(forecasts, key)[at].item()
-                for key in ("seconds", "low", "high", "extrapolated")
+            **_shown(model, forecasts, at),
+            "sensible": {
+                **{key: sensible[at][key] for key in ("gpus", "efficiency", "probability")},
+                **_shown(model, efficient, at),
             },
-            "place": _place(model, float(forecasts.n[at]), float(forecasts.gpus[at])),
         }
         for at, row in enumerate(best)
     ]
+
+
+def _shown(model: Forecaster, forecasts: Forecasts, at: int) -> JsonObject:
+    """What the page says of a forecast."""
+    return {
+        **{
+            key: getattr(forecasts, key)[at].item()
+            for key in ("seconds", "low", "high", "extrapolated")
+        },
+        "place": _place(model, float(forecasts.n[at]), float(forecasts.gpus[at])),
+    }
 
 
 def _filled(model: Forecaster, n: Array, counts: Array) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ import datetime
 import hashlib
 import importlib.resources
 import re
+from collections.abc import Mapping
 
 import jinja2
 from markupsafe import Markup
@@ -46,6 +47,7 @@ def page(
     version: str = "unknown",
     command: str | None = None,
     panel: JsonObject | None = None,
+    downloads: Mapping[str, str] | None = None,
 ) -> str:
     """The whole file.
 
@@ -54,6 +56,7 @@ def page(
         version: of gpucast.
         command: the command line that made the report, to be shown.
         panel: of a page that files can be loaded on, see ``loading_page``.
+        downloads: texts of files that the page offers to save, by their names.
     """
     scripts = [_resource(name) for name in (*_SCRIPTS, *([_LOADING] if panel else []))]
     shown = [n for n in content["gpus"] if n <= content["most"]]
@@ -72,6 +75,10 @@ def page(
                 "models": [{key: model[key] for key in _MODEL_KEYS} for model in content["models"]],
             },
             panel=panel,
+            downloads={
+                name: base64.b64encode(text.encode()).decode()
+                for name, text in (downloads or {}).items()
+            },
             css=_resource("static/report.css"),
             scripts=scripts,
             script_hashes=Markup(" ").join(map(_hash, scripts)),

@@ -10,7 +10,10 @@ function Question(C) {
   // Sizes are whole numbers where all that the page knows are.
   const whole = C.n.values.every(Number.isInteger);
   // The last that could be used: what is answered while a field is being written.
-  const last = { n: C.n.start, steps: Number(byId("steps").value) };
+  const last = {
+    n: C.n.start, steps: Number(byId("steps").value),
+    efficiency: Number(byId("efficiency").value) / 100,
+  };
   const more = byId("said-counts") ? "state it under counts, above, and fit again"
     : "gpucast report --gpus makes a page with it";
   let refused = [];
@@ -60,6 +63,16 @@ function Question(C) {
     return usable ? value : instead;
   }
 
+  // The least efficiency that is sensible, a share; null where the field is empty.
+  function efficiency() {
+    const value = number("efficiency");
+    const usable = value === null || (value > 0 && value <= 100);
+    const instead = `${100 * last.efficiency} %`;
+    say("efficiency", usable ? "" : `a number greater than 0, up to 100; the answer is for ${instead}`);
+    if (usable && value !== null) last.efficiency = value / 100;
+    return value === null ? null : last.efficiency;
+  }
+
   // Costs of several paths are compared where each has its price.
   function prices(models) {
     const values = C.models.map((_, i) => number(`price-${i}`));
@@ -91,6 +104,7 @@ function Question(C) {
         ...last, models, most,
         counts: kind === "only" ? [at] : C.gpus.map((_, i) => i).slice(0, at + 1),
         only: kind === "only",
+        efficiency: efficiency(),
         deadline: deadline && deadline * Number(byId("unit").value),
         prices: prices(models),
         refused,

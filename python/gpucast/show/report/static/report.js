@@ -125,6 +125,11 @@ const Colours = {
   function answer(q) {
     const rows = choices(q);
     const fastest = d3.least(rows, (row) => row.trusted);
+    // The most GPUs that are efficient enough; on several paths those that are the fastest.
+    const sensible = q.efficiency === null || q.only ? null : d3.least(
+      q.models.map((model) => rows.findLast((row) => row.model === model
+        && row.efficiency >= q.efficiency * (1 - 1e-9))), (row) => row.seconds,
+    );
     // The cheapest whose run, as far as ``seconds`` tells, ends before the deadline.
     const cheapestBy = (seconds) => d3.least(
       rows.filter((row) => q.deadline === null || seconds(row) <= q.deadline), (row) => row.rank,
@@ -132,7 +137,8 @@ const Colours = {
     const cheapest = cheapestBy((row) => row.run[0]);
     // As a plan's "in time": with the probability that counts as sure.
     const surest = cheapestBy((row) => row.surely);
-    return { rows, fastest, cheapest, surest, chosen: q.deadline !== null && cheapest ? cheapest : fastest };
+    const chosen = q.deadline === null ? sensible ?? fastest : cheapest ?? fastest;
+    return { rows, sensible, fastest, cheapest, surest, chosen };
   }
 
   // ---- the answer -----------------------------------------------------------------------------
@@ -157,10 +163,11 @@ const Colours = {
     return row.run[1] <= deadline ? "probably misses the deadline" : "misses the deadline";
   }
 
-  function showVerdict(q, { rows, fastest, cheapest, surest, chosen: row }) {
+  function showVerdict(q, { rows, sensible, fastest, cheapest, surest, chosen: row }) {
     const missed = q.deadline !== null && cheapest === null;
     const aim = missed ? "Nothing asked about meets the deadline; the fastest"
-      : q.deadline === null ? "The fastest" : "The cheapest in time";
+      : q.deadline !== null ? "The cheapest in time"
+        : sensible ? `The most GPUs that are at least ${percent(q.efficiency)} efficient` : "The fastest";
     byId("verdict-question").textContent = `${aim} for n = ${count(q.n)}`;
     const big = byId("verdict");
     big.replaceChildren(element("strong", gpusInWords(row.gpus)));
@@ -170,8 +177,14 @@ const Colours = {
       n: q.n, gpus: row.gpus, model: row.model, seconds: row.seconds, low: row.low, high: row.high,
     });
     const sentences = [`90 % of ${C.steps} take ${duration(row.low)} to ${duration(row.high)}.`];
-    if (row.probability !== null && row === fastest) {
-      sentences.push(`The fastest count with probability ${chance(row.probability)}.`);
+    if (row === sensible) {
+      sentences.push(`Efficiency ${percent(row.efficiency)} (N_ref = ${reference}).`);
+    }
+    const isSure = fastest.probability === null ? "" : ` with probability ${chance(fastest.probability)}`;
+    if (row === fastest) {
+      if (isSure) sentences.push(`The fastest count${isSure}.`);
+    } else if (row === sensible) {
+      sentences.push(`The fastest${isSure}: ${who(fastest)}, ${duration(fastest.seconds)} a step.`);
     }
     const close = rows.filter((other) => other.model === row.model && other !== row
       && other.seconds <= 1.02 * row.seconds && other.seconds >= row.seconds).map(({ gpus }) => gpus);
@@ -215,9 +228,10 @@ const Colours = {
     return panel;
   }
 
-  function showCards(q, { rows, fastest, cheapest }) {
+  function showCards(q, { rows, sensible, fastest, cheapest }) {
     const others = q.models.filter((model) => model !== fastest.model);
     byId("cards").replaceChildren(
+      ...(sensible ? [card(`${percent(q.efficiency)} efficient`, sensible)] : []),
       card("Fastest", fastest),
       card(q.deadline === null ? "Cheapest" : "Cheapest in time", cheapest),
       ...others.map((model) => card(`Fastest, ${C.models[model].label}`,
@@ -413,6 +427,7 @@ const Colours = {
   }
 
   function drawEfficiency(q) {
+    const least = q.efficiency === null ? [] : [q.efficiency];
     const rows = C.models.flatMap((model, m) => drawn.map((gpus, at) => {
       const { seconds, extrapolated } = forecast(m, at, q.n);
       return { path: model.label, gpus, extrapolated, efficiency: efficiency(m, seconds, gpus, q.n) };
@@ -425,6 +440,7 @@ const Colours = {
       marks: [
         Plot.ruleY([0]),
         Plot.ruleY([1], { strokeOpacity: 0.35, strokeDasharray: "3,4" }),
+        Plot.ruleY(least, { strokeDasharray: "1,3" }),
         Plot.line(rows, { x: "gpus", y: "efficiency", stroke: "path", strokeWidth: 2 }),
         Plot.dot(rows.filter((row) => row.extrapolated), {
           x: "gpus", y: "efficiency", stroke: "path", r: 4.5, strokeWidth: 2, fill: "var(--panel)",

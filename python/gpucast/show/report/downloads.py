@@ -1,0 +1,34 @@
+"""What a page offers to save: the figure and the table that ``gpucast proposal`` makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gpucast.answers.proposal import Asked, proposal_of
+from gpucast.model.forecaster import Forecaster
+from gpucast.show.proposal.numerals import Numerals
+from gpucast.show.proposal.tables import csv
+from gpucast.util import JsonObject
+
+
+def downloads(models: Sequence[Forecaster], content: JsonObject) -> dict[str, str]:
+    """Files by name: of each model its scaling as CSV and, where matplotlib is, as SVG.
+
+    Args:
+        content: of the page that is about these models.
+    """
+    files: dict[str, str] = {}
+    for model, shown in zip(models, content["models"], strict=True):
+        label = re.sub("[^0-9A-Za-z]+", "-", shown["label"]).strip("-")
+        name = f"scaling-{label}" if len(models) > 1 else "scaling"
+        asked = Asked(n=[content["n"]["start"]], efficiency=content["efficiency"])
+        files[f"{name}.csv"] = csv(proposal_of(model, asked).content, Numerals())
+        try:
+            from gpucast.show.plots import scaling, style
+        except ModuleNotFoundError:
+            continue
+        lines = scaling.lines_of(model)
+        figure = scaling.figure(lines, ["time", "efficiency"], threshold=content["efficiency"])
+        files[f"{name}.svg"] = style.render(figure, "svg").decode()
+    return files
