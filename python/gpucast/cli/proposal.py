@@ -121,7 +121,9 @@ def _print(content: JsonObject) -> None:
             Column("GPU hours", "gpu_hours", _hours, side="r"),
             Column("90 % interval", "gpu_hours", _ends),
             Column("with reserve", "gpu_hours_with_reserve", _rounded, side="r"),
-            Column("node hours", "node_hours_with_reserve", _rounded, side="r", optional=True),
+            Column(
+                "node h with reserve", "node_hours_with_reserve", _rounded, side="r", optional=True
+            ),
         ],
     )
 
