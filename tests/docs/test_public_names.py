@@ -16,7 +16,9 @@ import gpucast
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference" / "python.md"
 OFFERED = set(
-    re.findall(r"^\.\. auto(?:function|class|exception|module):: (\S+)$", REFERENCE.read_text(), re.M)
+    re.findall(
+        r"^\.\. auto(?:function|class|exception|module):: (\S+)$", REFERENCE.read_text(), re.M
+    )
 )
 SOURCES = [
     ROOT / "README.md",

@@ -28,9 +28,9 @@ def least(requirements: list[str]) -> dict[str, str]:
 
 @pytest.fixture
 def needed() -> dict[str, str]:
-    """What forecasts, figures, reports and the page in the browser need."""
+    """What forecasts, figures, proposals, reports and the page in the browser need."""
     extras = PROJECT["project"]["optional-dependencies"]
-    names = ("figures", "report", "serve")
+    names = ("figures", "proposal", "report", "serve")
     return least(
         [*PROJECT["project"]["dependencies"], *(e for name in names for e in extras[name])]
     )

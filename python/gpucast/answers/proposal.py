@@ -19,7 +19,7 @@ from gpucast.answers.scaling import (
     whole_node_counts,
 )
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.forecaster import Forecaster, sizes_to_show
 from gpucast.model.intervals import Interval
 from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json
@@ -36,7 +36,7 @@ class Asked:
         gpus: GPU counts to show; by default those measured, and further ones.
         at: the GPU count that hours are asked for; by default the sensible one.
         gpus_per_node: of a node, which jobs take whole; None where nobody knows.
-        program: what ran, where the data do not say.
+        program: what the program is called.
         per_gpu: n / N of the weak scaling; by default as measured.
         efficiency: the least that is sensible.
         runs, steps: how many runs of each size, and steps of each.
@@ -94,7 +94,7 @@ def proposal_of(model: Forecaster, asked: Asked) -> Proposal:
     asked = replace(asked, gpus_per_node=per_node)
     cells = model.timed
     measured = [] if cells is None else list(map(float, cells.n))
-    sizes = list(dict.fromkeys(asked.n or [max(measured, default=model.domain.n[1])]))
+    sizes = list(dict.fromkeys(asked.n or [max(measured, default=sizes_to_show(model)[1])]))
     shown = sorted({*sizes, *_evidence(sizes, measured)})
     how = (asked.gpus, per_node, asked.interval)
     sweeps = {n: strong(model, n, *how) for n in shown}

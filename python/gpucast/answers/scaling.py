@@ -167,20 +167,25 @@ def weak(
     Args:
         per_gpu: n / N; by default the one that was measured on the most counts, else that of the
             largest size on the most GPUs.
+
+    Raises:
+        InputError: it is no number above 0.
     """
+    if per_gpu is not None and not 0 < per_gpu < math.inf:
+        raise InputError(f"{per_gpu:g} is no size of a GPU's share", field="per_gpu")
     cells = _cells(model)
     if per_gpu is None:
         loads = [size / count for size, count in cells]
         alike = [sum(abs(load / other - 1) <= _ALIKE for other in loads) for load in loads]
         per_gpu = max(zip(alike, cells, loads, strict=True), default=(0, None, None))[2]
     least, largest = sizes_to_show(model)
-    load = per_gpu or largest / model.domain.gpus[1]
+    load = largest / model.domain.gpus[1] if per_gpu is None else per_gpu
     if gpus is None:
         fewest = max(least / load / (1 + _ALIKE), model.domain.gpus[0])
         gpus = counts_to_show(model, load * fewest, per_node)
     grain = grain_of(least, largest)
     known = {count: size for size, count in cells if abs(size / count / load - 1) <= _ALIKE}
-    counts = checked_counts(sorted({*gpus, *known} if per_gpu else set(gpus)))
+    counts = checked_counts(sorted({*gpus, *known}))
     n = [known.get(count, float(rounded(np.array(load * count), grain))) for count in counts]
     return Sweep(model, checked_sizes(n), counts, interval)
 

@@ -69,7 +69,7 @@ def targets(
         check_output(output, force=force)
         return {names[0]: [output]}
     endings = endings_of(formats)
-    _check_folder(output)
+    check_folder(output)
     files = {name: [output / f"{name}.{ending}" for ending in endings] for name in names}
     if output.exists():
         for path in (*itertools.chain(*files.values()), *(output / name for name in beside)):
@@ -77,7 +77,7 @@ def targets(
     return files
 
 
-def _check_folder(output: Path) -> None:
+def check_folder(output: Path) -> None:
     """Refuse a folder that is none, or could not be made."""
     nearest = next(path for path in (output, *output.absolute().parents) if path.exists())
     if not nearest.is_dir():

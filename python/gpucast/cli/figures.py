@@ -63,7 +63,9 @@ class Drawn:
 
 
 @app.command()
+@with_options
 def scaling(
+    *,
     source: str = options.MODEL_OR_TABLE,
     output: Path = OUTPUT,
     what: str = option(
@@ -74,7 +76,7 @@ def scaling(
     gpus: str | None = option(
         "GPU counts: 1-4,8. Default: those measured, and doublings up to 4 times the most."
     ),
-    per_gpu: float | None = option("n / N, of weak scaling instead of sizes.", min=0),
+    per_gpu: float | None = option("n / N, of weak scaling instead of sizes."),
     gpus_per_node: int | None = option("GPUs of a node, where the data do not say.", min=1),
     efficiency: float = options.EFFICIENCY,
     title: str = option("Above the figure.", default=""),
@@ -83,6 +85,7 @@ def scaling(
         "Of the vertical axes, in the order of --what; may be repeated.", metavar="TEXT"
     ),
     size: str | None = options.SIZE,
+    selection: StepSelection = ANY,
     interval: options.Interval = options.INTERVAL,
     formats: str = ALL_FORMATS,
     force: bool = options.FORCE,
@@ -102,7 +105,7 @@ def scaling(
     labels |= {"x": x_label} if x_label is not None else {}
     inches = options.inches(size)
     targets = figure_files.targets(["scaling"], output, formats, force=force)
-    model, _ = model_of(source)
+    model, _ = model_of(source, selection)
     per = gpus_per_node or int(model.gpus_per_node or 0) or None
     asked = (sizes(n) if n else None, counts(gpus) if gpus else None, per_gpu, per)
     lines = plots.lines_of(model, *asked, Interval(interval))

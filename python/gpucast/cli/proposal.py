@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpucast.cli import options
-from gpucast.cli.options import option
+from gpucast.cli.figure_files import check_folder
+from gpucast.cli.options import option, with_options
 from gpucast.cli.output import note, print_json, say
+from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.util import files, number_lists
 from gpucast.util.tables import Column, print_rows
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 Form = Literal["general", "archer2", "eurohpc", "hlrs", "ncar"]
 
 
+@with_options
 def command(
+    *,
     source: str = options.MODEL_OR_TABLE,
     output: Path = option("Folder.", "-o", "--output", default=Path("proposal"), metavar="FOLDER"),
     n: str | None = option("Sizes of the runs. Default: the largest measured.", "-n"),
@@ -29,7 +33,7 @@ def command(
     ),
     at: int | None = option("GPUs that hours are asked for. Default: the sensible count.", min=1),
     gpus_per_node: int | None = option("GPUs of a node, where the data do not say.", min=1),
-    per_gpu: float | None = option("n / N of the weak scaling. Default: as measured.", min=0),
+    per_gpu: float | None = option("n / N of the weak scaling. Default: as measured."),
     efficiency: float = options.EFFICIENCY,
     runs: int = option("Runs of each size.", default=1, min=1),
     steps: str = option("Steps of a run.", default="1e6"),
@@ -38,7 +42,8 @@ def command(
         "Longest time of a job, such as 24h; longer runs are restarted.", metavar="TIME"
     ),
     setup: str | None = option("Time from a job's start to its first step.", metavar="TIME"),
-    program: str | None = option("What ran, where the data do not say."),
+    name: str | None = option("What the program is called in the text."),
+    selection: StepSelection = ANY,
     interval: options.Interval = options.INTERVAL,
     form: Form = option("Whose form the text follows.", default="general"),
     template: Path | None = option("A Jinja template of your own, instead of a form."),
@@ -60,6 +65,7 @@ def command(
     from gpucast.show.proposal.folder import files_of
     from gpucast.show.proposal.numerals import numerals_of
 
+    check_folder(output)
     if output.exists():
         files.check_output(output / "table.md", force=force)
     asked = Asked(
@@ -68,7 +74,7 @@ def command(
         at=at,
         gpus_per_node=gpus_per_node,
         per_gpu=per_gpu,
-        program=program,
+        program=name,
         efficiency=efficiency,
         runs=runs,
         steps=number_lists.size(steps, "--steps"),
@@ -80,7 +86,7 @@ def command(
     numerals, inches = numerals_of(locale), options.inches(size)
     if template is not None and not template.is_file():
         raise InputError("is no file", file=template, field="--template")
-    model, sha256 = model_of(source)
+    model, sha256 = model_of(source, selection)
     made = proposal_of(model, asked)
     contents = files_of(made, numerals, form=form, template=template, sha256=sha256, size=inches)
     files.write_all({output / name: content for name, content in contents.items()}, force=force)
@@ -102,8 +108,11 @@ def _print(content: JsonObject) -> None:
         sure = one["probability"]
         words = "" if sure is None else f", P = {whole_percent(sure)}"
         more = "; more may be" if one["open"] else ""
+        enough = one["efficiency"] >= one["threshold"]
+        what = "sensible" if enough else "the fewest, and no count is sensible"
+        many = "1 GPU is" if one["gpus"] == 1 else f"{one['gpus']} GPUs are"
         say(
-            f"n = {number(one['n'])}: {one['gpus']} GPUs are sensible, with an efficiency of "
+            f"n = {number(one['n'])}: {many} {what}, with an efficiency of "
             f"{whole_percent(one['efficiency'])} (N_ref = {one['reference_gpus']}; at least "
             f"{whole_percent(one['threshold'])}{words}{more})"
         )

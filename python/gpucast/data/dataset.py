@@ -179,7 +179,7 @@ class Dataset:
         Columns are the record's fields in SI units, ``sample`` (0, 1, ... within the record) and
         ``seconds``; steps have their phases as ``h2d``, ``kernel_phase``, ``d2h``, ``cpu`` and
         ``exchange`` (s) and their bytes as ``bytes_h2d`` and so on, transfers the number of
-        ``concurrent`` copies. Fields that no record has are left out.
+        ``concurrent`` copies. Fields that no record has are missing values.
 
         Raises:
             InputError: no such kind.
@@ -193,8 +193,7 @@ class Dataset:
                 field="kind",
             )
         records = [record for record in self.records if record.kind == kind]
-        frame = pandas.DataFrame.from_records(rows(kind, records), columns=list(COLUMNS[kind]))
-        return frame.dropna(axis="columns", how="all") if records else frame
+        return pandas.DataFrame.from_records(rows(kind, records), columns=list(COLUMNS[kind]))
 
     def dump(self, path: PathLike, force: bool = False) -> None:
         """Write the records as JSON Lines, machines first; whole or not at all.

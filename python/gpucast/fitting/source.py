@@ -8,13 +8,19 @@ from pathlib import Path
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.loading import Source
+from gpucast.data.selection import ANY, StepSelection
 from gpucast.model.files import is_model, load_model
 from gpucast.model.forecaster import Forecaster
 from gpucast.util.files import read_bytes
 
 
-def model_of(source: Forecaster | Dataset | Source) -> tuple[Forecaster, str | None]:
+def model_of(
+    source: Forecaster | Dataset | Source, selection: StepSelection = ANY
+) -> tuple[Forecaster, str | None]:
     """The model, fitted where the source is step times; the SHA-256 of a table's file.
+
+    Args:
+        selection: of step times, where there are several kinds.
 
     Raises:
         InputError: neither a model nor step times.
@@ -25,7 +31,7 @@ def model_of(source: Forecaster | Dataset | Source) -> tuple[Forecaster, str | N
         return load_model(source), None
     from gpucast.fitting.fit import fit
 
-    model, sha256 = fit(source), None
+    model, sha256 = fit(source, selection), None
     if isinstance(source, str | os.PathLike) and Path(source).is_file():
         sha256 = hashlib.sha256(read_bytes(source)).hexdigest()
     return model, sha256

@@ -28,6 +28,8 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a model: by its first bytes; one that cannot be read or is damaged, by its
     ending."""
     name = os.fspath(path)
+    if name in reconstructed_files():
+        return True
     try:
         with Path(path).open("rb") as stream:
             head = stream.read(4096)

@@ -232,6 +232,47 @@ def test_a_folder_with_files_is_replaced_by_force_alone(
     assert run("proposal", model, "-o", folder, "--force")[0] == 0
 
 
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    run: Run, tmp_path: Path, model: Path
+) -> None:
+    (tmp_path / "file").touch()
+    assert_refused(run("proposal", model, "-o", tmp_path / "file"), "no folder")
+    (tmp_path / "own.md").write_bytes(b"\xff")
+    own = ("--template", tmp_path / "own.md")
+    assert_refused(run("proposal", model, "-o", tmp_path / "out", *own), "own.md", "UTF-8")
+    for wrong, words in (
+        (("--per-gpu", "0"), "per_gpu: 0 is no size"),
+        (("--efficiency", "70"), "efficiency: 70 is no share"),
+        (("--reserve", "10"), "reserve: 10 is no share"),
+        (("--size", "0x0"), "--size: '0x0' is no size"),
+    ):
+        assert_refused(run("proposal", model, "-o", tmp_path / "out", *wrong), words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_step_times_of_several_kinds_are_chosen_from(run: Run, tmp_path: Path) -> None:
+    command = ("proposal", "ddp-h200", "-o", tmp_path / "out")
+    assert_refused(run(*command), "--case")
+    assert run(*command, "--case", "resnet50")[0] == 0
+
+
+def test_where_no_count_is_efficient_enough_it_is_said(
+    run: Run, tmp_path: Path, model: Path
+) -> None:
+    command = ("proposal", model, "-o", tmp_path / "out", "--gpus-per-node", 16, "--name", "MD")
+    status, out, _ = run(*command, "--efficiency", 0.99)
+    assert status == 0
+    assert "16 GPUs are the fewest, and no count is sensible" in out
+    text = (tmp_path / "out" / "proposal.md").read_text()
+    assert "no count of whole nodes considered has a parallel efficiency of 99" in text
+    assert text.startswith("# Scaling and resources: MD\n")
+
+
+def test_a_bundled_reconstruction_is_a_model_too(run: Run, tmp_path: Path) -> None:
+    status, _, err = run("proposal", "reconstructed-2015-native", "-o", tmp_path / "out")
+    assert status == 0, err
+
+
 def test_the_same_from_python(tmp_path: Path) -> None:
     content = gc.proposal(WATER, tmp_path / "out", n=[1_000_002], gpus_per_node=4, runs=2)
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES

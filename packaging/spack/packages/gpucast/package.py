@@ -21,7 +21,7 @@ class Gpucast(PythonPackage, CudaPackage):
 
     variant("mpi", default=True, description="The schedule mpi of gpucast-mdapp")
     variant("remote", default=True, description="Remote GPUs", when="+cuda")
-    variant("figures", default=True, description="gpucast figures and report")
+    variant("figures", default=True, description="gpucast figures, proposal and report")
     variant("serve", default=True, description="gpucast serve", when="+figures")
 
     depends_on("c", type="build")
@@ -55,6 +55,7 @@ class Gpucast(PythonPackage, CudaPackage):
         depends_on("py-typer@0.12:")
         depends_on("py-jinja2@3.1:", when="+figures")
         depends_on("py-matplotlib@3.8:", when="+figures")
+        depends_on("py-python-docx@1.1:", when="+figures")
         depends_on("py-waitress@3.0.1:", when="+serve")
         depends_on("py-werkzeug@3.1:", when="+serve")
 

@@ -100,6 +100,8 @@ def _rendered(context: JsonObject, numerals: Numerals, name: str, given: Path | 
         environment.filters[filter_] = getattr(numerals, filter_)
     try:
         return environment.get_template(name if given is None else given.name).render(context)
+    except UnicodeDecodeError as error:
+        raise InputError("is no UTF-8 text", file=given) from error
     except jinja2.TemplateError as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"in the template: {error}", file=given or name, line=line) from error
