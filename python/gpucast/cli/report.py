@@ -26,7 +26,8 @@ def command(
         "Sizes that the page shows: 512..1e6. Default: those fitted, and 4 times beyond.", "-n"
     ),
     gpus: str | None = option(
-        "GPU counts that the page shows: 1-4,8. Default: 1 to 8 and those measured."
+        "GPU counts that the page shows: 1-4,8. Default: 1 to 8, those measured, and of more "
+        "than 8 doublings up to 4 times the most."
     ),
     efficiency: float = options.EFFICIENCY,
     interval: options.Interval = options.INTERVAL,

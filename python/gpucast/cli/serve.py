@@ -22,9 +22,7 @@ def command(
         None,
         metavar="FILE",
     ),
-    gpus: str | None = option(
-        "GPU counts to ask about: 1-16,64. Default: 1 to 8 and those measured."
-    ),
+    gpus: str | None = option("GPU counts to ask about: 1-16,64. Default: as of gpucast report."),
     port: int = option("Port on this machine; 0: any that is free.", default=0, min=0, max=65535),
     open_: bool = flag("--open", "Open the page in this machine's browser."),
 ) -> None:

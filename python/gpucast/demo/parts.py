@@ -86,7 +86,7 @@ def how_many_gpus() -> None:
     command("fit", "water.jsonl", "-o", "water.json", "--force", only="error of")
     command("validate", "water.json", LATER, only="error: ")
     counts = "1,2,4,8,16,32,64,128"
-    command("predict", "water.json", "-n", "1e5,1e7,1e8", "--gpus", counts, "--best")
+    command("predict", "water.json", "-n", "1e5,1e7,1e8", "--gpus", counts, "--best", first=7)
     print(f"10 million atoms for 10 ns within 10 days, at 2.50 an hour and GPU ({PLAN}):")
     command("plan", PLAN, "water.json", first=7)
     _draw()
@@ -203,7 +203,7 @@ def this_machine() -> None:
         last=1,
     )
     command("validate", "live.json", str(unseen), only="error: ")
-    command("predict", "live.json", "-n", "8000,100000", "--gpus", counts, "--best")
+    command("predict", "live.json", "-n", "8000,100000", "--gpus", counts, "--best", first=4)
     series = series_of(load(str(data), str(unseen)), [load_model("live.json")])
     title = "gpucast-mdapp on this machine's CPU threads"
     figure = steps.step_times(series, range(1, threads + 1), title, span=(256, 20000))

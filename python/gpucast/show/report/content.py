@@ -41,7 +41,8 @@ SIZES = 161
 """Stops of the page's slider for n; forecasts there are the model's own, to the digits written."""
 
 BEYOND = 4.0
-"""The page goes up to this many times the largest n that was fitted."""
+"""The page goes up to this many times the largest n that was fitted, and where more than the usual
+GPUs were, up to this many times the most of them."""
 
 USUAL_GPUS = 8
 """GPU counts that the page shows at least, where the model can forecast them."""
@@ -161,8 +162,9 @@ def _most(models: Sequence[Forecaster], counts: Array) -> int:
 
 
 def _doublings(measured: int) -> set[int]:
+    most = BEYOND * measured if measured > USUAL_GPUS else measured
     beyond = {USUAL_GPUS * 2**power for power in range(1, 18)}
-    return {count for count in beyond if count < measured} | {measured}
+    return {count for count in beyond if count <= most} | {measured}
 
 
 def _sizes(
