@@ -181,23 +181,23 @@ def _hours(model: Forecaster, n: float, gpus: int, asked: Asked) -> JsonObject:
     ends = [float(one[0]) for one in (step.seconds, step.mean_low, step.mean_high)]
     jobs = [_jobs_of_run(asked.steps * seconds, asked) for seconds in ends]
     runs = [asked.steps * end + count * asked.setup for end, count in zip(ends, jobs, strict=True)]
-    kinds = {"gpu_hours": gpus, "node_hours": nodes}
-    hours = {
-        kind: None if held is None else [asked.runs * held * run / HOUR for run in runs]
-        for kind, held in kinds.items()
+    ranges: dict[str, list[float]] = {"run_seconds": runs}
+    for kind, held in (("gpu_hours", gpus), ("node_hours", nodes)):
+        ranges[kind] = [asked.runs * (held or math.nan) * run / HOUR for run in runs]
+    values = {
+        f"{key}{end}": value
+        for key, both in ranges.items()
+        for end, value in zip(("", "_low", "_high"), both, strict=True)
     }
-    reserved = {
-        f"{kind}_with_reserve": own and own[0] * (1 + asked.reserve) for kind, own in hours.items()
-    }
+    for kind in ("gpu_hours", "node_hours"):
+        values[f"{kind}_with_reserve"] = values[kind] * (1 + asked.reserve)
     return {
         "n": n,
         "gpus": gpus,
         "nodes": nodes,
         "step_seconds": ends[0],
-        "run_seconds": runs,
         "jobs_per_run": jobs[0],
-        **hours,
-        **reserved,
+        **{key: None if value != value else value for key, value in values.items()},
         "extrapolated": bool(step.extrapolated[0]),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gpucast.cli import options
 from gpucast.cli.figure_files import check_folder
@@ -12,14 +12,14 @@ from gpucast.cli.options import option, with_options
 from gpucast.cli.output import note, print_json, say
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
+from gpucast.show.proposal import Form
 from gpucast.util import files, number_lists
-from gpucast.util.tables import Column, print_rows
-from gpucast.util.units import duration, long_duration, number, whole_percent
+from gpucast.util.tables import one_line, print_table
+from gpucast.util.units import number, whole_percent
 
 if TYPE_CHECKING:
+    from gpucast.show.proposal.numerals import Numerals
     from gpucast.util import JsonObject
-
-Form = Literal["general", "archer2", "eurohpc", "hlrs", "ncar"]
 
 
 @with_options
@@ -93,7 +93,7 @@ def command(
     if json:
         print_json({"folder": str(output), "files": sorted(contents), **made.content})
         return
-    _print(made.content)
+    _print(made.content, numerals)
     say(f"\nwrote {output}: {', '.join(sorted(contents))}")
     usual = {field.name: field.default for field in fields(Asked)}
     if (asked.runs, asked.steps) == (usual["runs"], usual["steps"]):
@@ -102,8 +102,10 @@ def command(
         note("how many GPUs a node has is not known, so there are no node hours: --gpus-per-node")
 
 
-def _print(content: JsonObject) -> None:
+def _print(content: JsonObject, numerals: Numerals) -> None:
     """The sensible counts, and what is asked for."""
+    from gpucast.show.proposal.tables import tables_of
+
     for one in content["sensible"]:
         sure = one["probability"]
         words = "" if sure is None else f", P = {whole_percent(sure)}"
@@ -116,34 +118,7 @@ def _print(content: JsonObject) -> None:
             f"{whole_percent(one['efficiency'])} (N_ref = {one['reference_gpus']}; at least "
             f"{whole_percent(one['threshold'])}{words}{more})"
         )
+    hours = tables_of(content, numerals)[-1]
     print()
-    print_rows(
-        content["jobs"],
-        [
-            Column("choice", "choice"),
-            Column("n", "n", number),
-            Column("nodes", "nodes", optional=True),
-            Column("GPUs", "gpus"),
-            Column("a step", "step_seconds", duration),
-            Column("a run", lambda job: job["run_seconds"][0], long_duration),
-            Column("jobs a run", "jobs_per_run"),
-            Column("GPU hours", "gpu_hours", _hours, side="r"),
-            Column("90 % interval", "gpu_hours", _ends),
-            Column("with reserve", "gpu_hours_with_reserve", _rounded, side="r"),
-            Column(
-                "node h with reserve", "node_hours_with_reserve", _rounded, side="r", optional=True
-            ),
-        ],
-    )
-
-
-def _rounded(hours: float) -> str:
-    return f"{hours:,.0f}" if hours >= 1000 else f"{hours:.4g}"
-
-
-def _hours(hours: list[float]) -> str:
-    return _rounded(hours[0])
-
-
-def _ends(hours: list[float]) -> str:
-    return f"{_rounded(hours[1])} ... {_rounded(hours[2])}"
+    print_table(hours.headings, hours.rows, "l" + "r" * (len(hours.headings) - 1))
+    say(f"\n{one_line(hours.caption)}")

@@ -125,12 +125,12 @@ def test_csv_and_workbook_have_numbers_in_full(folder: Path) -> None:
     at = {str(name): place for place, name in enumerate(head)}
     forecast = md().forecast(SIZES[-1], [int(line["gpus"]) for line in lines if _strong(line)])
     for line, row, seconds in zip(filter(_strong, lines), cells, forecast.seconds, strict=True):
-        times = [float(line["seconds"]), row[at["seconds, s"]]]
+        times = [float(line["seconds"]), row[at["seconds"]]]
         assert times == pytest.approx([seconds, seconds], rel=1e-12)
         assert line["reference_gpus"] == "1"
     hours = book["hours"]
     assert hours.max_row == 4
-    assert "N_ref" in str(book["notes"]["A1"].value)
+    assert "N_ref" in str(book["notes"]["A2"].value)
 
 
 def _strong(line: dict[str, str]) -> bool:
@@ -180,7 +180,7 @@ def test_a_template_of_ones_own_gets_numbers_and_tables(
     run: Run, tmp_path: Path, model: Path
 ) -> None:
     own = tmp_path / "mine.tex"
-    own.write_text(r"\emph{ {{- c.jobs[0].gpu_hours[0]|number -}} } {{ strong_tables|length }}")
+    own.write_text(r"\emph{ {{- c.jobs[0].gpu_hours|number -}} } {{ strong_tables|length }}")
     status, _, err = run("proposal", model, "-o", tmp_path / "out", "--template", own)
     assert status == 0, err
     assert re.fullmatch(r"\\emph\{[\d.,]+\} 1", (tmp_path / "out" / "proposal.tex").read_text())
@@ -278,6 +278,8 @@ def test_the_same_from_python(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     assert content["sensible"][0]["gpus"] == 32
     assert content["jobs"][0]["nodes"] == 8
+    with pytest.raises(gc.InputError, match="'theirs' is none of general, archer2"):
+        gc.proposal(WATER, tmp_path / "theirs", form="theirs")
 
 
 def test_the_bibliography_is_that_of_the_project(folder: Path) -> None:

@@ -7,3 +7,8 @@
 
 ``templates/`` has what public forms ask. Nothing here is loaded before it is used.
 """
+
+from typing import Literal
+
+Form = Literal["general", "archer2", "eurohpc", "hlrs", "ncar"]
+"""Whose form a text follows: a template each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jinja2
 
@@ -14,14 +14,11 @@ from gpucast.errors import InputError
 from gpucast.fitting.source import model_of
 from gpucast.model.forecaster import Forecaster
 from gpucast.show.plots import scaling, style
-from gpucast.show.proposal import tables
+from gpucast.show.proposal import Form, tables
 from gpucast.show.proposal.document import word
 from gpucast.show.proposal.numerals import Numerals, numerals_of
 from gpucast.util import JsonObject, version
 from gpucast.util.files import PathLike, write_all
-
-FORMS = ("general", "archer2", "eurohpc", "hlrs", "ncar")
-"""What public forms ask: a template each."""
 
 _FORMATS = ("pdf", "svg", "png")
 
@@ -43,8 +40,10 @@ def files_of(
         size: of a figure, inches; by default a column of a journal wide.
 
     Raises:
-        InputError: the template has a fault.
+        InputError: no such form, or the template has a fault.
     """
+    if form not in get_args(Form):
+        raise InputError(f"{form!r} is none of {', '.join(get_args(Form))}", field="form")
     content, files = proposal.content, dict[str, bytes]()
     how = {"threshold": content["efficiency"], "size": size}
     for name, sweeps in (("strong", proposal.strong), ("weak", [proposal.weak])):

@@ -108,10 +108,9 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
         else f"Strong scaling, {_size(content, sweep['n'], numerals)}; "
         f"E = {reference} T({reference}) / (N T(N))"
     )
-    beyond = any(row["extrapolated"] for row in rows)
-    caption = f"{of_what}, N_ref = {reference} GPU{'s' if reference != 1 else ''}, " + (
-        "speed-up E N / N_ref. The interval is of a single measurement."
-        + (f" {_BEYOND}: beyond what was measured." if beyond else "")
+    caption = (
+        f"{of_what}, N_ref = {reference} GPU{'s' if reference != 1 else ''}, speed-up E N / N_ref. "
+        f"The interval is of a single measurement.{_mark(rows)}"
     )
     name = "weak" if weak else f"strong-{at + 1}" if at else "strong"
     return Table(name, caption, headings, [list(line(row)) for row in rows])
@@ -133,11 +132,11 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
             yield number(job["nodes"])
         yield number(job["gpus"])
         yield numerals.duration(job["step_seconds"]) + (_BEYOND if job["extrapolated"] else "")
-        yield numerals.long(job["run_seconds"][0])
+        yield numerals.long(job["run_seconds"])
         yield number(job["jobs_per_run"])
         for kind in kinds:
-            best, low, high = job[kind]
-            yield f"{number(best)} ({number(low)} – {number(high)})"
+            low, high = job[f"{kind}_low"], job[f"{kind}_high"]
+            yield f"{number(job[kind])} ({number(low)} – {number(high)})"
             yield number(job[f"{kind}_with_reserve"])
 
     per_kind = [
@@ -149,10 +148,16 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
     runs, steps = number(content["runs"]), number(content["steps"])
     caption = f"Hours = runs x steps x N x T(N): {runs} run{'s' * (content['runs'] > 1)} of " + (
         f"{steps} steps each{_queue(content, numerals)}. The interval is of the expected step time "
-        "of later runs."
+        f"of later runs.{_mark(content['jobs'])}"
     )
     rows = [list(line(job)) for job in content["jobs"]]
     return Table("hours", caption, [*headings, "a run", "jobs a run", *per_kind], rows)
+
+
+def _mark(rows: Sequence[JsonObject]) -> str:
+    """What the mark means, where a row has it."""
+    beyond = any(row["extrapolated"] for row in rows)
+    return f" {_BEYOND}: beyond what was measured." if beyond else ""
 
 
 def _queue(content: JsonObject, numerals: Numerals) -> str:
@@ -185,53 +190,22 @@ def csv(content: JsonObject, numerals: Numerals) -> str:
 
 
 def workbook(content: JsonObject, tables: Sequence[Table]) -> bytes:
-    """A sheet for strong and weak scaling and for hours, of numbers, and one of what they mean."""
-    from openpyxl import Workbook  # type: ignore[import-untyped]
-    from openpyxl.styles import Font  # type: ignore[import-untyped]
-    from openpyxl.utils import get_column_letter  # type: ignore[import-untyped]
+    """Sheets of numbers for strong and weak scaling and hours, and one of what they mean."""
+    import pandas
 
-    book = Workbook()
-    book.remove(book.active)
-    strong = [row for sweep in content["strong"] for row in sweep["rows"]]
-    jobs = [_flat(job) for job in content["jobs"]]
-    for name, rows in (
-        ("strong scaling", strong), ("weak scaling", content["weak"]["rows"]), ("hours", jobs)
-    ):  # fmt: skip
-        sheet = book.create_sheet(name)
-        sheet.append([key.replace("_", " ") + _SUFFIX.get(key, "") for key in rows[0]])
-        for row in rows:
-            sheet.append([quoted(value) for value in row.values()])
-        for at, key in enumerate(rows[0], 1):
-            letter = get_column_letter(at)
-            sheet.column_dimensions[letter].width = max(10, len(key) + 4)
-            for cell in sheet[letter][1:]:
-                cell.number_format = "0 %" if "efficiency" in key else _format(cell.value)
-        for cell in sheet[1]:
-            cell.font = Font(bold=True)
-        sheet.freeze_panes = "A2"
-    notes = book.create_sheet("notes")
-    for table in tables:
-        notes.append([quoted(table.caption)])
     stream = io.BytesIO()
-    book.save(stream)
+    sheets = {
+        "strong scaling": [row for sweep in content["strong"] for row in sweep["rows"]],
+        "weak scaling": content["weak"]["rows"],
+        "hours": content["jobs"],
+        "notes": [{"notes": table.caption} for table in tables],
+    }
+    with pandas.ExcelWriter(stream, engine="openpyxl") as book:
+        for name, rows in sheets.items():
+            pandas.DataFrame(rows).map(quoted).to_excel(book, sheet_name=name, index=False)
+            for head, *cells in book.sheets[name].columns:
+                width = max(10, len(head.value) + 2)
+                book.sheets[name].column_dimensions[head.column_letter].width = width
+                for cell in cells if "efficiency" in head.value else ():
+                    cell.number_format = "0 %"
     return stream.getvalue()
-
-
-_SUFFIX = dict.fromkeys(("measured", "seconds", "low", "high"), ", s")
-
-
-def _format(value: object) -> str:
-    if not isinstance(value, float):
-        return "General"
-    return "#,##0" if value >= 1000 else "0.000" if value >= 0.1 else "0.000E+00"
-
-
-def _flat(job: JsonObject) -> JsonObject:
-    """A row without lists: the ends of an interval beside its value."""
-    flat: JsonObject = {}
-    for key, value in job.items():
-        if isinstance(value, list):
-            flat |= dict(zip((key, f"{key}_low", f"{key}_high"), value, strict=True))
-        else:
-            flat[key] = value
-    return flat
