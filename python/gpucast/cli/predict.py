@@ -123,7 +123,7 @@ def _answer(model: Forecaster, question: Question) -> Answer:
     best = model.best_counts(n, gpus, interval) if choosing else []
     sensible = [
         sensible_count(model, size, gpus, question.efficiency, interval)
-        for size in (n if choosing else ())
+        for size in (n if question.best_only else ())
     ]
     # What a model misses of what it was fitted to shows in the narrowest interval.
     known = caveats(
