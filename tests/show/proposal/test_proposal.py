@@ -105,6 +105,8 @@ def test_every_form_of_the_table_has_the_same_cells(folder: Path) -> None:
 
 
 def _plain(latex: str) -> str:
+    if stacked := re.fullmatch(r"\\shortstack\[r\]\{(.*)\}", latex):
+        latex = stacked[1].replace(r"\\", " ")
     for command, sign in (
         (r"$^\dagger$", "†"),
         (r"$\mu$", "µ"),

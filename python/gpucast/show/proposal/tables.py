@@ -40,14 +40,16 @@ class Table:
 
     def latex(self) -> str:
         """A ``table`` environment that needs no package."""
-        lines = [" & ".join(map(_latex, line)) + r" \\" for line in (self.headings, *self.rows)]
+        heads = [_stacked(head.split(" ")) for head in self.headings]
+        cells = [[_stacked(re.split(r" (?=\()", cell)) for cell in row] for row in self.rows]
+        lines = [" & ".join(line) + r" \\" for line in (heads, *cells)]
         lines = [r"\hline", lines[0], r"\hline", *lines[1:], r"\hline"]
         return "\n".join(
             [
                 r"\begin{table}",
                 rf"\caption{{{_latex(self.caption)}}}",
                 rf"\label{{tab:{self.name}}}",
-                r"\centering\footnotesize",
+                r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
                 rf"\begin{{tabular}}{{{'r' * len(self.headings)}}}",
                 *lines,
                 r"\end{tabular}",
@@ -97,7 +99,7 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
         "GPUs",
         *([things(content)] if weak else []),
         *(["measured " + word for word in (f"time, {unit}", *_RELATIVE)] if measured else []),
-        *(f"forecast time, {unit}", f"90 % interval, {unit}", rate[0]),
+        *(f"forecast time, {unit}", f"90\u00a0% interval, {unit}", rate[0]),
         *("forecast " + word for word in _RELATIVE),
     ]
     reference = sweep["reference_gpus"]
@@ -142,7 +144,7 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
     per_kind = [
         heading
         for kind in kinds.values()
-        for heading in (f"{kind} (90 % interval)", f"{kind}, {reserve} reserve")
+        for heading in (f"{kind} (90\u00a0% interval)", f"{kind}, {reserve} reserve")
     ]
     headings = ["choice", things(content), *(["nodes"] if nodes else []), "GPUs", "a step"]
     runs, steps = number(content["runs"]), number(content["steps"])
@@ -168,6 +170,12 @@ def _queue(content: JsonObject, numerals: Numerals) -> str:
 
 def _unit(seconds: float) -> tuple[str, float]:
     return next(((u, s) for u, s in _TIME_UNITS.items() if seconds >= s), ("ns", 1e-9))
+
+
+def _stacked(parts: list[str]) -> str:
+    """Parts of a cell above one another, so that tables fit a page."""
+    lines = r"\\".join(map(_latex, parts))
+    return lines if len(parts) == 1 else rf"\shortstack[r]{{{lines}}}"
 
 
 def _latex(text: str) -> str:
