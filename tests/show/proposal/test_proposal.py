@@ -276,7 +276,9 @@ def test_a_bundled_reconstruction_is_a_model_too(run: Run, tmp_path: Path) -> No
 
 
 def test_the_same_from_python(tmp_path: Path) -> None:
-    content = gc.proposal(WATER, tmp_path / "out", n=[1_000_002], gpus_per_node=4, runs=2)
+    content = gc.proposal(
+        WATER, tmp_path / "out", n=1_000_002, gpus_per_node=4, runs=2, interval="later"
+    )
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     assert content["sensible"][0]["gpus"] == 32
     assert content["jobs"][0]["nodes"] == 8

@@ -12,7 +12,8 @@ from gpucast.answers.proposal import Asked, Proposal, proposal_of
 from gpucast.data.loading import Source
 from gpucast.errors import InputError
 from gpucast.fitting.source import model_of
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.forecaster import Forecaster, as_list
+from gpucast.model.intervals import Interval, interval_named
 from gpucast.show.plots import scaling, style
 from gpucast.show.proposal import Form, tables
 from gpucast.show.proposal.document import word
@@ -137,6 +138,9 @@ def proposal(
     """
     numerals = numerals_of(locale)
     model, sha256 = model_of(source)
+    for name in {"n", "gpus"} & {*asked}:
+        asked[name] = as_list(asked[name])
+    asked["interval"] = interval_named(asked.get("interval", Interval.now))
     made = proposal_of(model, Asked(**asked))
     own = None if template is None else Path(template)
     files = files_of(made, numerals, form=form, template=own, sha256=sha256)
