@@ -57,7 +57,7 @@ format: $(stamps)/dev ## formats C++ and Python
 	@scripts/format.sh
 
 bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P and OpenMM beside
-	@.venv/bin/python lab/studies/accuracy.py
+	@.venv/bin/python -m lab.studies.accuracy
 	@.venv/bin/python lab/benchmarks/speed.py
 	@.venv/bin/python lab/benchmarks/mdapp_pairs.py
 

@@ -8,7 +8,7 @@
 #                             nanoarrow's sources
 #   scripts/setup.sh dev      .venv: formatters, linters, test tools; a browser for tests
 #   scripts/setup.sh docs     .venv and apt: what the documentation site is built with
-#   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
+#   scripts/setup.sh extrap   .venv-extrap: Extra-P and scikit-learn, which forecasts are compared with
 #   scripts/setup.sh slurm    apt: a Slurm that slow tests start (root; else they are skipped)
 #   scripts/setup.sh examples .venv-examples and apt: programs that slow tests measure
 #

@@ -25,15 +25,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import pandas
 
-import extra_p
 import gpucast as gc
-import synthetic
-from accuracy import made
 from gpucast import _core
 from gpucast.answers.planning.plan import plan_request
 from gpucast.answers.planning.reading import of_values, read
@@ -41,7 +38,12 @@ from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
-from synthetic import GPU_GRID, N_GRID, TRUTHS
+from lab.forecasters.asking import answers
+from lab.forecasters.rivals import EXTRAP, OF_SAMPLES
+from lab.forecasters.series import samples_of
+from lab.studies import synthetic
+from lab.studies.accuracy import made
+from lab.studies.synthetic import GPU_GRID, N_GRID, TRUTHS
 
 HISTORY = Path(__file__).with_name("history.jsonl")
 """What was found before: a line a figure."""
@@ -204,11 +206,12 @@ def command(folder: Path, *words: object) -> Callable[[], object]:
 
 def beside_extrap(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     """A fit of ours, without the intervals that Extra-P does not give, and Extra-P's."""
-    if not extra_p.available():
+    if not EXTRAP.exists():
         return
     data = [made(TRUTHS["native"], seed, 0.0).dataset() for seed in range(3)]
-    theirs = extra_p.fits(data, [(1000.0, 8.0)])
-    elapsed = min(fit["elapsed"] for fits in theirs.values() for fit in fits if "elapsed" in fit)
+    asked = pandas.DataFrame({"n": [1000.0], "gpus": [8.0]})
+    questions = [(samples_of(steps.steps), asked) for steps in data]
+    elapsed = min(float(a.elapsed.min()) for way in OF_SAMPLES for a in answers(way, questions))
     yield least("fit without intervals", lambda: gc.fit(data[0], replicates=0), 5, elapsed)
     yield Figure("Extra-P's fit of the same", elapsed, elapsed)
 

@@ -1,6 +1,6 @@
 """How accurate are fits and forecasts? Made data, targets, and Extra-P beside.
 
-    .venv/bin/python lab/studies/accuracy.py [--seeds 24] [--extrap-seeds 5]
+    .venv/bin/python -m lab.studies.accuracy [--seeds 24] [--extrap-seeds 5]
 
 Fits made data again and again, forecasts what was left out, and counts the misses: prints a table
 with the target of each figure and ends with status 1 if one is missed. Data come from synthetic.py,
@@ -21,13 +21,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-import extra_p
 import gpucast
-import synthetic
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset, from_records
 from gpucast.util.tables import print_table
-from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
+from lab.forecasters.asking import answers
+from lab.forecasters.rivals import EXTRAP, OF_SAMPLES
+from lab.forecasters.series import samples_of
+from lab.studies import synthetic
+from lab.studies.synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
 
 Array = NDArray[np.float64]
 
@@ -171,14 +173,15 @@ def lack_of_fit(seeds: int) -> Iterator[list[object]]:
 def against_extrap(seeds: int) -> Iterator[list[object]]:
     """Median error at N = 8, ours and Extra-P's, of the same data."""
     n, gpus = held_out()
-    points = [(a, b) for a, b in zip(n.tolist(), gpus.tolist(), strict=True) if b == 8]
-    sizes, counts = (np.array(column) for column in zip(*points, strict=True))
+    sizes, counts = n[gpus == 8], gpus[gpus == 8]
+    asked = pd.DataFrame({"n": sizes, "gpus": counts})
     for name, truth in TRUTHS.items():
         data = [made(truth, seed, 0.0).dataset() for seed in range(seeds)]
         true = truth.seconds(sizes, counts)
+        questions = [(samples_of(steps.steps), asked) for steps in data]
         theirs, options = min(
-            (median_error([fit["forecast"] for fit in fits], true), options)
-            for options, fits in extra_p.fits(data, points).items()
+            (median_error([a.seconds for a in answers(way, questions)], true), way.name)
+            for way in OF_SAMPLES
         )
         ours = median_error([gpucast.fit(d).forecasts(sizes, counts).seconds for d in data], true)
         yield row(
@@ -190,7 +193,7 @@ def against_extrap(seeds: int) -> Iterator[list[object]]:
         )
 
 
-def median_error(forecasts: Sequence[Sequence[float] | Array], true: Array) -> float:
+def median_error(forecasts: Sequence[Array], true: Array) -> float:
     return float(np.median(np.abs(np.array(forecasts) / true - 1)))
 
 
@@ -204,11 +207,10 @@ def main() -> int:
     parser.add_argument("--extrap-seeds", type=int, default=5)
     options = parser.parse_args()
     rows = [*study(options.seeds), *lack_of_fit(options.seeds)]
-    if extra_p.available():
+    if EXTRAP.exists():
         rows += against_extrap(options.extrap_seeds)
     else:
-        why = f"no {extra_p.PYTHON} (scripts/setup.sh extrap makes it)"
-        print(f"Extra-P left out: {why}", file=sys.stderr)
+        print(f"Extra-P left out: no {EXTRAP} (make extrap makes it)", file=sys.stderr)
     print_table(["data", "figure", "reached", "target", ""], rows, "llrll")
     return int(any(row[-1] == "MISSED" for row in rows))
 

@@ -4,7 +4,7 @@
 
 Programs whose truth is written down are measured on few GPUs, and asked about on two and four times
 as many: how often is a count that is stated with a probability of 90 % or more the fastest, and how
-many times are in their 90 % interval? Priors were chosen on published tables (lab/studies/programs)
+many times are in their 90 % interval? Priors were chosen on published tables (lab/forecasters)
 and looked at with seeds 0 to 19; what is reported is of seeds from 100 on.
 
 Kinds of programs:
@@ -27,12 +27,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from lab.studies.beside_truth import beside_truth, parser_of
 from numpy.typing import NDArray
 
 import gpucast
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset, from_records
+from lab.studies.beside_truth import beside_truth, parser_of
 
 Array = NDArray[np.float64]
 Seconds = Callable[[Array, Array], Array]

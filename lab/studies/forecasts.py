@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pandas as pd
 
-import extra_p
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import gpucast
 from forecasting import questions
 from forecasting.answers import KEY, answered
@@ -32,6 +33,7 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.show.plots import style
 from gpucast.util import files
 from gpucast.util.processes import spread
+from lab.forecasters.rivals import EXTRAP
 from pages import show_progress
 
 USUAL = ["h200-x4-mixed", "h200-x4", "h200-x2", "h200-x2-other"]
@@ -122,8 +124,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--replicates", type=int, default=40, help="bootstrap refits")
     parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
     options = parser.parse_args(arguments)
-    if options.rivals and not extra_p.available():
-        print(f"Extra-P left out: no {extra_p.PYTHON} (make extrap makes it)", file=sys.stderr)
+    if options.rivals and not EXTRAP.exists():
+        print(f"Extra-P left out: no {EXTRAP} (make extrap makes it)", file=sys.stderr)
     given = sys.argv[1:] if arguments is None else arguments
     command = shlex.join(["python", "lab/studies/forecasts.py", *given])
     folder = options.output.parent / "results" / options.output.stem

@@ -24,11 +24,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from lab.studies.beside_truth import beside_truth, parser_of
 from numpy.typing import NDArray
 
 import gpucast
 from gpucast.util.tables import print_table
+from lab.studies.beside_truth import beside_truth, parser_of
 
 Array = NDArray[np.float64]
 

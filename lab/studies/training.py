@@ -1,6 +1,6 @@
 """How near are forecasts of made training programs, whose network begins beyond the data?
 
-    python lab/studies/training.py [--seeds 12] [--cells FILE]
+    python -m lab.studies.training [--seeds 12] [--cells FILE]
 
 Each program trains data-parallel on nodes of 8 GPUs. A step computes C seconds, a start and the
 samples of each GPU, of which the first do not fill it. Gradients go round a ring of N GPUs, twice
@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import nnls
 
 import gpucast as gc
+from lab.forecasters.rivals.laws import ring
 
 IN_A_NODE = 8
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -73,18 +73,6 @@ def steps(seed: int, *, weak: bool, overlap: bool, slow: bool) -> pd.DataFrame:
     return table
 
 
-def rival(trained: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
-    """Seconds by a + b n/N + c (N - 1)/N."""
-
-    def shapes(cells: pd.DataFrame) -> np.ndarray:
-        others = (cells.gpus - 1) / cells.gpus
-        return np.column_stack([np.ones(len(cells)), cells.n / cells.gpus, others])
-
-    weights = 1 / trained.seconds.to_numpy()
-    coefficients, _ = nnls(shapes(trained) * weights[:, None], np.ones(len(trained)))
-    return np.asarray(shapes(asked) @ coefficients)
-
-
 def answers(seeds: int) -> Iterator[pd.DataFrame]:
     """The cells asked for of all programs, with what is forecast of them."""
     for weak, overlap, slow, seed in product((False, True), (False, True), (False, True),
@@ -95,7 +83,7 @@ def answers(seeds: int) -> Iterator[pd.DataFrame]:
         yield asked.assign(
             batch="of each GPU" if weak else "fixed", exchange="hidden" if overlap else "shown",
             network="slow" if slow else "good", forecast=forecasts.seconds, low=forecasts.low,
-            high=forecasts.high, rival=rival(trained, asked),
+            high=forecasts.high, rival=ring(trained, asked).seconds,
         )  # fmt: skip
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import accuracy
-import extra_p
 import gpucast
 from accuracy import OUTLIERS, made, outcome, wrong_model
+from lab.forecasters.rivals import EXTRAP
 from made_data import steps_alone, whole
 from synthetic import TRUTHS
 
@@ -56,7 +56,7 @@ def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: s
 
 
 def test_extra_p_is_at_least_ten_times_further_off() -> None:
-    if not extra_p.available():
+    if not EXTRAP.exists():
         pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
     rows = accuracy.against_extrap(seeds=4)
     assert [row for row in rows if row[-1] == "MISSED"] == []

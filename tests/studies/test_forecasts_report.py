@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import extra_p
 import forecasts
 from forecasting import answers, floor, outcome, questions, rivals, scores
 from forecasting.questions import GPUS, RANDOM, SIZES
@@ -18,6 +17,7 @@ from gpucast.answers.remote_cost import break_even
 from gpucast.data import jsonl, thinning
 from gpucast.data.dataset import Dataset
 from gpucast.data.steps import data_of, groups_of, names_of
+from lab.forecasters.scores import Score
 from made_data import (
     NATIVE,
     VIRTUALIZED,
@@ -63,9 +63,9 @@ def slow_on_four(n: Array, gpus: Array) -> Array:
 
 
 @pytest.fixture(autouse=True)
-def _no_extrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _no_extrap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Extra-P takes seconds and is not always there."""
-    monkeypatch.setattr(extra_p, "PYTHON", tmp_path / "no-python")
+    monkeypatch.setattr(rivals, "OF_SAMPLES", ())
 
 
 # --- what is left out ------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def rows(forecast: list[float], trained: list[bool]) -> pd.DataFrame:
 
 
 def test_a_group_is_scored_by_its_left_out_cells() -> None:
-    found = scores.of_group(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
+    found = scores.of_forecaster(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
     assert found.cells == 2
     assert found.median == pytest.approx((0.05 + 0.5) / 2)
     assert found.coverage == 0.5
@@ -160,27 +160,29 @@ def test_a_group_is_scored_by_its_left_out_cells() -> None:
 
 
 def test_best_counts_are_chosen_among_trained_cells_too() -> None:
-    found = scores.of_group(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
+    found = scores.of_forecaster(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
     assert (found.hits, found.total) == (0, 2)
     assert found.regret == pytest.approx((1.0 + 1 / 3) / 2)
-    all_known = scores.of_group(rows([1.0, 2.0, 4.0, 3.0], [True, True, True, False]), "gpucast")
+    all_known = scores.of_forecaster(
+        rows([1.0, 2.0, 4.0, 3.0], [True, True, True, False]), "gpucast"
+    )
     assert (all_known.hits, all_known.total, all_known.regret) == (1, 1, 0.0)
 
 
 def test_no_forecast_is_as_bad_as_can_be() -> None:
     nothing = rows([np.nan] * 4, [True, False, True, False])
-    found = scores.of_group(nothing, "gpucast")
+    found = scores.of_forecaster(nothing, "gpucast")
     assert (found.median, found.p95, found.coverage) == (np.inf, np.inf, 0.0)
     assert (found.hits, found.total, found.regret) == (0, 2, None)
 
 
 def test_groups_are_summed_by_the_typical_one_and_pooled_cells() -> None:
     two = pd.DataFrame(
-        [vars(scores.Score(10, 0.1, 0.2, 0.5, 0.1, 1, 2, 0.0)),
-         vars(scores.Score(30, 0.3, 0.4, 1.0, 0.3, 3, 3, 0.1))]
+        [vars(Score(10, 0.1, 0.2, 0.5, 0.1, 1, 2, 0.0)),
+         vars(Score(30, 0.3, 0.4, 1.0, 0.3, 3, 3, 0.1))]
     )  # fmt: skip
     found = scores.over_groups(two)
-    assert vars(found) == pytest.approx(vars(scores.Score(40, 0.2, 0.3, 0.875, 0.2, 4, 5, 0.05)))
+    assert vars(found) == pytest.approx(vars(Score(40, 0.2, 0.3, 0.875, 0.2, 4, 5, 0.05)))
 
 
 def test_the_prototypes_table_sums_to_its_published_figures() -> None:

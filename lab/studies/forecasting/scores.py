@@ -19,64 +19,15 @@ from forecasting.questions import (
     WHAT_IF,
     WITHOUT_SKELETONS,
 )
+from lab.forecasters.scores import Score, of_group
 
 OWN = FORECAST[0]
 
 
-@dataclass(frozen=True)
-class Score:
-    """How good the forecasts of a group, or of several groups, are.
-
-    Attributes:
-        cells: left out; of several groups all of them.
-        median, p95: of the cells' relative errors; of several groups the median group's. Infinite
-            where there is no forecast.
-        coverage: share of the cells in their 90 % interval.
-        half_width: relative, of the median cell's interval; of several groups the median group's.
-        hits, total: for how many n with a cell left out the GPU count with the least forecast time
-            is the one with the least measured time, among all counts measured (those trained on
-            enter with their forecasts); and all such n.
-        regret: the time lost by following the forecast, mean over n; of several groups their mean.
-    """
-
-    cells: int = 0
-    median: float | None = None
-    p95: float | None = None
-    coverage: float | None = None
-    half_width: float | None = None
-    hits: int | None = None
-    total: int | None = None
-    regret: float | None = None
-
-
-def of_group(rows: pd.DataFrame, forecaster: str) -> Score:
+def of_forecaster(rows: pd.DataFrame, forecaster: str) -> Score:
     """Score one group's rows of one split (``answers``, ``rivals``)."""
-    judged = rows[~rows.trained]
-    errors = (judged[forecaster] / judged.measured - 1).abs().fillna(np.inf)
-    regrets = list(_regrets(rows, forecaster))
-    known = [regret for regret in regrets if regret is not None]
-    inside = (judged.low <= judged.measured) & (judged.measured <= judged.high)
-    own = forecaster == OWN
-    return Score(
-        cells=len(judged),
-        median=float(errors.median()),
-        p95=float(np.quantile(errors, 0.95)) if np.isfinite(errors).all() else np.inf,
-        coverage=float(inside.mean()) if own else None,
-        half_width=float(np.median(np.sqrt(judged.high / judged.low) - 1)) if own else None,
-        hits=sum(regret == 0 for regret in known),
-        total=len(regrets),
-        regret=float(np.mean(known)) if known else None,
-    )
-
-
-def _regrets(rows: pd.DataFrame, forecaster: str) -> Iterable[float | None]:
-    """For each n with a cell left out and several counts; None where there is no forecast."""
-    for _, at_n in rows.groupby("n"):
-        if len(at_n) < 2 or at_n.trained.all():
-            continue
-        forecast, measured = at_n[forecaster].to_numpy(), at_n.measured.to_numpy()
-        known = np.isfinite(forecast).all()
-        yield float(measured[forecast.argmin()] / measured.min() - 1) if known else None
+    sure = ["low", "high"] if forecaster == OWN else []
+    return of_group(rows[["n", "trained", "measured", *sure]].assign(seconds=rows[forecaster]))
 
 
 def over_groups(scores: pd.DataFrame) -> Score:
@@ -107,7 +58,7 @@ def table(rows: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
     """Scores of every group, split and forecaster that made any forecast there."""
     return pd.DataFrame(
         [
-            {"group": group, "split": split, "forecaster": name, **asdict(of_group(own, name))}
+            {"group": group, "split": split, "forecaster": name, **asdict(of_forecaster(own, name))}
             for (group, split), own in rows.groupby(["group", "split"], sort=False)
             for name in forecasters
             if name == OWN or own[name].notna().any()

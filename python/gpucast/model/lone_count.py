@@ -56,7 +56,7 @@ growth); 90 % reach from all work divided to none."""
 
 PUBLISHED = Law(shared=0.7, several=0.0, per_ln=0.3, apart=0.25)
 """A program whose step times people publish. Over pairs of counts in 200 series of
-lab/studies/programs the median of ln(N T(N)) - ln(N_0 T(N_0)) is 0.19, 0.35, 0.62, 0.75 and 1.2
+lab/forecasters the median of ln(N T(N)) - ln(N_0 T(N_0)) is 0.19, 0.35, 0.62, 0.75 and 1.2
 at 2, 4, 8, 16 and 60 times the GPUs, its 95th percentile 0.7, 1.1, 1.7, 2.1 and 3.3, its 5th
 about 0; of 2, 3, 4 and 5 counts that double, the most GPUs are the fastest in 0.92, 0.92, 0.91 and
 0.91 of the series. By this law that would be 0.94, 0.92, 0.91 and 0.91; without y, 0.95 to

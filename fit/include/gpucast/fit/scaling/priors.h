@@ -1,7 +1,7 @@
 // What is held plausible of a program before any of its steps was timed.
 //
 // The values were chosen by the log density of forecasts of what was left out of published tables
-// of some thirty programs (lab/studies/programs), in five folds of programs; log-normal ones are
+// of some thirty programs (lab/forecasters), in five folds of programs; log-normal ones are
 // given as the logarithm of the median and its standard deviation.
 #pragma once
 

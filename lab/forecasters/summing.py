@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from pages import percent
-from programs.study import EXTRA_P, GPUCAST
+from lab.studies.pages import percent
 
 NORMAL = 1.645 / 0.6745
 """Half-width of a normal distribution's 90 % interval over its median deviation."""
@@ -22,47 +22,43 @@ SMALL = 0.05
 
 
 class Sum:
-    """Figures of gpucast's forecasts over several splits (``study.splits``); those it refused count
+    """Figures of one forecaster over several splits (``study.splits``); those it refused count
     as infinite errors, and all are NaN where there is nothing to sum up."""
 
     def __init__(self, splits: pd.DataFrame) -> None:
-        self.splits = splits
-        own = splits[splits[GPUCAST].notna()]
-        asked = own[own.total > 0]
+        own = splits[splits["median"].notna()]
+        asked, sure = own[own.total > 0], own[own.coverage.notna()]
+        self.splits, self.answered = len(splits), len(own)
         self.cells = int(splits["cells"].sum())
-        errors = np.concatenate([*own.errors]) if len(own) else np.array([np.nan])
-        widths = np.concatenate([*own.widths]) if len(own) else np.array([np.nan])
-        self.lost = float(own.lost.sum() / (own["cells"].sum() or np.nan))
+        self.medians = splits["median"].fillna(np.inf)
+        """Median error of each split."""
+        median = float(self.medians.median())
+        self.median = median if np.isfinite(median) else np.nan
+        """Median over the splits of their median errors; NaN where that is infinite."""
+        self.small = float((self.medians <= SMALL).mean())
+        """Share of the splits whose median error is at most 5 %."""
+        forecast = sure["cells"].sum() or np.nan
+        self.lost = float(sure.lost.sum() / forecast)
         """Share of the cells that are off by a factor of two and outside their interval."""
-        self.width = float(np.median(widths) / max(np.median(errors), EXACT) / NORMAL)
+        error = max(np.median(_joined(own.errors)), EXACT)
+        self.width = float(np.median(_joined(sure.widths)) / error / NORMAL)
         """Median half-width of intervals, against that of a normal distribution whose median error
         is the cells'."""
-        self.coverage = float((own.coverage * own["cells"]).sum() / (own["cells"].sum() or np.nan))
+        self.coverage = float((sure.coverage * sure["cells"]).sum() / forecast)
+        self.interval_score = float(np.mean(_joined(sure.interval_scores)))
+        """Mean over the cells."""
         total = asked.total.sum() or np.nan
         self.hits = float(asked.hits.sum() / total)
         """Share of the sizes whose best count was found."""
         self.mean_regret = float((asked.regret * asked.total).sum() / total)
-        pairs = own[own[EXTRA_P].notna()]
-        self.better = int((pairs[GPUCAST] < pairs[EXTRA_P]).sum()), len(pairs)
-        """Splits whose median error is less than Extra-P's, of those where Extra-P has one."""
-        self.twice_as_bad = int((pairs[GPUCAST] > 2 * pairs[EXTRA_P]).sum())
-        """Splits whose median error is more than twice Extra-P's."""
+        self.farther = int((own["median"] > own.own).sum()), int(own.own.notna().sum())
+        """Splits whose median error is more than gpucast's, of those where both have one."""
+        self.twice = int((own["median"] > 2 * own.extra_p).sum()), int(own.extra_p.notna().sum())
+        """The same of twice that of Extra-P's best way."""
 
-    def __len__(self) -> int:
-        return len(self.splits)
 
-    def medians(self, method: str = GPUCAST) -> pd.Series:
-        """Median error of each split."""
-        return self.splits[method].fillna(np.inf)
-
-    def median(self, method: str = GPUCAST) -> float:
-        """Median over the splits of their median errors; NaN where that is infinite."""
-        median = float(self.medians(method).median())
-        return median if np.isfinite(median) else np.nan
-
-    def small(self, method: str = GPUCAST) -> float:
-        """Share of the splits whose median error is at most 5 %."""
-        return float((self.medians(method) <= SMALL).mean())
+def _joined(arrays: pd.Series) -> NDArray[np.float64]:
+    return np.concatenate([*arrays]) if len(arrays) else np.array([np.nan])
 
 
 @dataclass(frozen=True)
@@ -78,12 +74,11 @@ class Target:
 
 TARGETS = (
     Target("median of the splits' median errors", "at most 5 %",
-           lambda s: percent(s.median()), lambda s: not s.median() > 0.05),
+           lambda s: percent(s.median), lambda s: not s.median > 0.05),
     Target("cells in their 90 % interval", "86 to 94 %",
            lambda s: percent(s.coverage), lambda s: 0.86 <= s.coverage <= 0.94),
     Target("splits more than twice as far off as Extra-P", "a tenth",
-           lambda s: f"{s.twice_as_bad} of {s.better[1]}",
-           lambda s: s.twice_as_bad <= 0.1 * s.better[1]),
+           lambda s: f"{s.twice[0]} of {s.twice[1]}", lambda s: s.twice[0] <= 0.1 * s.twice[1]),
     Target("cells off by a factor of two and outside", "under 1 %",
            lambda s: percent(s.lost), lambda s: not s.lost >= 0.01),
     Target("median half-width, in normal distributions' of the median error", "at most 1.5",

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 import gpucast
-from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Options
 from gpucast.data.loading import load
 from gpucast.data.records import Step
-from gpucast.data.steps import medians_of
-from programs.splits import Split
-
-Array = NDArray[np.float64]
+from lab.forecasters.asking import Question
+from lab.forecasters.splits import Split
 
 BUNDLED = (
     "lammps-lj-v100", "gromacs-lumi", "quick-dft", "stencil-cg", "hecbiosim", "openmm-cellulose",
 )  # fmt: skip
 TABLES = Path(__file__).parent / "tables"
-DATASETS = Path(__file__).parents[3] / "data" / "programs" / "source" / "datasets.toml"
+DATASETS = Path(__file__).parents[2] / "data" / "programs" / "source" / "datasets.toml"
 
 _NOT_TUNED_ON = (
     "quick", "hecbiosim", "amber16", "amg2023-lanl", "amrex", "athenak", "devito", "dftfe",
@@ -45,47 +42,29 @@ class Series:
     Attributes:
         table: file or dataset that it is from.
         label: what tells it from other series of the table; empty where it is the only one.
-        data: its steps.
+        tuned: whether the model's priors were chosen on tables of this program, too.
+        samples: n, gpus and seconds, a row a measurement.
     """
 
     table: str
     label: str
-    data: Dataset
+    tuned: bool
+    samples: pd.DataFrame
 
     @property
     def name(self) -> str:
         return f"{self.table}: {self.label}" if self.label else self.table
 
-    @property
-    def tuned(self) -> bool:
-        """Whether the model's priors were chosen on tables of this program, too."""
-        return tuned_on(self.table)
-
-    @property
-    def n(self) -> Array:
-        """Size of each measured cell, sorted by size and count."""
-        return self._cells[0]
-
-    @property
-    def gpus(self) -> Array:
-        """GPU count of each measured cell."""
-        return self._cells[1]
-
-    @property
-    def seconds(self) -> Array:
-        """Median step time of each measured cell, s."""
-        return self._cells[2]
-
-    def trained_on(self, split: Split) -> Dataset:
-        """The steps of the cells that a split trains on."""
-        kept = split.trained
-        cells = set(zip(self.n[kept].tolist(), self.gpus[kept].tolist(), strict=True))
-        return self.data.where(lambda step: (step.n, step.gpus) in cells)
-
     @cached_property
-    def _cells(self) -> Array:
-        medians = medians_of(self.data.steps)
-        return np.array([(n, gpus, seconds) for (n, gpus), seconds in medians.items()], float).T
+    def cells(self) -> pd.DataFrame:
+        """n, gpus and median time (``measured``, s) of each cell, sorted by n and gpus."""
+        medians = self.samples.groupby(["n", "gpus"], as_index=False).seconds.median()
+        return medians.rename(columns={"seconds": "measured"})
+
+    def question(self, split: Split) -> Question:
+        """What a split trains on, and all cells: those trained on enter the choice of a count."""
+        cells = self.cells[["n", "gpus"]]
+        return self.samples.merge(cells[split.trained]), cells
 
 
 def tuned_on(table: str) -> bool:
@@ -96,16 +75,16 @@ def tuned_on(table: str) -> bool:
 def bundled() -> Iterator[Series]:
     """Series of the bundled datasets."""
     for name in BUNDLED:
-        yield from series_of(gpucast.load(name), name)
+        yield from series_of(gpucast.load(name), name, tuned_on(name))
 
 
 def published(folder: Path = TABLES) -> Iterator[Series]:
     """Series of the tables in a folder, in the order of their names."""
     for file in sorted(folder.glob("*.csv")):
-        yield from series_of(read(file), file.stem)
+        yield from series_of(read(file), file.stem, folder == TABLES and tuned_on(file.stem))
 
 
-def series_of(data: Dataset, table: str) -> Iterator[Series]:
+def series_of(data: Dataset, table: str, tuned: bool) -> Iterator[Series]:
     """The series of a dataset, in the order they first occur."""
     groups: dict[tuple[str | None, ...], list[Step]] = defaultdict(list)
     for step in data.steps:
@@ -113,8 +92,13 @@ def series_of(data: Dataset, table: str) -> Iterator[Series]:
     differ = [i for i, values in enumerate(zip(*groups, strict=True)) if len(set(values)) > 1]
     for group, steps in groups.items():
         label = ", ".join(value for i in differ if (value := group[i]))
-        machines = [data.machines[step.machine] for step in steps[:1]]
-        yield Series(table, label, from_records(table, [*machines, *steps]))
+        yield Series(table, label, tuned, samples_of(steps))
+
+
+def samples_of(steps: Iterable[Step]) -> pd.DataFrame:
+    """n, gpus and seconds of all that was timed, a row a sample."""
+    rows = [(step.n, step.gpus, seconds) for step in steps for seconds in step.seconds]
+    return pd.DataFrame(rows, columns=["n", "gpus", "seconds"])
 
 
 def read(file: Path) -> Dataset:
@@ -122,10 +106,13 @@ def read(file: Path) -> Dataset:
     return load(file, options=Options(columns={"seconds": "seconds:s"}))
 
 
-def families() -> dict[str, str]:
-    """The kind of program of every table, as the README of the tables and datasets.toml say."""
-    lines = (TABLES / "README.md").read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
+def families(folder: Path = TABLES) -> dict[str, str]:
+    """The kind of program of tables: as the README of their folder says, if there is one, and as
+    datasets.toml does of bundled ones."""
+    readme = folder / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    lines = [line for line in text.splitlines() if line.startswith("| ") and line.count("|") > 2]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
     datasets = tomllib.loads(DATASETS.read_text(encoding="utf-8"))
     return {
         **{row[1]: row[2] for row in rows[1:]},
