@@ -85,6 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
     except GpucastError as error:
         print(f"lab.forecasters: {error}", file=sys.stderr)
         return 2
+    for (name, why), refused in splits[splits.refused != ""].groupby(["forecaster", "refused"]):
+        print(f"{name}: no forecast of {len(refused)} splits: {why}", file=sys.stderr)
     unseen = splits[~splits.tuned]
     print_table(*ranking(unseen if len(unseen) else splits))
     print(summary(splits))

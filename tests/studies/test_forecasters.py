@@ -441,7 +441,9 @@ def test_a_stranger_is_ranked_on_tables_of_ones_own(
     of_folder = ["--from-cells", str(numbers), "--tables", str(tmp_path / "tables")]
     command.main([*of_folder, str(stranger), "--cells", str(numbers)])
     command.main([*of_folder, str(stranger), f"{stranger}:absent"])
-    ranked = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    told = capsys.readouterr()
+    assert f"{stranger}:absent: no forecast of 4 splits: AttributeError" in told.err
+    ranked = [line.split("  ")[0] for line in told.out.splitlines()]
     first, second = ranked[2:6], ranked[9:14]
     assert first == ["gpucast", study.EXTRA_P, WAYS[0].name, str(stranger)]
     assert second == [*first, f"{stranger}:absent"]
