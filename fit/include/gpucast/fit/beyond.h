@@ -17,7 +17,7 @@
 // normal deviate more, of standard deviation 0.6.
 //
 // The constants are those that made programs need: training whose all-reduce shows late
-// (tests/model/test_beyond.py) or whose network is not known (lab/studies/training.py). Sizes have
+// (tests/model/test_beyond.py) or whose network is not known (lab/studies/training). Sizes have
 // no such term: in published tables forecasts of larger sizes were no better for one.
 #pragma once
 
