@@ -17,7 +17,7 @@ constexpr double usual_node = 8;   // GPUs that a node may have, where nobody sa
 constexpr double other_node = .6;  // sd of ln T
 constexpr std::uint64_t stream = 1;
 
-constexpr double near_enough = 1e-3;  // of a probability, in the middle between two entries
+constexpr double near_enough = 2e-4;  // of a probability, in the middle between two entries
 constexpr double far_apart = .1;      // probabilities of entries beside one another
 constexpr double resolution = 1e-6;   // of ln T
 
