@@ -22,17 +22,9 @@ from jinja2 import Environment, StrictUndefined
 from numpy.typing import ArrayLike, NDArray
 
 from gpucast import _core
-from gpucast.model.content import (
-    Domain,
-    FittedSteps,
-    Gpu,
-    Noise,
-    Parameter,
-    Quantity,
-    Reconstruction,
-    Terms,
-)
+from gpucast.model.content import Domain, FittedSteps, Noise, Parameter, Quantity, Reconstruction
 from gpucast.model.fitted import Model
+from gpucast.model.values import Gpu, Terms
 from gpucast.util import files
 from gpucast.util.remarks import Kind, remark
 from gpucast.util.units import duration, interval, percent, quantity

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpucast.model.forecaster import Forecasts
+from gpucast.model.forecasts import Forecasts
 
 
 def beside_truth(found: Forecasts, measured: NDArray[np.float64], **about: object) -> pd.DataFrame:

@@ -29,8 +29,9 @@ from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import data_of, groups_of
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model, own
-from gpucast.model.other_path import T90
+from gpucast.model.fitted import Model
+from gpucast.model.intervals import T90
+from gpucast.model.other_path import OnOtherPath
 from gpucast.paths.other_path import BEYOND
 from gpucast.paths.what_if import Launch
 from gpucast.util.tables import print_table
@@ -85,7 +86,7 @@ def judged(data: Dataset, replicates: int) -> Iterator[Judged | str]:
     native = {}
     for group in groups_of(data):
         if group.path == NATIVE and group.schedule != "allgather":
-            model = own(gc.fit(data_of(data, group), group, replicates=replicates), "what-if")
+            model = gc.fit(data_of(data, group), group, replicates=replicates)
             native[group.schedule, group.kernel, group.memory] = model
     beside = data.where(lambda step: False)
     for group in groups_of(data):
@@ -130,9 +131,8 @@ def _host_work(step: Step) -> Sequence[float]:
 def _beside(model: Model, data: Dataset, group: StepSelection, way: str) -> Judged:
     cells = _cells(data, group)
     n, gpus = cells.n.to_numpy(), cells.gpus.to_numpy()
-    elsewhere = model.elsewhere
-    assert elsewhere is not None
-    parts = elsewhere.parts(model.core, model.values, n, gpus)
+    assert isinstance(model.engine, OnOtherPath)
+    parts = model.engine.parts(n, gpus)
     moved = (cells.measured - parts.gpu - cells.host - parts.woken) / parts.moved
     apart = (
         _median_of_log(moved[parts.moved > ENOUGH * parts.seconds]),

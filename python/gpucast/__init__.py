@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from gpucast.fitting.fit import fit as fit
     from gpucast.model.files import load_model as load_model
     from gpucast.model.fitted import Model as Model
-    from gpucast.model.forecaster import Forecaster as Forecaster
     from gpucast.model.formula import step_times as step_times
-    from gpucast.model.scaling import ScalingModel as ScalingModel
     from gpucast.paths.curves import fit_transfers as fit_transfers
     from gpucast.paths.what_if import what_if as what_if
     from gpucast.show.proposal.folder import proposal as proposal
@@ -41,10 +39,8 @@ _HOME = {
     "Dataset": "data.dataset",
     "GpucastError": "errors",
     "InputError": "errors",
-    "Forecaster": "model.forecaster",
     "Model": "model.fitted",
     "Plan": "answers.planning.plan",
-    "ScalingModel": "model.scaling",
     "StepSelection": "data.selection",
     "bundled_files": "data",
     "compare": "answers.comparison",

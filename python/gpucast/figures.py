@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from gpucast.answers.scaling import THRESHOLD
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster, Numbers
+from gpucast.model.asked import Numbers
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval, interval_named
 from gpucast.show.plots import scaling as plots
 from gpucast.show.plots import style
@@ -19,7 +20,7 @@ from gpucast.show.plots.scaling import Over, What
 
 @style.styled
 def scaling(
-    model: Forecaster,
+    model: Model,
     n: Numbers | None = None,
     gpus: Numbers | None = None,
     *,

@@ -8,20 +8,19 @@ import numpy as np
 
 import gpucast as gc
 from gpucast.answers.caveats import caveats, in_line
-from gpucast.model.content import TimedCells
-from gpucast.model.fitted import own
-from gpucast.model.forecaster import Forecaster, outer
-from gpucast.model.scaling import ScalingModel
+from gpucast.model.asked import outer
+from gpucast.model.fitted import Model
+from gpucast.model.values import TimedCells
 from gpucast.util.remarks import Kind, remark
 from made_data import whole
 from other_programs import fitted, md, records
 
 
-def said(model: Forecaster, n: list[float], gpus: list[int]) -> list[str]:
+def said(model: Model, n: list[float], gpus: list[int]) -> list[str]:
     return caveats(model, *(np.asarray(values) for values in outer(n, gpus)))
 
 
-def with_quality(**quality: float | bool) -> ScalingModel:
+def with_quality(**quality: float | bool) -> Model:
     model = md()
     assert model.quality is not None
     return replace(model, quality=replace(model.quality, **quality))
@@ -53,7 +52,7 @@ def test_what_no_gpu_had_is_said_not_to_have_been_tried() -> None:
     rows = zip(cells.n, cells.gpus, cells.seconds, strict=True)
     kept = [(n, gpus, seconds) for n, gpus, seconds in rows if n < 1e6 or gpus == 4]
 
-    class Kept(ScalingModel):
+    class Kept(Model):
         @property
         def fitted_cells(self) -> TimedCells:
             n, gpus, seconds = (list(column) for column in zip(*kept, strict=True))
@@ -75,11 +74,11 @@ def test_what_no_gpu_had_is_said_not_to_have_been_tried() -> None:
 def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> None:
     """4 GPUs were timed at most; nodes are not known where the records do not say."""
 
-    def told(model: Forecaster, gpus: list[int], per_host: int | None) -> list[str]:
+    def told(model: Model, gpus: list[int], per_host: int | None) -> list[str]:
         n, counts = (np.asarray(values, dtype=float) for values in outer([96_000], gpus))
         return caveats(model, n, counts, per_host=per_host)
 
-    def on(nodes: list[int]) -> ScalingModel:
+    def on(nodes: list[int]) -> Model:
         model = md()
         counts = model.scaling.cells.gpus
         at = dict(zip(sorted(set(counts)), nodes, strict=True))
@@ -142,7 +141,7 @@ def test_a_measured_cell_that_the_model_misses_is_named_with_both_times() -> Non
     forecast = model.forecasts([24_000], [1]).seconds[0]
     seconds[at] = float(forecast / 1.25)
 
-    class Missing(ScalingModel):
+    class Missing(Model):
         @property
         def timed(self) -> TimedCells:
             return TimedCells(n=cells.n, gpus=cells.gpus, seconds=seconds)
@@ -185,7 +184,7 @@ def test_a_fit_of_one_size_or_one_count_says_so_beyond_it() -> None:
 def test_a_form_that_is_off_beyond_noise_is_said() -> None:
     texts = []
     for form in ("paper", "auto"):
-        model = own(gc.fit(whole(), model=form, replicates=0), "a test")
+        model = gc.fit(whole(), model=form, replicates=0)
         assert said(model, [8_000], [2]) == []
         off = replace(model, noise=replace(model.noise, between_cells=0.2))
         texts.append(said(off, [8_000], [2]))
@@ -193,9 +192,8 @@ def test_a_form_that_is_off_beyond_noise_is_said() -> None:
     assert texts == [["the form is off by 20 % beyond noise"], []]
 
 
-def vars_of(model: ScalingModel) -> dict[str, object]:
-    computed = {"core", "most_per_gpu", "_refuted"}
-    return {name: value for name, value in vars(model).items() if name not in computed}
+def vars_of(model: Model) -> dict[str, object]:
+    return model.__getstate__()
 
 
 def test_times_that_do_not_grow_with_n_are_said_to_say_nothing_of_larger_ones() -> None:

@@ -23,10 +23,10 @@ from gpucast.answers.planning.plan import plan_request
 from gpucast.answers.planning.reading import of_values, read
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
+from gpucast.model.averaged_parts import AveragedParts
+from gpucast.model.averaged_totals import AveragedTotals
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Array
-from gpucast.model.mixed import Mixed
-from gpucast.model.scaling import ScalingModel
+from gpucast.model.intervals import Array
 from gpucast.show.report import curves
 from gpucast.show.report.content import content
 from made_data import NATIVE, machine, whole
@@ -99,18 +99,18 @@ def test_a_million_forecasts_are_one(of: str) -> None:
 
 def test_predict_reads_a_model_and_no_records(core: Calls, run: Run, tmp_path: Path) -> None:
     gc.fit(whole(NATIVE), replicates=30).save(tmp_path / "model.json")
-    core.watch(Mixed, "times", "draws")
+    core.watch(AveragedParts, "forecast", "draws")
 
     def asked(sizes: str) -> dict[str, int]:
         words = ("predict", tmp_path / "model.json", "-n", sizes, "--gpus", "1-8")
         return core.of(partial(run, *words))
 
     few, many = asked("1000"), asked("1000,2000,4000,8000,16000")
-    assert set(few) == set(many) == {"times", "draws"}
+    assert set(few) == set(many) == {"forecast", "draws"}
     # Draws go size by size, with the times they are about; forecasts at once.
     assert many["draws"] == 5 * few["draws"]
     assert few["draws"] == 1
-    assert many["times"] - few["times"] <= 3 * (many["draws"] - few["draws"])
+    assert many["forecast"] - few["forecast"] <= 3 * (many["draws"] - few["draws"])
 
 
 def test_predict_of_a_named_model_reads_no_records(core: Calls, run: Run, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_predict_of_a_named_model_reads_no_records(core: Calls, run: Run, tmp_pa
 def test_a_report_of_more_counts_draws_no_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """It drew anew for every choice of counts."""
     calls = Calls(monkeypatch)
-    calls.watch(ScalingModel, "draws")
+    calls.watch(Model, "draws")
 
     def asked(most: int) -> dict[str, int]:
         return calls.of(partial(content, [md()], gpus=list(range(1, most + 1))))
@@ -136,18 +136,19 @@ def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It was at three places between each two of them, and at each again and again."""
-    evaluate, cells = ScalingModel.seconds, []
+    evaluate, cells = Model.seconds, []
 
-    def counted(model: ScalingModel, n: Array, gpus: Array) -> Array:
+    def counted(model: Model, n: Array, gpus: Array) -> Array:
         cells.append(n.size)
         return evaluate(model, n, gpus)
 
-    monkeypatch.setattr(ScalingModel, "seconds", counted)
+    monkeypatch.setattr(Model, "seconds", counted)
     sizes = np.geomspace(2e4, 4e6, 161)
     n, gpus = np.meshgrid(sizes, [1.0, 4, 16])
     none = np.zeros(n.size)
-    whole = md().core.forecast(n.ravel(), gpus.ravel(), none, none)[0]
-    assert np.array_equal(md().core.medians(n.ravel(), gpus.ravel(), none), whole)
+    totals = AveragedTotals(md())
+    whole = totals.core.forecast(n.ravel(), gpus.ravel(), none, none)[0]
+    assert np.array_equal(totals.core.medians(n.ravel(), gpus.ravel(), none), whole)
     cells.clear()
     drawn = curves.curve(md(), 4, sizes)
     tried = sum(cells)
@@ -177,7 +178,7 @@ def test_curves_of_several_forms_ask_for_each_n_once(monkeypatch: pytest.MonkeyP
 
 def test_draws_of_a_mixture_ask_for_no_shares_of_parts(core: Calls) -> None:
     model = gc.fit(whole(NATIVE), replicates=30)
-    core.watch(Mixed, "times", "draws")
+    core.watch(AveragedParts, "forecast", "draws")
     sizes, counts = np.array([1000.0, 2000.0]), np.array([1.0, 2.0])
     assert core.of(lambda: model.draws(sizes, counts, 10)) == {"draws": 1}
 

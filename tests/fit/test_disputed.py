@@ -65,7 +65,7 @@ def test_forecasts_of_a_disputed_cell_say_so_and_are_wider() -> None:
     assert said not in caveats(disputed, np.array([100_000]), np.array([1]))
     assert not any("repetitions" in each for each in [*sound.warnings, *caveats(sound, *at)])
 
-    def width(model: gc.Forecaster) -> float:
+    def width(model: gc.Model) -> float:
         found = model.forecasts(*at)
         return float(np.log(found.high[0] / found.low[0]))
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import gpucast as gc
 from gpucast.cli import main
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster
 from made_data import dataset, machine, step
 from records_samples import relaxed
 
@@ -31,8 +30,8 @@ HIDDEN = 2.5e-6
 RIPPLE = 0.25e-6
 
 
-def check(model: Forecaster) -> None:
-    own = isinstance(model, Model)
+def check(model: Model) -> None:
+    own = model.own_program
     mixed = own and model.mixture is not None
     ticks = own and (mixed or model.terms.com.endswith("-poll"))
     n = np.unique(np.round(np.geomspace(1, 1e9, 60)))

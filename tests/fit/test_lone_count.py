@@ -70,6 +70,17 @@ def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further() -> N
     assert (draws[:, 3] >= draws[:, 2] / 2 * (1 - 1e-6)).all()
 
 
+def test_a_cell_of_another_count_has_the_interval_of_its_forecast() -> None:
+    """It had that of the count that was timed."""
+    sizes = np.array([1e4, 3e4, 1e5])
+    program = pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01})
+    model = gc.fit(gc.read(program))
+    at = model.forecasts(np.full(5, 3e4), np.array([1.0, 2.0, 4.0, 8.0, 16.0]))
+    low, high = model.cell_intervals(at, [1] * 5, np.zeros(5))
+    assert low == pytest.approx(at.low)
+    assert high == pytest.approx(at.high)
+
+
 def test_the_most_gpus_are_the_fastest_as_often_as_in_published_series() -> None:
     sizes = np.array([1e4, 3e4, 1e5])
     program = pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01})

@@ -18,9 +18,9 @@ from gpucast.data.selection import StepSelection
 from gpucast.fitting.candidates import routes_of
 from gpucast.fitting.mixture import fit_plausible, forms
 from gpucast.fitting.selection import pose
+from gpucast.model.averaged_parts import STEPS_ALONE
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Array
-from gpucast.model.mixed import STEPS_ALONE
+from gpucast.model.intervals import Array
 from made_data import NATIVE, dataset, machine, skeleton, steps, transfer, whole
 
 TIMES, BEYOND, BEYOND_ONE_COUNT = 1.5, 0.03, 0.07
@@ -65,7 +65,7 @@ def with_part(data: Dataset, keep: Keep | None) -> Dataset:
 
 def fitted(data: Dataset) -> Model:
     model = gc.fit(data, replicates=0)
-    assert isinstance(model, Model)
+    assert model.own_program
     return model
 
 

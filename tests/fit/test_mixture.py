@@ -16,7 +16,6 @@ from gpucast.data.steps import medians_of
 from gpucast.fitting.mixture import _log_odds, fit_mixture, forms, visits_of
 from gpucast.fitting.problem import Problem
 from gpucast.fitting.selection import pose
-from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval
 from made_data import (
     BLOCK,
@@ -113,7 +112,7 @@ def test_nothing_hides_in_a_mixture_whose_path_waits() -> None:
     def odds(sync: float) -> float:
         timed = (launch(1, [3e-6] * 3), launch(1, [sync] * 3, method="sync"))
         model = gc.fit(dataset([machine(), *cells, *timed]), replicates=0)
-        assert isinstance(model, Model)
+        assert model.own_program
         assert model.mixture is not None
         plain = sum(e.weight for e in model.mixture.forms if e.terms.com == "star-serial")
         return (1 - plain) / plain
@@ -129,7 +128,7 @@ def test_the_tick_at_which_a_kernel_is_seen_to_end_is_found() -> None:
     steps = gc.load("h200-x4-mixed").where(lambda each: each.gpus < 3)
     chosen = {"path": "native", "schedule": "star-serial", "kernel": "tuned", "memory": "pinned"}
     model = gc.fit(steps, replicates=0, **chosen)  # type: ignore[arg-type]
-    assert isinstance(model, Model)
+    assert model.own_program
     assert model.mixture is not None
     ticks = sum(e.weight for e in model.mixture.forms if e.terms.com == "star-serial-poll")
     assert ticks > 0.2
@@ -194,7 +193,7 @@ def test_forms_whose_facts_are_not_known_are_left_out_and_said() -> None:
 
 def test_the_paper_is_among_the_forms_with_the_k_that_made_the_steps() -> None:
     model = gc.fit(whole(seed=3), replicates=0)
-    assert isinstance(model, Model)
+    assert model.own_program
     assert model.mixture is not None
     waves = [each for each in model.mixture.forms if each.terms.gpu == "wave"]
     assert waves
@@ -210,7 +209,7 @@ def test_the_paper_is_shown_where_it_has_no_weight() -> None:
     rng = np.random.default_rng(0)
     cells = steps(queued, rng, n=[500, 1000, 2000, 4000, 8000], sigma=0.005, schedule="mpi")
     model = gc.fit(dataset([machine(), *cells]), replicates=0)
-    assert isinstance(model, Model)
+    assert model.own_program
     (paper,) = [each for each in model.candidates if each.model == "paper"]
     assert paper.weight == 0
     assert paper.cv_error is not None
@@ -232,7 +231,7 @@ def test_host_work_is_told_as_bent_only_where_times_say_so() -> None:
                 seconds = (gpu + gpus * 3e-5) * both[1] + cpu
                 cells.append(step(n, gpus, seconds, phases={"cpu": cpu.tolist()}))
         model = gc.fit(dataset([machine(), *cells]), replicates=0)
-        assert isinstance(model, Model)
+        assert model.own_program
         assert model.terms.cpu == ("bent" if bends else "linear")
 
 
@@ -360,7 +359,7 @@ def test_any_table_of_positive_times_gives_forecasts(
         for seconds in visits
     ]
     model = gc.fit(dataset([machine(cores), *cells]), replicates=0)
-    assert isinstance(model, Model)
+    assert model.own_program
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*table, strict=True))
     far_n, far_gpus = (
         np.append(n, [1.0, 1e9, 1.0, 1e9]), np.append(gpus, [1.0, 1.0, 1e3, 1e3])
@@ -394,7 +393,7 @@ def test_forecasts_of_measured_cells_lie_in_the_range_of_what_was_measured(
     rng = np.random.default_rng(seed)
     cells = steps(NATIVE.seconds, rng, n=n, gpus=gpus, repeats=repeats, sigma=sigma, block=BLOCK)
     model = gc.fit(dataset([machine(), *cells]), replicates=0)
-    assert isinstance(model, Model)
+    assert model.own_program
     assert model.cells is not None
     found = model.forecasts(model.cells.n, np.array(model.cells.gpus, float))
     # A cell that all others contradict is forecast by them: so far single steps scatter.

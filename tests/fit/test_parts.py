@@ -12,7 +12,7 @@ import gpucast as gc
 from gpucast.data import dataset, jsonl
 from gpucast.data.records import Phases, Record, Step
 from gpucast.fitting.cells import parts_of
-from gpucast.model.scaling import ScalingModel
+from gpucast.model.fitted import Model
 
 
 def step(n: float, gpus: int, *, timed: bool = True) -> Record:
@@ -28,12 +28,12 @@ def step(n: float, gpus: int, *, timed: bool = True) -> Record:
     )  # fmt: skip
 
 
-def model(*, timed: bool) -> ScalingModel:
+def model(*, timed: bool) -> Model:
     cells = [(n, gpus) for n in (1e5, 4e5, 1e6, 4e6) for gpus in (1, 2, 4)]
     machine = jsonl.record({"kind": "machine", "id": "m"})
     steps = [step(*cell, timed=timed) for cell in cells]
     found = gc.fit(dataset.from_records("made", [machine, *steps]))
-    assert isinstance(found, ScalingModel)
+    assert found.scaling is not None
     return found
 
 

@@ -17,7 +17,7 @@ from gpucast.data import dataset, jsonl
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.measure.design.next_cells import Advice, Ask, next_cells
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import Z90
 from synthetic import TRUTHS, Truth, noisy
 
@@ -36,6 +36,7 @@ class Known:
     noise: float = 0.1
     means: tuple[float, ...] = ()
     draw_count = 1
+    weighed = True
 
     def draws(self, n: Array, gpus: Array, count: int) -> Array:
         """With exactly this covariance."""
@@ -66,7 +67,7 @@ def advised(model: Known, ask: Ask, cells: int, **more: Any) -> Advice:
     """Next cells among the first of a model; each takes a second unless ``more`` says otherwise."""
     more.setdefault("costs", np.ones(cells))
     candidates = [(10.0 + i, 1) for i in range(cells)]
-    found = next_cells(cast(Forecaster, model), ask, candidates, **more)
+    found = next_cells(cast(Model, model), ask, candidates, **more)
     assert found is not None
     return found
 
@@ -151,7 +152,7 @@ def test_rivals_that_are_rarely_the_fastest_are_looked_at_last() -> None:
     means[[3, 6]] = 0.02, 5.0
     model = Known(roots, means=tuple(means))
     found = next_cells(
-        cast(Forecaster, model), Ask.best_count([10], [1, 2, 3]),
+        cast(Model, model), Ask.best_count([10], [1, 2, 3]),
         [(30.0, 1), (31.0, 1), (32.0, 1)], costs=np.ones(3), count=2,
     )  # fmt: skip
     assert found is not None
@@ -171,7 +172,7 @@ def made(truth: Truth, seed: int) -> Dataset:
     return dataset.from_records("made", [jsonl.record(record) for record in records])
 
 
-def fit_to(data: Dataset, cells: set[tuple[float, int]]) -> Forecaster:
+def fit_to(data: Dataset, cells: set[tuple[float, int]]) -> Model:
     records = [
         each for each in data.records if not isinstance(each, Step) or (each.n, each.gpus) in cells
     ]

@@ -22,14 +22,14 @@ from gpucast.errors import InputError
 from gpucast.measure.design.cells import Cell
 from gpucast.measure.design.questions import Answer, Question, answer
 from gpucast.measure.until import Plan, Until, ended_by
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import CORE
 
 SERIES = StepSelection(path="native", program="md")
 CELLS = [Cell(SERIES, n, gpus) for n in other_programs.SIZES for gpus in other_programs.COUNTS]
 
 
-def fitted(cells: list[Cell], sigma: float = 0.01) -> Forecaster:
+def fitted(cells: list[Cell], sigma: float = 0.01) -> Model:
     """To these cells of a made-up program; its best count for 409000 atoms is 2."""
     data = other_programs.records(sigma=sigma)
     kept = {(cell.n, cell.gpus) for cell in cells}
@@ -60,7 +60,7 @@ class Drawn:
 def test_a_best_count_is_sure_by_its_probability_or_by_what_a_wrong_one_costs() -> None:
     """One GPU takes 1 in three of four draws and 1.2 in the others; two always take 1.1."""
     times = np.tile([[1.0, 1.1], [1.0, 1.1], [1.0, 1.1], [1.2, 1.1]], (100, 1))
-    model = cast(Forecaster, Drawn(times))
+    model = cast(Model, Drawn(times))
     asked = Question("best", (1e6,), (1, 2), within=0.01, surely=0.95)
     found = answer(model, asked)
     assert found.probability == 0.75

@@ -18,11 +18,11 @@ from gpucast.data import reconstructed_files
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit_own
 from gpucast.model import rates
-from gpucast.model.content import TimedCells
+from gpucast.model.asked import outer
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Array, outer
+from gpucast.model.intervals import Array
 from gpucast.model.joint import TOLERANCE, between
-from gpucast.model.scaling import ScalingModel
+from gpucast.model.values import TimedCells
 from made_data import whole
 from other_programs import COUNTS, SIZES, cutoff, fitted, md, records
 
@@ -30,7 +30,7 @@ from other_programs import COUNTS, SIZES, cutoff, fitted, md, records
 @pytest.fixture(scope="module")
 def own() -> Model:
     model = gc.fit(whole(), replicates=60)
-    assert isinstance(model, Model)
+    assert model.own_program
     return model
 
 
@@ -91,13 +91,13 @@ def test_thousands_of_counts_are_judged_by_few_forecasts(monkeypatch: pytest.Mon
     model = fitted(records(counts=[1, 2, 4, 1000]))
     exact = model.seconds(*outer(n, counts)).reshape(n.size, counts.size)
     asked = []
-    seconds = ScalingModel.seconds
+    seconds = Model.seconds
 
-    def watched(self: ScalingModel, n: Array, gpus: Array) -> Array:
+    def watched(self: Model, n: Array, gpus: Array) -> Array:
         asked.append(n.size)
         return seconds(self, n, gpus)
 
-    monkeypatch.setattr(ScalingModel, "seconds", watched)
+    monkeypatch.setattr(Model, "seconds", watched)
     answers = model.best_counts(n, counts)
     assert sum(asked) < 0.1 * n.size * counts.size
     known = model.measured(*outer(n, counts)).reshape(exact.shape)

@@ -14,7 +14,7 @@ import gpucast as gc
 from gpucast import _core
 from gpucast.answers.caveats import caveats
 from gpucast.measure.design.next_cells import Ask
-from gpucast.model.scaling import ScalingModel
+from gpucast.model.fitted import Model
 from gpucast.show.report.advice import for_question, in_words
 from gpucast.show.report.content import content
 
@@ -23,13 +23,13 @@ Truth = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 def measured(
     truth: Truth, sizes: list[float], counts: list[int], noise: float = 0.01, seed: int = 0
-) -> ScalingModel:
+) -> Model:
     """Fitted to one sample of each cell."""
     n, gpus = np.repeat(np.array(sizes), len(counts)), np.tile(np.array(counts), len(sizes))
     off = noise * np.random.default_rng(seed).standard_normal(n.size)
     seconds = truth(n, gpus.astype(float)) * np.exp(off)
     model = gc.fit(pd.DataFrame({"n": n, "gpus": gpus, "seconds": seconds}))
-    assert isinstance(model, ScalingModel)
+    assert model.scaling is not None
     return model
 
 

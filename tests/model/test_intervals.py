@@ -19,8 +19,8 @@ from scipy.stats import t as student
 
 import gpucast as gc
 from gpucast.errors import InputError
+from gpucast.model.asked import outer
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.intervals import (
     OF_PARTS,
     OF_TOTAL,
@@ -42,20 +42,20 @@ Z90 = 1.6448536
 @cache
 def own() -> Model:
     model = gc.fit(whole(), replicates=60)
-    assert isinstance(model, Model)
+    assert model.own_program
     return model
 
 
 MODELS = pytest.mark.parametrize("model", [own, md], ids=["own", "other program"])
 
 
-def parts_of(model: Forecaster, cells: Sequence[tuple[float, int]]) -> Array:
+def parts_of(model: Model, cells: Sequence[tuple[float, int]]) -> Array:
     found = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
     return np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
 
 
 def elsewhere(
-    model: Forecaster,
+    model: Model,
     factors: Sequence[float],
     cells: Sequence[tuple[float, int]] = CELLS,
     name: str = "other",
@@ -63,7 +63,7 @@ def elsewhere(
 ) -> gc.Dataset:
     """Cells timed on a machine whose T_gpu, T_cpu and T_com are so many times the model's."""
     times = parts_of(model, cells) @ np.array(factors)
-    program = {} if isinstance(model, Model) else {"schedule": None, "kernel": None}
+    program = {} if model.own_program else {"schedule": None, "kernel": None}
     records = [
         step(n, gpus, [seconds] * 3, machine=name, **{**program, **about})
         for (n, gpus), seconds in zip(cells, times, strict=True)
@@ -204,7 +204,7 @@ def test_an_unknown_interval_is_refused() -> None:
 
 def test_the_interval_of_another_machine_is_the_one_worked_by_hand() -> None:
     model = gc.fit(whole(), model="paper", replicates=60)
-    assert isinstance(model, Model)
+    assert model.own_program
     found = model.forecasts([8000], [2], Interval.machine)
     now = model.forecasts([8000], [2])
     shares = parts_of(model, [(8000, 2)])[0] / now.seconds[0]
@@ -245,9 +245,9 @@ def test_what_is_measured_elsewhere_is_covered_by_that_interval_alone() -> None:
 @MODELS
 def test_cells_of_a_slower_machine_move_forecasts_towards_it(model: Any) -> None:
     fitted = model()
-    cells = CELLS if isinstance(fitted, Model) else ((24_000, 1), (409_000, 2), (1_067_000, 4))
+    cells = CELLS if fitted.own_program else ((24_000, 1), (409_000, 2), (1_067_000, 4))
     # GPUs of a kind are alike, as our own programs know; of others only the whole is known.
-    factors = [1.0, 1.3, 1.3] if isinstance(fitted, Model) else [1.1, 1.1, 1.1]
+    factors = [1.0, 1.3, 1.3] if fitted.own_program else [1.1, 1.1, 1.1]
     data = elsewhere(fitted, factors, cells)
     updated = fitted.updated(data)
     n, gpus = np.array(cells, dtype=np.float64).T
@@ -276,7 +276,7 @@ def test_a_machine_whose_host_is_slower_is_found_by_its_parts() -> None:
 @MODELS
 def test_an_update_narrows_the_interval_of_that_machine(model: Any) -> None:
     fitted = model()
-    cells = CELLS if isinstance(fitted, Model) else ((24_000, 1), (409_000, 2), (1_067_000, 4))
+    cells = CELLS if fitted.own_program else ((24_000, 1), (409_000, 2), (1_067_000, 4))
     n, gpus = outer([2e4, 2e5], [1, 2])
     widths = [fitted.forecasts(n, gpus, Interval.machine).common]
     for count in (1, 2, 3):
@@ -347,7 +347,7 @@ def test_best_counts_of_an_updated_model_are_by_its_own_times() -> None:
 # ---- what is refused ----
 
 
-def refused(model: Forecaster, data: gc.Dataset) -> str:
+def refused(model: Model, data: gc.Dataset) -> str:
     with pytest.raises(InputError) as error:
         model.updated(data)
     return str(error.value)

@@ -19,12 +19,13 @@ import gpucast as gc
 from gpucast import _core
 from gpucast.fitting.mixture import content, fit_mixture, forms, visits_of
 from gpucast.fitting.selection import pose
-from gpucast.model.content import MixtureForm, PartsMixture
+from gpucast.model.asked import outer
+from gpucast.model.averaged_parts import AveragedParts
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import outer
 from gpucast.model.intervals import Interval
 from gpucast.model.joint import joint_draws, nodes_of, shuffled
-from gpucast.model.mixed import Mixed
+from gpucast.model.mixtures import MixtureForm, PartsMixture
+from gpucast.model.one_form import OneForm
 from made_data import dataset, machine, step, whole
 
 Array = NDArray[np.float64]
@@ -35,7 +36,7 @@ T90 = float(student.ppf(0.95, 8))
 
 def scale() -> float:
     """By how much t is scaled: of a forecast that a large variance dominates."""
-    found = one_form().times(N[:1], GPUS[:1], common=np.ones(1))
+    found = one_form().forecast(N[:1], GPUS[:1], common=np.ones(1))
     return float(np.log(found.mean_high / found.seconds)[0] / (T90 * found.spread[0]))
 
 
@@ -46,7 +47,7 @@ GPUS = np.array([2.0, 4.0, 8.0])
 @cache
 def model() -> Model:
     found = gc.fit(whole(), replicates=20)
-    assert isinstance(found, Model)
+    assert found.own_program
     return found
 
 
@@ -61,17 +62,15 @@ def one() -> MixtureForm:
 
 
 @cache
-def one_form() -> Mixed:
+def one_form() -> AveragedParts:
     """The mixture of the heaviest form alone, whose intervals can be worked by hand."""
-    heaviest = one()
-    return Mixed(replace(mixture(), forms=[heaviest]), model().machine, model().workload)
+    return AveragedParts(replace(model(), mixture=replace(mixture(), forms=[one()])))
 
 
 @cache
-def mixed() -> Mixed:
-    found = model().mixed
-    assert found is not None
-    return found
+def mixed() -> AveragedParts:
+    """Without what may come beyond the counts that were measured."""
+    return AveragedParts(replace(model(), observations=None))
 
 
 def log_width(high: Array, middle: Array) -> Array:
@@ -82,7 +81,7 @@ def log_width(high: Array, middle: Array) -> Array:
 
 
 def test_a_form_is_known_to_its_spread_times_the_quantile_of_t() -> None:
-    found = one_form().times(N, GPUS)
+    found = one_form().forecast(N, GPUS)
     assert 0.9 < scale() <= 1
     quantile = T90 * scale()
     assert log_width(found.mean_high, found.seconds) == pytest.approx(quantile * found.spread)
@@ -93,13 +92,13 @@ def test_a_form_is_known_to_its_spread_times_the_quantile_of_t() -> None:
 
 def test_what_is_common_and_what_is_rounded_add_as_variances() -> None:
     one, more = one_form(), np.full(3, 0.01)
-    plain = log_width(one.times(N, GPUS).high, one.times(N, GPUS).seconds)
-    for other in (one.times(N, GPUS, common=more), one.times(N, GPUS, variance=more)):
+    plain = log_width(one.forecast(N, GPUS).high, one.forecast(N, GPUS).seconds)
+    for other in (one.forecast(N, GPUS, common=more), one.forecast(N, GPUS, variance=more)):
         width = log_width(other.high, other.seconds)
         assert width**2 - plain**2 == pytest.approx((T90 * scale()) ** 2 * more)
     # Rounding of a measured time is no part of the expected one.
-    rounded, common = one.times(N, GPUS, variance=more), one.times(N, GPUS, common=more)
-    assert rounded.mean_high == pytest.approx(one.times(N, GPUS).mean_high)
+    rounded, common = one.forecast(N, GPUS, variance=more), one.forecast(N, GPUS, common=more)
+    assert rounded.mean_high == pytest.approx(one.forecast(N, GPUS).mean_high)
     assert (common.mean_high > rounded.mean_high).all()
 
 
@@ -107,7 +106,7 @@ def test_the_noise_of_visits_divides_by_visits() -> None:
     one = one_form()
 
     def noise(visits: float) -> Array:
-        found = one.times(N, GPUS, visits=np.full(3, visits))
+        found = one.forecast(N, GPUS, visits=np.full(3, visits))
         whole = log_width(found.high, found.seconds) ** 2
         return np.asarray(whole - log_width(found.mean_high, found.seconds) ** 2)
 
@@ -117,7 +116,7 @@ def test_the_noise_of_visits_divides_by_visits() -> None:
 
 
 def test_parts_are_those_of_the_form_and_add_up() -> None:
-    for found in (one_form().times(N, GPUS), mixed().times(N, GPUS)):
+    for found in (one_form().forecast(N, GPUS), mixed().forecast(N, GPUS)):
         assert found.parts.sum(axis=1) == pytest.approx(found.seconds)
         assert (found.parts > 0).all()
 
@@ -177,7 +176,8 @@ def test_the_sampling_error_of_a_cells_own_median_is_in_its_interval() -> None:
         low, high = alone.cell_intervals(found, [repetitions] * 3, zero)
         return np.square(np.log(high / low) / (2 * T90 * scale()))
 
-    without = np.square(log_width(one_form().times(N, GPUS).high, found.seconds) / (T90 * scale()))
+    high = one_form().forecast(N, GPUS).high
+    without = np.square(log_width(high, found.seconds) / (T90 * scale()))
     assert variance(5) - without == pytest.approx([of_visit] * 3)
     # A median of many normal values has pi / 2 of their mean's variance.
     single = of_visit / _core.median_variance(5)
@@ -193,8 +193,8 @@ def test_the_sampling_error_of_a_cells_own_median_is_in_its_interval() -> None:
 
 def test_draws_lie_below_and_above_the_ends_of_the_mean_as_often_as_these_say() -> None:
     count = 4000
-    drawn = mixed().draws(N, GPUS, count)
-    found = mixed().times(N, GPUS)
+    drawn = mixed().draws(N, GPUS, np.ones((count, 3)))
+    found = mixed().forecast(N, GPUS)
     # Four standard errors of a share of 5 %.
     slack = 4 * np.sqrt(0.05 * 0.95 / count)
     assert np.mean(drawn < found.mean_low, axis=0) == pytest.approx([0.05] * 3, abs=slack)
@@ -204,7 +204,8 @@ def test_draws_lie_below_and_above_the_ends_of_the_mean_as_often_as_these_say() 
 def test_draws_repeat_and_go_together() -> None:
     assert np.array_equal(model().draws(N, GPUS, 50), model().draws(N, GPUS, 50))
     # What is not a cell's alone goes with its neighbours.
-    drawn = np.log(mixed().draws(np.array([3e5, 3.01e5, 1e3]), np.array([2.0, 2.0, 2.0]), 2000))
+    n, gpus = np.array([3e5, 3.01e5, 1e3]), np.array([2.0, 2.0, 2.0])
+    drawn = np.log(mixed().draws(n, gpus, np.ones((2000, 3))))
     near, far = np.corrcoef(drawn.T)[0, 1:]
     assert near > 0.7
     assert abs(far) < near / 2
@@ -213,9 +214,9 @@ def test_draws_repeat_and_go_together() -> None:
 def test_draws_of_many_cells_are_as_wide_and_as_high_as_those_of_each() -> None:
     n, gpus = outer(np.geomspace(800, 3e5, 45), np.arange(1.0, 17.0))
     assert n.size > 600
-    many = np.log(mixed().draws(n, gpus, 400))
+    many = np.log(mixed().draws(n, gpus, np.ones((400, 3))))
     some = np.arange(5, n.size, 61)
-    few = np.log(mixed().draws(n[some], gpus[some], 400))
+    few = np.log(mixed().draws(n[some], gpus[some], np.ones((400, 3))))
     # Medians of 400 draws are known to some 6 % of their spread, standard deviations to 4 %;
     # between points of the grid draws are interpolated and a little narrower.
     spread = np.std(few, axis=0)
@@ -270,7 +271,7 @@ def test_probabilities_of_best_counts_are_those_of_draws() -> None:
     counts = np.array([1.0, 2.0, 4.0, 8.0])
     shares = model().best_shares(np.array([1e3, 2e4]), counts)
     assert shares.sum(axis=1) == pytest.approx(1)
-    drawn = mixed().draws(*outer([2e4], counts), 2000)
+    drawn = mixed().draws(*outer([2e4], counts), np.ones((2000, 3)))
     fastest = np.bincount(np.argmin(drawn, axis=1), minlength=4) / 2000
     # 400 draws, four standard errors.
     assert shares[1] == pytest.approx(fastest, abs=4 * np.sqrt(0.25 / 400))
@@ -285,8 +286,8 @@ def test_a_mixture_forecasts_from_its_file_what_the_fit_forecast(tmp_path: Path)
     n, gpus = outer([500, 8000, 1e6], [1, 4, 16])
     ones, zero = np.ones(n.size), np.zeros(n.size)
     mine = found.forecast(n, gpus, ones, zero, zero)
-    kept = Mixed(content(found, visits_of(problem)), model().machine, model().workload)
-    again = kept.times(n, gpus)
+    kept = AveragedParts(replace(model(), mixture=content(found, visits_of(problem))))
+    again = kept.forecast(n, gpus)
     assert again.seconds == pytest.approx(mine[0], rel=1e-9)
     assert again.mean_low == pytest.approx(mine[3], rel=1e-9)
     assert again.spread == pytest.approx(mine[5], rel=1e-6)
@@ -309,9 +310,9 @@ def test_a_saved_model_answers_the_same(tmp_path: Path) -> None:
 
 def test_a_named_model_has_no_mixture_and_its_file_says_none() -> None:
     named = gc.fit(whole(), model="paper", replicates=0)
-    assert isinstance(named, Model)
+    assert named.own_program
     assert named.mixture is None
-    assert named.mixed is None
+    assert isinstance(named.engine, OneForm)
     assert "mixture" not in json.loads(named.to_json())
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import gpucast as gc
+from gpucast.model.asked import outer
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import outer
-from gpucast.model.other_path import Elsewhere
+from gpucast.model.intervals import Interval
+from gpucast.model.other_path import OnOtherPath
 from made_data import LAUNCH_COUNTS, dataset, launch, machine, skeleton, step, transfer
 
 N = (256, 1024, 4096, 16384, 65536)
@@ -78,7 +79,7 @@ def native() -> Model:
     ]
     data = dataset([machine(), *steps, *microbenchmarks(near, "native")])
     fitted = gc.fit(data, model="work+linear+star-serial", replicates=40)
-    assert isinstance(fitted, Model)
+    assert fitted.own_program
     return fitted
 
 
@@ -252,6 +253,28 @@ def test_transfers_larger_than_any_copy_of_a_step_are_refused(native: Model) -> 
         gc.what_if(native, dataset([machine(), *large]))
 
 
+def test_draws_are_of_the_machine_and_time_that_forecasts_are_of(native: Model) -> None:
+    """They were of the machine and the minutes that were fitted."""
+    model = there(native, far)
+    cells = [(1000, 1), (8000, 2), (32000, 4)]
+    steps = [
+        step(n, gpus, [1.5 * (sum(computing(n, gpus)) + far(n, gpus))] * 3, path="far", machine="b")
+        for n, gpus in cells
+    ]
+    updated = model.updated(dataset([machine(name="b"), *steps]))
+    n, gpus = outer([2000.0, 16000.0], [1.0, 2.0, 4.0])
+    forecast = updated.forecasts(n, gpus).seconds
+    assert (forecast > 1.1 * model.forecasts(n, gpus).seconds).all()
+    assert updated.seconds(n, gpus) == pytest.approx(forecast)
+    assert np.median(updated.draws(n, gpus, 400), axis=0) == pytest.approx(forecast, rel=0.05)
+    now, elsewhere = (
+        np.log(model.draws(n, gpus, 400, interval)).std(axis=0)
+        for interval in (Interval.now, Interval.machine)
+    )
+    spread = model.forecasts(n, gpus, Interval.machine).common
+    assert elsewhere**2 - now**2 == pytest.approx(spread, rel=0.5)
+
+
 def test_a_model_file_keeps_what_is_known(native: Model, tmp_path: Path) -> None:
     model = there(native, slow_in_the_middle)
     model.save(tmp_path / "r.json")
@@ -273,8 +296,8 @@ def test_a_damaged_file_is_refused(native: Model, tmp_path: Path) -> None:
 
 def test_visits_are_weighed_in_variance_by_hand(native: Model) -> None:
     model = there(native, far)
-    elsewhere = model.elsewhere
-    assert isinstance(elsewhere, Elsewhere)
+    assert isinstance(model.engine, OnOtherPath)
+    elsewhere = model.engine.elsewhere
     gpu, cpu, com = (np.array([x]) for x in (6.0, 3.0, 1.0))
     expected = (0.0035 * 0.6) ** 2 + (0.15 * 0.3) ** 2 + (0.08 * 0.1) ** 2
     assert elsewhere.visit_variance(gpu, cpu, com) == pytest.approx(expected)

@@ -10,7 +10,7 @@ import numpy as np
 
 import gpucast as gc
 from gpucast.data.dataset import Dataset
-from gpucast.model.scaling import ScalingModel
+from gpucast.model.fitted import Model
 from made_data import dataset
 
 SIZES = (24_000, 96_000, 409_000, 1_067_000)
@@ -61,14 +61,14 @@ def records(
     )
 
 
-def fitted(data: Dataset) -> ScalingModel:
+def fitted(data: Dataset) -> Model:
     """The fit of a program that is not ours."""
     model = gc.fit(data, model="scaling")
-    assert isinstance(model, ScalingModel)
+    assert model.scaling is not None
     return model
 
 
 @cache
-def md() -> ScalingModel:
+def md() -> Model:
     """The fit of ``cutoff`` at all its sizes and counts."""
     return fitted(records())

@@ -8,7 +8,7 @@ import pandas as pd
 import gpucast as gc
 from forecasting.questions import Held, Question
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 
 KEY = ["group", "split", "n", "gpus"]
 MEASURED = ["visits", "trained", "measured"]
@@ -26,7 +26,7 @@ def answered(question: Question, replicates: int) -> pd.DataFrame:
     return pd.concat([_forecast(model, held) for held in question.held])
 
 
-def _forecast(model: Forecaster, held: Held) -> pd.DataFrame:
+def _forecast(model: Model, held: Held) -> pd.DataFrame:
     cells = held.cells
     try:
         asked = held.change(model) if held.change else model

@@ -17,7 +17,6 @@ from gpucast.data.steps import Cell, data_of, groups_of, names_of
 from gpucast.data.thinning import thinned, without_unused_routes
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import Interval
 
 GPUS, SIZES, RANDOM = HELD_OUT = ("more GPUs", "larger n", "random cells")
@@ -46,7 +45,7 @@ class Held:
     group: str
     split: str
     cells: pd.DataFrame
-    change: Callable[[Forecaster], Forecaster] | None = None
+    change: Callable[[Model], Model] | None = None
     interval: Interval = Interval.now
 
 
@@ -171,14 +170,14 @@ def _microbenchmarks(training: Dataset) -> dict[str, Dataset]:
     return {**there, WITHOUT_SKELETONS: bare}
 
 
-def over(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
+def over(model: Model, data: Dataset, group: StepSelection) -> Model:
     """The model with the communication of a group's path."""
-    assert isinstance(model, Model)  # steps over several paths are our own program's
+    assert model.own_program  # steps over several paths are our own program's
     assert group.path is not None
     return gc.what_if(model, data, group.path, machine=group.machine, memory=group.memory)
 
 
-def updated(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
+def updated(model: Model, data: Dataset, group: StepSelection) -> Model:
     """The model for the machine that some cells of a group were timed on."""
     return model.updated(data, group)
 

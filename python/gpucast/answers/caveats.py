@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gpucast.model import lone_count
-from gpucast.model.content import TimedCells
+from gpucast.model.averaged_parts import STEPS_ALONE
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
-from gpucast.model.mixed import STEPS_ALONE
-from gpucast.model.scaling import ScalingModel
-from gpucast.model.scaling_content import DISPUTED
+from gpucast.model.forecasts import Forecasts, missed
+from gpucast.model.intervals import Array
+from gpucast.model.mixtures import DISPUTED, MeasuredCells, Scaling
+from gpucast.model.values import TimedCells
 from gpucast.util.remarks import Kind
 from gpucast.util.units import change, duration, number, percent
 
@@ -49,7 +49,7 @@ _MAYBE_NOT_KNOWN = 0.1
 
 
 def caveats(
-    model: Forecaster,
+    model: Model,
     n: Array,
     gpus: Array,
     forecasts: Forecasts | None = None,
@@ -74,29 +74,26 @@ def in_line(name: str, texts: Sequence[str]) -> str:
     return f"{name}: {texts[0]}{more}"
 
 
-def _ranked(
-    model: Forecaster, n: Array, gpus: Array, forecasts: Forecasts | None
-) -> Iterator[Ranked]:
+def _ranked(model: Model, n: Array, gpus: Array, forecasts: Forecasts | None) -> Iterator[Ranked]:
     """Relative errors, and what each is of."""
     for one in model.remarks:
         if one.kind == Kind.REHEARSED:
             yield math.inf, one.text
-    if isinstance(model, Model) and model.reconstruction is not None:
+    if model.reconstruction is not None:
         yield math.inf, model.reconstruction.label
-    if isinstance(model, ScalingModel):
-        yield from _of_traces(model, gpus)
-        yield from _of_repetitions(model, n, gpus)
-        yield from _of_boundary(model, gpus)
+    if model.scaling is not None:
+        yield from _of_traces(model, model.scaling, gpus)
+        yield from _of_repetitions(model.scaling.cells, n, gpus)
+        yield from _of_boundary(model.scaling.per_node, gpus)
     yield from _missed(model, n, gpus, forecasts)
     yield from _beyond(model, n, gpus)
     yield from _overfilled(model, n, gpus)
     quality = model.quality
     if quality is None:
         return
-    mixture = model.mixture if isinstance(model, Model) else None
-    if mixture is not None and mixture.steps_alone:
+    if model.mixture is not None and model.mixture.steps_alone:
         yield _DOUBTED, STEPS_ALONE
-    if not quality.converged and mixture is None:
+    if not quality.converged and model.mixture is None:
         yield 1.0, "the fit did not converge"
     # What follows the data is not off by what a form is.
     off = model.between_cells
@@ -108,17 +105,16 @@ def _ranked(
         yield left_out, f"cells left out of the fit were missed by {percent(left_out, 0)}"
 
 
-def _of_traces(model: ScalingModel, gpus: Array) -> Iterator[Ranked]:
+def _of_traces(model: Model, scaling: Scaling, gpus: Array) -> Iterator[Ranked]:
     """What traces leave open that no interval holds, or that makes it as wide as it is."""
     if _lone(model) and gpus.size and (gpus != model.lone_gpus).any():
         yield _NOT_KNOWN, lone_count.NOT_KNOWN
-    for text in model.scaling.doubts:
+    for text in scaling.doubts:
         yield _DOUBTED, text
 
 
-def _of_boundary(model: ScalingModel, gpus: Array) -> Iterator[Ranked]:
+def _of_boundary(per_node: int | None, gpus: Array) -> Iterator[Ranked]:
     """That a node may end where steps get longer."""
-    per_node = model.scaling.per_node
     if per_node is not None and gpus.size and gpus.max() > per_node:
         yield (
             _NOT_KNOWN,
@@ -127,9 +123,8 @@ def _of_boundary(model: ScalingModel, gpus: Array) -> Iterator[Ranked]:
         )
 
 
-def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[Ranked]:
+def _of_repetitions(cells: MeasuredCells, n: Array, gpus: Array) -> Iterator[Ranked]:
     """The cells asked about whose repetitions leave their time open."""
-    cells = model.scaling.cells
     rows = zip(cells.n, cells.gpus, cells.variance, strict=True)
     # Where all times scatter as much, no cell is doubted more than another.
     least = max(DISPUTED**2, 4 * float(np.median(cells.variance)))
@@ -140,9 +135,7 @@ def _of_repetitions(model: ScalingModel, n: Array, gpus: Array) -> Iterator[Rank
         yield _DOUBTED, f"repetitions of {cell} disagree: its forecast is by the other cells"
 
 
-def _missed(
-    model: Forecaster, n: Array, gpus: Array, forecasts: Forecasts | None
-) -> Iterator[Ranked]:
+def _missed(model: Model, n: Array, gpus: Array, forecasts: Forecasts | None) -> Iterator[Ranked]:
     """The measured cell asked about that is missed most, of those beyond their interval."""
     known = model.measured(n, gpus)
     at = np.flatnonzero(~np.isnan(known))
@@ -164,7 +157,7 @@ def _missed(
     )
 
 
-def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[Ranked]:
+def _beyond(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
     """How well the model forecast the largest GPU count and n that were measured without them."""
     if model.observations is None or not n.size:
         return
@@ -189,7 +182,7 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[Ranked]:
         no_other = _UNKNOWN, f"{where}: no other count was measured"
         remarks.append(no_other if alone else beyond("N", asked, where, error))
     asked, where = float(n.max()), f"beyond n = {number(largest)}"
-    if asked > largest and isinstance(model, ScalingModel) and _flat(model.scaling.cells):
+    if asked > largest and model.scaling is not None and _flat(model.scaling.cells):
         flat = "measured times do not grow with n, so they say nothing of larger n; time one"
         remarks.append((_NOT_KNOWN, f"{where}: {flat}"))
     elif asked > largest or (smallest == largest and n.min() < largest):
@@ -213,7 +206,7 @@ def _flat(cells: TimedCells) -> bool:
     return bool(grown) and max(grown) < FLAT
 
 
-def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[Ranked]:
+def _overfilled(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
     """The size that gives a GPU most, among those that were measured on more GPUs only; another
     remark says that larger sizes lie beyond the data."""
     most = model.most_per_gpu
@@ -229,12 +222,12 @@ def _overfilled(model: Forecaster, n: Array, gpus: Array) -> Iterator[Ranked]:
     )
 
 
-def _across_hosts(model: Forecaster, gpus: Array, per_host: int | None) -> Iterator[Ranked]:
+def _across_hosts(model: Model, gpus: Array, per_host: int | None) -> Iterator[Ranked]:
     """That the most GPUs asked about take several hosts, or may, where one alone was measured."""
     most = int(gpus.max()) if gpus.size else 0
     if model.observations is None:
         return
-    nodes = model.scaling.cells.nodes if isinstance(model, ScalingModel) else []
+    nodes = model.nodes
     known = bool(nodes) and min(nodes) > 0
     if per_host is None:
         if known and max(nodes) == 1 and most > model.domain.gpus[1]:
@@ -259,25 +252,21 @@ def _further(name: str, asked: float, measured: Sequence[float] | None) -> str:
     return "" if near else f"; {name} lies further out"
 
 
-def _wanting(model: Forecaster, what: str, measured: Sequence[float] | None) -> str | None:
+def _wanting(model: Model, what: str, measured: Sequence[float] | None) -> str | None:
     """Why nobody knows how well the model forecasts beyond its cells; None where it was not asked
     for, as of a form that the user named."""
     if measured is None:
         return None
     if len(set(measured)) < _FEWEST_VALUES:
         return f"forecasts could not be tried for want of {what}"
-    weighed = isinstance(model, ScalingModel) or (
-        isinstance(model, Model) and model.mixture is not None
-    )
-    return "forecasts could not be tried for want of cells" if weighed else None
+    return "forecasts could not be tried for want of cells" if model.weighed else None
 
 
-def _lone(model: Forecaster) -> bool:
-    return (
-        isinstance(model, ScalingModel)
-        and model.lone_gpus is not None
-        and (model.scaling.traced or model.unshared is not None)
-    )
+def _lone(model: Model) -> bool:
+    """Whether one count alone was timed, and nothing tells of others."""
+    scaling = model.scaling
+    open_ = scaling is not None and (scaling.traced or scaling.unshared is not None)
+    return open_ and model.lone_gpus is not None
 
 
 def _share(error: float) -> str:

@@ -7,7 +7,10 @@ from typing import TypedDict
 
 import numpy as np
 
-from gpucast.model.forecaster import Best, Forecaster, Numbers, as_list, interval_width, outer
+from gpucast.model.asked import Numbers, as_list, outer
+from gpucast.model.engine import interval_width
+from gpucast.model.fitted import Model
+from gpucast.model.forecasts import Best
 from gpucast.model.intervals import Interval, interval_named
 from gpucast.util.units import plain
 
@@ -54,8 +57,8 @@ class Compared(TypedDict):
 
 
 def compare(
-    first: Forecaster,
-    second: Forecaster,
+    first: Model,
+    second: Model,
     n: Numbers,
     gpus: Numbers,
     interval: str = Interval.now,

@@ -19,7 +19,7 @@ from gpucast.answers.scaling import (
     whole_node_counts,
 )
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster, sizes_to_show
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval
 from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json
@@ -84,7 +84,7 @@ class Proposal:
     content: JsonObject
 
 
-def proposal_of(model: Forecaster, asked: Asked) -> Proposal:
+def proposal_of(model: Model, asked: Asked) -> Proposal:
     """All that a proposal says of a model.
 
     Raises:
@@ -94,7 +94,7 @@ def proposal_of(model: Forecaster, asked: Asked) -> Proposal:
     asked = replace(asked, gpus_per_node=per_node)
     cells = model.timed
     measured = [] if cells is None else list(map(float, cells.n))
-    sizes = list(dict.fromkeys(asked.n or [max(measured, default=sizes_to_show(model)[1])]))
+    sizes = list(dict.fromkeys(asked.n or [max(measured, default=model.usual_sizes[1])]))
     shown = sorted({*sizes, *_evidence(sizes, measured)})
     how = (asked.gpus, per_node, asked.interval)
     sweeps = {n: strong(model, n, *how) for n in shown}
@@ -156,7 +156,7 @@ def _sensible(sweep: Sweep, asked: Asked) -> Sensible:
     return sensible_count(model, n, counts, asked.efficiency, asked.interval, sweep.gpus[0])
 
 
-def _jobs(model: Forecaster, sensible: Sensible, asked: Asked) -> list[JsonObject]:
+def _jobs(model: Model, sensible: Sensible, asked: Asked) -> list[JsonObject]:
     """What the runs of a size take: on the count asked for, or the sensible one, and for those who
     judge it on the fastest and on that of fewest GPU hours."""
     choices = {
@@ -172,7 +172,7 @@ def _jobs(model: Forecaster, sensible: Sensible, asked: Asked) -> list[JsonObjec
     ]
 
 
-def _hours(model: Forecaster, n: float, gpus: int, asked: Asked) -> JsonObject:
+def _hours(model: Model, n: float, gpus: int, asked: Asked) -> JsonObject:
     """Time and hours of all runs of a size on a GPU count, with the 90 % interval of the expected
     step time."""
     interval = Interval.later if asked.interval is Interval.now else asked.interval

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.steps import Cell
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 
 TENTH = 0.1
 """Another path is as good as the first where a step takes at most this much longer."""
@@ -63,8 +63,8 @@ class Beside:
 def beside(
     first: Mapping[Cell, float],
     second: Mapping[Cell, float],
-    model: Forecaster,
-    forecast: Forecaster,
+    model: Model,
+    forecast: Model,
 ) -> Beside:
     """The cells that both have. ``model``: of the first path; ``forecast``: of the second."""
     cells = sorted(first.keys() & second.keys())

@@ -12,19 +12,11 @@ from typing import TypedDict
 import numpy as np
 
 from gpucast.errors import InputError
-from gpucast.model.forecaster import (
-    MORE_PER_GPU,
-    Array,
-    Forecaster,
-    Forecasts,
-    checked_counts,
-    checked_sizes,
-    grain_of,
-    rounded,
-    sizes_to_show,
-    whole_numbers,
-)
-from gpucast.model.intervals import SURE, Interval
+from gpucast.model.asked import checked_counts, checked_sizes, grain_of, rounded, whole_numbers
+from gpucast.model.facts import MORE_PER_GPU
+from gpucast.model.fitted import Model
+from gpucast.model.forecasts import Forecasts
+from gpucast.model.intervals import SURE, Array, Interval
 from gpucast.model.rates import ns_per_day, reference_count
 from gpucast.util import JsonObject
 from gpucast.util.units import plain
@@ -56,7 +48,7 @@ class Sweep:
         interval: what the ends of intervals are of.
     """
 
-    model: Forecaster
+    model: Model
     n: Array
     gpus: Array
     interval: Interval = Interval.now
@@ -143,7 +135,7 @@ class Sweep:
 
 
 def strong(
-    model: Forecaster,
+    model: Model,
     n: float,
     gpus: Iterable[float] | None = None,
     per_node: int | None = None,
@@ -156,7 +148,7 @@ def strong(
 
 
 def weak(
-    model: Forecaster,
+    model: Model,
     per_gpu: float | None = None,
     gpus: Iterable[float] | None = None,
     per_node: int | None = None,
@@ -178,7 +170,7 @@ def weak(
         loads = [size / count for size, count in cells]
         alike = [sum(abs(load / other - 1) <= _ALIKE for other in loads) for load in loads]
         per_gpu = max(zip(alike, cells, loads, strict=True), default=(0, None, None))[2]
-    least, largest = sizes_to_show(model)
+    least, largest = model.usual_sizes
     load = largest / model.domain.gpus[1] if per_gpu is None else per_gpu
     if gpus is None:
         fewest = max(least / load / (1 + _ALIKE), model.domain.gpus[0])
@@ -190,7 +182,7 @@ def weak(
     return Sweep(model, checked_sizes(n), counts, interval)
 
 
-def counts_to_show(model: Forecaster, n: float, per_node: int | None = None) -> list[int]:
+def counts_to_show(model: Model, n: float, per_node: int | None = None) -> list[int]:
     """GPU counts for a size, from the fewest that were measured with it, or that hold it: those
     measured, and doublings (of a node) up to ``BEYOND`` times the most measured."""
     model.check_shared_out()
@@ -205,7 +197,7 @@ def counts_to_show(model: Forecaster, n: float, per_node: int | None = None) -> 
     return _known(model, n, counts or [most])
 
 
-def whole_node_counts(model: Forecaster, n: float, shown: Sequence[float], per: int) -> list[int]:
+def whole_node_counts(model: Model, n: float, shown: Sequence[float], per: int) -> list[int]:
     """Every count of whole nodes between the ends of those shown."""
     first = math.ceil(shown[0] / per)
     every = np.arange(first, max(first, int(shown[-1] // per)) + 1) * per
@@ -215,7 +207,7 @@ def whole_node_counts(model: Forecaster, n: float, shown: Sequence[float], per: 
     return _known(model, n, every.tolist())
 
 
-def _known(model: Forecaster, n: float, counts: list[int]) -> list[int]:
+def _known(model: Model, n: float, counts: list[int]) -> list[int]:
     """Those of some counts that the model can forecast."""
     try:
         model.forecasts([n] * len(counts), [float(count) for count in counts])
@@ -224,7 +216,7 @@ def _known(model: Forecaster, n: float, counts: list[int]) -> list[int]:
     return counts
 
 
-def _cells(model: Forecaster) -> list[tuple[float, int]]:
+def _cells(model: Model) -> list[tuple[float, int]]:
     """Sizes and GPU counts that were timed."""
     cells = model.timed
     return [] if cells is None else list(zip(map(float, cells.n), cells.gpus, strict=True))
@@ -256,7 +248,7 @@ class Sensible(TypedDict):
 
 
 def sensible_count(
-    model: Forecaster,
+    model: Model,
     n: float,
     gpus: Iterable[float],
     threshold: float = THRESHOLD,

@@ -15,7 +15,7 @@ from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike
 from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval, interval_named
 from gpucast.util.units import percent
 
@@ -64,7 +64,7 @@ class Validation(Score):
 
 
 def validate(
-    model: Forecaster,
+    model: Model,
     data: Dataset | Source,
     selection: StepSelection = ANY,
     interval: str = Interval.now,

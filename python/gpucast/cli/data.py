@@ -15,7 +15,7 @@ from gpucast.data.formats.csv_tables import expressible
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
-from gpucast.model.fitted import Model, own
+from gpucast.model.fitted import Model
 from gpucast.util import JsonObject, files
 from gpucast.util.tables import Column, print_rows
 
@@ -53,7 +53,7 @@ def list_datasets(json: bool = options.JSON) -> None:
 
 
 def _reconstruction(name: str) -> Model:
-    return own(load_model(name), "it is no reconstruction")
+    return load_model(name).of_own_program("it is no reconstruction")
 
 
 @app.command()

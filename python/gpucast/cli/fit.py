@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
     from gpucast.model.content import FittedSteps, Quality
     from gpucast.model.fitted import Model
-    from gpucast.model.forecaster import Forecaster
     from gpucast.paths.curves import Crossover, TransferFit
     from gpucast.paths.launches import LaunchCost
 
@@ -73,8 +72,6 @@ def command(
         how = {"memory": selection.memory, "method": method, "replicates": count, "seed": seed}
         _fit_transfers(chosen, explain=explain, json=json, output=output, **how)
         return
-    from gpucast.model.fitted import Model
-
     fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
     if output is not None:
         fitted.save(output, force=force)
@@ -82,7 +79,7 @@ def command(
     if json:
         print_json(fitted.content)
         return
-    if isinstance(fitted, Model):
+    if fitted.own_program:
         _print_fit(fitted)
     else:
         _print_scaling(fitted)
@@ -91,7 +88,7 @@ def command(
         say(f"\nModel written to {output}")
 
 
-def _print_scaling(model: Forecaster) -> None:
+def _print_scaling(model: Model) -> None:
     """The forms that are averaged, and how well they describe and forecast."""
     from gpucast._core import SCALING_TERMS
 

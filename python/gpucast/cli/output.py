@@ -15,7 +15,7 @@ from gpucast.util.tables import Column, one_line, print_rows, shown
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
-    from gpucast.model.forecaster import Forecaster
+    from gpucast.model.fitted import Model
 
 MOST_WARNINGS = 2
 """Warnings of a fit that are shown; --explain shows all."""
@@ -85,7 +85,7 @@ def tell_fit(remarks: Iterable[Remark], notes: Sequence[str] = (), *, explain: b
         warn(text + (f" (and {left} more: --explain)" if left and i == len(shown) else ""))
 
 
-def tell_forecasts(model: Forecaster, texts: Sequence[str], *, explain: bool) -> None:
+def tell_forecasts(model: Model, texts: Sequence[str], *, explain: bool) -> None:
     """Warn of what is to be known of a model's forecasts: ``caveats``, the worst first; with
     ``explain`` also of all that its fit warned of."""
     from gpucast.answers.caveats import in_line
@@ -100,7 +100,7 @@ def tell_forecasts(model: Forecaster, texts: Sequence[str], *, explain: bool) ->
 
 
 def tell_cells(
-    model: Forecaster, n: Iterable[float] = (), gpus: Iterable[float] = (), *, explain: bool
+    model: Model, n: Iterable[float] = (), gpus: Iterable[float] = (), *, explain: bool
 ) -> None:
     """Warn of what is to be known of forecasts for every n with every GPU count."""
     import numpy as np

@@ -21,7 +21,8 @@ from gpucast.util.units import duration, number, ranges, whole_percent
 if TYPE_CHECKING:
     from gpucast.answers.scaling import Sensible
     from gpucast.measure.design.next_cells import Advice, Ask
-    from gpucast.model.forecaster import Best, Forecaster, Forecasts
+    from gpucast.model.fitted import Model
+    from gpucast.model.forecasts import Best, Forecasts
     from gpucast.model.intervals import Interval
 
 MOST_LISTED = 8
@@ -44,7 +45,7 @@ class Question:
 class Answer:
     """What a model answers: rows as JSON and CSV have them, and what to know to believe them."""
 
-    model: Forecaster
+    model: Model
     forecast: list[JsonObject]
     best: list[Best]
     sensible: list[Sensible]
@@ -104,10 +105,10 @@ def command(
         tell_forecasts(answer.model, answer.caveats, explain=explain)
 
 
-def _answer(model: Forecaster, question: Question) -> Answer:
+def _answer(model: Model, question: Question) -> Answer:
     from gpucast.answers.caveats import caveats
     from gpucast.answers.scaling import sensible_count
-    from gpucast.model.forecaster import outer
+    from gpucast.model.asked import outer
     from gpucast.model.intervals import Interval
 
     n, interval = question.n, question.interval
@@ -143,7 +144,7 @@ def _answer(model: Forecaster, question: Question) -> Answer:
     return answer
 
 
-def _rows(model: Forecaster, forecasts: Forecasts) -> list[JsonObject]:
+def _rows(model: Model, forecasts: Forecasts) -> list[JsonObject]:
     """A row a cell; None where something is not known."""
     from gpucast.model import rates
 
@@ -237,14 +238,12 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
 def _print_forecasts(answers: Sequence[Answer], interval: str) -> None:
     """A line a forecast, what was measured beside it; then parts and Gflops of our own programs,
     rate and efficiency of others."""
-    from gpucast.model import fitted
-
     rows = [row for answer in answers for row in answer.forecast]
     own = answers[0].model.knows_parts
     parts = own or all(answer.model.timed_parts for answer in answers)
     shares = [_share("GPU", "t_gpu"), _share("CPU", "t_cpu"), _share("com", "t_com")]
     if own:
-        works = [fitted.own(answer.model, "it has no Gflops").workload for answer in answers]
+        works = [answer.model.workload for answer in answers]
         rows = [
             row | {"gflops": work.gflops(row["n"], row["seconds"])}
             for answer, work in zip(answers, works, strict=True)

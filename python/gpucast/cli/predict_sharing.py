@@ -13,7 +13,8 @@ from gpucast.util.tables import Column
 from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
-    from gpucast.model.forecaster import Forecaster, Forecasts
+    from gpucast.model.fitted import Model
+    from gpucast.model.forecasts import Forecasts
     from gpucast.model.intervals import Interval
 
 STEPS = 1_000_000
@@ -26,7 +27,7 @@ _GAIN = {"gain_low": "speedup_low", "gain_high": "speedup_high"}
 
 
 def rows_of(
-    model: Forecaster,
+    model: Model,
     forecasts: Forecasts,
     n: Sequence[float],
     instances: Sequence[int],
@@ -51,7 +52,7 @@ def rows_of(
 
 
 def _shared(
-    model: Forecaster, n: Sequence[float], instances: Sequence[int], interval: Interval
+    model: Model, n: Sequence[float], instances: Sequence[int], interval: Interval
 ) -> list[JsonObject]:
     from gpucast.model.sharing import shared_forecasts, sharing_of
 
@@ -70,7 +71,7 @@ def _shared(
     return rows
 
 
-def _row(model: Forecaster, instances: int, cell: JsonObject) -> JsonObject:
+def _row(model: Model, instances: int, cell: JsonObject) -> JsonObject:
     from gpucast.model.rates import ns_per_day
 
     rate, gpus = instances / cell["seconds"], int(cell["gpus"])
@@ -91,7 +92,7 @@ def _row(model: Forecaster, instances: int, cell: JsonObject) -> JsonObject:
     }
 
 
-def show_fitted(model: Forecaster) -> None:
+def show_fitted(model: Model) -> None:
     """What a fit says of instances on one GPU, a line each way of sharing it."""
     from gpucast.fitting.sharing import busy_share
     from gpucast.model.sharing import shared_forecasts

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
     from gpucast.data.dataset import Dataset
     from gpucast.data.selection import StepSelection
-    from gpucast.model.forecaster import Forecaster
+    from gpucast.model.fitted import Model
     from gpucast.show.plots.step_series import Series
 
 NO_MODEL = "none"
@@ -86,10 +86,10 @@ class Subject:
 
     data: Dataset | None
     series: list[Series]
-    fitted: dict[str, Forecaster] = field(default_factory=dict)
+    fitted: dict[str, Model] = field(default_factory=dict)
 
     @property
-    def models(self) -> dict[StepSelection, Forecaster]:
+    def models(self) -> dict[StepSelection, Model]:
         """The models by the group that each is about."""
         return {
             series.group: series.model
@@ -152,7 +152,7 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
     return made
 
 
-def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
+def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     """Model files and everything else among names and files."""
     from gpucast.data import bundled_files
     from gpucast.model.files import is_model, load_model
@@ -166,9 +166,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
     return data, models
 
 
-def models_of_groups(
-    data: Dataset, models: Sequence[Forecaster]
-) -> dict[StepSelection, Forecaster]:
+def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[StepSelection, Model]:
     """The group that each model is about; a model of no steps here is left out."""
     from gpucast.data.steps import groups_of
     from gpucast.show.plots.step_series import is_about
@@ -251,7 +249,7 @@ def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
     return lean, group
 
 
-def _fit_or_why_not(data: Dataset, selection: StepSelection, model: str) -> Forecaster | str:
+def _fit_or_why_not(data: Dataset, selection: StepSelection, model: str) -> Model | str:
     from gpucast.fitting.fit import fit
 
     try:

@@ -15,8 +15,8 @@ from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration, number
 
 if TYPE_CHECKING:
-    from gpucast.model.content import MachineFactors
-    from gpucast.model.forecaster import Forecaster
+    from gpucast.model.adjustments import MachineFactors
+    from gpucast.model.fitted import Model
 
 PARTS = ("T_gpu", "T_cpu", "T_com")
 TIMES = ("measured", "before", "updated")
@@ -72,7 +72,7 @@ def run(
         say(f"\nModel written to {output}")
 
 
-def _print(before: Forecaster, after: Forecaster, factors: MachineFactors) -> None:
+def _print(before: Model, after: Model, factors: MachineFactors) -> None:
     """The factors found, and the cells before and after."""
     say(f"{before.name}: {factors.words}\n")
     spread = np.sqrt(np.diag(factors.covariance))

@@ -126,7 +126,6 @@ def command(
 
 def _from_model(model: str, common: Common, how: ForModels, output: Path | None) -> None:
     from gpucast.model.files import load_model
-    from gpucast.model.fitted import own
     from gpucast.paths.what_if import what_if
 
     loaded = load_model(model)  # that it is none comes before what else is missing
@@ -135,9 +134,8 @@ def _from_model(model: str, common: Common, how: ForModels, output: Path | None)
     if output is None:
         raise InputError("where to write the model is needed", field="-o")
     check_output(output, force=common.force)
-    known = own(
-        loaded,
-        "what it takes on another path, steps timed there tell (fit them and compare)",
+    known = loaded.of_own_program(
+        "what it takes on another path, steps timed there tell (fit them and compare)"
     )
     data, machine = load(*common.transfers), common.machine
     result = what_if(known, data, common.path, machine=machine, **vars(how))

@@ -18,8 +18,6 @@ from gpucast.errors import InputError
 from gpucast.fitting.problem import Problem
 from gpucast.fitting.scaling import fit_scaling
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster
-from gpucast.model.scaling import ScalingModel
 
 # Share of the forecast that forms of such work need.
 _LIKELY = 0.5
@@ -35,9 +33,7 @@ _SAME = 0.003
 _SCHEDULE = "star-serial"
 
 
-def nearer(
-    problem: Problem, scaling: ScalingModel, fit_terms: Callable[[Problem, bool], Model]
-) -> Forecaster:
+def nearer(problem: Problem, scaling: Model, fit_terms: Callable[[Problem, bool], Model]) -> Model:
     """The scaling model or the terms of our own programs, whichever forecasts the largest GPU
     count and the largest sizes measured better.
 
@@ -64,11 +60,9 @@ def nearer(
     return by_terms_in_full
 
 
-def _is_of_all_pairs(scaling: ScalingModel) -> bool:
-    weights = (
-        component.weight for component in scaling.scaling.components if component.growth == "n^2"
-    )
-    return sum(weights) >= _LIKELY
+def _is_of_all_pairs(scaling: Model) -> bool:
+    components = [] if scaling.scaling is None else scaling.scaling.components
+    return sum(part.weight for part in components if part.growth == "n^2") >= _LIKELY
 
 
 def _folds(steps: list[Step]) -> list[tuple[list[Step], list[Step]]]:
@@ -88,7 +82,7 @@ def _parted(steps: list[Step], keep: Callable[[Step], bool]) -> tuple[list[Step]
     return [step for step in steps if keep(step)], [step for step in steps if not keep(step)]
 
 
-def _errors(model: Forecaster, steps: list[Step]) -> list[float]:
+def _errors(model: Model, steps: list[Step]) -> list[float]:
     """Logarithms of the relative errors of the cells that steps are of."""
     medians = medians_of(steps)
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*medians, strict=True))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Phases, Step
 from gpucast.fitting.sample_variance import undisturbed
-from gpucast.model.scaling_content import DISPUTED, MeasuredParts
+from gpucast.model.mixtures import DISPUTED, MeasuredParts
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import number

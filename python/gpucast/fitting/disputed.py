@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpucast.fitting.cells import Cells
-from gpucast.model.scaling_content import DISPUTED
+from gpucast.model.mixtures import DISPUTED
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration, number

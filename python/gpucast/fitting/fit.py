@@ -26,18 +26,15 @@ from gpucast.model.content import (
     Combination,
     Domain,
     FittedSteps,
-    Gpu,
     IntegerCost,
     Noise,
     Observed,
     Parameter,
     Quality,
-    Terms,
-    TimedCells,
     Tried,
 )
-from gpucast.model.fitted import Model, own
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
+from gpucast.model.values import Gpu, Terms, TimedCells
 from gpucast.util.remarks import Kind, once, remark
 from gpucast.util.units import p_value, ranges
 
@@ -86,12 +83,12 @@ def fit(
     replicates: int | None = None,
     seed: int = 1,
     **choice: Unpack[SelectionArguments],
-) -> Forecaster:
+) -> Model:
     """Fit the step time of one program on one path.
 
     Steps of our own programs, which state how they move data, are fitted jointly with transfers and
     launches by terms that describe these programs (``Model``); steps of any other program by forms
-    that such programs follow (``ScalingModel``).
+    that such programs follow (``Model``).
 
     Args:
         data: records (see ``gpucast.load``), or a data frame or file as ``gpucast.read`` takes it.
@@ -121,7 +118,7 @@ def fit(
     return forecaster
 
 
-def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Forecaster:
+def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
     """By the terms of our own programs, or by forms that any follows."""
     if model == SCALING:
         return fit_scaling(problem)
@@ -148,7 +145,7 @@ def fit_own(
         InputError: as ``fit``, and where the steps do not state how they move data.
     """
     fitted = fit(data, selection, model=model, replicates=replicates, seed=seed)
-    return own(fitted, "only of steps with a schedule are the terms known")
+    return fitted.of_own_program("only of steps with a schedule are the terms known")
 
 
 def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:

@@ -18,9 +18,11 @@ from gpucast.fitting.candidates import PAPER, Candidate, Curves, straight, terms
 from gpucast.fitting.problem import KERNELS_ALONE, Problem
 from gpucast.fitting.sample_variance import sample_variances
 from gpucast.fitting.synchronous import terms_left
-from gpucast.model.content import MixtureForm, PartsMixture, Terms, TimedVisits, Tried
-from gpucast.model.forecaster import Array
-from gpucast.model.mixed import STEPS_ALONE
+from gpucast.model.averaged_parts import STEPS_ALONE
+from gpucast.model.content import Tried
+from gpucast.model.intervals import Array
+from gpucast.model.mixtures import MixtureForm, PartsMixture, TimedVisits
+from gpucast.model.values import Terms
 from gpucast.util.remarks import Kind, remark
 
 # Relative; a clock reads no finer, and single samples scatter by no less.

@@ -21,19 +21,11 @@ from gpucast.fitting.cells import Array, Cells, cells_of, parts_of, samples_of
 from gpucast.fitting.disputed import settled
 from gpucast.fitting.problem import Problem
 from gpucast.model import lone_count
-from gpucast.model.content import (
-    Domain,
-    FittedSteps,
-    Gpu,
-    Noise,
-    Observed,
-    Parameter,
-    Quality,
-    Tried,
-)
+from gpucast.model.content import Domain, FittedSteps, Noise, Observed, Parameter, Quality, Tried
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import Z90
-from gpucast.model.scaling import ScalingModel
-from gpucast.model.scaling_content import MeasuredCells, Scaling, ScalingComponent
+from gpucast.model.mixtures import MeasuredCells, Scaling, ScalingComponent
+from gpucast.model.values import Gpu
 from gpucast.util.remarks import Kind, Remark, once, remark
 from gpucast.util.units import number
 
@@ -58,7 +50,7 @@ FEW_CELLS = 4
 MOST_CELLS = 400
 
 
-def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
+def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
     """Fit the steps of a problem, whatever program they are of.
 
     ``look_ahead``: find out how well fits without them forecast the largest GPU count and n.
@@ -107,7 +99,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     chosen = max(weights, key=lambda name: weights[name])
     about = problem.selection
     steps = problem.steps
-    return ScalingModel(
+    return Model(
         name=about.program or problem.path,
         parameters=_parameters(fitted, names, chosen),
         quality=quality,

@@ -20,8 +20,9 @@ from scipy.stats import multivariate_normal, qmc
 
 from gpucast.data.records import Step
 from gpucast.fitting.problem import Problem
-from gpucast.model.content import Sharing
-from gpucast.model.forecaster import Array, Forecaster
+from gpucast.model.adjustments import Sharing
+from gpucast.model.fitted import Model
+from gpucast.model.intervals import Array
 from gpucast.model.sharing import ratios
 from gpucast.util.remarks import Kind, remark
 
@@ -114,7 +115,7 @@ class _Cells:
         return float(np.exp(np.mean(np.log(self.alone))))
 
 
-def fit_sharing(model: Forecaster, problem: Problem) -> list[Sharing] | None:
+def fit_sharing(model: Model, problem: Problem) -> list[Sharing] | None:
     """What a dataset says of instances on one GPU: of such that take turns, and of such under the
     Multi-Process Service; None where it has none.
 
@@ -169,7 +170,7 @@ def _effective(step: Step) -> float | None:
 
 
 def _cells(
-    model: Forecaster, alone: list[Step], shared: list[Step], *, mps: bool
+    model: Model, alone: list[Step], shared: list[Step], *, mps: bool
 ) -> tuple[_Cells, float]:
     """Medians over visits, and the sd of a visit's ln of the ratio.
 
@@ -260,7 +261,7 @@ def _filled(alone: float, together: list[tuple[int, float, float]]) -> float:
     return _LEAST_FILLED + (1 - _LEAST_FILLED) * float(np.mean(told)) if told else _FILLED
 
 
-def _alone(model: Forecaster, visits: dict[int, float], step: Step) -> float:
+def _alone(model: Model, visits: dict[int, float], step: Step) -> float:
     """ln T of one instance alone: in the same visit, else in all, else as the model has it."""
     number = None if step.visit is None else step.visit.number
     if number in visits:

@@ -10,13 +10,13 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.loading import Source
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.model.files import is_model, load_model
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.util.files import read_bytes
 
 
 def model_of(
-    source: Forecaster | Dataset | Source, selection: StepSelection = ANY
-) -> tuple[Forecaster, str | None]:
+    source: Model | Dataset | Source, selection: StepSelection = ANY
+) -> tuple[Model, str | None]:
     """The model, fitted where the source is step times; the SHA-256 of a table's file.
 
     Args:
@@ -25,7 +25,7 @@ def model_of(
     Raises:
         InputError: neither a model nor step times.
     """
-    if isinstance(source, Forecaster):
+    if isinstance(source, Model):
         return source, None
     if isinstance(source, str | os.PathLike) and is_model(source):
         return load_model(source), None

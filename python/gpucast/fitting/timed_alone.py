@@ -12,7 +12,7 @@ from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.records import Transfer
 from gpucast.fitting.problem import Problem
-from gpucast.model.forecaster import Array
+from gpucast.model.intervals import Array
 
 # How far what steps pay is from what was timed alone: standard deviations of logarithms.
 _LAUNCH_SD, _QUEUE_SD, _LATENCY_SD, _THROUGHPUT_SD = 0.4, 0.7, 0.5, 0.7

@@ -12,7 +12,7 @@ import numpy as np
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.measure.design.cells import Cell, PathKind, Timing, guess_seconds, pairs_of
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 
 _FURTHER = 4.0
 """How much more work the second cell has, at most: where steps take all of a visit's time, it takes
@@ -38,7 +38,7 @@ class Costs(ABC):
     def seconds(self, cell: Cell) -> float:
         """Expected seconds of a visit."""
 
-    def take(self, cells: Sequence[Cell], model: Forecaster) -> None:
+    def take(self, cells: Sequence[Cell], model: Model) -> None:
         """Take in the model's forecasts of these cells, as far as it has any."""
         n, gpus = zip(*pairs_of(cells), strict=True)
         with suppress(InputError):

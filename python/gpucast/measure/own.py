@@ -22,7 +22,7 @@ from gpucast.measure.rounds import cheapest_round
 from gpucast.measure.store import Store
 from gpucast.measure.visits import Budget, Visits
 from gpucast.measure.work import Request, Watcher
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import device
 
 MISSING_LIBRARY = "needs NCCL"
@@ -63,7 +63,7 @@ class OwnRun(PathRun):
         path = work.path.label
         costs = OwnCosts(work.path.kind, work.timing)
 
-        def fit(data: Dataset, series: StepSelection) -> Forecaster:
+        def fit(data: Dataset, series: StepSelection) -> Model:
             return fit_own(data, replace(series, path=path), replicates=0)
 
         def order(cells: Sequence[Cell], number: int, fit_seconds: float) -> list[Cell]:

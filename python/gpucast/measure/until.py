@@ -17,7 +17,7 @@ from gpucast.measure.design.questions import Answer, Question, answer
 from gpucast.measure.design.spreading import START, spread_over
 from gpucast.measure.report import AnswerReport
 from gpucast.measure.work import HOUR
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import GPU, Device
 from gpucast.util.units import long_duration
 
@@ -104,7 +104,7 @@ class Until:
         self.answers = [answer(None, question, "nothing measured") for question in self._questions]
         self.plan: Plan | None = None
 
-    def update(self, model: Forecaster | None, left: Sequence[Cell], why_not: str = "") -> None:
+    def update(self, model: Model | None, left: Sequence[Cell], why_not: str = "") -> None:
         """After a fit.
 
         Args:
@@ -194,7 +194,7 @@ class Until:
         visited = sum(self._visits.get(cell, 0) > 0 for cell in self._cells)
         return visited >= min(START, len(self._cells))
 
-    def _planned(self, model: Forecaster, left: Sequence[Cell]) -> Plan | None:
+    def _planned(self, model: Model, left: Sequence[Cell]) -> Plan | None:
         if not left:
             return None
         among = [left[i] for i in spread_over(pairs_of(left), CANDIDATES)]
@@ -219,7 +219,7 @@ class Until:
         )
 
     def _part(
-        self, model: Forecaster, question: Question, known: Answer, among: Sequence[Cell]
+        self, model: Model, question: Question, known: Answer, among: Sequence[Cell]
     ) -> _Part | None:
         """The visits that one question needs; None: it cannot be told."""
         advice = self._advice(model, question, among)
@@ -235,7 +235,7 @@ class Until:
             None if count is None else Counter(cells[:count]),
         )
 
-    def _advice(self, model: Forecaster, question: Question, left: Sequence[Cell]) -> Advice | None:
+    def _advice(self, model: Model, question: Question, left: Sequence[Cell]) -> Advice | None:
         try:
             return next_cells(
                 model,

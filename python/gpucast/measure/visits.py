@@ -21,10 +21,10 @@ from gpucast.measure.report import FitReport
 from gpucast.measure.rounds import spread_round
 from gpucast.measure.until import by_series, ended_by
 from gpucast.measure.work import HOUR, Bounds
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import Device
 
-Fit = Callable[[Dataset, StepSelection], Forecaster]
+Fit = Callable[[Dataset, StepSelection], Model]
 """Fits the steps of a series; raises InputError where the data do not determine a model."""
 
 
@@ -99,7 +99,7 @@ class Visits:
         self.stale: set[StepSelection] = set()
         self.fit_seconds = 0.0
         self._fit = fit
-        self._models: dict[StepSelection, Forecaster] = {}
+        self._models: dict[StepSelection, Model] = {}
         self._why_not: dict[StepSelection, str] = {}
         self._order = order
         for cell, step in known:
@@ -150,7 +150,7 @@ class Visits:
             cells, left, self.costs, self.counts, self.until, self.fit_seconds
         ), False
 
-    def fit(self, data: Dataset) -> Iterator[tuple[StepSelection, Forecaster | None]]:
+    def fit(self, data: Dataset) -> Iterator[tuple[StepSelection, Model | None]]:
         """Fit the stale series again; costs and answers follow. Each with its model; None: the data
         do not determine one."""
         begin = time.process_time()

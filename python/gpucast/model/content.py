@@ -1,51 +1,17 @@
 """What a fit found, as typed objects: the content of a model file (``gpucast.model/1``).
 
-These classes, and those of ``scaling_content`` for scaling models, are the only list of a model
-file's keys (``gpucast.util.typed_json`` reads and writes them); a key with a default may be
-missing. All values are SI.
+These classes, and those of ``values``, ``mixtures`` and ``adjustments``, which ``facts.Fitted``
+puts together, are the only list of a model file's keys (``gpucast.util.typed_json`` reads and
+writes them); a key with a default may be missing. All values are SI.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
-
-import numpy as np
 
 from gpucast.data.selection import StepSelection
-from gpucast.data.workload import LARGEST_GPUS, LARGEST_N, SMALLEST_N, Workload
-from gpucast.util.remarks import Remark
-from gpucast.util.typed_json import Ascending, Bounds
+from gpucast.model.values import Counts, Integer, Interval, NotNegative, Origin, Positive, Sizes
 from gpucast.util.units import interval, quantity
-
-LARGEST_INTEGER = 100_000
-"""The largest k that a file may hold; the largest tried is 128."""
-
-# A covariance's eigenvalues are 0 where factors go together, and this far below by rounding.
-_ROUNDING = 1e-9
-
-Positive = Annotated[float, Bounds(above=0)]
-NotNegative = Annotated[float, Bounds(least=0)]
-LogOdds = Annotated[float, Bounds(least=-50, most=50)]
-LogFactor = Annotated[float, Bounds(least=-20, most=20)]
-Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
-Interval = tuple[float, float]
-Size = Annotated[float, Bounds(above=0, least=SMALLEST_N, most=LARGEST_N)]
-Count = Annotated[int, Bounds(least=1, most=LARGEST_GPUS)]
-Sizes = Annotated[tuple[Size, Size], Ascending()]
-Counts = Annotated[tuple[Count, Count], Ascending()]
-
-
-@dataclass(kw_only=True, eq=False, match_args=False)
-class Terms:
-    """The names of the three terms (``_core.GPU_TERMS`` and so on)."""
-
-    gpu: str
-    cpu: str
-    com: str
-
-    def __str__(self) -> str:
-        return f"{self.gpu}+{self.cpu}+{self.com}"
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
@@ -184,17 +150,6 @@ class Domain:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
-class Gpu:
-    """The fitted machine, and counts of one GPU and its kernel; 0 where not known."""
-
-    id: str | None = None
-    name: str | None = field(default=None, metadata={"omit": True})
-    cores: NotNegative
-    sms: NotNegative
-    block: NotNegative
-
-
-@dataclass(kw_only=True, eq=False, match_args=False)
 class Source:
     """Where the communication of a what-if comes from."""
 
@@ -203,60 +158,6 @@ class Source:
     digest: str | None = None
     launch: str | None = None
     launch_factor: float | None = None
-
-
-@dataclass(kw_only=True, eq=False, match_args=False)
-class OtherPath:
-    """What a what-if knows of its path's communication S (``gpucast.model.other_path``).
-
-    Attributes:
-        n, gpus, wait: cells of skeletons, wait being how long each GPU was busy, s; empty where
-            there were none.
-        deviation: of ln S from its form, as measured in each.
-        variance: of each deviation, by noise alone.
-        along_n, along_gpus: amplitudes of the process of these deviations.
-        beyond: sd of ln S of steps around that of skeletons, or of transfers and launches.
-        host: sd of ln of the host's own work around that on the path whose steps were timed.
-        computing: sd of ln of the GPUs' and the host's work around their form.
-        visit: sd of ln S from visit to visit.
-        known_gpus: the largest GPU count at which communication was measured.
-        sleeps: threads that look for messages there sleep when none has come for a while.
-        most_inline: bytes of the largest copy that goes with its message, larger ones over
-            connections of their own; None: all go one way.
-    """
-
-    n: list[Size] = field(default_factory=list)
-    gpus: list[Count] = field(default_factory=list)
-    wait: list[Positive] = field(default_factory=list)
-    deviation: list[float] = field(default_factory=list)
-    variance: list[NotNegative] = field(default_factory=list)
-    along_n: NotNegative
-    along_gpus: NotNegative
-    beyond: NotNegative
-    host: NotNegative
-    computing: NotNegative
-    visit: NotNegative
-    known_gpus: Count
-    sleeps: bool
-    most_inline: NotNegative | None = None
-
-    def __post_init__(self) -> None:
-        if (
-            not len(self.n)
-            == len(self.gpus)
-            == len(self.wait)
-            == len(self.deviation)
-            == len(self.variance)
-        ):
-            raise ValueError("skeletons have as many n as gpus, waits, deviations and variances")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """The dataset that was fitted."""
-
-    name: str
-    digest: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,228 +222,6 @@ class Reconstruction:
     label: str
     path: str
     quantities: list[Quantity]
-
-
-@dataclass(kw_only=True, eq=False, match_args=False)
-class TimedCells:
-    """Cells as they were measured, an entry a cell.
-
-    Attributes:
-        seconds: median of the cell's samples.
-    """
-
-    n: list[Size]
-    gpus: list[Count]
-    seconds: list[Positive]
-
-    def __post_init__(self) -> None:
-        if not len(self.n) == len(self.gpus) == len(self.seconds):
-            raise ValueError("cells have as many n as gpus and seconds")
-
-
-@dataclass(kw_only=True, eq=False, match_args=False)
-class MachineFactors:
-    """By what factors steps on another machine, or at another time, differ from those fitted, as
-    cells timed there say (``gpucast.model.intervals``).
-
-    Attributes:
-        machine: where they were timed; the data's name where these do not say.
-        data: the dataset that they are of.
-        cells: they themselves.
-        means, covariance: of the logarithms of the factors on T_gpu, T_cpu, T_com.
-        created: when they were taken into account.
-    """
-
-    machine: str
-    data: Origin
-    cells: TimedCells
-    means: list[LogFactor]
-    covariance: list[list[LogFactor]]
-    created: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.cells.n:
-            raise ValueError("machine_factors have at least one cell")
-        if [len(row) for row in [self.means, *self.covariance]] != [3] * 4:
-            raise ValueError("machine_factors have 3 means and a covariance of 3 x 3")
-        covariance = np.array(self.covariance)
-        if np.linalg.eigvalsh((covariance + covariance.T) / 2).min() < -_ROUNDING:
-            raise ValueError("the covariance of machine_factors is of nothing that varies")
-
-    @property
-    def words(self) -> str:
-        """``updated by 3 cells of MACHINE``."""
-        count = len(self.cells.n)
-        return f"updated by {count} cell{'s' * (count > 1)} of {self.machine}"
-
-
-@dataclass(kw_only=True, eq=False, match_args=False)
-class Sharing:
-    """What several instances at once on one GPU cost one another (``model/sharing.h``).
-
-    Attributes:
-        mps: whether they were under NVIDIA's Multi-Process Service.
-        reference: the n at which ``busy`` is.
-        n, instances, ratio: the cells fitted: step time over that of one alone.
-        scatter: sd of ln of a measured ratio about the form's.
-        read: whether it was read how busy the GPU was.
-        busy: log odds of the share of a step in which the GPU works, a draw each; ``slope``: what
-            they gain with ln n; ``switching``, ``waiting``: the form's; ``turning``, ``crowding``:
-            the form's in seconds a step, of every size; empty: none.
-    """
-
-    mps: bool = False
-    reference: Size
-    n: list[Size]
-    instances: list[Positive]
-    ratio: list[Positive]
-    scatter: NotNegative
-    read: bool = field(default=False, metadata={"omit": True})
-    busy: list[LogOdds]
-    slope: list[LogOdds]
-    switching: list[NotNegative]
-    waiting: list[Annotated[float, Bounds(least=0, most=1)]]
-    turning: list[NotNegative] = field(default_factory=list)
-    crowding: list[NotNegative] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not len(self.n) == len(self.instances) == len(self.ratio) >= 1:
-            raise ValueError("cells that share a GPU have as many n as instances and ratios")
-        self.turning = self.turning or [0.0] * len(self.busy)
-        self.crowding = self.crowding or [0.0] * len(self.busy)
-        drawn = (self.busy, self.slope, self.switching, self.waiting, self.turning, self.crowding)
-        draws = {len(column) for column in drawn}
-        if len(draws) != 1 or draws == {0}:
-            raise ValueError("draws of what sharing costs have as many values of each")
-
-    @property
-    def most(self) -> float:
-        """Instances that were measured at most."""
-        return max(self.instances)
-
-
-@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
-class TimedVisits:
-    """Visits of cells, an entry a visit.
-
-    Attributes:
-        cell: which of the cells.
-        seconds: median of the samples of a step.
-        variance: of its logarithm, by samples and rounding.
-        cpu, cpu_variance: the same of the host's part; None: not timed.
-    """
-
-    cell: list[Annotated[int, Bounds(least=0)]]
-    seconds: list[Positive]
-    variance: list[NotNegative]
-    cpu: list[Positive | None]
-    cpu_variance: list[NotNegative]
-
-
-@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
-class MixtureForm:
-    """A form that forecasts are averaged over, and the processes about its parts
-    (fit/include/gpucast/fit/components).
-
-    Attributes:
-        terms: of the catalogue.
-        integer: the structural integer of the GPU term; None: it has none.
-        weight: share in the forecast.
-        z: logarithms of the parameters' linear coordinates, then of what events add to a kernel.
-        median, sd: their priors'.
-        amplitudes: logarithms, in the order of ``_core.AMPLITUDES``.
-        step, cpu: variance that each visit got because the rest did not expect it.
-        kernel: the same of each cell's kernel.
-    """
-
-    terms: Terms
-    integer: Integer | None = field(default=None, metadata={"omit": True})
-    weight: Positive
-    z: list[float]
-    median: list[float]
-    sd: list[Positive]
-    amplitudes: list[float]
-    step: list[NotNegative]
-    cpu: list[NotNegative]
-    kernel: list[NotNegative]
-
-
-@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
-class PartsMixture:
-    """What a model that chose its form forecasts with.
-
-    Attributes:
-        n, gpus: of each cell.
-        kernel, kernel_variance: seconds of its kernel alone (None: not timed), and variance of the
-            logarithm.
-        visits: of these cells.
-        forms: the largest weight first.
-        steps_alone: whether transfers and launches were left out since they do not describe the
-            steps.
-    """
-
-    n: list[Size]
-    gpus: list[Count]
-    kernel: list[Positive | None]
-    kernel_variance: list[NotNegative]
-    visits: TimedVisits
-    forms: list[MixtureForm]
-    steps_alone: bool = field(default=False, metadata={"omit": True})
-
-    def __post_init__(self) -> None:
-        cells, visits = len(self.n), len(self.visits.cell)
-        columns = (self.gpus, self.kernel, self.kernel_variance)
-        of_visits = (self.visits.seconds, self.visits.variance, self.visits.cpu,
-                     self.visits.cpu_variance)  # fmt: skip
-        of_forms = [(form.step, form.cpu) for form in self.forms]
-        if not (
-            self.forms
-            and all(len(column) == cells for column in columns)
-            and all(len(column) == visits for column in of_visits)
-            and all(len(column) == visits for pair in of_forms for column in pair)
-            and all(len(form.kernel) == cells for form in self.forms)
-        ):
-            raise ValueError("a mixture has as many entries for each cell and each visit")
-        if set(self.visits.cell) != set(range(cells)):
-            raise ValueError("a mixture's visits are of its cells, and each cell has one")
-
-
-@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
-class Fitted:
-    """The content of a model file but its replicates."""
-
-    terms: Terms = field(metadata={"key": "model"})
-    k: Integer | None
-    k_profile: list[IntegerCost] = field(default_factory=list)
-    k_plausible: list[int] = field(default_factory=list)
-    breakpoints: dict[str, list[Positive]]
-    parameters: dict[str, Parameter]
-    combinations: list[Combination]
-    rank: int | None = None
-    quality: Quality | None = None
-    candidates: list[Tried] = field(default_factory=list)
-    chosen: str | None = None
-    observations: Observed | None = None
-    noise: Noise
-    kernel_start: NotNegative | None = None
-    domain: Domain
-    cells: TimedCells | None = field(default=None, metadata={"omit": True})
-    stated_workload: Workload | None = field(default=None, metadata={"key": "workload"})
-    stated_unit: str | None = field(default=None, metadata={"key": "unit", "omit": True})
-    stated_timestep: Positive | None = field(
-        default=None, metadata={"key": "timestep", "omit": True}
-    )
-    machine: Gpu
-    data: FittedSteps
-    mixture: PartsMixture | None = field(default=None, metadata={"omit": True})
-    other_path: OtherPath | None = field(default=None, metadata={"omit": True})
-    bootstrap_seed: int | None = None
-    created: str | None = None
-    remarks: list[Remark] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    reconstruction: Reconstruction | None = field(default=None, metadata={"omit": True})
-    machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})
-    sharing: list[Sharing] | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)

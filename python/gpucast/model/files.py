@@ -13,10 +13,8 @@ from gpucast.data import reconstructed_files
 from gpucast.data.traces.reading import is_trace
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Bootstrap
-from gpucast.model.fitted import Model
-from gpucast.model.forecaster import SCHEMA, Forecaster
+from gpucast.model.fitted import SCHEMA, Model
 from gpucast.model.older import renewed, with_remarks
-from gpucast.model.scaling import ScalingModel
 from gpucast.util import limits
 from gpucast.util.files import read_bytes
 from gpucast.util.typed_json import WrongValueError, from_json
@@ -40,7 +38,7 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     )
 
 
-def load_model(path: str | os.PathLike[str]) -> Forecaster:
+def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file, or a bundled reconstruction by its name (``gpucast data list``).
 
     Raises:
@@ -79,7 +77,9 @@ def load_model(path: str | os.PathLike[str]) -> Forecaster:
             field="schema",
         )
     try:
+        content = with_remarks(content)
         model = _scaling(content) if "scaling" in content else _own(content)
+        _ = model.engine  # checks what the values have to be together
     except InputError as error:
         raise InputError(error.message, file=name, field=error.field) from error
     except WrongValueError as error:
@@ -99,14 +99,15 @@ def _refuse_data(text: str, name: str) -> None:
         raise InputError(f"holds records, not a model; {_MAKES_ONE}", file=name)
 
 
-def _scaling(content: dict[str, object]) -> ScalingModel:
-    model = from_json(ScalingModel, with_remarks(content))
-    _ = model.core  # checks what the values have to be together
-    return model
+def _scaling(content: dict[str, object]) -> Model:
+    return from_json(Model, {key: given for key, given in content.items() if key != "model"})
 
 
 def _own(content: dict[str, object]) -> Model:
-    content = renewed(with_remarks(content))
+    content = renewed(content)
+    for key in ("model", "k", "breakpoints", "combinations"):
+        if key not in content:
+            raise WrongValueError("missing", (key,))
     drawn = from_json(Bootstrap, content).bootstrap
     model = from_json(Model, content)
     model.replicates = np.array(drawn.values, dtype=np.float64).reshape(
@@ -114,7 +115,6 @@ def _own(content: dict[str, object]) -> Model:
     )
     model.integers = drawn.integers
     _check_names(model, drawn.parameters)
-    _ = model.mixed  # checks what the values have to be together
     return model
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.errors import InputError
-from gpucast.model.forecaster import (
-    Array,
+from gpucast.model.asked import (
     Numbers,
     checked_counts,
     checked_sizes,
     outer,
     whole_numbers,
 )
+from gpucast.model.intervals import Array
 
 if TYPE_CHECKING:
     import pandas

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gpucast.errors import InputError
 
 if TYPE_CHECKING:
-    from gpucast.model.content import MachineFactors
+    from gpucast.model.adjustments import MachineFactors
 
 Array = NDArray[np.float64]
 
@@ -31,6 +31,9 @@ MACHINES_DEGREES = 2
 
 Z90 = 1.6448536269514722
 """Half-width of a normal distribution's 90 % interval."""
+
+T90 = 1.8595480375228424
+"""The same of Student's t with 8 degrees of freedom."""
 
 SURE = 0.9
 """Probability of being in time that a job must have, where nobody says."""
@@ -116,6 +119,28 @@ class CommonFactors:
         return total
 
 
+@dataclass(frozen=True)
+class Factors:
+    """The factors on T_gpu, T_cpu and T_com that all cells share.
+
+    Attributes:
+        means, covariance: of their logarithms.
+    """
+
+    means: Array
+    covariance: Array
+
+    @property
+    def median(self) -> Array:
+        """The factors as they are expected."""
+        return np.exp(self.means)
+
+    def variance(self, shares: Array) -> Array:
+        """Variance of ln T of cells; ``shares``: of the parts in each, (cells, 3)."""
+        variance = np.einsum("ci,ij,cj->c", shares, self.covariance, shares)
+        return np.asarray(variance, dtype=np.float64)
+
+
 def _independent(gpu: float, cpu: float, com: float) -> Array:
     return np.diag(np.square([gpu, cpu, com]))
 
@@ -175,8 +200,7 @@ def common_variance(parts: Array, covariance: Array) -> Array:
         parts: T_gpu, T_cpu, T_com of each cell, (cells, 3); s.
         covariance: of the logarithms of their factors, (3, 3).
     """
-    shares = shares_of(parts)
-    return np.asarray(np.einsum("ci,ij,cj->c", shares, covariance, shares), dtype=np.float64)
+    return Factors(np.zeros(3), covariance).variance(shares_of(parts))
 
 
 def shares_of(parts: Array) -> Array:

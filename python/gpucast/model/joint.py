@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.forecaster import Array, outer
+from gpucast.model.asked import outer
+from gpucast.model.intervals import Array
 
 DRAWS = 400
 """Draws behind a probability: known to 2.5 % at worst."""

@@ -22,25 +22,22 @@ turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.remote_layer import SPIN
+from gpucast.model.adjustments import OtherPath
+from gpucast.model.averaged_parts import AveragedParts, beyond_measured, with_breaks
+from gpucast.model.engine import about
+from gpucast.model.facts import Fitted
+from gpucast.model.forecasts import Forecasts
+from gpucast.model.intervals import Array
+from gpucast.model.one_form import OneForm
 from gpucast.model.residual_process import ResidualProcess
-
-if TYPE_CHECKING:
-    from gpucast.model.content import OtherPath
-    from gpucast.model.mixed import Mixed
-
-Array = NDArray[np.float64]
-
-T90 = 1.8595480375228424
-"""Quantile of Student's t with 8 degrees of freedom for a two-sided 90 % interval."""
 
 # Sd of a visit's noise in ln of each part: of the GPUs' work, the host's, communication.
 _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
@@ -85,6 +82,12 @@ class Parts(NamedTuple):
         return self.gpu - self.hidden
 
     @property
+    def columns(self) -> Array:
+        """T_gpu, T_cpu and T_com."""
+        com = self.hidden + self.moved + self.woken
+        return np.column_stack([self.wait, self.cpu, com])
+
+    @property
     def seconds(self) -> Array:
         """Seconds of the step."""
         return self.gpu + self.cpu + self.moved + self.woken
@@ -105,7 +108,7 @@ class Elsewhere:
     known: OtherPath
     com: str
     workload: _core.Workload
-    native: Mixed | None = None
+    native: AveragedParts | None = None
 
     @property
     def process(self) -> ResidualProcess:
@@ -174,27 +177,29 @@ class Elsewhere:
 
     def drawn(
         self,
-        models: Iterable[tuple[_core.Model, Array]],
+        models: Sequence[tuple[_core.Model, Array]],
         n: Array,
         gpus: Array,
+        factors: Array,
         rng: np.random.Generator,
     ) -> Array:
-        """Step times of some cells, a row for each of the models' parameters."""
+        """Step times of some cells, a row for each of the models' parameters; ``factors``: on
+        T_gpu, T_cpu and T_com, likewise."""
         known = self.known
-        models = list(models)
         wait = self.parts(*models[0], n, gpus).wait
         mean, spread = self._deviations(n, gpus, wait)
         unseen = self._unseen(gpus)
         rows = []
         computed, variance = (None, None) if self.native is None else self.native.computing(n, gpus)
-        for core, values in models:
+        for (core, values), (on_gpu, on_cpu, on_com) in zip(models, factors, strict=True):
             common = known.beyond * rng.standard_normal() + unseen * rng.standard_normal()
             deviation = mean + spread @ rng.standard_normal(spread.shape[1]) + common
             parts = self.parts(core, values, n, gpus, deviation, computed)
             host = np.exp(known.host * rng.standard_normal())
             wake = np.exp(_WAKE_LOG_SD * rng.standard_normal())
             gpu, cpu = self._computing_drawn(n.size, variance, rng)
-            rows.append(gpu * parts.gpu + cpu * parts.cpu * host + parts.moved + parts.woken * wake)
+            com = parts.hidden * gpu + parts.moved + parts.woken * wake
+            rows.append(on_gpu * gpu * parts.wait + on_cpu * cpu * parts.cpu * host + on_com * com)
         return np.array(rows)
 
     def _computing_drawn(
@@ -241,6 +246,59 @@ class Elsewhere:
         measured = np.minimum(wait, max(self.known.wait, default=0.0))
         late, known = (np.power(seconds / 1e-3, _BULK_GROWTH) for seconds in (wait, measured))
         return np.asarray(BULK * threads * (late - known))
+
+
+class OnOtherPath(OneForm):
+    """The terms of one of our own programs with the communication of another path.
+
+    Args:
+        fitted: what holds both.
+    """
+
+    def __init__(self, fitted: Fitted) -> None:
+        super().__init__(fitted)
+        assert fitted.other_path is not None
+        native = None if fitted.mixture is None else AveragedParts(fitted)
+        self.elsewhere = Elsewhere(fitted.other_path, fitted.terms.com, fitted.workload, native)
+        self._beyond = beyond_measured(fitted)
+
+    def parts(self, n: Array, gpus: Array) -> Parts:
+        """The parts of steps as they are expected."""
+        return self.elsewhere.parts(self._core, self._values, n, gpus)
+
+    def _known(self, n: Array, gpus: Array) -> tuple[Array, Array, Array]:
+        fitted = self._forecast(n, gpus)[-1]
+        parts = self.parts(n, gpus)
+        spread = np.sqrt(self.elsewhere.variance(parts, n, gpus, fitted**2))
+        return parts.columns, spread, np.sqrt(self._visit_variance(parts))
+
+    def _visit_variance(self, parts: Parts) -> Array:
+        return self.elsewhere.visit_variance(parts.gpu, parts.cpu, parts.moved + parts.woken)
+
+    def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
+        return self.parts(n, gpus).columns @ factors
+
+    def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
+        replicates, integers = self._fitted.replicates, self._fitted.integers
+        rows = [at % self.draw_count for at in range(len(factors))]
+        models = [(self._cores[integers[at]], replicates[at]) for at in rows]
+        drawn = self.elsewhere.drawn(models, n, gpus, factors, np.random.default_rng(0))
+        return with_breaks(drawn, self._beyond, gpus)
+
+    def medians(
+        self,
+        forecasts: Forecasts,
+        factors: Array,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Array | None,
+    ) -> tuple[Array, Array]:
+        # Repetitions of one visit share its noise.
+        del factors, repetitions
+        own = self._visit_variance(self.parts(forecasts.n, forecasts.gpus))
+        own = own if visits is None else own / visits
+        width = self._fitted.noise.t90 * np.sqrt(forecasts.spread**2 + own + rounding)
+        return about(forecasts.seconds, width)
 
 
 UNSEEN_DOUBLING = 0.15

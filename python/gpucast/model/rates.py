@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpucast.model.forecaster import Array, Forecaster, Forecasts
+from gpucast.model.forecasting import Forecasting
+from gpucast.model.forecasts import Forecasts
+from gpucast.model.intervals import Array
 
 NANO = 1e-9
 DAY = 86400.0
@@ -16,14 +18,14 @@ def ns_per_day(timestep: float | None, seconds: Array | float) -> Array:
     return np.asarray((timestep or np.nan) * (DAY / NANO) / seconds, dtype=np.float64)
 
 
-def reference_count(model: Forecaster, gpus: Array) -> float:
+def reference_count(model: Forecasting, gpus: Array) -> float:
     """N_ref, the GPU count that efficiency is against: the fewest asked about; of one alone, the
     fewest measured if that is less."""
     least = float(gpus.min())
     return least if gpus.max() > least else min(least, float(model.domain.gpus[0]))
 
 
-def efficiency(model: Forecaster, forecasts: Forecasts) -> Array:
+def efficiency(model: Forecasting, forecasts: Forecasts) -> Array:
     """N_ref T(n, N_ref) / (N T(n, N)) of each forecast; N_ref: see ``reference_count``."""
     if not forecasts.n.size:
         return np.empty(0)
@@ -38,7 +40,7 @@ def efficiency(model: Forecaster, forecasts: Forecasts) -> Array:
     return np.asarray(reference * few / (forecasts.gpus * forecasts.seconds), dtype=np.float64)
 
 
-def columns(model: Forecaster, forecasts: Forecasts) -> dict[str, Array]:
+def columns(model: Forecasting, forecasts: Forecasts) -> dict[str, Array]:
     """What tables say beside times: steps_per_second, ns_per_day (NaN: a step's simulated time is
     not known), efficiency, reference_gpus (its N_ref), measured (s; NaN: not measured)."""
     reference = reference_count(model, forecasts.gpus) if forecasts.n.size else np.nan

@@ -11,9 +11,10 @@ from scipy.special import expit, ndtri
 
 from gpucast import _core
 from gpucast.errors import InputError
-from gpucast.model.content import Sharing
-from gpucast.model.forecaster import Array, Forecaster, checked_sizes
-from gpucast.model.intervals import Z90, Interval
+from gpucast.model.adjustments import Sharing
+from gpucast.model.asked import checked_sizes
+from gpucast.model.forecasting import Forecasting
+from gpucast.model.intervals import Z90, Array, Interval
 
 _QUANTILES = 25
 
@@ -63,7 +64,7 @@ def ratios(
     Args:
         n, instances, alone: of the cells; T_1 in seconds.
         reference: the n at which ``odds`` are.
-        odds, slope, switching, waiting, turning, crowding: of the draws (``content.Sharing``).
+        odds, slope, switching, waiting, turning, crowding: of the draws (``adjustments.Sharing``).
     """
     busy = expit(odds[:, np.newaxis] + slope[:, np.newaxis] * np.log(n / reference))
     shape = busy.shape
@@ -91,7 +92,7 @@ def ratio_draws(sharing: Sharing, n: Array, instances: Array, alone: Array) -> A
     return ratios(n, instances, alone, sharing.reference, *(np.array(column) for column in values))
 
 
-def sharing_of(model: Forecaster, *, mps: bool = False) -> Sharing:
+def sharing_of(model: Forecasting, *, mps: bool = False) -> Sharing:
     """What a model knows of instances on one GPU.
 
     Raises:
@@ -110,7 +111,7 @@ def sharing_of(model: Forecaster, *, mps: bool = False) -> Sharing:
 
 
 def shared_forecasts(
-    model: Forecaster,
+    model: Forecasting,
     n: Sequence[float] | Array,
     instances: Sequence[float] | Array,
     interval: Interval = Interval.now,

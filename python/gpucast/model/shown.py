@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.content import Domain, FittedSteps, Observed, Parameter, Quality
+from gpucast.model.facts import Fitted
 from gpucast.util.tables import html_listing, html_table
 from gpucast.util.units import duration, number, percent
 
@@ -17,21 +17,6 @@ MOST_ROWS = 20
 """Rows of forecasts that a notebook shows; the rest is counted."""
 
 _HEADERS = ("n", "GPUs", "step time", "90 % interval", "")
-
-
-class Fitted(Protocol):
-    """What is shown of a model; ``gpucast.model.forecaster`` says what it means."""
-
-    name: str
-    data: FittedSteps
-    domain: Domain
-    observations: Observed | None
-    quality: Quality | None
-
-    @property
-    def warnings(self) -> list[str]: ...
-    @property
-    def form(self) -> str: ...
 
 
 class Cells(Protocol):
@@ -53,14 +38,15 @@ class Cells(Protocol):
 
 def model_text(model: Fitted) -> str:
     """What was fitted to what, how well, and how many warnings there are."""
-    return "\n  ".join([f"{type(model).__name__} {model.name}: {model.form}", *_facts(model)])
+    return "\n  ".join([f"Model {model.name}: {model.form}", *_facts(model)])
 
 
 def model_html(model: Fitted) -> str:
     """The same as HTML, with the warnings and, of identified parameters, their values."""
-    facts = html_listing(f"{type(model).__name__} {model.name}: {model.form}", _facts(model, True))
-    parameters: dict[str, Parameter] = getattr(model, "parameters", {})
-    known = {name: parameter for name, parameter in parameters.items() if parameter.identified}
+    facts = html_listing(f"Model {model.name}: {model.form}", _facts(model, True))
+    known = {
+        name: parameter for name, parameter in model.parameters.items() if parameter.identified
+    }
     rows = [(name, str(parameter), parameter.meaning) for name, parameter in known.items()]
     return facts + (html_table("Parameters", ("", "value", "meaning"), rows) if rows else "")
 

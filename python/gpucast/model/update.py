@@ -18,8 +18,9 @@ from gpucast.data.records import Step
 from gpucast.data.selection import FIELDS, StepSelection, distinct, only
 from gpucast.data.steps import Cell, samples_of
 from gpucast.errors import InputError
-from gpucast.model.content import Gpu, MachineFactors, Origin, TimedCells
+from gpucast.model.adjustments import MachineFactors
 from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt
+from gpucast.model.values import Gpu, Origin, TimedCells
 from gpucast.util.units import duration, number
 
 OTHER_KIND = 1.0

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.fitting.problem import Problem
-from gpucast.model.content import Noise, OtherPath
+from gpucast.model.adjustments import OtherPath
+from gpucast.model.content import Noise
 from gpucast.model.other_path import moved_alone
 from gpucast.model.residual_process import USUAL, learnt_amplitudes
 from gpucast.paths.path_facts import PathFacts

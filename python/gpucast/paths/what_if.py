@@ -22,9 +22,10 @@ from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, 
 from gpucast.fitting.problem import Problem
 from gpucast.fitting.selection import pose
 from gpucast.fitting.synchronous import terms_left
-from gpucast.model.content import OtherPath, Source
+from gpucast.model.adjustments import OtherPath
+from gpucast.model.content import Source
 from gpucast.model.fitted import Model
-from gpucast.model.other_path import T90
+from gpucast.model.intervals import T90
 from gpucast.paths.curves import require_sizes
 from gpucast.paths.other_path import deviations, known_by_skeletons, known_by_transfers
 from gpucast.paths.path_facts import PathFacts, facts_of

@@ -19,7 +19,7 @@ from gpucast.data.selection import StepSelection, case_says_nothing, distinct, h
 from gpucast.data.traces.records import TRACES
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.show.report.content import MOST_MODELS, content
 from gpucast.show.report.downloads import downloads
 from gpucast.util import JsonObject
@@ -194,9 +194,9 @@ def series_of(steps: Iterable[Step]) -> list[Series]:
     return series
 
 
-def _fitted(data: Dataset, series: Series) -> tuple[list[Forecaster], list[str]]:
+def _fitted(data: Dataset, series: Series) -> tuple[list[Model], list[str]]:
     """A model for each path, and what is wrong with paths that cannot be fitted."""
-    models: list[Forecaster] = []
+    models: list[Model] = []
     failed: list[InputError] = []
     paths = sorted(
         map(str, distinct(series.steps, "path")),

@@ -10,7 +10,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.model.sharing import shared_forecasts
 from planning_samples import job, machine
 from simulated_gpu import Program, dataset_of
@@ -19,7 +19,7 @@ N = 10_000
 
 
 @cache
-def model() -> Forecaster:
+def model() -> Model:
     """A program that needs the GPU for a fifth of a step: several gain much by sharing it."""
     programs = {float(n): Program(n * 1e-8, 4e-4) for n in (N, 4 * N, 20 * N)}
     return gc.fit(dataset_of(programs, (1, 2)))

@@ -17,8 +17,8 @@ from gpucast.data.traces.parts import StepParts, parts_of
 from gpucast.data.traces.records import record_of
 from gpucast.data.traces.trace import RunDescription, Trace
 from gpucast.data.traces.writing import write
+from gpucast.model.fitted import Model
 from gpucast.model.lone_count import NOT_KNOWN
-from gpucast.model.scaling import ScalingModel
 from gpucast.paths.traced.forecast import EXTRA, trace_on_path
 from gpucast.paths.traced.from_trace import traced_programs
 from gpucast.paths.traced.models import CellOnPath, cell_on, common_sd, fitted, parts_on
@@ -73,7 +73,7 @@ def cell(costs: PathCosts, n: int, gpus: int = 1, **how: int) -> CellOnPath:
     return cell_on(record, traced_programs(trace, steps=steps), costs)
 
 
-def model_of(cells: list[CellOnPath], data: gc.Dataset, costs: PathCosts) -> ScalingModel:
+def model_of(cells: list[CellOnPath], data: gc.Dataset, costs: PathCosts) -> Model:
     return fitted(cells, data, costs, "made").model
 
 

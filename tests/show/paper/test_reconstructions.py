@@ -13,8 +13,8 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, shell
+from gpucast.model.asked import outer
 from gpucast.model.content import Quantity
-from gpucast.model.forecaster import outer
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("reconstructed-2015-native", "reconstructed-2015-remote")

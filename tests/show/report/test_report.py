@@ -19,9 +19,9 @@ from gpucast.answers.comparison import compare
 from gpucast.answers.validation import validate
 from gpucast.errors import InputError
 from gpucast.measure.design.next_cells import Ask
-from gpucast.model.content import TimedCells
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
+from gpucast.model.values import TimedCells
 from gpucast.paths.what_if import what_if
 from gpucast.show.report import curves
 from gpucast.show.report.advice import for_question, in_words, next_cells

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.answers.planning.option_table import OptionTable
-from gpucast.model.forecaster import Array
+from gpucast.model.intervals import Array
 
 
 @dataclass(frozen=True)

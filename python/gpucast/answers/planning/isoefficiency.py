@@ -17,8 +17,9 @@ from gpucast.answers.planning.replicates import evaluator
 from gpucast.answers.planning.request import Request
 from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
-from gpucast.model.forecaster import SAME_SIZE, Array, Forecaster, grain_of, rounded, spaced
-from gpucast.model.intervals import Interval
+from gpucast.model.asked import SAME_SIZE, grain_of, rounded, spaced
+from gpucast.model.fitted import Model
+from gpucast.model.intervals import Array, Interval
 from gpucast.util import JsonObject
 from gpucast.util.units import plain
 
@@ -53,7 +54,7 @@ class Sizes:
 
 
 def iso_efficiency(
-    model: Forecaster,
+    model: Model,
     efficiency: float,
     gpus: Array,
     sizes: Sequence[float] | None = None,
@@ -77,8 +78,8 @@ def iso_efficiency(
 
 
 def break_even(
-    base: Forecaster,
-    other: Forecaster,
+    base: Model,
+    other: Model,
     surcharge: float,
     gpus: Array,
     sizes: Sequence[float] | None = None,
@@ -100,7 +101,7 @@ def break_even(
     return _search(both, holds, gpus, span)
 
 
-def _span(models: list[Forecaster], sizes: Sequence[float] | None) -> tuple[float, float]:
+def _span(models: list[Model], sizes: Sequence[float] | None) -> tuple[float, float]:
     """Least and greatest size to look at."""
     fitted = [model.domain.n for model in models]
     smallest, largest = max(low for low, _ in fitted), min(high for _, high in fitted)
@@ -113,14 +114,12 @@ def _span(models: list[Forecaster], sizes: Sequence[float] | None) -> tuple[floa
     return low, high
 
 
-def _count(models: list[Forecaster]) -> int:
+def _count(models: list[Model]) -> int:
     """How many draws of the models are looked at."""
     return min(REPLICATES, max(model.draw_count for model in models))
 
 
-def _search(
-    models: list[Forecaster], holds: Condition, gpus: Array, span: tuple[float, float]
-) -> Sizes:
+def _search(models: list[Model], holds: Condition, gpus: Array, span: tuple[float, float]) -> Sizes:
     low, high = span
     replicates = _count(models)
     counts = np.tile(gpus, replicates)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpucast.answers.planning.choices import Choices, Comparison
 from gpucast.answers.planning.option_table import HOUR, OptionTable, all_instances
 from gpucast.answers.planning.request import DAY, FEMTO, NANO, Request
-from gpucast.model.forecaster import Array
+from gpucast.model.intervals import Array
 from gpucast.util import JsonObject
 
 # What lies within rounding of a whole number of runs is one.

@@ -19,8 +19,8 @@ from gpucast.answers.planning.replicates import (
     with_shares,
 )
 from gpucast.answers.planning.request import Machine, Request
-from gpucast.model.forecaster import Array, Forecaster
-from gpucast.model.intervals import Z90, at_most
+from gpucast.model.fitted import Model
+from gpucast.model.intervals import Z90, Array, at_most
 
 HOUR = 3600.0
 
@@ -188,7 +188,7 @@ def make(request: Request) -> OptionTable:
 
 
 def _times(
-    request: Request, model: Forecaster, n: Array, gpus: Array, replicates: int, options: int
+    request: Request, model: Model, n: Array, gpus: Array, replicates: int, options: int
 ) -> tuple[StepTimes, NDArray[np.bool_]]:
     """Step times of the options of one machine, and which are outside what was fitted, (U, C);
     ``options``: of all machines, which share the evaluations that may be made."""

@@ -20,8 +20,8 @@ from gpucast.answers.planning.reading import of_values, read
 from gpucast.answers.planning.request import Machine, Request
 from gpucast.answers.planning.schedule import mix_answer, mix_of
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster, outer
-from gpucast.model.scaling import ScalingModel
+from gpucast.model.asked import outer
+from gpucast.model.fitted import Model
 from gpucast.util import JsonObject, units
 from gpucast.util.files import PathLike
 
@@ -65,7 +65,7 @@ class Plan:
 
 def plan(
     source: PathLike | Mapping[str, object],
-    models: Mapping[str, Forecaster | PathLike] | None = None,
+    models: Mapping[str, Model | PathLike] | None = None,
 ) -> Plan:
     """Plan jobs on machines.
 
@@ -168,7 +168,7 @@ def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[Jso
         if not its.any():
             continue
         model = machine.forecaster
-        if isinstance(model, ScalingModel) and model.lone_gpus is not None:
+        if model.lone_gpus is not None:
             cells = np.column_stack(outer(np.unique(n[jobs[its]]), machine.counts))
         for text in caveats(model, cells[:, 0], cells[:, 1], per_host=machine.gpus_per_host):
             texts[model.name, text] = None

@@ -12,13 +12,12 @@ from gpucast.answers.planning.request import FEMTO, MOST_SLOTS, Job, Request
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster
 from gpucast.util.files import PathLike
 from gpucast.util.typed_json import Location, near
 from gpucast.util.yaml_lines import Lines, checked, read_mapping
 
 
-def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request:
+def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
     """A plan's file.
 
     Args:
@@ -35,7 +34,7 @@ def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request
     return request
 
 
-def of_values(values: Mapping[str, object], models: Mapping[str, Forecaster | PathLike]) -> Request:
+def of_values(values: Mapping[str, object], models: Mapping[str, Model | PathLike]) -> Request:
     """A plan from Python values of the file's shape; models by machine name.
 
     Raises:
@@ -119,7 +118,7 @@ def _twice(key: str, names: Sequence[str]) -> Iterable[tuple[Location, str]]:
 
 
 def _attach(
-    request: Request, lines: Lines, given: Mapping[str, Forecaster | PathLike], folder: Path
+    request: Request, lines: Lines, given: Mapping[str, Model | PathLike], folder: Path
 ) -> None:
     names = [machine.name for machine in request.machines]
     if len(names) == len(given) == 1 and request.machines[0].model is None:
@@ -130,14 +129,14 @@ def _attach(
                 f"{name!r} is no machine of the plan{near(name, names)}", field="models"
             )
     # One file may serve several machines: it is read once.
-    known: dict[str, Forecaster] = {}
+    known: dict[str, Model] = {}
     for i, machine in enumerate(request.machines):
         here: Location = ("machines", i, "model")
         source = given.get(machine.name)
         if source is None and machine.model is None:
             raise lines.error("missing; nor is a model file given for it", here)
         try:
-            if isinstance(source, Forecaster):
+            if isinstance(source, Model):
                 model = source
             else:
                 path = os.fspath(source or folder / str(machine.model))
@@ -153,7 +152,7 @@ def _attach(
         except InputError as error:
             raise lines.error(str(error), here) from error
         machine.attached = model
-        if machine.peak_flops is not None and not isinstance(model, Model):
+        if machine.peak_flops is not None and not model.own_program:
             raise lines.error(
                 f"{model.name} is of a program known by its step times alone: nobody knows its "
                 "operations; leave this out",
@@ -171,7 +170,7 @@ def _attach(
         raise lines.error(message, ("jobs",))
 
 
-def _models(request: Request, job: Job) -> list[Forecaster]:
+def _models(request: Request, job: Job) -> list[Model]:
     """The models of the machines that the job may run on."""
     machines = request.machines
     return [it.forecaster for it in machines if not job.machines or it.name in job.machines]

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.content import Sharing
+from gpucast.model.adjustments import Sharing
+from gpucast.model.asked import outer
+from gpucast.model.choosing import deviations
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Array, Forecaster, deviations, outer
-from gpucast.model.intervals import Interval
+from gpucast.model.intervals import Array, Interval
 from gpucast.model.sharing import ratio_draws
 
 MOST_EVALUATIONS = 500_000
@@ -30,7 +31,7 @@ SEARCH_SIZES = 201
 
 
 def evaluator(
-    model: Forecaster,
+    model: Model,
     low: float,
     high: float,
     gpus: Array,
@@ -39,7 +40,7 @@ def evaluator(
 ) -> Exact | _Interpolated:
     """What evaluates a model and ``replicates`` draws for sizes from ``low`` to ``high`` and these
     GPU counts; draws are of times now, later or on another machine."""
-    if isinstance(model, Model) and model.exact:
+    if model.one_form is not None:
         return Exact(model, interval)
     return _Interpolated(model, low, high, gpus, replicates, interval)
 
@@ -48,21 +49,19 @@ class Exact:
     """A model whose draws are models themselves, for any n > 0 and any count."""
 
     def __init__(self, model: Model, interval: Interval = Interval.now) -> None:
-        self._model = model
-        self._own = np.exp(model.log_factors)
+        assert model.one_form is not None
+        self._model, self._form = model, model.one_form
         self._factors = model.drawn_factors(model.draw_count, interval)
-        self._core, self._values = model.core, model.values
-        self._cores = {k: self._core.with_integer(k) for k in set(model.integers)}
 
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
         """Step times of pairs of n and gpus (any one shape) by the model or a draw of it; s."""
-        core, values, factors = self._core, self._values, self._own
-        if replicate is not None:
-            at = replicate % self._model.draw_count
-            core, values = self._cores[self._model.integers[at]], self._model.replicates[at]
-            factors = self._factors[at]
-        flat = (np.ascontiguousarray(n).ravel(), np.ascontiguousarray(gpus).ravel())
-        return Model.evaluated(core, values, *flat, factors).reshape(np.shape(n))
+        cells = (np.ascontiguousarray(n).ravel(), np.ascontiguousarray(gpus).ravel())
+        if replicate is None:
+            times = self._model.seconds(*cells)
+        else:
+            at = replicate % len(self._factors)
+            times = self._form.draw(at, *cells, self._factors[at])
+        return times.reshape(np.shape(n))
 
 
 class _Interpolated:
@@ -71,7 +70,7 @@ class _Interpolated:
 
     def __init__(
         self,
-        model: Forecaster,
+        model: Model,
         low: float,
         high: float,
         gpus: Array,
@@ -137,7 +136,7 @@ class StepTimes:
 
 
 def step_times(
-    model: Forecaster,
+    model: Model,
     n: Array,
     gpus: Array,
     replicates: int,
@@ -193,13 +192,13 @@ def _between(n: Array, nodes: Array) -> tuple[NDArray[np.intp], Array]:
 # are, so that a schedule ends sooner than it says ---
 
 
-def sharing_of(model: Forecaster) -> Sharing | None:
+def sharing_of(model: Model) -> Sharing | None:
     """What a model knows of instances that take turns, else of such under the service."""
     return next(iter(model.sharing or ()), None)
 
 
 def with_shares(
-    whole: StepTimes, of_one: StepTimes, model: Forecaster, n: Array, nodes: Array, counts: Array
+    whole: StepTimes, of_one: StepTimes, model: Model, n: Array, nodes: Array, counts: Array
 ) -> StepTimes:
     """Step times of instances before those of whole GPUs.
 
@@ -226,7 +225,7 @@ def with_shares(
     )
 
 
-def extrapolates(model: Forecaster, n: Array, counts: Array) -> NDArray[np.bool_]:
+def extrapolates(model: Model, n: Array, counts: Array) -> NDArray[np.bool_]:
     """Whether sizes are outside what was fitted, or instances more than twice those measured."""
     sharing = sharing_of(model)
     assert sharing is not None
@@ -234,7 +233,7 @@ def extrapolates(model: Forecaster, n: Array, counts: Array) -> NDArray[np.bool_
     return np.asarray(outside | (counts > 2 * np.ceil(sharing.most - 0.5)), dtype=np.bool_)
 
 
-def _ratios(model: Forecaster, sharing: Sharing, n: Array, counts: Array) -> Array:
+def _ratios(model: Model, sharing: Sharing, n: Array, counts: Array) -> Array:
     """T_k / T_1, (draws, n, counts)."""
     size, count = np.repeat(n, counts.size), np.tile(counts, n.size)
     alone = np.repeat(model.seconds(n, np.ones(n.size)), counts.size)

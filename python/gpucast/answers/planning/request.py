@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from gpucast import _core
 from gpucast.data.records import Size, whole
 from gpucast.data.workload import LARGEST_GPUS
-from gpucast.model.fitted import own
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import SURE, Interval
 from gpucast.util.typed_json import Bounds, Length, Pattern
 from gpucast.util.yaml_lines import Lines, seconds
@@ -66,16 +65,16 @@ class Machine:
     setup: Setup = 0.0
     peak_flops: Positive | None = None
     flops_per_pair: Positive | None = None
-    attached: Forecaster | None = field(default=None, metadata={"key": None})
+    attached: Model | None = field(default=None, metadata={"key": None})
 
     @property
     def workload(self) -> _core.Workload:
         """What a step does, with the operations that the plan counts."""
-        of_model = own(self.forecaster, "nobody knows its operations").workload
+        of_model = self.forecaster.of_own_program("nobody knows its operations").workload
         return of_model if self.flops_per_pair is None else of_model.counting(self.flops_per_pair)
 
     @property
-    def forecaster(self) -> Forecaster:
+    def forecaster(self) -> Model:
         """The fitted model, which has been attached."""
         assert self.attached is not None
         return self.attached

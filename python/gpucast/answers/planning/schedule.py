@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gpucast.answers.planning.option_table import OptionTable, all_instances
 from gpucast.answers.planning.request import Request
-from gpucast.model.forecaster import Array
+from gpucast.model.intervals import Array
 from gpucast.util import JsonObject
 
 _MOST_PLACED = 3_000

@@ -18,7 +18,7 @@ from gpucast.measure.design.cells import Cell
 from gpucast.measure.design.questions import Question
 from gpucast.measure.visits import Budget, Visits
 from gpucast.measure.work import Bounds
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.util import units
 
 
@@ -85,7 +85,7 @@ def visits_of(
 ) -> Visits:
     """The visits of these runs, after those that the file has."""
 
-    def fitted(data: Dataset, series: StepSelection) -> Forecaster:
+    def fitted(data: Dataset, series: StepSelection) -> Model:
         return fit(data, series, replicates=0)
 
     def order(cells: Sequence[Cell], number: int, fit_seconds: float) -> list[Cell]:

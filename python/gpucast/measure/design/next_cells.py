@@ -25,8 +25,8 @@ from scipy.special import ndtri
 
 from gpucast.measure.design.cells import Timing
 from gpucast.measure.design.spreading import Pairs
+from gpucast.model.asked import outer
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.intervals import Z90
 from gpucast.model.joint import DRAWS
 
@@ -146,7 +146,7 @@ class Advice:
 
 
 def next_cells(
-    model: Forecaster,
+    model: Model,
     ask: Ask,
     candidates: Pairs,
     *,
@@ -208,7 +208,7 @@ def next_cells(
     return advice
 
 
-def _draws(model: Forecaster, ask: Ask, n: Array, gpus: Array) -> tuple[Array, Array]:
+def _draws(model: Model, ask: Ask, n: Array, gpus: Array) -> tuple[Array, Array]:
     """Joint draws of step times (s), a row a draw: of cells that may be visited, and of those that
     are asked about."""
     pairs = np.column_stack([np.append(n, ask.n), np.append(gpus, ask.gpus)])
@@ -240,12 +240,12 @@ def _left_open(ask: Ask, covariance: Array, means: Array, truth: Array) -> float
     return max(0.0, float(expected - possible))
 
 
-def _visit_noise(model: Forecaster, n: Array, gpus: Array) -> Array:
+def _visit_noise(model: Model, n: Array, gpus: Array) -> Array:
     """Relative standard deviation of a visit around the expected time: by what the interval of one
     is wider than that of the other, and what draws of a form alone do not say of single cells."""
     forecasts = model.forecasts(n, gpus)
     single = np.log(forecasts.high / forecasts.low) / (2 * Z90)
     mean = np.log(forecasts.mean_high / forecasts.mean_low) / (2 * Z90)
-    alone = isinstance(model, Model) and model.mixture is None
+    alone = not model.weighed
     off = model.noise.between_cells if alone else 0.0
     return np.sqrt(np.maximum(single**2 - mean**2, _LEAST_NOISE**2) + off**2)

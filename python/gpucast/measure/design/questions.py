@@ -17,7 +17,8 @@ import numpy as np
 from gpucast.errors import InputError
 from gpucast.measure.design.next_cells import Ask
 from gpucast.measure.design.spreading import Pairs, spread_over
-from gpucast.model.forecaster import Forecaster, outer
+from gpucast.model.asked import outer
+from gpucast.model.fitted import Model
 from gpucast.model.joint import DRAWS
 from gpucast.util.gpu_shares import GPU, Device
 from gpucast.util.units import duration, number, percent
@@ -98,7 +99,7 @@ class Answer:
 
 
 def answer(
-    model: Forecaster | None, question: Question, why_not: str = "", device: Device = GPU
+    model: Model | None, question: Question, why_not: str = "", device: Device = GPU
 ) -> Answer:
     """What the model says; ``question`` names n and GPU counts. ``why_not``: there is no model;
     ``device``: what these counts count."""
@@ -113,7 +114,7 @@ def answer(
         return Answer(question.text, False, f"no answer yet: {error.message}")
 
 
-def _best(model: Forecaster, question: Question, device: Device) -> Answer:
+def _best(model: Model, question: Question, device: Device) -> Answer:
     counts = sorted(set(question.gpus))
     best_counts = model.best_counts(question.n, counts)
     times = model.draws(*outer(question.n, counts), DRAWS).reshape(DRAWS, -1, len(counts))
@@ -135,7 +136,7 @@ def _best(model: Forecaster, question: Question, device: Device) -> Answer:
     return Answer(question.text, all(sure), text, largest, min(shares))
 
 
-def _forecast(model: Forecaster, question: Question) -> Answer:
+def _forecast(model: Model, question: Question) -> Answer:
     cells = model.forecasts(*outer(question.n, question.gpus))
     half = np.sinh(np.log(cells.mean_high / cells.mean_low) / 2)
     one = cells.n.size == 1

@@ -33,9 +33,9 @@ from gpucast.data.traces.records import LOST, labels_of, record_of
 from gpucast.errors import InputError
 from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
 from gpucast.fitting.selection import pose
+from gpucast.model.adjustments import SimulatedCell, SimulatedSteps
 from gpucast.model.content import Domain, FittedSteps, Source
-from gpucast.model.scaling import ScalingModel
-from gpucast.model.scaling_content import SimulatedCell, SimulatedSteps
+from gpucast.model.fitted import Model
 from gpucast.paths.traced.forecast import EXTRA, NATIVE
 from gpucast.paths.traced.from_trace import (
     refused_calls,
@@ -114,7 +114,7 @@ class PathModel:
     """What several traces say of a path: a model of it, the cells it goes through, and functions
     that the program calls and remote GPUs refuse."""
 
-    model: ScalingModel
+    model: Model
     cells: tuple[CellOnPath, ...]
     refused: tuple[str, ...] = ()
 
@@ -256,6 +256,7 @@ def fitted(
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(cell.record(path) for cell in everything)])
     model = fit_scaling(pose(records), look_ahead=False)
+    assert model.scaling is not None
     parts = unlike([cell.share * cell.traced.launches / cell.step.gpus for cell in cells])
     doubts = [*([refused_in_words(refused, path)] if refused else []), *parts]
     sizes, counts = zip(*known, strict=True)

@@ -19,7 +19,7 @@ from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection, host_of
 from gpucast.data.steps import NATIVE_PATHS, Cell, medians_of, names_of, steps_of
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.paths.launches import launch_costs
 from gpucast.util import JsonObject
 from gpucast.util.order_statistics import Median, median_of
@@ -58,7 +58,7 @@ class Studied(Protocol):
     @property
     def measured(self) -> Mapping[Cell, float]: ...
     @property
-    def whole(self) -> Forecaster | None: ...
+    def whole(self) -> Model | None: ...
 
 
 Studies = Mapping[StepSelection, Studied]
@@ -69,7 +69,7 @@ class Steps(NamedTuple):
     """The plainest ``Studied``."""
 
     measured: Mapping[Cell, float]
-    whole: Forecaster | None = None
+    whole: Model | None = None
 
 
 @dataclass
@@ -152,7 +152,7 @@ class Finding:
 
 def findings(
     data: Dataset,
-    models: Mapping[StepSelection, Forecaster] | None = None,
+    models: Mapping[StepSelection, Model] | None = None,
     native: str | None = None,
 ) -> list[Finding]:
     """All findings of a dataset, in the paper's order.

@@ -19,8 +19,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentF
 
 from gpucast.answers.scaling import THRESHOLD, Sweep, strong, weak
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Array, Forecaster, Numbers, as_list
-from gpucast.model.intervals import Interval
+from gpucast.model.asked import Numbers, as_list
+from gpucast.model.fitted import Model
+from gpucast.model.intervals import Array, Interval
 from gpucast.model.rates import ns_per_day
 from gpucast.show.plots import style
 from gpucast.util.units import number
@@ -290,7 +291,7 @@ def usual_size(panels: int) -> tuple[float, float]:
 
 
 def lines_of(
-    model: Forecaster,
+    model: Model,
     n: Numbers | None = None,
     gpus: Numbers | None = None,
     per_gpu: float | None = None,
@@ -313,7 +314,7 @@ def lines_of(
     return [line(strong(model, size, counts, per_node, interval)) for size in sizes]
 
 
-def sizes_drawn(model: Forecaster, most: int = 5) -> list[float]:
+def sizes_drawn(model: Model, most: int = 5) -> list[float]:
     """The sizes that were measured; of many, some from the least to the largest."""
     cells = model.timed
     sizes = sorted(set(map(float, cells.n))) if cells else list(map(float, model.domain.n))

@@ -22,7 +22,6 @@ from gpucast.data.selection import ANY, OPEN, StepSelection
 from gpucast.data.steps import NATIVE_PATHS, Cell, steps_of, workload_of
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster, sizes_to_show
 from gpucast.util.order_statistics import median_of
 
 PAPERS = StepSelection(
@@ -58,12 +57,12 @@ class Series:
     label: str
     group: StepSelection | None
     steps: tuple[Step, ...]
-    model: Forecaster | None
+    model: Model | None
 
     @property
     def workload(self) -> _core.Workload:
         """What its steps do."""
-        if isinstance(self.model, Model):
+        if self.model is not None and self.model.own_program:
             return self.model.workload
         return workload.of(workload_of(self.steps, self.label))
 
@@ -71,11 +70,11 @@ class Series:
     def has_work(self) -> bool:
         """Whether what a step computes is known, as it is of our own programs."""
         if self.model is not None:
-            return isinstance(self.model, Model)
+            return self.model.own_program
         return any(step.schedule is not None for step in self.steps)
 
     @property
-    def model_of_parts(self) -> Forecaster | None:
+    def model_of_parts(self) -> Model | None:
         """The model, where the data tell T_gpu, T_cpu and T_com apart."""
         return self.model if self.model is not None and self.model.knows_parts else None
 
@@ -137,13 +136,13 @@ class Series:
         """Least and greatest n and GPU count that were measured or fitted (or are usual)."""
         sizes, counts = [float(n) for n in self.sizes], self.counts
         if self.model is not None:
-            sizes += sizes_to_show(self.model)
+            sizes += self.model.usual_sizes
             counts = [*counts, *self.model.domain.gpus]
         return (min(sizes), max(sizes)), (min(counts), max(counts))
 
 
 def series_of(
-    data: Dataset | None, models: Sequence[Forecaster], wanted: StepSelection = ANY
+    data: Dataset | None, models: Sequence[Model], wanted: StepSelection = ANY
 ) -> list[Series]:
     """The series of a figure: native first, then the other paths.
 
@@ -180,7 +179,7 @@ def kind_in_words(series: Sequence[Series]) -> str:
     return ""
 
 
-def _measured(data: Dataset, models: Sequence[Forecaster], wanted: StepSelection) -> list[Series]:
+def _measured(data: Dataset, models: Sequence[Model], wanted: StepSelection) -> list[Series]:
     if not data.steps:
         return []
     groups = steps_of(data.select(wanted))
@@ -217,6 +216,6 @@ def _order(group: StepSelection) -> int:
     return NATIVE_PATHS.index(group.path) if group.path in NATIVE_PATHS else len(NATIVE_PATHS)
 
 
-def is_about(model: Forecaster, group: StepSelection) -> bool:
+def is_about(model: Model, group: StepSelection) -> bool:
     """Whether a model is of a group's steps, or a what-if for its path."""
     return model.selection.agrees(group)

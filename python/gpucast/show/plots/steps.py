@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 
 from gpucast.answers.remote_cost import Beside
 from gpucast.errors import InputError
-from gpucast.model.forecaster import Forecaster, Forecasts, spaced
+from gpucast.model.asked import spaced
+from gpucast.model.fitted import Model
+from gpucast.model.forecasts import Forecasts
 from gpucast.show.plots import style
 from gpucast.show.plots.step_series import Point, Series
 from gpucast.util.units import plain
@@ -385,7 +387,7 @@ def _ratio(point: Point, base: Point) -> Point:
 
 
 def _ratio_line(
-    axes: Axes, first: Forecaster | None, other: Forecaster | None, n: Array, count: int, at: int
+    axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, at: int
 ) -> None:
     gpus = np.full(n.size, float(count))
     base, remote = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
@@ -403,7 +405,7 @@ def _ratio_line(
 # --- what they share -------------------------------------------------------------------------
 
 
-def _forecasts(model: Forecaster | None, n: Array, gpus: Array) -> Forecasts | None:
+def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
     if model is None:
         return None
     try:

@@ -12,7 +12,8 @@ from gpucast.answers.proposal import Asked, Proposal, proposal_of
 from gpucast.data.loading import Source
 from gpucast.errors import InputError
 from gpucast.fitting.source import model_of
-from gpucast.model.forecaster import Forecaster, as_list
+from gpucast.model.asked import as_list
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval, interval_named
 from gpucast.show.plots import scaling, style
 from gpucast.show.proposal import Form, tables
@@ -108,7 +109,7 @@ def _rendered(context: JsonObject, numerals: Numerals, name: str, given: Path | 
 
 
 def proposal(
-    source: Forecaster | Source,
+    source: Model | Source,
     folder: PathLike = "proposal",
     *,
     form: str = "general",

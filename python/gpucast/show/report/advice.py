@@ -13,7 +13,8 @@ from gpucast.errors import InputError
 from gpucast.measure.design.cells import GPU_SIZES, KERNELS, SCHEDULES
 from gpucast.measure.design.next_cells import Advice, Ask
 from gpucast.measure.design.next_cells import next_cells as proposed
-from gpucast.model.forecaster import Forecaster, grain_of
+from gpucast.model.asked import grain_of
+from gpucast.model.fitted import Model
 from gpucast.util import JsonObject
 from gpucast.util.units import number, percent
 
@@ -34,7 +35,7 @@ _NO_COST = 5e-4
 
 
 def next_cells(
-    model: Forecaster, measured: Sequence[tuple[float, int]], machine_gpus: int, data: Dataset
+    model: Model, measured: Sequence[tuple[float, int]], machine_gpus: int, data: Dataset
 ) -> JsonObject | None:
     """The next cells (n, GPU count) to measure so that forecasts of all become surer.
 
@@ -70,7 +71,7 @@ def next_cells(
     }
 
 
-def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice | None:
+def for_question(model: Model, ask: Ask, *, count: int = NAMED) -> Advice | None:
     """The cells to measure so that a question's answer becomes surer: none that was measured, and
     none that is asked for; no cell where a wrong best count loses nothing. None where the
     model does not say what was measured."""
@@ -100,7 +101,7 @@ def in_words(ask: Ask, advice: Advice) -> str:
 
 
 def _advice(
-    model: Forecaster,
+    model: Model,
     ask: Ask,
     cells: Sequence[tuple[float, int]],
     known: set[tuple[float, int]],
@@ -115,12 +116,12 @@ def _advice(
         return None
 
 
-def _is_ours(model: Forecaster) -> bool:
+def _is_ours(model: Model) -> bool:
     return model.data.schedule in SCHEDULES and model.data.kernel in KERNELS
 
 
 def _cells(
-    model: Forecaster, measured: Sequence[tuple[float, int]], machine_gpus: int
+    model: Model, measured: Sequence[tuple[float, int]], machine_gpus: int
 ) -> list[tuple[float, int]]:
     """Measured sizes, some beyond, and of our own programs the usual ones between, on all GPUs of
     the machine; of other programs on counts that people use."""
@@ -139,7 +140,7 @@ def _cells(
     return [(n, gpus) for n in sizes for gpus in counts]
 
 
-def _commands(model: Forecaster, cells: Sequence[tuple[float, int]], data: Dataset) -> list[str]:
+def _commands(model: Model, cells: Sequence[tuple[float, int]], data: Dataset) -> list[str]:
     """``gpucast measure`` for the cells, a line a GPU count; none for programs it cannot run."""
     about = model.data
     if not _is_ours(model) or about.what_if:

@@ -18,15 +18,10 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
+from gpucast.model.asked import outer, spaced
+from gpucast.model.facts import MORE_PER_GPU
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import (
-    MORE_PER_GPU,
-    Forecaster,
-    Forecasts,
-    outer,
-    sizes_to_show,
-    spaced,
-)
+from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import SURE, Interval, at_most, interval_named
 from gpucast.show.report import curves
 from gpucast.show.report.advice import next_cells
@@ -59,7 +54,7 @@ MOST_COUNTS = 1000
 
 
 def content(
-    models: Sequence[Forecaster],
+    models: Sequence[Model],
     data: Dataset | None = None,
     *,
     title: str | None = None,
@@ -107,7 +102,7 @@ def content(
         wanted = "; ".join(model["about"] for model in described)
         raise InputError(f"there are no steps of {wanted}", file=data.name)
     # What was asked about is answered first; else the largest n that was fitted.
-    first = min(sizes_to_show(model)[1] for model in models) if sizes is None else max(sizes)
+    first = min(model.usual_sizes[1] for model in models) if sizes is None else max(sizes)
     start = float(n[np.argmin(np.abs(np.log(n / first)))])
     return {
         "title": title or _title(models, described),
@@ -130,7 +125,7 @@ def content(
     }
 
 
-def _counts(models: Sequence[Forecaster], gpus: Sequence[float] | None) -> Array:
+def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
     """GPU counts that all models can forecast."""
     measured = _measured_gpus(models)
     wanted = np.array(
@@ -151,11 +146,11 @@ def _counts(models: Sequence[Forecaster], gpus: Sequence[float] | None) -> Array
     return wanted
 
 
-def _measured_gpus(models: Sequence[Forecaster]) -> int:
+def _measured_gpus(models: Sequence[Model]) -> int:
     return max(model.domain.gpus[1] for model in models)
 
 
-def _most(models: Sequence[Forecaster], counts: Array) -> int:
+def _most(models: Sequence[Model], counts: Array) -> int:
     """GPUs that an answer may take where nobody says: those measured, if there are several."""
     measured = counts[counts <= _measured_gpus(models)]
     return int((measured if measured.size > 1 else counts)[-1])
@@ -167,11 +162,9 @@ def _doublings(measured: int) -> set[int]:
     return {count for count in beyond if count <= most} | {measured}
 
 
-def _sizes(
-    models: Sequence[Forecaster], data: Dataset | None, sizes: Sequence[float] | None
-) -> Array:
+def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float] | None) -> Array:
     """The slider's stops: even in log n, with the measured sizes and the fitted ends among them."""
-    ends = [end for model in models for end in sizes_to_show(model)]
+    ends = [end for model in models for end in model.usual_sizes]
     least, largest = min(ends), min(max(ends) * BEYOND, LARGEST_N)
     if sizes is not None:
         least, largest = min(sizes), max(sizes)
@@ -187,7 +180,7 @@ def _sizes(
     return wanted
 
 
-def _labels(models: Sequence[Forecaster]) -> list[str]:
+def _labels(models: Sequence[Model]) -> list[str]:
     """What people call the models: their paths where these differ, else their files' names."""
     paths = [_path(model) for model in models]
     if len(models) == 1 and models[0].data.program is not None:
@@ -199,18 +192,18 @@ def _labels(models: Sequence[Forecaster]) -> list[str]:
     ]
 
 
-def _path(model: Forecaster) -> str:
+def _path(model: Model) -> str:
     what_if = model.data.what_if
     return model.data.path if what_if is None else f"{what_if.path} (what if)"
 
 
-def _unit(models: Sequence[Forecaster]) -> str | None:
+def _unit(models: Sequence[Model]) -> str | None:
     """What n counts: of our own programs particles; None where models differ or do not say."""
-    units = {"particles" if isinstance(model, Model) else model.unit for model in models}
+    units = {"particles" if model.own_program else model.unit for model in models}
     return units.pop() if len(units) == 1 else None
 
 
-def _title(models: Sequence[Forecaster], described: Sequence[JsonObject]) -> str:
+def _title(models: Sequence[Model], described: Sequence[JsonObject]) -> str:
     if len(described) == 1:
         unit = _unit(models)
         return f"How many GPUs should n {unit} get?" if unit else "How many GPUs for size n?"
@@ -218,7 +211,7 @@ def _title(models: Sequence[Forecaster], described: Sequence[JsonObject]) -> str
 
 
 def _model(
-    model: Forecaster,
+    model: Model,
     label: str,
     n: Array,
     counts: Array,
@@ -252,7 +245,7 @@ def _model(
         "unit": model.unit,
         "timestep": model.timestep,
         "parts": model.knows_parts,
-        "forms": content["candidates"] if _averages(model) else [],
+        "forms": content["candidates"] if model.weighed else [],
         "believed": _believed(n, counts, times),
         "domain": {
             **content["domain"],
@@ -297,15 +290,10 @@ def _model(
     }
 
 
-def _averages(model: Forecaster) -> bool:
-    """Whether forecasts are averages over several forms."""
-    return not isinstance(model, Model) or model.mixture is not None
-
-
-def _terms(model: Forecaster) -> JsonObject:
+def _terms(model: Model) -> JsonObject:
     """What is known about the parameters; nothing for programs that are known by their step times
     alone, whose parameters mean little."""
-    if not isinstance(model, Model):
+    if not model.own_program:
         identified: JsonObject = {"rank": None, "parameters": 0, "not_alone": []}
         empty: JsonObject = {key: [] for key in ("parameters", "combinations", "k_profile")}
         return {**empty, "identified": identified, "k": None, "k_plausible": []}
@@ -322,12 +310,12 @@ def _terms(model: Forecaster) -> JsonObject:
     }
 
 
-def _times(model: Forecaster, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array, Array]:
+def _times(model: Model, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array, Array]:
     """The model's ``times``, taken from its curves, which hold the forecasts of every n."""
     columns = []
     for curve in drawn:
         forecasts, here = curve.forecasts, np.isin(curve.forecasts.n, n)
-        believed = model.believed(forecasts, model.measured(forecasts.n, forecasts.gpus))
+        believed = model.believed(forecasts)
         columns.append((forecasts.seconds[here], believed[here]))
     forecast, believed = (np.column_stack(column) for column in zip(*columns, strict=True))
     return forecast, believed
@@ -345,7 +333,7 @@ def _believed(n: Array, counts: Array, times: tuple[Array, Array]) -> JsonObject
 
 
 def _shares(
-    model: Forecaster,
+    model: Model,
     n: Array,
     counts: Array,
     times: tuple[Array, Array],
@@ -369,7 +357,7 @@ def _shares(
     return by_choice
 
 
-def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[Cell]:
+def _cells(model: Model, data: Dataset | None, interval: Interval) -> list[Cell]:
     """Measured against forecast; empty without data of the model's path, schedule and kernel."""
     if data is None:
         return []
@@ -384,7 +372,7 @@ def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[
     return validate(model, data, wanted, interval, machine=machine)["cells"]
 
 
-def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
+def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
     if data is None or not cells:
         return None
     machine = data.machines.get(str(model.machine.id))
@@ -393,7 +381,7 @@ def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> Jso
 
 
 def _extra(
-    first: Forecaster, other: Forecaster, n: Array, counts: Array, at: int, interval: Interval
+    first: Model, other: Model, n: Array, counts: Array, at: int, interval: Interval
 ) -> JsonObject:
     """How many times as long a step takes by another model: [n][count], with its interval."""
     rows = compare(first, other, n, counts, interval)["ratio"]
@@ -408,7 +396,7 @@ def _extra(
 
 
 def _table(
-    models: Sequence[Forecaster],
+    models: Sequence[Model],
     labels: Sequence[str],
     n: Array,
     counts: Array,
@@ -416,7 +404,7 @@ def _table(
     efficiency: float,
 ) -> list[JsonObject]:
     """The best of all models for round n: what the page says without any script."""
-    ends = np.array([sizes_to_show(model) for model in models], dtype=np.float64)
+    ends = np.array([model.usual_sizes for model in models], dtype=np.float64)
     shown = {*n[[0, -1]].tolist(), *ends.min(axis=0).tolist(), *decades(*n[[0, -1]].tolist())}
     asked = sorted(size for size in shown if n[0] <= size <= n[-1])
     choices = [
@@ -435,7 +423,7 @@ def _table(
 
 
 def _choices(
-    model: Forecaster,
+    model: Model,
     label: str,
     sizes: Sequence[float],
     counts: Array,
@@ -468,7 +456,7 @@ def _choices(
     ]
 
 
-def _shown(model: Forecaster, forecasts: Forecasts, at: int) -> JsonObject:
+def _shown(model: Model, forecasts: Forecasts, at: int) -> JsonObject:
     """What the page says of a forecast."""
     return {
         **{
@@ -479,7 +467,7 @@ def _shown(model: Forecaster, forecasts: Forecasts, at: int) -> JsonObject:
     }
 
 
-def _filled(model: Forecaster, n: Array, counts: Array) -> tuple[Array, Array]:
+def _filled(model: Model, n: Array, counts: Array) -> tuple[Array, Array]:
     """Every n with every count, except those that give a GPU more than any had: their caveats do
     not hold for others, and they are marked."""
     size, count = outer(n, counts)
@@ -487,7 +475,7 @@ def _filled(model: Forecaster, n: Array, counts: Array) -> tuple[Array, Array]:
     return size[kept], count[kept]
 
 
-def _place(model: Forecaster, n: float, gpus: float) -> str:
+def _place(model: Model, n: float, gpus: float) -> str:
     """Where a cell lies, as ``caveat_at`` names it."""
     ends = {"n": (n, model.domain.n), "gpus": (gpus, model.domain.gpus)}
     return ", ".join(

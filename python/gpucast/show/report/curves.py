@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpucast.model.asked import SAME_SIZE, grain_of, rounded
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import SAME_SIZE, Forecaster, Forecasts, grain_of, rounded
+from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Interval
 
 Array = NDArray[np.float64]
@@ -49,19 +50,19 @@ class Curve:
     forecasts: Forecasts
 
 
-def curve(model: Forecaster, gpus: int, sizes: Array, interval: Interval = Interval.now) -> Curve:
+def curve(model: Model, gpus: int, sizes: Array, interval: Interval = Interval.now) -> Curve:
     """The curve of a GPU count through ``sizes`` (ascending), which all are points.
 
     Raises:
         InputError: the model cannot forecast this many GPUs.
     """
     log_time = _log_time(model, gpus)
-    n = refined(log_time, sizes, _draws_of(model), jumps=isinstance(model, Model))
+    n = refined(log_time, sizes, _draws_of(model), jumps=model.own_program)
     n = thinned(n, log_time(n), sizes)
     return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus)), interval))
 
 
-def largest_error(model: Forecaster, drawn: Sequence[Curve]) -> float:
+def largest_error(model: Model, drawn: Sequence[Curve]) -> float:
     """Largest relative error of interpolated times, at random n that ``refined`` did not try.
 
     If there are more curves than ``_CURVES``, they share the n of that many.
@@ -160,11 +161,11 @@ def thinned(n: Array, log_time: Array, kept: Array) -> Array:
     return n[keep]
 
 
-def _draws_of(model: Forecaster) -> int:
-    return _DRAWS if isinstance(model, Model) else _DRAWS_OF_SMOOTH
+def _draws_of(model: Model) -> int:
+    return _DRAWS if model.own_program else _DRAWS_OF_SMOOTH
 
 
-def _log_time(model: Forecaster, gpus: int) -> Callable[[Array], Array]:
+def _log_time(model: Model, gpus: int) -> Callable[[Array], Array]:
     """Log time as a function of n, evaluated once for each n: several forms take long."""
     known: dict[float, float] = {}
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 
 from gpucast.answers.proposal import Asked, proposal_of
-from gpucast.model.forecaster import Forecaster
+from gpucast.model.fitted import Model
 from gpucast.show.proposal.numerals import Numerals
 from gpucast.show.proposal.tables import csv
 from gpucast.util import JsonObject
 
 
-def downloads(models: Sequence[Forecaster], content: JsonObject) -> dict[str, str]:
+def downloads(models: Sequence[Model], content: JsonObject) -> dict[str, str]:
     """Files by name: of each model its scaling as CSV and, where matplotlib is, as SVG.
 
     Args:

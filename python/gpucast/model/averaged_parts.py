@@ -1,0 +1,201 @@
+"""Forecasts of our own programs by a mixture over forms, with processes about the parts of a step
+(fit/include/gpucast/fit/components): what a fit that chose the form itself forecasts with."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.model.engine import SEED, Times
+from gpucast.model.facts import Fitted
+from gpucast.model.forecasts import Forecasts
+from gpucast.model.intervals import Array, Factors, shares_of
+from gpucast.model.joint import DRAWS, joint_draws, shuffled
+
+STEPS_ALONE = (
+    "transfers and launches that were timed alone do not describe the steps (of another machine, "
+    "path or memory?): left out"
+)
+"""That a mixture knows nothing but the steps, though more was measured."""
+
+
+class AveragedParts:
+    """The core's mixture of a model.
+
+    Args:
+        fitted: what holds it.
+    """
+
+    draw_count = DRAWS
+
+    def __init__(self, fitted: Fitted) -> None:
+        assert fitted.mixture is not None
+        self._fitted, self._mixture = fitted, fitted.mixture
+        visits = self._mixture.visits
+        self._seed = zlib.crc32(np.array(visits.seconds).tobytes())
+        columns = (visits.cell, visits.seconds, visits.variance, visits.cpu, visits.cpu_variance)
+        self._core = _core.Components(
+            n=_numbers(self._mixture.n),
+            gpus=_numbers(self._mixture.gpus),
+            kernel=_numbers(self._mixture.kernel),
+            kernel_variance=_numbers(self._mixture.kernel_variance),
+            visits=np.column_stack([_numbers(column) for column in columns]),
+            components=[
+                (
+                    form.terms.core(fitted.machine, fitted.workload, form.integer),
+                    form.weight,
+                    _numbers(form.z),
+                    _numbers(form.median),
+                    _numbers(form.sd),
+                    _numbers(form.amplitudes),
+                    _numbers(form.step),
+                    _numbers(form.cpu),
+                    _numbers(form.kernel),
+                )
+                for form in self._mixture.forms
+            ],
+        )
+
+    def forecast(
+        self,
+        n: Array,
+        gpus: Array,
+        common: Array | None = None,
+        visits: Array | None = None,
+        variance: Array | None = None,
+    ) -> Times:
+        """Times of pairs of n and gpus on the machine that was fitted.
+
+        Args:
+            common: variance of ln T that another time or machine adds.
+            visits: that a measured time is the mean of; one if not said.
+            variance: of its logarithm beyond.
+        """
+        zero = np.zeros(n.size)
+        common = zero if common is None else common
+        own = zero if variance is None else variance
+        number = np.ones(n.size) if visits is None else visits
+        times = Times(*self._core.forecast(n, gpus, number, own, common), common)
+        # Noise smooths what lies between forms that are far apart, which can draw an end inwards.
+        return replace(
+            times,
+            low=np.minimum(times.low, times.mean_low),
+            high=np.maximum(times.high, times.mean_high),
+        )
+
+    def _usual(self, n: Array, gpus: Array, common: Array | None = None) -> Times:
+        """Times measured in visits like those that were fitted, with as many samples."""
+        own = np.full(n.size, self._sampling_variance(self._samples_of_visit))
+        return self.forecast(n, gpus, common, variance=own)
+
+    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
+        now = self._usual(n, gpus)
+        common = factors.variance(shares_of(now.parts)) + more
+        # What is common to all steps widens what is said of a time and does not move it: the median
+        # of a wider mixture of forms that disagree may, and its interval then reaches back to it.
+        wider = self._usual(n, gpus, common) if common.any() else now
+        mean_low = np.minimum(wider.mean_low, now.seconds)
+        mean_high = np.maximum(wider.mean_high, now.seconds)
+        # Beside one another, all parts of a step are as long as it is.
+        parts = now.parts * factors.median
+        factor = parts.sum(axis=1) / now.parts.sum(axis=1)
+        beyond = 0.0 if self._beyond is None else self._beyond.variance(gpus, _steepest(gpus))
+        return Times(
+            seconds=now.seconds * factor,
+            low=np.minimum(wider.low, mean_low) * factor,
+            high=np.maximum(wider.high, mean_high) * factor,
+            mean_low=mean_low * factor,
+            mean_high=mean_high * factor,
+            spread=np.sqrt(np.square(wider.spread) + beyond),
+            parts=parts,
+            common=common,
+        )
+
+    @cached_property
+    def _beyond(self) -> _core.Beyond | None:
+        return beyond_measured(self._fitted)
+
+    def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
+        times = self._usual(n, gpus)
+        return times.seconds * (shares_of(times.parts) @ factors)
+
+    def computing(self, n: Array, gpus: Array) -> tuple[Array, Array]:
+        """T_gpu and T_cpu (s) in columns, and variances of their logarithms, whatever steps
+        communicate."""
+        mean, variance = self._core.computing(n, gpus)
+        # A form without host work has none to deviate.
+        return np.exp(mean), np.where(np.isfinite(mean), variance, 0.0)
+
+    def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
+        count = len(factors)
+
+        def drawn(at_n: Array, at_gpus: Array) -> Array:
+            return shuffled(self._core.draws(at_n, at_gpus, count, SEED), self._seed)
+
+        times = joint_draws(drawn, lambda a, b: self.forecast(a, b).seconds, n, gpus)
+        if (factors == factors[:, :1]).all():
+            # All parts have the same factor, and so has the step.
+            times = times * factors[:, :1]
+        else:
+            times = times * (factors @ shares_of(self.forecast(n, gpus).parts).T)
+        return with_breaks(times, self._beyond, gpus)
+
+    def medians(
+        self,
+        forecasts: Forecasts,
+        factors: Array,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Array | None,
+    ) -> tuple[Array, Array]:
+        own = rounding + np.array([self._sampling_variance(count) for count in repetitions])
+        times = self.forecast(forecasts.n, forecasts.gpus, forecasts.common, visits, own)
+        factor = shares_of(times.parts) @ factors
+        return times.low * factor, times.high * factor
+
+    @property
+    def _samples_of_visit(self) -> int:
+        """How many samples of a step each fitted visit has; their mean."""
+        observations = self._fitted.observations
+        samples = 1 if observations is None else observations.step_samples
+        return max(1, round(samples / len(self._mixture.visits.variance)))
+
+    def _sampling_variance(self, samples: int) -> float:
+        """Variance of the logarithm of a median of ``samples`` about the time of its visits, by how
+        samples scatter within the mixture's visits.
+
+        With ln t = ln T + v + e for each sample, v its visit's deviation and e its own, the median
+        of R samples from V visits is about ln T with Var v / V + M(R) Var e, where M(R) is the
+        variance of a median of R normal values. Var v is the mixture's noise of a visit. The
+        file holds M(r) Var e of the fitted visits, medians of r samples; their median is taken,
+        since a few visits may be disturbed.
+        """
+        of_visit = float(np.median(self._mixture.visits.variance))
+        relative = _core.median_variance(samples) / _core.median_variance(self._samples_of_visit)
+        return of_visit * relative
+
+
+def beyond_measured(fitted: Fitted) -> _core.Beyond | None:
+    """What may come beyond the GPU counts measured; None where nothing was measured."""
+    return None if fitted.observations is None else _core.Beyond(*map(float, fitted.domain.gpus))
+
+
+def with_breaks(draws: Array, beyond: _core.Beyond | None, gpus: Array) -> Array:
+    """Draws of times with what may come beyond the GPU counts measured."""
+    if beyond is None:
+        return draws
+    return draws * np.exp(beyond.draws(gpus, _steepest(gpus), len(draws), SEED))
+
+
+def _steepest(gpus: Array) -> Array:
+    """Slopes of ln T in ln N with which breaks only lengthen steps: what holds ours up is known."""
+    return np.full(gpus.size, -1.0)
+
+
+def _numbers(values: Sequence[float | None]) -> Array:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

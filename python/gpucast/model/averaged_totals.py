@@ -1,0 +1,213 @@
+"""Forecasts of a program that is known by its step times alone, by a mixture over forms of the
+whole of a step (fit/include/gpucast/fit/scaling)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.model.engine import SEED, Times
+from gpucast.model.facts import Fitted
+from gpucast.model.forecasts import Forecasts
+from gpucast.model.intervals import Z90, Array, Factors, shares_of
+from gpucast.model.joint import DRAWS, joint_draws, shuffled
+
+# Parts of a step are alike within so much of ln n and ln N, and a form's own count like a measured
+# cell so much.
+_PARTS_LENGTH = 0.5
+_PARTS_ELSEWHERE = 0.02
+# Those of simulated steps are all that is known of a path: between them they are interpolated,
+# beyond them they are the nearest one's.
+_SIMULATED_LENGTH = 0.25
+_LEAST_WEIGHT = 1e-30
+
+# A part below this share of a step is as good as none.
+_LEAST_SHARE = 1e-4
+
+
+class AveragedTotals:
+    """The core's mixture of a model, with parts as programs print them or simulations give them.
+
+    Args:
+        fitted: what holds it.
+    """
+
+    draw_count = DRAWS
+
+    def __init__(self, fitted: Fitted) -> None:
+        assert fitted.scaling is not None
+        self._fitted, self._parts = fitted, fitted.scaling.parts
+        self._simulated, self._per_node = fitted.simulated, fitted.gpus_per_node
+        cells = fitted.scaling.cells
+        self._seed = zlib.crc32(np.array(cells.seconds).tobytes())
+        self.core = _core.Scaling(
+            n=np.array(cells.n, dtype=np.float64),
+            gpus=np.array(cells.gpus, dtype=np.float64),
+            nodes=np.array(cells.nodes, dtype=np.float64),
+            seconds=np.array(cells.seconds, dtype=np.float64),
+            variance=np.array(cells.variance, dtype=np.float64),
+            local=np.array(cells.local, dtype=np.float64),
+            components=[
+                (
+                    component.terms,
+                    component.growth,
+                    component.overlap,
+                    component.deviates,
+                    component.coefficients,
+                    component.weight,
+                )
+                for component in fitted.scaling.components
+            ],
+            slope_error=fitted.scaling.slope_error,
+        )
+
+    def _nodes_of(self, gpus: Array) -> Array:
+        """How many nodes so many GPUs are in; 0 where nodes are not known."""
+        return np.zeros(gpus.size) if self._per_node is None else np.ceil(gpus / self._per_node)
+
+    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
+        within = self._visit_variance(n, gpus)
+        common = factors.variance(self._moved(n, gpus)) + more
+        nodes = self._nodes_of(gpus)
+        *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
+        if common.any():
+            # The forecast itself, the median of a mixture, stays where it is.
+            apart = self._as_known * (within + common)
+            _, *times[1:3] = self.core.forecast(n, gpus, nodes, apart)[:3]
+        factor = self._shares(n, gpus) @ factors.median
+        seconds, low, high, mean_low, mean_high = (factor * end for end in times)
+        if common.any():
+            # The core's interval of the expected time holds no variance but its own.
+            mean_low, mean_high = (
+                seconds * np.exp(sign * np.hypot(np.log(end / seconds), Z90 * np.sqrt(common)))
+                for sign, end in ((-1, mean_low), (1, mean_high))
+            )
+        spread = np.sqrt(spread**2 + common)
+        parts = factors.median * self._measured_parts(n, gpus, parts)
+        return Times(seconds, low, high, mean_low, mean_high, spread, parts, common)
+
+    def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
+        return (self._shares(n, gpus) @ factors) * self._seconds(n, gpus)
+
+    def _seconds(self, n: Array, gpus: Array) -> Array:
+        return self.core.medians(n, gpus, self._nodes_of(gpus))
+
+    def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
+        def drawn(at_n: Array, at_gpus: Array) -> Array:
+            nodes = self._nodes_of(at_gpus)
+            return shuffled(self.core.draws(at_n, at_gpus, nodes, len(factors), SEED), self._seed)
+
+        shares, moved = self._shares(n, gpus), self._moved(n, gpus)
+        alike = np.array_equal(shares, moved)
+        of_cells = factors @ shares.T if alike else np.exp(np.log(factors) @ moved.T)
+        return joint_draws(drawn, self._seconds, n, gpus) * of_cells
+
+    def medians(
+        self,
+        forecasts: Forecasts,
+        factors: Array,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Array | None,
+    ) -> tuple[Array, Array]:
+        n, gpus = forecasts.n, forecasts.gpus
+        of_median = np.array([_core.median_variance(count) for count in repetitions])
+        if self._simulated is not None:
+            # What a visit differs by, its repetitions share.
+            of_median = np.ones(n.size) if visits is None else 1 / visits
+        own = self._visit_variance(n, gpus) * of_median + rounding
+        variance = self._as_known * (own + forecasts.common)
+        _, low, high = self.core.forecast(n, gpus, self._nodes_of(gpus), variance)[:3]
+        factor = self._shares(n, gpus) @ factors
+        return factor * low, factor * high
+
+    @property
+    def _as_known(self) -> float:
+        """On variances that the core takes for estimated (Student's t) and that are simulated, so
+        that their intervals are a normal distribution's."""
+        return 1.0 if self._simulated is None else (Z90 / self._fitted.t90) ** 2
+
+    def _visit_variance(self, n: Array, gpus: Array) -> Array:
+        """Variance of the logarithm of a single measurement about the expected time."""
+        simulated = self._simulated
+        if simulated is None:
+            return np.full(n.size, (self._fitted.noise.pure_error or 0.0) ** 2)
+        if simulated.kernels is None:
+            return np.full(n.size, simulated.visit**2)
+        kernels = self._shares(n, gpus)[:, 0]
+        return simulated.visit**2 * (1 - kernels) + np.square(simulated.kernels * kernels)
+
+    # ---- parts ----
+
+    def _shares(self, n: Array, gpus: Array) -> Array:
+        """Shares of a step's parts, (cells, 3), where factors on them differ; else any."""
+        if self._simulated is None:
+            return np.full((n.size, 3), 1 / 3)
+        if self._parts is None:
+            return np.tile([0.0, 0.0, 1.0], (n.size, 1))
+        weight = _weights(self._distances(n, gpus))
+        return shares_of(weight @ shares_of(self._timed_parts))
+
+    def _moved(self, n: Array, gpus: Array) -> Array:
+        """By how much ln of factors on the parts moves ln T of cells, (cells, 3): their shares, and
+        of simulated cells what their draws say."""
+        shares, simulated = self._shares(n, gpus), self._simulated
+        if simulated is None or not simulated.cells or self._fitted.machine_factors is not None:
+            return shares
+        own_n, own_gpus, sd = np.array([[cell.n, cell.gpus, cell.sd] for cell in simulated.cells]).T
+        weight = _weights(_apart(n, gpus, own_n, own_gpus))
+        # Interpolated is by how much T_com moves, which is a property of the calls.
+        of_com = sd / np.maximum(self._shares(own_n, own_gpus)[:, 2], _LEAST_SHARE)
+        moved = np.exp(weight @ np.log(of_com) / weight.sum(axis=1))
+        return np.column_stack([shares[:, :2], shares[:, 2] * moved / simulated.com])
+
+    @cached_property
+    def _timed_parts(self) -> Array:
+        """Seconds of measured parts, a row a cell."""
+        assert self._parts is not None
+        return np.array([self._parts.t_gpu, self._parts.t_cpu, self._parts.t_com]).T
+
+    @cached_property
+    def _parts_off(self) -> Array:
+        """Logarithms of measured parts' shares over the forms', a row a cell of ``parts``."""
+        assert self._parts is not None
+        n, gpus = np.array(self._parts.n), np.array(self._parts.gpus, dtype=np.float64)
+        form = self.core.forecast(n, gpus, self._nodes_of(gpus), np.zeros(n.size))[-1]
+        return np.log(_some_shares(self._timed_parts) / _some_shares(form))
+
+    def _distances(self, n: Array, gpus: Array) -> Array:
+        """From cells to those whose parts are known, in the logarithms, (cells, known)."""
+        assert self._parts is not None
+        return _apart(n, gpus, np.array(self._parts.n), np.array(self._parts.gpus, np.float64))
+
+    def _measured_parts(self, n: Array, gpus: Array, parts: Array) -> Array:
+        """Parts of forecasts (s, columns GPU, host, communication) as the forms say, moved by how
+        measured parts differ from the forms' in cells about them; far from these not at all."""
+        if self._parts is None or not n.size:
+            return parts
+        total = parts.sum(axis=1, keepdims=True)
+        if self._simulated is not None:
+            return np.asarray(total * self._shares(n, gpus), dtype=np.float64)
+        weight = np.exp(-self._distances(n, gpus) / _PARTS_LENGTH)
+        moved = weight @ self._parts_off / (weight.sum(axis=1, keepdims=True) + _PARTS_ELSEWHERE)
+        shares = shares_of(_some_shares(parts) * np.exp(moved))
+        return np.asarray(total * shares, dtype=np.float64)
+
+
+def _weights(distances: Array) -> Array:
+    """Weights of simulated cells at these distances."""
+    return np.maximum(np.exp(-distances / _SIMULATED_LENGTH), _LEAST_WEIGHT)
+
+
+def _apart(n: Array, gpus: Array, known_n: Array, known_gpus: Array) -> Array:
+    """Distances of cells from others in the logarithms, (cells, others)."""
+    return np.abs(np.log(n[:, None] / known_n)) + np.abs(np.log(gpus[:, None] / known_gpus))
+
+
+def _some_shares(parts: Array) -> Array:
+    """Shares of each row's sum, none quite 0."""
+    return shares_of(np.maximum(shares_of(parts), _LEAST_SHARE))

@@ -1,0 +1,352 @@
+"""A fitted model as its file holds it, and what follows from that without a forecast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.data import workload
+from gpucast.data.selection import FIELDS, StepSelection
+from gpucast.data.workload import Workload
+from gpucast.errors import InputError
+from gpucast.model.adjustments import MachineFactors, OtherPath, Sharing, SimulatedSteps
+from gpucast.model.content import (
+    Combination,
+    Domain,
+    FittedSteps,
+    IntegerCost,
+    Noise,
+    Observed,
+    Parameter,
+    Quality,
+    Reconstruction,
+    Tried,
+)
+from gpucast.model.intervals import OF_PARTS, OF_TOTAL, T90, Array, CommonFactors
+from gpucast.model.mixtures import PartsMixture, Scaling
+from gpucast.model.values import Gpu, Integer, NotNegative, Positive, Terms, TimedCells
+from gpucast.util.remarks import Remark, texts_of
+from gpucast.util.typed_json import to_json
+
+USUAL_GPUS = 8
+"""GPU counts up to this one are usual."""
+
+USUAL_SIZES = (216.0, 1e6)
+"""Particles, least and greatest, where no size was measured."""
+
+MORE_PER_GPU = 1.1
+"""A GPU may get this many times the most that one had; nobody tried more."""
+
+SCALING = "scaling"
+"""What a file says in place of terms where the forms of any program were fitted."""
+
+NO_TERMS = Terms(gpu="", cpu="", com="")
+_OMIT: dict[str, Any] = {"omit": True}
+
+
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
+class Fitted:
+    """A fitted model.
+
+    Attributes:
+        name: for tables and files: the file's name, or the path or program fitted.
+        terms: of our own programs; ``NO_TERMS`` of a program known by its step times alone.
+        k, k_profile, k_plausible: structural integer of the terms; those tried; those that fit.
+        breakpoints: of transfer curves in bytes, by route.
+        parameters: of the form that is estimated; combinations: what is known where they are not.
+        rank: how many quantities the data determine.
+        quality: how well the model describes the steps; None: the model was not fitted.
+        candidates: forms that were tried, and ``chosen`` among them.
+        observations: how many were fitted; None: the model was not fitted.
+        noise: relative noise of step times.
+        kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy.
+        domain: least and greatest n and GPU count of the steps.
+        cells: they themselves, of our own programs.
+        stated_workload: what the steps do; None: all-pairs.
+        machine: the GPUs that the steps ran on.
+        data: the steps that were fitted.
+        mixture, scaling: what forecasts are made with: forms of the parts of a step, or of the
+            whole of it; neither: the terms alone.
+        other_path: what is known of the path of a what-if.
+        simulated: what steps are uncertain by that were simulated.
+        machine_factors: what cells timed on the machine that is forecast have said of it; None: it
+            is the one that was fitted.
+        sharing: what several instances on one GPU cost one another; None: nobody measured it.
+        created: when it was fitted; None where the file does not say.
+        remarks: what one must know to use it; notes: what changes no answer, one line each.
+        reconstruction: what a model says of itself that nobody fitted.
+        replicates: parameter values of each bootstrap replicate, shape (B, parameters).
+        integers: structural integer k of each replicate, length B.
+    """
+
+    name: str = field(default="", metadata={"key": None})
+    terms: Terms = field(default=NO_TERMS, metadata={"key": "model"})
+    k: Integer | None = None
+    k_profile: list[IntegerCost] = field(default_factory=list)
+    k_plausible: list[int] = field(default_factory=list)
+    breakpoints: dict[str, list[Positive]] = field(default_factory=dict)
+    parameters: dict[str, Parameter]
+    combinations: list[Combination] = field(default_factory=list)
+    rank: int | None = None
+    quality: Quality | None = None
+    candidates: list[Tried] = field(default_factory=list)
+    chosen: str | None = None
+    observations: Observed | None = None
+    noise: Noise
+    kernel_start: NotNegative | None = None
+    domain: Domain
+    cells: TimedCells | None = field(default=None, metadata=_OMIT)
+    stated_workload: Workload | None = field(default=None, metadata={"key": "workload"})
+    stated_unit: str | None = field(default=None, metadata=_OMIT | {"key": "unit"})
+    stated_timestep: Positive | None = field(default=None, metadata=_OMIT | {"key": "timestep"})
+    machine: Gpu
+    data: FittedSteps
+    mixture: PartsMixture | None = field(default=None, metadata=_OMIT)
+    scaling: Scaling | None = field(default=None, metadata=_OMIT)
+    other_path: OtherPath | None = field(default=None, metadata=_OMIT)
+    simulated: SimulatedSteps | None = field(default=None, metadata=_OMIT)
+    bootstrap_seed: int | None = None
+    created: str | None = None
+    remarks: list[Remark] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    reconstruction: Reconstruction | None = field(default=None, metadata=_OMIT)
+    machine_factors: MachineFactors | None = field(default=None, metadata=_OMIT)
+    sharing: list[Sharing] | None = field(default=None, metadata=_OMIT)
+    replicates: Array = field(
+        default_factory=lambda: np.empty((0, 0)), metadata={"key": None}, repr=False
+    )
+    integers: list[int] = field(default_factory=list, metadata={"key": None}, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What was fitted, without what is made of it when asked for: the core's objects do not
+        leave their process."""
+        kept = dict(vars(self))
+        for kind in type(self).__mro__:
+            for name, member in vars(kind).items():
+                if isinstance(member, cached_property):
+                    kept.pop(name, None)
+        return kept
+
+    # ---- in words ----
+
+    @property
+    def warnings(self) -> list[str]:
+        """The text of each remark."""
+        return texts_of(self.remarks)
+
+    @property
+    def form(self) -> str:
+        """The terms of the model, in a line."""
+        return (self.chosen or (str(self.terms) if self.own_program else SCALING)) + (
+            self.integer_in_words()
+        )
+
+    def integer_in_words(self) -> str:
+        """``, k = 4``; empty for a model without structural integer."""
+        return "" if self.k is None else f", k = {self.k}"
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What was fitted, as JSON values: what ``fit --json`` prints."""
+        kind = {} if self.own_program else {"model": SCALING}
+        return {**to_json(self), **kind, "warnings": self.warnings}
+
+    # ---- what was fitted ----
+
+    @property
+    def own_program(self) -> bool:
+        """Whether it is of one of our own programs, so that terms describe the parts of its steps;
+        any other program is known by its step times alone."""
+        return self.scaling is None
+
+    def of_own_program(self, why: str) -> Self:
+        """This model, once it is of one of our own programs.
+
+        Args:
+            why: what needs one of our own, and what to do instead; for the message.
+
+        Raises:
+            InputError: it is of a program that is known by its step times alone.
+        """
+        if not self.own_program:
+            raise InputError(
+                f"is of a program known by its step times alone: {why}", file=self.name
+            )
+        return self
+
+    @property
+    def weighed(self) -> bool:
+        """Whether forecasts are averages over several forms, each by its evidence."""
+        return self.scaling is not None or self.mixture is not None
+
+    @property
+    def selection(self) -> StepSelection:
+        """The steps that it forecasts: those fitted, on the path of a what-if; of any machine."""
+        fitted = {name: getattr(self.data, name) for name in FIELDS}
+        block = int(self.machine.block) or None
+        return StepSelection(**{**fitted, "path": self.data.forecast_path, "block": block})
+
+    @property
+    def fitted_cells(self) -> TimedCells | None:
+        """The cells of the steps that were fitted, whatever it forecasts; None where the file does
+        not say."""
+        return self.cells if self.scaling is None else self.scaling.cells
+
+    @property
+    def timed(self) -> TimedCells | None:
+        """The cells of those steps that it forecasts; None where the file does not say, or where it
+        forecasts another path than was timed."""
+        if self.machine_factors is not None:
+            return self.machine_factors.cells
+        return None if self.data.what_if is not None else self.fitted_cells
+
+    @property
+    def nodes(self) -> list[float]:
+        """Machines that the GPUs of each fitted cell were in, 0: not known; empty: of none."""
+        return [] if self.scaling is None else self.scaling.cells.nodes
+
+    @property
+    def gpus_per_node(self) -> float | None:
+        """The most GPUs of a node that were measured; None where nodes are not known."""
+        nodes = np.array(self.nodes)
+        if self.scaling is None or not nodes.size or not (nodes > 0).all():
+            return None
+        return float(np.max(np.array(self.scaling.cells.gpus) / nodes))
+
+    @property
+    def lone_gpus(self) -> int | None:
+        """The only GPU count that was timed of a program known by its step times alone
+        (``lone_count``); None: there are several."""
+        counts = set() if self.scaling is None else set(self.scaling.cells.gpus)
+        return counts.pop() if len(counts) == 1 else None
+
+    @cached_property
+    def most_per_gpu(self) -> float | None:
+        """The largest n / N that ran; None where the file does not say."""
+        shares = [
+            size / count
+            for cells in (self.fitted_cells, self.timed)
+            if cells is not None
+            for size, count in zip(cells.n, cells.gpus, strict=True)
+        ]
+        return max(shares, default=None)
+
+    @property
+    def knows_parts(self) -> bool:
+        """Whether the data tell T_gpu, T_cpu and T_com apart, so that they can be shown."""
+        # A program that states no schedule only resembles ours: nobody timed its parts.
+        return self.own_program and self.data.schedule is not None
+
+    @property
+    def timed_parts(self) -> bool:
+        """Whether parts of the time rest on what a program timed itself, beyond the sum."""
+        return self.scaling is not None and self.scaling.parts is not None
+
+    @property
+    def unit(self) -> str | None:
+        """What n counts; None: not said."""
+        return self.stated_unit if self.scaling is None else self.scaling.unit
+
+    @property
+    def timestep(self) -> float | None:
+        """Simulated time (s) that a step advances; None: not said."""
+        return self.stated_timestep if self.scaling is None else self.scaling.timestep
+
+    @property
+    def unshared(self) -> str | None:
+        """Name of the workload that GPUs do not share out, for which no count is best; None: they
+        do."""
+        return None if self.scaling is None else self.scaling.unshared
+
+    def check_shared_out(self) -> None:
+        """Raise InputError where no GPU count is better than another."""
+        if self.unshared is not None:
+            raise InputError(
+                f"{self.unshared} is no work that GPUs share out: no count is best for it; gpucast "
+                "predict forecasts its times on the count measured",
+                file=self.name,
+            )
+
+    @property
+    def usual_counts(self) -> list[int]:
+        """GPU counts to choose from where nobody names any: 1 to 8; of a program known by its step
+        times alone those from the fewest to the most measured, beyond 8 powers of two and the
+        measured ones."""
+        usual = list(range(1, USUAL_GPUS + 1))
+        if self.scaling is None:
+            return usual
+        measured = set(self.scaling.cells.gpus)
+        least, most = min(measured), max(measured)
+        if self.unshared is not None:
+            return [most]
+        if least == most:
+            return usual
+        powers = {2**power for power in range(most.bit_length())}
+        return sorted(measured | {c for c in powers.union(usual) if least <= c <= most})
+
+    @property
+    def usual_sizes(self) -> tuple[float, float]:
+        """Least and greatest n to show: those fitted; of a reconstruction the usual ones."""
+        return self.domain.n if self.observations is not None else USUAL_SIZES
+
+    # ---- its noise, and what all its cells share ----
+
+    @property
+    def between_cells(self) -> float:
+        """Spread of ln T of true cell times around the model, beyond that of its forecasts."""
+        # Draws and spreads of a mixture of parts hold it already.
+        return self.noise.between_cells if self.mixture is None else 0.0
+
+    @property
+    def t90(self) -> float:
+        """The half-width of a 90 % interval, in spreads."""
+        return self.noise.t90 if self.mixture is None else T90
+
+    @property
+    def common_factors(self) -> CommonFactors:
+        """By how much the parts of a step differ at another time, and on another machine."""
+        if self.simulated is not None:
+            return replace(OF_TOTAL, unknown=np.diag([0.0, 0.0, self.simulated.com**2]))
+        if not self.knows_parts:
+            # Its parts are a guess: all of them share one factor.
+            return OF_TOTAL
+        # A mixture's intervals hold the noise of visits.
+        return OF_PARTS if self.mixture is None else replace(OF_PARTS, visit=np.zeros((3, 3)))
+
+    @property
+    def log_factors(self) -> Array:
+        """Logarithms of the factors on T_gpu, T_cpu, T_com of the machine that is forecast."""
+        factors = self.machine_factors
+        return np.zeros(3) if factors is None else np.array(factors.means)
+
+    # ---- the terms of our own programs ----
+
+    @property
+    def workload(self) -> _core.Workload:
+        """What the steps of our own programs do: work, bytes and operations by n and N."""
+        return workload.of(self.stated_workload)
+
+    @property
+    def core(self) -> _core.Model:
+        """The core's model of the terms, with structural integer and curves."""
+        return self.core_with(self.breakpoints)
+
+    def core_with(self, curves: dict[str, list[float]], com: str | None = None) -> _core.Model:
+        """The same with other transfer curves, breakpoints in bytes by route, and perhaps another
+        communication term."""
+        terms = self.terms if com is None else replace(self.terms, com=com)
+        return terms.core(self.machine, self.workload, self.k, curves)
+
+    @property
+    def values(self) -> Array:
+        """Parameter values in the core's order."""
+        names = [name for name, _, _ in self.core.parameters]
+        return np.array([self.parameters[name].value for name in names], dtype=np.float64)
+
+    def parameter(self, name: str) -> float:
+        """Value of a parameter in SI units."""
+        return float(self.parameters[name].value)

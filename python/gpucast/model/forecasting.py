@@ -1,0 +1,208 @@
+"""Forecasts of a fitted model, beside what was measured."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.model.asked import checked_counts, checked_sizes
+from gpucast.model.averaged_parts import AveragedParts
+from gpucast.model.averaged_totals import AveragedTotals
+from gpucast.model.engine import Engine, interval_width
+from gpucast.model.facts import MORE_PER_GPU, Fitted
+from gpucast.model.forecasts import Forecasts, missed
+from gpucast.model.intervals import Z90, Array, Factors, Interval, drawn
+from gpucast.model.one_count import OneCount
+from gpucast.model.one_form import OneForm
+from gpucast.model.other_path import OnOtherPath
+
+
+class Forecasting(Fitted):
+    """A fitted model that forecasts: an engine made of what was fitted, and the factors on the
+    parts of all cells at another time or on another machine."""
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What it forecasts with."""
+        if self.one_form is not None:
+            return self.one_form
+        if self.other_path is not None:
+            return OnOtherPath(self)
+        if self.mixture is not None:
+            return AveragedParts(self)
+        return self.one_count or AveragedTotals(self)
+
+    @cached_property
+    def one_form(self) -> OneForm | None:
+        """The form that alone makes forecasts, so that each draw is a set of its parameters; None:
+        several do, or another path's communication has no form."""
+        return None if self.weighed or self.other_path is not None else OneForm(self)
+
+    @cached_property
+    def one_count(self) -> OneCount | None:
+        """What makes forecasts of other counts where one alone was timed; None: there are
+        several."""
+        lone = self.lone_gpus
+        return None if lone is None else OneCount(AveragedTotals(self), self, lone)
+
+    @property
+    def draw_count(self) -> int:
+        """How many draws of the whole model there are; 0: its uncertainty is not known."""
+        return self.engine.draw_count
+
+    def factors(self, interval: Interval, t90: float) -> Factors:
+        """The factors that all cells of the time and machine forecast share; ``t90``: half-width of
+        the intervals that their covariance is for, in standard deviations."""
+        covariance = self.common_factors.covariance(interval, self.machine_factors, t90)
+        return Factors(self.log_factors, covariance)
+
+    def drawn_factors(self, count: int, interval: Interval) -> Array:
+        """Draws of the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
+        # They are normal, whatever the intervals are.
+        factors = self.factors(interval, Z90)
+        # Each model has draws of its own: two models are of two paths, mostly of two hosts.
+        seed = zlib.crc32(str(self.data).encode())
+        return drawn(factors.means, factors.covariance, count, seed)
+
+    def log_width(self, spread: Array) -> Array:
+        """Half-width of the 90 % interval of the logarithm of an expected time.
+
+        Args:
+            spread: standard deviation of it, as far as the model's draws know it.
+        """
+        return interval_width(self.t90 * np.hypot(spread, self.between_cells))
+
+    def forecasts(
+        self,
+        n: Sequence[float] | Array,
+        gpus: Sequence[float] | Array,
+        interval: Interval = Interval.now,
+    ) -> Forecasts:
+        """Forecasts for pairs of ``n`` and ``gpus`` (one length).
+
+        ``interval``: whether times are to be measured now, later, or on another machine.
+
+        Raises:
+            InputError: an n or a GPU count out of range, or a GPU count whose communication cost
+                the data cannot know.
+        """
+        n, gpus = checked_sizes(n), checked_counts(gpus)
+        times = self.engine.times(n, gpus, self.factors(interval, self.t90))
+        return Forecasts(
+            n=n,
+            gpus=gpus,
+            seconds=times.seconds,
+            low=times.low,
+            high=times.high,
+            mean_low=times.mean_low,
+            mean_high=times.mean_high,
+            t_gpu=times.parts[:, 0],
+            t_cpu=times.parts[:, 1],
+            t_com=times.parts[:, 2],
+            extrapolated=self.extrapolates(n, gpus),
+            spread=times.spread,
+            common=times.common,
+            interval=interval,
+        ).checked(self.name)
+
+    def seconds(self, n: Array, gpus: Array) -> Array:
+        """Step times (s) of pairs of any n > 0 and any N > 0."""
+        return self.engine.seconds(n, gpus, np.exp(self.log_factors))
+
+    def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
+        """So many draws of the expected times (s) of pairs of any n > 0 and N > 0, shape (count,
+        pairs): each row might as well be the truth for all of them together."""
+        return self.engine.draws(n, gpus, self.drawn_factors(count, interval))
+
+    def cell_intervals(
+        self,
+        forecasts: Forecasts,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Sequence[int] | None = None,
+    ) -> tuple[Array, Array]:
+        """90 % intervals (s) of medians of ``repetitions`` in the cells forecast;
+        ``rounding``: relative variance of each; ``visits``: in how many visits each cell's
+        repetitions were measured, one if not said."""
+        number = None if visits is None else np.array(visits, dtype=np.float64)
+        factors = np.exp(self.log_factors)
+        return self.engine.medians(forecasts, factors, repetitions, rounding, number)
+
+    # ---- beside what was fitted ----
+
+    def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether a cell lies outside the n or the GPU counts that were fitted, or gives a GPU more
+        than any had."""
+        domain = self.domain
+        inside_n = (domain.n[0] <= n) & (n <= domain.n[1])
+        inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
+        return np.asarray(~(inside_n & inside_gpus) | self.overfills(n, gpus), dtype=np.bool_)
+
+    def overfills(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether a cell gives a GPU more than any had that was measured, so that nobody knows
+        whether its memory holds it."""
+        most = np.inf if self.most_per_gpu is None else self.most_per_gpu
+        return np.asarray(n / gpus > MORE_PER_GPU * most, dtype=np.bool_)
+
+    def measured(self, n: Array, gpus: Array) -> Array:
+        """Measured times (s) of pairs of n and gpus (any one shape), NaN where none is known."""
+        cells = self.timed
+        if cells is None:
+            return np.full(np.shape(n), np.nan)
+        rows = zip(cells.n, cells.gpus, cells.seconds, strict=True)
+        known = {(float(size), float(count)): seconds for size, count, seconds in rows}
+        pairs = zip(np.ravel(n).tolist(), np.ravel(gpus).tolist(), strict=True)
+        times = [known.get((float(size), float(count)), np.nan) for size, count in pairs]
+        return np.array(times, dtype=np.float64).reshape(np.shape(n))
+
+    def refuted(self, n: Array) -> Array:
+        """By how much measurements of sizes refute the model: root mean square of the logarithms of
+        measured over forecast times, of a size with a cell outside its 90 % interval; else 0."""
+        # A mixture of totals follows its cells, and one that is unlike all others deviates alone.
+        if self.timed is None or not self.own_program or not np.isin(n, self.timed.n).any():
+            return np.zeros(np.shape(n))
+        off = [self._refuted.get(size, 0.0) for size in np.ravel(n).tolist()]
+        return np.reshape(np.array(off, dtype=np.float64), np.shape(n))
+
+    @cached_property
+    def _refuted(self) -> dict[float, float]:
+        """``refuted`` by the sizes that are."""
+        cells = self.timed
+        assert cells is not None
+        sizes, counts, seconds = (
+            np.array(column, dtype=np.float64) for column in (cells.n, cells.gpus, cells.seconds)
+        )
+        forecasts = self.forecasts(sizes, counts)
+        square = np.square(np.log(seconds / forecasts.seconds))
+        return {
+            size: float(np.sqrt(np.mean(square[sizes == size])))
+            for size in np.unique(sizes[missed(forecasts, seconds)]).tolist()
+        }
+
+    def trusted(self, n: Array, gpus: Array) -> Array:
+        """Step times (s) of pairs of any n > 0 and any N > 0 (flat): of sizes where measurements
+        refute the model those measured, where there are any; of a program known by its step times
+        alone all that were measured."""
+        return self._trusted(n, gpus, self.seconds(n, gpus))
+
+    def believed(self, forecasts: Forecasts) -> Array:
+        """``trusted`` of forecasts that are there already."""
+        return self._trusted(forecasts.n, forecasts.gpus, forecasts.seconds)
+
+    def _trusted(self, n: Array, gpus: Array, forecast: Array) -> Array:
+        known = self.known(n, gpus)
+        there = ~np.isnan(known)
+        if self.own_program:
+            there &= self.refuted(n) > 0
+        return np.where(there, known, forecast)
+
+    def known(self, n: Array, gpus: Array) -> Array:
+        """Measured times (s) of cells; where one count alone is known, of other counts those of
+        that. NaN where there are none."""
+        if self.one_count is None:
+            return self.measured(n, gpus)
+        return self.measured(n, self.one_count.timed(gpus)) * self.one_count.longer(gpus)

@@ -1,0 +1,106 @@
+"""Forecasts of other GPU counts than the only one that was timed (``lone_count``)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpucast.errors import InputError
+from gpucast.model import lone_count
+from gpucast.model.engine import Engine, Times
+from gpucast.model.facts import Fitted
+from gpucast.model.forecasts import Forecasts
+from gpucast.model.intervals import Array, Factors
+
+
+class OneCount:
+    """An engine of which one count alone is known, and a law for the others.
+
+    Args:
+        engine: of the count that was timed.
+        fitted: what it is of.
+        gpus: that count.
+    """
+
+    def __init__(self, engine: Engine, fitted: Fitted, gpus: int) -> None:
+        assert fitted.scaling is not None
+        self._engine, self._fitted, self._lone = engine, fitted, gpus
+        self._law = lone_count.TRACED if fitted.scaling.traced else lone_count.PUBLISHED
+        self.draw_count = engine.draw_count
+
+    def timed(self, gpus: Array) -> Array:
+        """The count that was timed, for each of some counts.
+
+        Raises:
+            InputError: GPUs do not share the work out, and one of the counts was not measured.
+        """
+        unshared = self._fitted.unshared
+        if unshared is not None and (gpus != self._lone).any():
+            other = gpus[gpus != self._lone][0]
+            raise InputError(
+                f"{unshared} is no work that GPUs share out: other sizes are forecast on the "
+                f"{self._lone} GPUs measured, nothing on {other:g}; measure it there",
+                file=self._fitted.name,
+                field="gpus",
+            )
+        return np.full(gpus.size, float(self._lone))
+
+    def longer(self, gpus: Array) -> Array:
+        """The factor on the time with the count that was timed."""
+        return lone_count.factor(gpus, self._lone, self._law)
+
+    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
+        timed, longer = self.timed(gpus), self.longer(gpus)
+        own = self._engine.times(n, timed, factors, more)
+        if (gpus == timed).all():
+            return own
+        wide = self._engine.times(n, timed, factors, more + self._variance(gpus))
+        low, high = self._divided(gpus, (wide.low, wide.high), (own.low, own.high))
+        mean_low, mean_high = self._divided(
+            gpus, (wide.mean_low, wide.mean_high), (own.mean_low, own.mean_high)
+        )
+        seconds, parts = longer * own.seconds, longer[:, np.newaxis] * own.parts
+        return Times(seconds, low, high, mean_low, mean_high, wide.spread, parts, wide.common)
+
+    def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
+        return self.longer(gpus) * self._engine.seconds(n, self.timed(gpus), factors)
+
+    def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
+        sizes, at = np.unique(n, return_inverse=True)
+        timed = self._engine.draws(sizes, self.timed(gpus)[: sizes.size], factors)
+        # Another path's draws do not go with these.
+        seed = zlib.crc32(str(self._fitted.data).encode())
+        return np.asarray(timed[:, at]) * lone_count.drawn(
+            gpus, self._lone, self._law, len(factors), seed
+        )
+
+    def medians(
+        self,
+        forecasts: Forecasts,
+        factors: Array,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Array | None,
+    ) -> tuple[Array, Array]:
+        gpus = forecasts.gpus
+        wide = replace(forecasts, gpus=self.timed(gpus))
+        own = replace(wide, common=forecasts.common - self._variance(gpus))
+        ends = [
+            self._engine.medians(some, factors, repetitions, rounding, visits)
+            for some in (wide, own)
+        ]
+        return self._divided(gpus, *ends)
+
+    def _variance(self, gpus: Array) -> Array:
+        return lone_count.variance(gpus, self._lone, self._law)
+
+    def _divided(
+        self, gpus: Array, wide: tuple[Array, Array], own: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """Ends of intervals, from those of the count that was timed with and without what is not
+        known of others."""
+        longer = self.longer(gpus)
+        return lone_count.within_division(longer * wide[0], longer * wide[1], gpus, self._lone, own)
