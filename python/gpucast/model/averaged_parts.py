@@ -11,9 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from gpucast import _core
-from gpucast.model.engine import SEED, Times
+from gpucast.model.engine import SEED, Measured, Times
 from gpucast.model.facts import Fitted
-from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Array, Factors, shares_of
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
 
@@ -88,17 +87,33 @@ class AveragedParts:
             high=np.maximum(times.high, times.mean_high),
         )
 
-    def _usual(self, n: Array, gpus: Array, common: Array | None = None) -> Times:
-        """Times measured in visits like those that were fitted, with as many samples."""
-        own = np.full(n.size, self._sampling_variance(self._samples_of_visit))
-        return self.forecast(n, gpus, common, variance=own)
+    def _usual(
+        self,
+        n: Array,
+        gpus: Array,
+        common: Array | None = None,
+        measured: Measured | None = None,
+    ) -> Times:
+        """Times measured so; None: in visits like those that were fitted, with as many samples."""
+        if measured is None:
+            own = np.full(n.size, self._sampling_variance(self._samples_of_visit))
+            return self.forecast(n, gpus, common, variance=own)
+        samples = [self._sampling_variance(count) for count in measured.repetitions]
+        return self.forecast(n, gpus, common, measured.visits, measured.rounding + samples)
 
-    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
-        now = self._usual(n, gpus)
+    def times(
+        self,
+        n: Array,
+        gpus: Array,
+        factors: Factors,
+        measured: Measured | None = None,
+        more: Array | float = 0.0,
+    ) -> Times:
+        now = self._usual(n, gpus, measured=measured)
         common = factors.variance(shares_of(now.parts)) + more
         # What is common to all steps widens what is said of a time and does not move it: the median
         # of a wider mixture of forms that disagree may, and its interval then reaches back to it.
-        wider = self._usual(n, gpus, common) if common.any() else now
+        wider = self._usual(n, gpus, common, measured) if common.any() else now
         mean_low = np.minimum(wider.mean_low, now.seconds)
         mean_high = np.maximum(wider.mean_high, now.seconds)
         # Beside one another, all parts of a step are as long as it is.
@@ -144,19 +159,6 @@ class AveragedParts:
         else:
             times = times * (factors @ shares_of(self.forecast(n, gpus).parts).T)
         return with_breaks(times, self._beyond, gpus)
-
-    def medians(
-        self,
-        forecasts: Forecasts,
-        factors: Array,
-        repetitions: Sequence[int],
-        rounding: Array,
-        visits: Array | None,
-    ) -> tuple[Array, Array]:
-        own = rounding + np.array([self._sampling_variance(count) for count in repetitions])
-        times = self.forecast(forecasts.n, forecasts.gpus, forecasts.common, visits, own)
-        factor = shares_of(times.parts) @ factors
-        return times.low * factor, times.high * factor
 
     @property
     def _samples_of_visit(self) -> int:

@@ -4,15 +4,13 @@ whole of a step (fit/include/gpucast/fit/scaling)."""
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from gpucast import _core
-from gpucast.model.engine import SEED, Times
+from gpucast.model.engine import SEED, Measured, Times
 from gpucast.model.facts import Fitted
-from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Z90, Array, Factors, shares_of
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
 
@@ -69,8 +67,20 @@ class AveragedTotals:
         """How many nodes so many GPUs are in; 0 where nodes are not known."""
         return np.zeros(gpus.size) if self._per_node is None else np.ceil(gpus / self._per_node)
 
-    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
+    def times(
+        self,
+        n: Array,
+        gpus: Array,
+        factors: Factors,
+        measured: Measured | None = None,
+        more: Array | float = 0.0,
+    ) -> Times:
         within = self._visit_variance(n, gpus)
+        if measured is not None:
+            # What a visit to a path that was simulated differs by, its repetitions share.
+            simulated = self._simulated is not None
+            within = within * (1 / measured.visits if simulated else measured.of_median)
+            within += measured.rounding
         common = factors.variance(self._moved(n, gpus)) + more
         nodes = self._nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
@@ -105,25 +115,6 @@ class AveragedTotals:
         alike = np.array_equal(shares, moved)
         of_cells = factors @ shares.T if alike else np.exp(np.log(factors) @ moved.T)
         return joint_draws(drawn, self._seconds, n, gpus) * of_cells
-
-    def medians(
-        self,
-        forecasts: Forecasts,
-        factors: Array,
-        repetitions: Sequence[int],
-        rounding: Array,
-        visits: Array | None,
-    ) -> tuple[Array, Array]:
-        n, gpus = forecasts.n, forecasts.gpus
-        of_median = np.array([_core.median_variance(count) for count in repetitions])
-        if self._simulated is not None:
-            # What a visit differs by, its repetitions share.
-            of_median = np.ones(n.size) if visits is None else 1 / visits
-        own = self._visit_variance(n, gpus) * of_median + rounding
-        variance = self._as_known * (own + forecasts.common)
-        _, low, high = self.core.forecast(n, gpus, self._nodes_of(gpus), variance)[:3]
-        factor = self._shares(n, gpus) @ factors
-        return factor * low, factor * high
 
     @property
     def _as_known(self) -> float:

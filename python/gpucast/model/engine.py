@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gpucast.model.forecasts import Forecasts
+from gpucast import _core
 from gpucast.model.intervals import Array, Factors
 
 # Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
@@ -35,6 +35,25 @@ class Times:
     common: Array
 
 
+@dataclass(frozen=True)
+class Measured:
+    """How often cells are measured, of whose times the median counts.
+
+    Attributes:
+        repetitions: of each cell; visits: in which they were made.
+        rounding: relative variance of each time.
+    """
+
+    repetitions: Sequence[int]
+    visits: Array
+    rounding: Array
+
+    @property
+    def of_median(self) -> Array:
+        """Variance of each cell's median, where that of one repetition is 1."""
+        return np.array([_core.median_variance(count) for count in self.repetitions])
+
+
 class Engine(Protocol):
     """What all engines answer, for pairs of n and GPU count.
 
@@ -45,11 +64,19 @@ class Engine(Protocol):
     @property
     def draw_count(self) -> int: ...
 
-    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
-        """Times of one measurement, and expected ones.
+    def times(
+        self,
+        n: Array,
+        gpus: Array,
+        factors: Factors,
+        measured: Measured | None = None,
+        more: Array | float = 0.0,
+    ) -> Times:
+        """Times that are measured, and expected ones.
 
         Args:
             factors: on the parts of all cells.
+            measured: how often; None: once, as what was fitted was.
             more: variance of ln T beyond, of each cell.
         """
 
@@ -58,17 +85,6 @@ class Engine(Protocol):
 
     def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
         """Draws of the expected times (s), a row for each row of ``factors`` on the parts."""
-
-    def medians(
-        self,
-        forecasts: Forecasts,
-        factors: Array,
-        repetitions: Sequence[int],
-        rounding: Array,
-        visits: Array | None,
-    ) -> tuple[Array, Array]:
-        """90 % intervals (s) of medians of several measurements; see
-        ``Forecasting.cell_intervals``."""
 
 
 def interval_width(log_width: Array) -> Array:

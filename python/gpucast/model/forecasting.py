@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpucast.model.asked import checked_counts, checked_sizes
 from gpucast.model.averaged_parts import AveragedParts
 from gpucast.model.averaged_totals import AveragedTotals
-from gpucast.model.engine import Engine, interval_width
+from gpucast.model.engine import Engine, Measured, interval_width
 from gpucast.model.facts import MORE_PER_GPU, Fitted
 from gpucast.model.forecasts import Forecasts, missed
 from gpucast.model.intervals import Z90, Array, Factors, Interval, drawn
@@ -128,9 +128,12 @@ class Forecasting(Fitted):
         """90 % intervals (s) of medians of ``repetitions`` in the cells forecast;
         ``rounding``: relative variance of each; ``visits``: in how many visits each cell's
         repetitions were measured, one if not said."""
-        number = None if visits is None else np.array(visits, dtype=np.float64)
-        factors = np.exp(self.log_factors)
-        return self.engine.medians(forecasts, factors, repetitions, rounding, number)
+        n, gpus = forecasts.n, forecasts.gpus
+        number = np.ones(n.size) if visits is None else np.array(visits, dtype=np.float64)
+        measured = Measured(repetitions, number, rounding)
+        factors = self.factors(forecasts.interval, self.t90)
+        times = self.engine.times(n, gpus, factors, measured)
+        return times.low, times.high
 
     # ---- beside what was fitted ----
 

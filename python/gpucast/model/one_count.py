@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gpucast.errors import InputError
 from gpucast.model import lone_count
-from gpucast.model.engine import Engine, Times
+from gpucast.model.engine import Engine, Measured, Times
 from gpucast.model.facts import Fitted
-from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Array, Factors
 
 
@@ -52,12 +49,20 @@ class OneCount:
         """The factor on the time with the count that was timed."""
         return lone_count.factor(gpus, self._lone, self._law)
 
-    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
+    def times(
+        self,
+        n: Array,
+        gpus: Array,
+        factors: Factors,
+        measured: Measured | None = None,
+        more: Array | float = 0.0,
+    ) -> Times:
         timed, longer = self.timed(gpus), self.longer(gpus)
-        own = self._engine.times(n, timed, factors, more)
+        unknown = lone_count.variance(gpus, self._lone, self._law)
+        own = self._engine.times(n, timed, factors, measured, more)
         if (gpus == timed).all():
             return own
-        wide = self._engine.times(n, timed, factors, more + self._variance(gpus))
+        wide = self._engine.times(n, timed, factors, measured, more + unknown)
         low, high = self._divided(gpus, (wide.low, wide.high), (own.low, own.high))
         mean_low, mean_high = self._divided(
             gpus, (wide.mean_low, wide.mean_high), (own.mean_low, own.mean_high)
@@ -76,26 +81,6 @@ class OneCount:
         return np.asarray(timed[:, at]) * lone_count.drawn(
             gpus, self._lone, self._law, len(factors), seed
         )
-
-    def medians(
-        self,
-        forecasts: Forecasts,
-        factors: Array,
-        repetitions: Sequence[int],
-        rounding: Array,
-        visits: Array | None,
-    ) -> tuple[Array, Array]:
-        gpus = forecasts.gpus
-        wide = replace(forecasts, gpus=self.timed(gpus))
-        own = replace(wide, common=forecasts.common - self._variance(gpus))
-        ends = [
-            self._engine.medians(some, factors, repetitions, rounding, visits)
-            for some in (wide, own)
-        ]
-        return self._divided(gpus, *ends)
-
-    def _variance(self, gpus: Array) -> Array:
-        return lone_count.variance(gpus, self._lone, self._law)
 
     def _divided(
         self, gpus: Array, wide: tuple[Array, Array], own: tuple[Array, Array]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from gpucast import _core
 from gpucast.errors import InputError
-from gpucast.model.engine import Times, about, interval_width
+from gpucast.model.engine import Measured, Times, about, interval_width
 from gpucast.model.facts import Fitted
-from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Array, Factors, shares_of
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
@@ -38,23 +36,37 @@ class OneForm:
     def draw_count(self) -> int:
         return len(self._fitted.integers)
 
-    def times(self, n: Array, gpus: Array, factors: Factors, more: Array | float = 0.0) -> Times:
+    def times(
+        self,
+        n: Array,
+        gpus: Array,
+        factors: Factors,
+        measured: Measured | None = None,
+        more: Array | float = 0.0,
+    ) -> Times:
         self._refuse_unobserved(n, gpus)
-        parts, spread, visit = self._known(n, gpus)
+        parts, spread, own = self._known(n, gpus, measured)
         parts = parts * factors.median
         seconds = parts.sum(axis=1)
         common = factors.variance(shares_of(parts)) + more
         spread = np.sqrt(spread**2 + common)
         noise = self._fitted.noise
         mean = interval_width(noise.t90 * np.hypot(spread, noise.between_cells))
-        single = interval_width(noise.t90 * np.hypot(spread, visit))
+        single = interval_width(noise.t90 * np.sqrt(spread**2 + own))
         return Times(seconds, *about(seconds, single), *about(seconds, mean), spread, parts, common)
 
-    def _known(self, n: Array, gpus: Array) -> tuple[Array, Array, Array]:
-        """T_gpu, T_cpu and T_com in columns, spread of ln T, and sd of a measurement around it."""
+    def _known(
+        self, n: Array, gpus: Array, measured: Measured | None
+    ) -> tuple[Array, Array, Array]:
+        """T_gpu, T_cpu and T_com in columns, spread of ln T, and variance of what is measured
+        around it."""
         t_gpu, t_cpu, t_com, spread = self._forecast(n, gpus)
-        noise = np.full(n.size, self._fitted.noise.sample)
-        return np.column_stack([t_gpu, t_cpu, t_com]), spread, noise
+        noise = self._fitted.noise
+        own = np.full(n.size, noise.sample**2)
+        if measured is not None:
+            within = noise.sample if noise.pure_error is None else noise.pure_error
+            own = noise.between_cells**2 + within**2 * measured.of_median + measured.rounding
+        return np.column_stack([t_gpu, t_cpu, t_com]), spread, own
 
     def _forecast(self, n: Array, gpus: Array) -> tuple[Array, Array, Array, Array]:
         used = max(_FEWEST_REPLICATES, _EVALUATIONS // max(1, n.size))
@@ -82,22 +94,6 @@ class OneForm:
         """Share of the draws in which each GPU count is the fastest, (n, gpus)."""
         fitted = self._fitted
         return _core.best_probability(self._core, fitted.replicates, fitted.integers, n, gpus)
-
-    def medians(
-        self,
-        forecasts: Forecasts,
-        factors: Array,
-        repetitions: Sequence[int],
-        rounding: Array,
-        visits: Array | None,
-    ) -> tuple[Array, Array]:
-        del factors, visits
-        noise = self._fitted.noise
-        within = noise.sample if noise.pure_error is None else noise.pure_error
-        of_median = np.array([_core.median_variance(count) for count in repetitions])
-        own = noise.between_cells**2 + within**2 * of_median
-        width = noise.t90 * np.sqrt(forecasts.spread**2 + own + rounding)
-        return about(forecasts.seconds, width)
 
     def _refuse_unobserved(self, n: Array, gpus: Array) -> None:
         """Refuse more GPUs than fitted where their time depends on what no data depended on."""

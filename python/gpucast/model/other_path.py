@@ -32,9 +32,8 @@ from gpucast import _core
 from gpucast.data.remote_layer import SPIN
 from gpucast.model.adjustments import OtherPath
 from gpucast.model.averaged_parts import AveragedParts, beyond_measured, with_breaks
-from gpucast.model.engine import about
+from gpucast.model.engine import Measured
 from gpucast.model.facts import Fitted
-from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Array
 from gpucast.model.one_form import OneForm
 from gpucast.model.residual_process import ResidualProcess
@@ -266,14 +265,17 @@ class OnOtherPath(OneForm):
         """The parts of steps as they are expected."""
         return self.elsewhere.parts(self._core, self._values, n, gpus)
 
-    def _known(self, n: Array, gpus: Array) -> tuple[Array, Array, Array]:
+    def _known(
+        self, n: Array, gpus: Array, measured: Measured | None
+    ) -> tuple[Array, Array, Array]:
         fitted = self._forecast(n, gpus)[-1]
         parts = self.parts(n, gpus)
         spread = np.sqrt(self.elsewhere.variance(parts, n, gpus, fitted**2))
-        return parts.columns, spread, np.sqrt(self._visit_variance(parts))
-
-    def _visit_variance(self, parts: Parts) -> Array:
-        return self.elsewhere.visit_variance(parts.gpu, parts.cpu, parts.moved + parts.woken)
+        own = self.elsewhere.visit_variance(parts.gpu, parts.cpu, parts.moved + parts.woken)
+        if measured is not None:
+            # Repetitions of one visit share its noise.
+            own = own / measured.visits + measured.rounding
+        return parts.columns, spread, own
 
     def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
         return self.parts(n, gpus).columns @ factors
@@ -284,21 +286,6 @@ class OnOtherPath(OneForm):
         models = [(self._cores[integers[at]], replicates[at]) for at in rows]
         drawn = self.elsewhere.drawn(models, n, gpus, factors, np.random.default_rng(0))
         return with_breaks(drawn, self._beyond, gpus)
-
-    def medians(
-        self,
-        forecasts: Forecasts,
-        factors: Array,
-        repetitions: Sequence[int],
-        rounding: Array,
-        visits: Array | None,
-    ) -> tuple[Array, Array]:
-        # Repetitions of one visit share its noise.
-        del factors, repetitions
-        own = self._visit_variance(self.parts(forecasts.n, forecasts.gpus))
-        own = own if visits is None else own / visits
-        width = self._fitted.noise.t90 * np.sqrt(forecasts.spread**2 + own + rounding)
-        return about(forecasts.seconds, width)
 
 
 UNSEEN_DOUBLING = 0.15
