@@ -87,8 +87,8 @@ def fit(
     """Fit the step time of one program on one path.
 
     Steps of our own programs, which state how they move data, are fitted jointly with transfers and
-    launches by terms that describe these programs (``Model``); steps of any other program by forms
-    that such programs follow (``Model``).
+    launches by terms that describe these programs; steps of any other program by forms that such
+    programs follow.
 
     Args:
         data: records (see ``gpucast.load``), or a data frame or file as ``gpucast.read`` takes it.

@@ -1,4 +1,4 @@
-"""The fit of a program that is known by its step times alone (``gpucast.model.scaling``)."""
+"""The fit of a program known by its step times alone (``gpucast.model.averaged_totals``)."""
 
 from __future__ import annotations
 
