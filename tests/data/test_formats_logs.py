@@ -780,6 +780,7 @@ EARLY = {
     "megatron-seconds": {30.1, 9.5, 28.5},
     "mlperf": {1600 / 16000.5},
     "lightning": {1 / 5, 1 / 8},
+    "hf-trainer": {2.50125},
     "torchtitan": {8 * 4096 / (512 * 8)},
     "deepspeed": {512 / 90.5},
     "openclip": {27.606},

@@ -10,7 +10,7 @@ from gpucast.answers.planning.isoefficiency import from_n_on
 from gpucast.data import jsonl
 from gpucast.data.records import Step
 from gpucast.data.workload import LARGEST_GPUS, LARGEST_N
-from gpucast.model import forecaster
+from gpucast.model import asked
 from gpucast.util.units import number, plain
 from made_data import step
 from records_samples import STEP, relaxed
@@ -37,8 +37,8 @@ def test_whole_numbers_are_integers_however_they_are_written() -> None:
 
 def test_records_and_models_have_the_same_limits() -> None:
     assert read(n=LARGEST_N, gpus=LARGEST_GPUS).gpus == 10**6
-    assert forecaster.checked_sizes([LARGEST_N])[0] == 1e18
-    assert forecaster.checked_counts([LARGEST_GPUS])[0] == 1e6
+    assert asked.checked_sizes([LARGEST_N])[0] == 1e18
+    assert asked.checked_counts([LARGEST_GPUS])[0] == 1e6
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_crossing_is_found_among_small_and_huge_sizes(
 def test_forecasts_keep_sizes_that_are_no_whole_numbers() -> None:
     record = step(8, 1, [1.0])
     assert record["n"] == 8
-    n = forecaster.spaced(0.5, 4.0, 9)
+    n = asked.spaced(0.5, 4.0, 9)
     assert n.size == 9
     assert (n[0], n[-1]) == (0.5, 4.0)
-    assert list(forecaster.spaced(1, 4, 9)) == [1, 2, 3, 4]
+    assert list(asked.spaced(1, 4, 9)) == [1, 2, 3, 4]

@@ -95,6 +95,12 @@ class Sample:
     whole: int = 0
 
 
+_CUT_OFF = re.compile(r"[\d.,: ]*\Z")
+"""What follows a figure that may go on."""
+
+_ENDS = "\n\r\"'}])%"
+
+
 def read(part: Part) -> None:
     """The runs of a log that its patterns find."""
     log = part.log
@@ -225,6 +231,9 @@ def _lines(part: Part, log: Printed) -> Iterator[tuple[int, Known]]:
     by_line: dict[int, tuple[int, Known]] = {}
     for pattern in (*log.facts, *log.lines):
         for match in part.all(pattern):
+            # A log may end within a figure.
+            if _CUT_OFF.match(part.text, match.end()) and part.text[-1] not in _ENDS:
+                continue
             begin = part.text.rfind("\n", 0, match.start()) + 1
             _, told = by_line.setdefault(begin, (match.start(), {}))
             told.update(groups(match))
