@@ -263,7 +263,10 @@ Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_
     slope[j] = slope_error_ * beyond_.distance(at.gpus[j]);
     jump[j] = beyond_.jump(at.gpus[j], at.nodes[j]);
   }
-  return beyond_.draws(at.gpus, slopes_beyond(at, predict(at)), count, seed) +
+  const bool reaches_beyond = (at.gpus.array() > cells_.gpus.maxCoeff()).any();
+  const Eigen::VectorXd slopes =
+      slopes_beyond(at, reaches_beyond ? predict(at) : std::vector<Predicted>{});
+  return beyond_.draws(at.gpus, slopes, count, seed) +
          fit::draws(
              weights,
              [&](std::size_t i) {

@@ -95,10 +95,9 @@ class Sample:
     whole: int = 0
 
 
-_CUT_OFF = re.compile(r"[\d.,: ]*\Z")
-"""What follows a figure that may go on."""
-
+_OF_FIGURES = "0123456789.,: "
 _ENDS = "\n\r\"'}])%"
+"""With these a line or a value is over; a log that does not end so may end within a figure."""
 
 
 def read(part: Part) -> None:
@@ -229,10 +228,11 @@ def _step(known: Known, told: Known) -> float | None:
 def _lines(part: Part, log: Printed) -> Iterator[tuple[int, Known]]:
     """What each line says, by the names of groups, and its place."""
     by_line: dict[int, tuple[int, Known]] = {}
+    cut_off = not part.text.endswith(tuple(_ENDS))
+    finished = len(part.text.rstrip(_OF_FIGURES))
     for pattern in (*log.facts, *log.lines):
         for match in part.all(pattern):
-            # A log may end within a figure.
-            if _CUT_OFF.match(part.text, match.end()) and part.text[-1] not in _ENDS:
+            if cut_off and match.end() >= finished:
                 continue
             begin = part.text.rfind("\n", 0, match.start()) + 1
             _, told = by_line.setdefault(begin, (match.start(), {}))
