@@ -9,6 +9,7 @@ from gpucast import _core
 from gpucast.data import workload
 from gpucast.errors import InputError
 from gpucast.fitting.problem import Problem
+from gpucast.model.values import Terms
 
 Curves = tuple[tuple[str, tuple[float, ...]], ...]
 """Breakpoints of transfer curves in bytes, by route; a straight line has none."""
@@ -46,19 +47,16 @@ class Candidate:
         bent = any(points for _, points in self.breakpoints)
         return f"{self.gpu}+{self.cpu}+{self.com}" + (" (piecewise)" if bent else "")
 
+    @property
+    def terms(self) -> Terms:
+        """The names of the three terms."""
+        return Terms(gpu=self.gpu, cpu=self.cpu, com=self.com)
+
     def model(self, problem: Problem) -> _core.Model:
         """The core's model, its structural integer still to be found."""
-        return _core.Model(
-            self.gpu,
-            self.cpu,
-            self.com,
-            cores=problem.cores,
-            sms=problem.sms,
-            block=problem.block,
-            integer=self.integer or 1,
-            curves={route: list(points) for route, points in self.breakpoints},
-            workload=workload.of(problem.workload),
-        )
+        curves = {route: list(points) for route, points in self.breakpoints}
+        work = workload.of(problem.workload)
+        return self.terms.core(problem.gpus, work, self.integer, curves)
 
     def with_communication(self, com: str, breakpoints: Curves) -> Candidate:
         """The same computation with another communication term and its curves."""

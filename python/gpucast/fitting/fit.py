@@ -34,7 +34,7 @@ from gpucast.model.content import (
     Tried,
 )
 from gpucast.model.fitted import Model
-from gpucast.model.values import Gpu, Terms, TimedCells
+from gpucast.model.values import TimedCells
 from gpucast.util.remarks import Kind, once, remark
 from gpucast.util.units import p_value, ranges
 
@@ -177,7 +177,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
     )
     return Model(
         name=problem.path,
-        terms=Terms(gpu=winner.gpu, cpu=winner.cpu, com=winner.com),
+        terms=winner.terms,
         **_structure(fitted, problem),
         breakpoints=fitted.model.curves,
         parameters=_parameters(fitted, values, problem, enough),
@@ -200,7 +200,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         stated_workload=problem.workload,
         stated_unit=common(problem.steps, "unit"),
         stated_timestep=common(problem.steps, "timestep"),
-        machine=Gpu(id=problem.machine, cores=problem.cores, sms=problem.sms, block=problem.block),
+        machine=problem.gpus,
         data=FittedSteps(
             name=data.name,
             digest=data.digest,

@@ -15,6 +15,7 @@ from gpucast.data.records import Launch, Measurement, Skeleton, Step, Transfer
 from gpucast.data.selection import StepSelection
 from gpucast.data.vocabulary import ObservationKind
 from gpucast.data.workload import Workload
+from gpucast.model.values import Gpu
 from gpucast.util.remarks import Remark
 
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
@@ -72,6 +73,11 @@ class Problem:
     def machine(self) -> str:
         """The machine of all records."""
         return str(self.selection.machine)
+
+    @property
+    def gpus(self) -> Gpu:
+        """The GPUs of all records."""
+        return Gpu(id=self.machine, cores=self.cores, sms=self.sms, block=self.block)
 
     @property
     def path(self) -> str:
