@@ -107,7 +107,7 @@ def summary(splits: pd.DataFrame) -> str:
     text = (
         f"{s.splits} splits of {unseen.series.nunique()} series in {unseen.family.nunique()} "
         f"families of programs, {s.cells} times left out and forecast, whose tables took no part "
-        f"when anything was chosen (**unseen**): the median error of the typical split is "
+        f"when priors were chosen (**unseen**): the median error of the typical split is "
         f"**{percent(s.median)}** (Extra-P, the best of six ways in hindsight: "
         f"{percent(extra_p.median)}), and **{percent(s.coverage)}** of the times lie in their "
         f"90 % interval. gpucast is nearer than Extra-P in {extra_p.farther[0]} of "
