@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpucast import figures as figures
     from gpucast.answers.comparison import compare as compare
+    from gpucast.answers.doubts import doubts as doubts
     from gpucast.answers.planning.plan import Plan as Plan
     from gpucast.answers.planning.plan import plan as plan
     from gpucast.answers.validation import validate as validate
@@ -44,6 +45,7 @@ _HOME = {
     "StepSelection": "data.selection",
     "bundled_files": "data",
     "compare": "answers.comparison",
+    "doubts": "answers.doubts",
     "fit": "fitting.fit",
     "fit_transfers": "paths.curves",
     "load": "data.loading",

@@ -17,7 +17,8 @@ from other_programs import fitted, md, records
 
 
 def said(model: Model, n: list[float], gpus: list[int]) -> list[str]:
-    return caveats(model, *(np.asarray(values) for values in outer(n, gpus)))
+    """All but doubts about single cells, which tests of these hold."""
+    return caveats(model, *(np.asarray(values) for values in outer(n, gpus)), within=None)
 
 
 def with_quality(**quality: float | bool) -> Model:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast import _core
+from gpucast.answers.advice import for_question, in_words
 from gpucast.answers.caveats import caveats
 from gpucast.measure.design.next_cells import Ask
 from gpucast.model.fitted import Model
-from gpucast.show.report.advice import for_question, in_words
 from gpucast.show.report.content import content
 
 Truth = Callable[[np.ndarray, np.ndarray], np.ndarray]

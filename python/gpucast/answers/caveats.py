@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from gpucast.answers.doubts import WITHIN, widest
 from gpucast.model import lone_count
 from gpucast.model.averaged_parts import STEPS_ALONE
 from gpucast.model.fitted import Model
@@ -54,14 +55,19 @@ def caveats(
     gpus: Array,
     forecasts: Forecasts | None = None,
     per_host: int | None = None,
+    within: float | None = WITHIN,
 ) -> list[str]:
     """All that is to be said of forecasts for pairs of ``n`` and ``gpus``, the worst first.
 
     Args:
         forecasts: these, where they are there already.
         per_host: how many GPUs a host has, where that is known.
+        within: factor between the ends of an interval beyond which a doubt is said; None: it is
+            said elsewhere.
     """
     ranked = [*_ranked(model, n, gpus, forecasts), *_across_hosts(model, gpus, per_host)]
+    if within is not None and n.size:
+        ranked += _doubted(model, n, gpus, within)
     return [text for _, text in sorted(ranked, key=lambda remark: -remark[0])]
 
 
@@ -103,6 +109,16 @@ def _ranked(model: Model, n: Array, gpus: Array, forecasts: Forecasts | None) ->
     left_out = errors.get(model.chosen or "") or 0.0
     if left_out >= LEFT_OUT:
         yield left_out, f"cells left out of the fit were missed by {percent(left_out, 0)}"
+
+
+def _doubted(model: Model, n: Array, gpus: Array, within: float) -> Iterator[Ranked]:
+    """The cell that is known least, of those that lie outermost."""
+    size, count = np.log(n), np.log(gpus)
+    ends = (size, count, size + count, size - count)
+    at = np.unique([end for values in ends for end in (np.argmin(values), np.argmax(values))])
+    doubt = widest(model, model.forecasts(n[at], gpus[at]), within)
+    if doubt is not None:
+        yield _NOT_KNOWN, str(doubt)
 
 
 def _of_traces(model: Model, scaling: Scaling, gpus: Array) -> Iterator[Ranked]:

@@ -33,7 +33,13 @@ def say(text: str) -> None:
     print("\n".join(map(shown, text.split("\n"))))
 
 
-MARK = Column("", lambda row: "*" if row["extrapolated"] else "")
+DOUBTED = "?"
+"""Marks forecasts that are not known to within a factor, and what is said of them."""
+
+MARK = Column(
+    "",
+    lambda row: (DOUBTED if row.get("doubtful") else "") + ("*" if row["extrapolated"] else ""),
+)
 
 
 def print_marked(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpucast.cli import options, predict_sharing
 from gpucast.cli.options import argument, flag, option
-from gpucast.cli.output import print_json, print_marked, say, tell_forecasts
+from gpucast.cli.output import DOUBTED, print_json, print_marked, say, tell_forecasts
 from gpucast.cli.predict_sharing import span
 from gpucast.errors import InputError
 from gpucast.util import JsonObject, files
@@ -19,6 +20,10 @@ from gpucast.util.tables import Column
 from gpucast.util.units import duration, number, ranges, whole_percent
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpucast.answers.doubts import BestDoubt, Doubt
     from gpucast.answers.scaling import Sensible
     from gpucast.measure.design.next_cells import Advice, Ask
     from gpucast.model.fitted import Model
@@ -39,6 +44,7 @@ class Question:
     best_only: bool
     next_cells: bool
     efficiency: float
+    within: float
 
 
 @dataclass
@@ -50,6 +56,7 @@ class Answer:
     best: list[Best]
     sensible: list[Sensible]
     caveats: list[str]
+    doubt: Doubt | BestDoubt | None
     next: tuple[Ask, Advice] | None = None
     together: list[JsonObject] = field(default_factory=list)
 
@@ -68,6 +75,12 @@ def command(
     interval: options.Interval = options.INTERVAL,
     next_cells: bool = flag(
         "--next", "What to measure next, so that this answer becomes surer soonest."
+    ),
+    within: float = option(
+        "Factor between the ends of the 90 % interval of the expected time from which on a "
+        "forecast is marked with ?, and the one cell named that would settle it.",
+        default=2.0,
+        metavar="FACTOR",
     ),
     output: Path | None = option(
         "Also write the rows as CSV; times in seconds.", "-o", "--output", metavar="FILE.csv"
@@ -91,8 +104,17 @@ def command(
             message = "knows whole GPU counts only: leave it out, or 1/k out of --gpus"
             raise InputError(message, field=name)
     given = None if gpus is None else counts(whole) if whole or not instances else [1.0]
+    if not 1 < within < math.inf:
+        raise InputError(f"{within:g} is no factor above 1", field="--within")
     question = Question(
-        sizes(n), given, instances, Interval(interval), best_only, next_cells, efficiency
+        sizes(n),
+        given,
+        instances,
+        Interval(interval),
+        best_only,
+        next_cells,
+        efficiency,
+        within,
     )
     answers = [_answer(model, question) for model in [load_model(path) for path in models]]
     if output is not None:
@@ -106,6 +128,7 @@ def command(
 
 
 def _answer(model: Model, question: Question) -> Answer:
+    from gpucast.answers import doubts
     from gpucast.answers.caveats import caveats
     from gpucast.answers.scaling import sensible_count
     from gpucast.model.asked import outer
@@ -128,14 +151,23 @@ def _answer(model: Model, question: Question) -> Answer:
     ]
     # What a model misses of what it was fitted to shows in the narrowest interval.
     known = caveats(
-        model, forecasts.n, forecasts.gpus, forecasts if interval is Interval.now else None
+        model,
+        forecasts.n,
+        forecasts.gpus,
+        forecasts if interval is Interval.now else None,
+        within=None,
     )
-    answer = Answer(model, _rows(model, forecasts), best, sensible, known)
+    if question.best_only:
+        doubt: Doubt | BestDoubt | None = doubts.of_best(model, best, gpus)
+    else:
+        doubt = doubts.widest(model, forecasts, question.within)
+    marked = doubts.doubtful(model, forecasts, question.within)
+    answer = Answer(model, _rows(model, forecasts, marked), best, sensible, known, doubt)
     if question.instances:
         answer.together = predict_sharing.rows_of(model, forecasts, n, question.instances, interval)
     if question.next_cells:
+        from gpucast.answers.advice import for_question
         from gpucast.measure.design.next_cells import Ask
-        from gpucast.show.report.advice import for_question
 
         asked = forecasts.n, forecasts.gpus
         ask = Ask.best_count(n, gpus) if question.best_only else Ask.forecasts(*asked)
@@ -144,11 +176,11 @@ def _answer(model: Model, question: Question) -> Answer:
     return answer
 
 
-def _rows(model: Model, forecasts: Forecasts) -> list[JsonObject]:
+def _rows(model: Model, forecasts: Forecasts, doubtful: NDArray[np.bool_]) -> list[JsonObject]:
     """A row a cell; None where something is not known."""
     from gpucast.model import rates
 
-    columns = {**forecasts.columns(), **rates.columns(model, forecasts)}
+    columns = {**forecasts.columns(), **rates.columns(model, forecasts), "doubtful": doubtful}
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [
         {"model": model.name}
@@ -159,6 +191,8 @@ def _rows(model: Model, forecasts: Forecasts) -> list[JsonObject]:
 
 def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
     """The JSON answer."""
+    from gpucast.answers.doubts import as_json
+
     names = [(answer, {"model": answer.model.name}) for answer in answers]
     content = {
         "interval": str(question.interval),
@@ -166,6 +200,9 @@ def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
         "best": [row for answer in answers for row in answer.best],
         "sensible": [row for answer in answers for row in answer.sensible],
         "caveats": [name | {"text": text} for answer, name in names for text in answer.caveats],
+        "doubts": [
+            name | as_json(answer.doubt) for answer, name in names if answer.doubt is not None
+        ],
         "updated": [
             name | {"text": factors.words}
             for answer, name in names
@@ -221,13 +258,16 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
             kinds.setdefault(kind, []).append(answer)
         for same_kind in () if question.best_only else kinds.values():
             _print_forecasts(same_kind, options.INTERVALS[question.interval])
+            _print_doubts(same_kind)
             print()
         if question.best_only:
             _print_sensible(answers)
         if any(answer.best for answer in answers):
             _print_best(answers)
+        if question.best_only:
+            _print_doubts(answers)
     if question.next_cells:
-        from gpucast.show.report.advice import in_words
+        from gpucast.answers.advice import in_words
 
         print()
         for answer in answers:
@@ -272,6 +312,13 @@ def _print_forecasts(answers: Sequence[Answer], interval: str) -> None:
             *speeds,
         ],
     )
+
+
+def _print_doubts(answers: Sequence[Answer]) -> None:
+    """A line for each model whose answer is in doubt."""
+    for answer in answers:
+        if answer.doubt is not None:
+            say(f"{DOUBTED} {answer.model.name}: {answer.doubt}")
 
 
 def _share(word: str, key: str) -> Column:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.model.asked import whole_numbers
-from gpucast.model.intervals import Array, Interval
+from gpucast.model.intervals import Z90, Array, Interval
 from gpucast.model.shown import forecasts_html, forecasts_text
+
+# More than that ``exp`` cannot hold.
+_WIDEST = 700.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +49,14 @@ class Forecasts:
 
     def _repr_html_(self) -> str:
         return forecasts_html(self)
+
+    @property
+    def fold(self) -> Array:
+        """Factor between the ends of the 90 % interval of the expected time, but for what all cells
+        of another time or machine share: by which that cell alone is not known."""
+        of_all = np.log(self.mean_high / self.mean_low) / (2 * Z90)
+        alone = np.sqrt(np.maximum(np.square(of_all) - self.common, 0.0))
+        return np.exp(np.minimum(2 * Z90 * alone, _WIDEST))
 
     def checked(self, model: str) -> Self:
         """These, once all times and ends of intervals are finite and above 0.

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from gpucast.measure.design.cells import Timing
 from gpucast.measure.design.spreading import Pairs
@@ -40,9 +39,6 @@ _LARGEST_LOG = 3.0
 
 # Weight of a GPU count that no draw has as the fastest.
 _LEAST_REGRET = 1e-7
-
-# Standard normal values of equal probability: by how much visits may move what seems fastest.
-_Z = ndtri((np.arange(64) + 0.5) / 64)
 
 
 @dataclass(frozen=True)
@@ -175,25 +171,33 @@ def next_cells(
         costs = np.array([Timing().cell_seconds(float(step)) for step in seconds])
     cells, asked = _draws(model, ask, n, gpus)
     wanted, weights = ask.quantities(asked)
-    K = _covariance(np.hstack([np.log(cells), wanted]))
+    log_times = np.hstack([np.log(cells), wanted])
+    K = _covariance(log_times)
     spread = np.sqrt(np.diag(K)[: n.size])
     variance = max(float(np.diag(K)[n.size :] @ weights), np.finfo(float).tiny)
     noise = _visit_noise(model, n, gpus) ** 2
     room = np.ones(n.size, dtype=int) if most is None else np.array(most)
-    means = np.tile(wanted.mean(axis=0), (_Z.size, 1))
-    random = np.random.default_rng(0)
-    advice = Advice([], [], [], [_left_open(ask, K[n.size :, n.size :], means, wanted)])
+    # What one would expect in each draw, were it the truth, of visits as noisy as these.
+    means = np.tile(log_times.mean(axis=0), (len(log_times), 1))
+    deviates = np.random.default_rng(0).standard_normal((count, len(log_times)))
+
+    def left_open() -> float:
+        return _left_open(ask, K[n.size :, n.size :], means[:, n.size :], wanted)
+
+    advice = Advice([], [], [], [left_open()])
     while room.any() and len(advice.order) < count:
         seen = np.diag(K)[: n.size] + noise
         moves = K[: n.size, n.size :] / np.sqrt(seen)[:, None]
         gains = np.where(room > 0, moves**2 @ weights / variance / costs, -np.inf)
         c = int(np.argmax(gains))
-        means += random.permutation(_Z)[:, None] * moves[c]
+        off = log_times[:, c] + np.sqrt(noise[c]) * deviates[len(advice.order)] - means[:, c]
+        means += off[:, None] * K[c] / seen[c]
         K = K - np.outer(K[:, c], K[c]) / seen[c]
         room[c] -= 1
         advice.order.append(c)
         advice.gains.append(float(gains[c]))
-        advice.open.append(_left_open(ask, K[n.size :, n.size :], means, wanted))
+        # Nobody need choose by what visits seem to say.
+        advice.open.append(min(left_open(), advice.open[-1]))
     for c in dict.fromkeys(advice.order):
         visits = advice.order.count(c)
         advice.cells.append(
@@ -206,6 +210,21 @@ def next_cells(
             )
         )
     return advice
+
+
+def left_after(model: Model, asked: tuple[float, int], candidates: Pairs) -> Array:
+    """The share of the standard deviation of a cell's log time that a visit of each candidate would
+    leave.
+
+    Raises:
+        InputError: a GPU count whose communication cost the data cannot know.
+    """
+    n, gpus = np.array(candidates, dtype=np.float64).T
+    cells, wanted = _draws(model, Ask.forecasts([asked[0]], [asked[1]]), n, gpus)
+    K = _covariance(np.log(np.hstack([cells, wanted])))
+    seen = np.diag(K)[:-1] + _visit_noise(model, n, gpus) ** 2
+    known = K[:-1, -1] ** 2 / (seen * max(K[-1, -1], np.finfo(float).tiny))
+    return np.asarray(np.sqrt(np.maximum(1 - known, 0.0)), dtype=np.float64)
 
 
 def _draws(model: Model, ask: Ask, n: Array, gpus: Array) -> tuple[Array, Array]:
@@ -230,14 +249,13 @@ def _left_open(ask: Ask, covariance: Array, means: Array, truth: Array) -> float
 
     Args:
         covariance: of what is asked.
-        means: draws of what a fit will expect of it; ``truth``: draws of what it is.
+        means: what a fit would expect of it in each draw; ``truth``: what it is there.
     """
     if not ask.counts:
         return float(np.expm1(Z90 * np.sqrt(np.maximum(np.diag(covariance), 0).mean())))
-    expected, possible = (
-        draws.reshape(len(draws), -1, ask.counts).min(axis=2).mean() for draws in (means, truth)
-    )
-    return max(0.0, float(expected - possible))
+    expected, possible = (draws.reshape(len(draws), -1, ask.counts) for draws in (means, truth))
+    chosen = np.take_along_axis(possible, expected.argmin(axis=2)[:, :, None], axis=2)
+    return float((chosen[:, :, 0] - possible.min(axis=2)).mean())
 
 
 def _visit_noise(model: Model, n: Array, gpus: Array) -> Array:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from gpucast.answers.advice import next_cells
 from gpucast.answers.caveats import caveats
 from gpucast.answers.comparison import compare
 from gpucast.answers.scaling import THRESHOLD, sensible_count
@@ -24,7 +25,6 @@ from gpucast.model.fitted import Model
 from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import SURE, Interval, at_most, interval_named
 from gpucast.show.report import curves
-from gpucast.show.report.advice import next_cells
 from gpucast.show.report.picture import decades
 from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json

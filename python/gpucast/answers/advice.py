@@ -13,6 +13,8 @@ from gpucast.errors import InputError
 from gpucast.measure.design.cells import GPU_SIZES, KERNELS, SCHEDULES
 from gpucast.measure.design.next_cells import Advice, Ask
 from gpucast.measure.design.next_cells import next_cells as proposed
+from gpucast.measure.design.questions import SOME
+from gpucast.measure.design.spreading import spread_over
 from gpucast.model.asked import grain_of
 from gpucast.model.fitted import Model
 from gpucast.util import JsonObject
@@ -72,19 +74,50 @@ def next_cells(
 
 
 def for_question(model: Model, ask: Ask, *, count: int = NAMED) -> Advice | None:
-    """The cells to measure so that a question's answer becomes surer: none that was measured, and
-    none that is asked for; no cell where a wrong best count loses nothing. None where the
-    model does not say what was measured."""
+    """The cells to measure so that a question's answer becomes surer: none that was measured, none
+    that is asked for unless no other makes it surer; no cell where a wrong best count loses
+    nothing. None where the model does not say what was measured."""
     if model.timed is None:
         return None
-    measured = list(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
     if ask.counts == 1:
         return Advice([], [], [], [0.0])
-    known = {*measured, *zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True)}
-    advice = _advice(model, ask, _cells(model, measured, int(ask.gpus.max())), known, count)
+    cells = near(model, ask.n.tolist(), ask.gpus.astype(int).tolist())
+    asked = set(zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True))
+    advice = _advice(model, ask, cells, asked, count)
+    if advice is None or percent(advice.before) == percent(advice.after):
+        advice = _advice(model, ask, cells, set(), count)
     if advice is not None and ask.counts and advice.before < _NO_COST:
         return Advice([], [], [], [advice.before])
     return advice
+
+
+def near(model: Model, n: Sequence[float], gpus: Sequence[int]) -> list[tuple[float, int]]:
+    """Cells that were not measured and tell of such sizes on such counts, on no more GPUs: these
+    sizes, the measured ones next to them, and half the way to them from those that lie beyond, on
+    the measured counts, powers of two, and these counts; where all were measured, the half ways to
+    the next sizes, or half the size."""
+    assert model.timed is not None
+    measured = set(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
+    known = sorted({size for size, _ in measured})
+    grain = grain_of(*known)
+    some = sorted({float(size) for size in n})
+    asked = [some[i] for i in spread_over([(size, 1) for size in some], SOME)]
+    sizes, between = set(asked), set()
+    for size in asked:
+        beside = {*[k for k in known if k < size][-1:], *[k for k in known if k > size][:1]}
+        half = {float(f"{(size * other) ** 0.5:.2g}") for other in beside or {size / 4}}
+        sizes |= beside | (half if len(beside) == 1 and size not in known else set())
+        between |= half
+    some_counts = sorted(set(gpus))
+    counts = {some_counts[i] for i in spread_over([(1.0, count) for count in some_counts], SOME)}
+    counts |= {1 << power for power in range(max(gpus).bit_length())}
+    counts |= {count for _, count in measured if count <= max(gpus)}
+    for every in (sizes, between):
+        whole = {max(round(size), 1) if grain == 1 else size for size in every}
+        cells = [(float(size), count) for size in sorted(whole) for count in sorted(counts)]
+        if open_ := [cell for cell in cells if cell not in measured]:
+            return open_
+    return []
 
 
 def in_words(ask: Ask, advice: Advice) -> str:
@@ -94,6 +127,8 @@ def in_words(ask: Ask, advice: Advice) -> str:
     if not advice.cells:
         return "nothing needs measuring: the best count is as good as certain"
     cells = ", ".join(f"(n = {number(cell.n)}, N = {cell.gpus})" for cell in advice.cells)
+    if percent(advice.before) == percent(advice.after):
+        return f"no few cells make this surer; {cells} tell most"
     change = f"{percent(advice.before)} to {percent(advice.after)}"
     if ask.counts:
         return f"measure {cells} next: what a wrong best count loses falls from {change}"
