@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast.answers.planning import schedule
-from gpucast.answers.planning.option_table import OptionTable
+from gpucast.answers.planning.option_table import OptionTable, make
+from gpucast.answers.planning.reading import of_values
 from gpucast.answers.planning.schedule import Schedule
-from gpucast.model.intervals import Interval, at_most
+from gpucast.model.intervals import Interval
 from planning_samples import hosts_plan, job, machine, models, only_native, values
 
 
@@ -256,8 +257,8 @@ def test_a_schedule_keeps_the_probability_that_a_plan_asks_for() -> None:
     most with 90 % says so, and not before; all three are wrong together."""
     model = only_native()["native"]
     forecasts = model.forecasts([8000], [1], Interval.later)
-    sure = float(at_most(model.log_width(forecasts.spread), 0.9)[0] * forecasts.seconds[0])
     alone: dict[str, Any] = {"machines": [machine(gpus=1)], "jobs": [job(steps=1000, count=3)]}
+    sure = float(make(of_values(alone, only_native())).quantile(0.9)[0, 0]) / 1000
     for window, done in ((3000 * sure * 0.99, 2), (3000 * sure * 1.01, 3)):
         mix = gc.plan({**alone, "window": window}, only_native()).content["mix"]
         assert mix["done"] == done

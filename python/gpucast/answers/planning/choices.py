@@ -103,7 +103,7 @@ def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
     # A replicate at a time: its arrays stay in the processor's cache.
     for replicate in range(table.replicates):
         for part, times in zip(table.slices, table.times, strict=True):
-            of_sizes = times.of_replicate(replicate) * table.deviations[replicate, part]
+            of_sizes = times.of_replicate(replicate)
             np.multiply(
                 of_sizes if distinct else of_sizes[table.size], table.steps, out=seconds[:, part]
             )

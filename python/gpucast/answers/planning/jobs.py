@@ -70,7 +70,7 @@ def options_of(
     at = (jobs, options)
     machine, gpus, setup = table.machine[options], table.gpus[options], table.setup[options]
     step, seconds = table.step[at], table.seconds[at]
-    factor = np.exp(table.width[at])
+    low, high = table.low[at], table.high[at]
     steps = table.steps[jobs, 0]
     nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
     known = np.array([on.name not in request.unpriced for on in request.machines])
@@ -80,11 +80,11 @@ def options_of(
         "gpus": np.ceil(gpus).astype(np.int64).tolist(),
         "instances": all_instances(gpus).tolist(),
         "step_seconds": step.tolist(),
-        "step_low": (step / factor).tolist(),
-        "step_high": (step * factor).tolist(),
+        "step_low": low.tolist(),
+        "step_high": high.tolist(),
         "seconds": seconds.tolist(),
-        "low": (setup + steps * step / factor).tolist(),
-        "high": (setup + steps * step * factor).tolist(),
+        "low": (setup + steps * low).tolist(),
+        "high": (setup + steps * high).tolist(),
         "gpu_hours": (gpus * seconds / HOUR).tolist(),
         "cost": _or_none(np.where(known[machine], table.price[options] * seconds, np.nan)),
         "ns_per_day": _or_none(nanoseconds[jobs] * DAY / step),

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from gpucast.answers.planning.replicates import (
     MOST_EVALUATIONS,
+    MOST_REPLICATES,
     StepTimes,
     extrapolates,
     nodes_of,
+    own_spread,
     sharing_of,
     step_times,
     with_shares,
 )
 from gpucast.answers.planning.request import Machine, Request
+from gpucast.model.choosing import deviations
 from gpucast.model.fitted import Model
-from gpucast.model.intervals import Z90, Array, at_most
+from gpucast.model.intervals import Array
 
 HOUR = 3600.0
 
-MOST_REPLICATES = 400
 FEWEST_REPLICATES = 100
 _MOST_COMPARISONS = 20_000_000
 # Where GPUs are free of charge all choices cost nothing: this price lets the shortest win.
@@ -45,7 +47,7 @@ class OptionTable:
         steps: of each job, (J, 1).
         size: position of each job's n among the distinct sizes, (J).
         step: seconds of a step, (J, O).
-        width: half-width of the 90 % interval of log step time, (J, O).
+        low, high: 90 % interval of the step time, (J, O); s.
         seconds, cost: of one simulation, the cost by ``rate``, (J, O).
         efficiency: parallel efficiency T(n, 1) / (N T(n, N)), (J, O).
         limit: seconds by which it must be done, (J, O); inf without a deadline.
@@ -53,8 +55,6 @@ class OptionTable:
         meets: probability that it is, (J, O).
         allowed: whether the job may run so, (J, O).
         extrapolated: whether n or N is outside what was fitted, (J, O).
-        deviations: of true step times from the model, a draw for each replicate and option, as
-            factors, (B, O).
         times: step times of each machine, for the distinct sizes.
         replicates: how many are used.
     """
@@ -68,7 +68,8 @@ class OptionTable:
     steps: Array
     size: NDArray[np.intp]
     step: Array
-    width: Array
+    low: Array
+    high: Array
     seconds: Array
     cost: Array
     efficiency: Array
@@ -77,7 +78,6 @@ class OptionTable:
     meets: Array
     allowed: NDArray[np.bool_]
     extrapolated: NDArray[np.bool_]
-    deviations: Array
     times: tuple[StepTimes, ...]
     replicates: int
 
@@ -106,8 +106,8 @@ class OptionTable:
 
     def quantile(self, probability: float) -> Array:
         """Seconds that a simulation takes at most with a probability, (J, O)."""
-        longer = at_most(self.width, probability)
-        return np.asarray(self.setup + self.steps * self.step * longer, dtype=np.float64)
+        step = _not_exceeded(self.times, self.size, probability)
+        return np.asarray(self.setup + self.steps * step, dtype=np.float64)
 
 
 def _rate(price: Array, gpus: Array, *, priced: bool) -> Array:
@@ -140,21 +140,22 @@ def make(request: Request) -> OptionTable:
     slices = tuple(slice(a, b) for a, b in itertools.pairwise(ends))
     sizes, size = np.unique([float(job.n) for job in jobs], return_inverse=True)
     replicates = _replicates(request, len(jobs) * options.size)
+    deviating = _deviations(request, replicates, on)
     parts = [
-        _times(request, machine.forecaster, sizes, gpus[part], replicates, options.size)
+        _times(request, machine.forecaster, sizes, gpus[part], deviating[:, part], options.size)
         for machine, part in zip(machines, slices, strict=True)
     ]
-    step, width, efficiency, extrapolated = (
+    all_times = tuple(times for times, _ in parts)
+    step, efficiency, extrapolated = (
         np.hstack(columns)[size]
         for columns in zip(
             *(
                 (
                     times.seconds,
-                    machine.forecaster.log_width(times.spread),
                     times.one[:, np.newaxis] / (gpus[part] * times.seconds),
                     outside,
                 )
-                for machine, part, (times, outside) in zip(machines, slices, parts, strict=True)
+                for part, (times, outside) in zip(slices, parts, strict=True)
             ),
             strict=True,
         )
@@ -172,35 +173,42 @@ def make(request: Request) -> OptionTable:
         steps=steps,
         size=size.astype(np.intp),
         step=step,
-        width=width,
+        low=_not_exceeded(all_times, size, 0.05),
+        high=_not_exceeded(all_times, size, 0.95),
         seconds=seconds,
         cost=_positive(_rate(price, gpus, priced=priced)) * seconds,
         efficiency=efficiency,
         limit=limit,
         is_rate=np.array([job.ns_per_day is not None for job in jobs]),
-        meets=_meets(limit, setup, steps, step, width),
+        meets=_meets((limit - setup) / steps, all_times, size),
         allowed=_allowed(request, on, gpus, efficiency),
         extrapolated=extrapolated,
-        deviations=_deviations(request, replicates, on),
-        times=tuple(times for times, _ in parts),
+        times=all_times,
         replicates=replicates,
     )
 
 
 def _times(
-    request: Request, model: Model, n: Array, gpus: Array, replicates: int, options: int
+    request: Request, model: Model, n: Array, gpus: Array, deviating: Array, options: int
 ) -> tuple[StepTimes, NDArray[np.bool_]]:
-    """Step times of the options of one machine, and which are outside what was fitted, (U, C);
-    ``options``: of all machines, which share the evaluations that may be made."""
+    """Step times of the options of one machine, and which are outside what was fitted, (U, C).
+
+    Args:
+        deviating: factors of each draw on each option, (B, C).
+        options: of all machines, which share the evaluations that may be made.
+    """
     whole, shared = gpus[gpus >= 1], all_instances(gpus[gpus < 1]).astype(np.float64)
     most = MOST_EVALUATIONS * whole.size // options
-    times = step_times(model, n, whole, replicates, most, request.interval)
+    of_shared, of_whole = np.split(deviating, [shared.size], axis=1)
+    replicates = len(deviating)
+    times = step_times(model, n, whole, replicates, most, of_whole, request.interval)
     outside = model.extrapolates(n[:, np.newaxis], whole)
     if shared.size:
         nodes = nodes_of(n, replicates, whole.size, most)
         most = replicates * nodes.size
-        one = step_times(model, nodes, np.ones(1), replicates, most, request.interval)
-        times = with_shares(times, one, model, n, nodes, shared)
+        alone = np.ones((replicates, 1))
+        one = step_times(model, nodes, np.ones(1), replicates, most, alone, request.interval)
+        times = with_shares(times, one, model, n, nodes, shared, of_shared)
         outside = np.hstack([extrapolates(model, n, shared), outside])
     return times, outside
 
@@ -225,20 +233,24 @@ def _replicates(request: Request, cells: int) -> int:
 
 
 def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp]) -> Array:
-    models = [machine.forecaster for machine in request.machines]
-    # Widened as intervals are: so much more does Student's t allow than the normal distribution.
-    spread = np.array([model.between_cells * model.t90 / Z90 for model in models])
-    draws = np.random.default_rng(0).standard_normal((replicates, machine_of.size))
-    return np.asarray(np.exp(np.clip(draws * spread[machine_of], -100, 100)), dtype=np.float64)
+    spread = np.array([own_spread(machine.forecaster) for machine in request.machines])
+    return deviations(replicates, spread[machine_of])
 
 
-def _meets(limit: Array, setup: Array, steps: Array, step: Array, width: Array) -> Array:
-    """P(setup + steps T <= limit), log T normal with the forecast's 90 % interval."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        margin = np.log(np.maximum(limit - setup, 0.0) / (steps * step))
-        # No spread at all: the forecast is the truth.
-        normal = np.where(width > 0, margin * Z90 / width, np.where(margin >= 0, np.inf, -np.inf))
-    return np.asarray(ndtr(normal), dtype=np.float64)
+def _not_exceeded(times: Sequence[StepTimes], size: NDArray[np.intp], probability: float) -> Array:
+    """Step times (s) that are not exceeded with a probability, (J, O)."""
+    return np.asarray(np.hstack([machine.at_most(probability) for machine in times])[size])
+
+
+def _meets(limit: Array, times: Sequence[StepTimes], size: NDArray[np.intp]) -> Array:
+    """The share of draws in which a step takes no longer than its limit (s), (J, O)."""
+    if np.isinf(limit).all():
+        return np.ones(limit.shape)
+    replicates = len(times[0].ratios)
+    met = np.zeros(limit.shape, dtype=np.int64)
+    for replicate in range(replicates):
+        met += np.hstack([machine.of_replicate(replicate) for machine in times])[size] <= limit
+    return met / replicates
 
 
 def _allowed(

@@ -15,11 +15,14 @@ from gpucast.model.adjustments import Sharing
 from gpucast.model.asked import outer
 from gpucast.model.choosing import deviations
 from gpucast.model.fitted import Model
-from gpucast.model.intervals import Array, Interval
+from gpucast.model.intervals import Z90, Array, Interval, at_most
 from gpucast.model.sharing import ratio_draws
 
 MOST_EVALUATIONS = 500_000
 """The most step times of draws that are computed, for all machines of a plan together."""
+
+MOST_REPLICATES = 400
+"""The most draws that are compared."""
 
 FEWEST_NODES = 16
 
@@ -112,27 +115,50 @@ class StepTimes:
     Attributes:
         seconds: (U, C).
         one: of one GPU, (U).
-        spread: of log time over the draws, (U, C).
-        ratios: draw / model at the nodes, (B, nodes, C).
+        ratios: draw / model at the nodes, what each cell alone deviates by included, (B, nodes, C).
         left: the node below each size, (U).
         share: how far each size is on the way to the next node, (U, 1).
     """
 
     seconds: Array
     one: Array
-    spread: Array
     ratios: Array
     left: NDArray[np.intp]
     share: Array
 
     def of_replicate(self, replicate: int) -> Array:
         """Step times by a draw, (U, C); s."""
-        ratio = self.ratios[replicate]
+        return np.asarray(self.seconds * self._at_sizes(self.ratios[replicate]), dtype=np.float64)
+
+    def at_most(self, probability: float) -> Array:
+        """Step times that are not exceeded with a probability, (U, C); s."""
+        ratio = np.quantile(self.ratios, probability, axis=0)
+        return np.asarray(self.seconds * self._at_sizes(ratio), dtype=np.float64)
+
+    def _at_sizes(self, ratio: Array) -> Array:
+        """Ratios at all sizes, of those at the nodes."""
         if ratio.shape[0] == self.seconds.shape[0]:
-            return np.asarray(self.seconds * ratio, dtype=np.float64)
+            return ratio
         low = ratio[self.left]
-        ratio = low + self.share * (ratio[self.left + 1] - low)
-        return np.asarray(self.seconds * ratio, dtype=np.float64)
+        return np.asarray(low + self.share * (ratio[self.left + 1] - low), dtype=np.float64)
+
+
+def own_spread(model: Model) -> float:
+    """Standard deviation of ln T of true step times about the model, each for itself, beyond what
+    its draws hold; widened as intervals are, by as much as Student's t is."""
+    return float(model.between_cells * model.t90 / Z90)
+
+
+def slow_by(model: Model, n: Array, gpus: float, probability: float, interval: Interval) -> Array:
+    """How many times as long as its forecast a step takes at most with a probability, as plans
+    say, for distinct, ascending sizes."""
+    if not model.draw_count:
+        spread = model.forecasts(n, np.full(n.size, gpus), interval).spread
+        return at_most(model.log_width(spread), probability)
+    deviating = deviations(MOST_REPLICATES, np.full(1, own_spread(model)))
+    count = np.array([gpus])
+    times = step_times(model, n, count, MOST_REPLICATES, MOST_EVALUATIONS, deviating, interval)
+    return np.asarray((times.at_most(probability) / times.seconds)[:, 0])
 
 
 def step_times(
@@ -141,6 +167,7 @@ def step_times(
     gpus: Array,
     replicates: int,
     most: int,
+    deviating: Array,
     interval: Interval = Interval.now,
 ) -> StepTimes:
     """Step times of every n with every GPU count.
@@ -150,6 +177,7 @@ def step_times(
         gpus: GPU counts.
         replicates: how many draws to use; a model with fewer repeats its own.
         most: evaluations of draws that may be spent.
+        deviating: factors by which each count's true time is off the model in each draw, (B, C).
         interval: whether draws are of times now, later, or on another machine.
     """
     nodes = nodes_of(n, replicates, gpus.size, most)
@@ -163,11 +191,11 @@ def step_times(
     apart = np.where(np.isnan(model.measured(size, count)), model.refuted(size), 0.0)
     if apart.any():
         ratios = ratios * deviations(replicates, apart.reshape(nodes.size, gpus.size))
-    spread = np.sqrt(np.mean(np.log(ratios) ** 2, axis=0))
+    if model.one_form is not None:
+        # Replicates scatter as estimates do: with few observations, Student's t is wider.
+        ratios **= model.t90 / Z90
     left, share = _between(n, nodes)
-    if nodes.size < n.size:
-        spread = spread[left] + share * (spread[left + 1] - spread[left])
-    return StepTimes(seconds, one, spread, ratios, left, share)
+    return StepTimes(seconds, one, ratios * deviating[:, np.newaxis], left, share)
 
 
 def nodes_of(n: Array, replicates: int, counts: int, most: int) -> Array:
@@ -198,7 +226,13 @@ def sharing_of(model: Model) -> Sharing | None:
 
 
 def with_shares(
-    whole: StepTimes, of_one: StepTimes, model: Model, n: Array, nodes: Array, counts: Array
+    whole: StepTimes,
+    of_one: StepTimes,
+    model: Model,
+    n: Array,
+    nodes: Array,
+    counts: Array,
+    deviating: Array,
 ) -> StepTimes:
     """Step times of instances before those of whole GPUs.
 
@@ -206,6 +240,7 @@ def with_shares(
         whole: of GPU counts; ``of_one``: of one GPU alone, with the same draws.
         n: sizes; ``nodes``: those at which draws were made.
         counts: instances, (C).
+        deviating: as of ``step_times``.
     """
     sharing = sharing_of(model)
     assert sharing is not None  # no other model has such options
@@ -214,13 +249,11 @@ def with_shares(
     # Each replicate has a draw of its own; those of the fit are in no order.
     rows = np.random.default_rng(_SEED).integers(0, drawn.shape[0], of_one.ratios.shape[0])
     ratios = of_one.ratios * (drawn / np.median(drawn, axis=0))[rows]
-    spread = np.hypot(np.sqrt(np.mean(np.log(ratios) ** 2, axis=0)), sharing.scatter)
-    if nodes.size < n.size:
-        spread = spread[whole.left] + whole.share * (spread[whole.left + 1] - spread[whole.left])
+    scatter = deviations(of_one.ratios.shape[0], np.full(counts.size, sharing.scatter))
+    ratios = ratios * (scatter * deviating)[:, np.newaxis]
     return replace(
         whole,
         seconds=np.hstack([whole.one[:, np.newaxis] * at_sizes, whole.seconds]),
-        spread=np.hstack([spread, whole.spread]),
         ratios=np.concatenate([ratios, whole.ratios], axis=2),
     )
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gpucast.answers.advice import next_cells
 from gpucast.answers.caveats import caveats
 from gpucast.answers.comparison import compare
+from gpucast.answers.planning.replicates import slow_by
 from gpucast.answers.scaling import THRESHOLD, sensible_count
 from gpucast.answers.validation import Cell, refuted, validate
 from gpucast.data.dataset import Dataset
@@ -23,7 +24,7 @@ from gpucast.model.asked import outer, spaced
 from gpucast.model.facts import MORE_PER_GPU
 from gpucast.model.fitted import Model
 from gpucast.model.forecasts import Forecasts
-from gpucast.model.intervals import SURE, Interval, at_most, interval_named
+from gpucast.model.intervals import SURE, Interval, interval_named
 from gpucast.show.report import curves
 from gpucast.show.report.picture import decades
 from gpucast.util import JsonObject
@@ -263,7 +264,7 @@ def _model(
                     end: _digits(getattr(curve.forecasts, end) / curve.forecasts.seconds, 5)
                     for end in ("low", "high", "mean_low", "mean_high")
                 },
-                "sure": _digits(at_most(model.log_width(curve.forecasts.spread), SURE), 5),
+                "sure": _digits(slow_by(model, curve.forecasts.n, curve.gpus, SURE, interval), 5),
                 "gpu": _digits(curve.forecasts.t_gpu / curve.forecasts.seconds, 4),
                 "com": _digits(curve.forecasts.t_com / curve.forecasts.seconds, 4),
             }
