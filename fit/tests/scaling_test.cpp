@@ -299,6 +299,19 @@ TEST(Scaling, IsWhatItsComponentsSay) {
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
+// As uncertain as slopes of programs are about -1, the law's slope is half of the forecast's.
+TEST(Scaling, DrawsALawThatWasWrongHalfWayToWhereAllScales) {
+  const auto flat = [](double n, double) { return 1e-3 + n * 1e-9; };
+  const Mixture law = fit_scaling(cells_of({1e6}, {1, 2, 4, 8}, flat), 1);
+  const Mixture doubted(law.cells(), law.components(), Priors{}.slope_sd);
+  const Cells at = cells_of({1e6}, {4, 8, 16, 32}, flat);
+  const Eigen::VectorXd off = (doubted.medians(at, 1).array() / law.medians(at, 1).array()).log();
+  for (Eigen::Index i = 0; i < 4; ++i)
+    EXPECT_NEAR(off[i], -.5 * std::max(0.0, std::log(at.gpus[i] / 8)), .1);
+  EXPECT_NEAR((doubted.forecast(at, 1).seconds - doubted.medians(at, 1)).cwiseAbs().maxCoeff(), 0,
+              1e-9);
+}
+
 TEST(Scaling, PartsOfAStepSumToIt) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
   const Cells at = cells_of({5e6}, {1, 4, 16}, cutoff);

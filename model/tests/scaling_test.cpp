@@ -34,7 +34,8 @@ TEST(ScalingTerms, HaveTheirShapes) {
       {"ring", 7},       {"transpose", std::sqrt(8.0) - 1},
       {"host", 64},      {"crossing", 1},
       {"network", 2},    {"jitter", 8 * (std::pow(8.0, .25) - 1)},
-      {"stages", 12},    {"gather", 56}};
+      {"stages", 12},    {"gather", 56},
+      {"all-to-all", 7}};
   for (const Term& term : terms) {
     ASSERT_TRUE(expected.contains(term.name)) << term.name << " has no value here";
     EXPECT_NEAR(term.shape(step), expected.at(term.name), 1e-12) << term.name;

@@ -28,7 +28,8 @@ Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_er
       components_(std::move(components)),
       priors_(priors),
       beyond_(beyond(cells_)),
-      slope_error_(slope_error) {
+      slope_error_(slope_error),
+      trust_(1 / (1 + std::pow(slope_error / priors.slope_sd, 2))) {
   if (components_.empty()) throw std::invalid_argument("a mixture needs components");
   const Correlations among(priors_, cells_, cells_);
   for (std::size_t i = 0; i < components_.size(); ++i) {
@@ -176,7 +177,8 @@ AveragedForecast Mixture::forecast(const Cells& at, unsigned threads) const {
 Eigen::VectorXd Mixture::medians(const Cells& at, unsigned threads) const {
   const auto piece = [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
     const Cells some = at.some(Eigen::seqN(first, count));
-    const std::vector<Predicted> predicted = predict(some);
+    std::vector<Predicted> predicted = predict(some);
+    if (trust_ < 1) draw_to_ideal(some, predicted);
     for (Eigen::Index j = 0; j < count; ++j)
       into.seconds[first + j] = std::exp(measurement(predicted, some, j).quantile(.5));
   };
@@ -184,12 +186,11 @@ Eigen::VectorXd Mixture::medians(const Cells& at, unsigned threads) const {
 }
 
 double Mixture::off_beyond(const Cells& at, Eigen::Index cell) const {
-  return std::hypot(slope_error_ * beyond_.distance(at.gpus[cell]),
+  return std::hypot(slope_error_ * std::sqrt(trust_) * beyond_.distance(at.gpus[cell]),
                     beyond_.jump(at.gpus[cell], at.nodes[cell]));
 }
 
-Eigen::VectorXd Mixture::slopes_beyond(const Cells& at,
-                                       const std::vector<Predicted>& predicted) const {
+Eigen::VectorXd Mixture::draw_to_ideal(const Cells& at, std::vector<Predicted>& predicted) const {
   Eigen::VectorXd slopes = Eigen::VectorXd::Zero(at.size());
   std::vector<Eigen::Index> far;
   for (Eigen::Index j = 0; j < at.size(); ++j) {
@@ -204,8 +205,14 @@ Eigen::VectorXd Mixture::slopes_beyond(const Cells& at,
   Prediction at_edge(*this, edge, false);
   for (std::size_t i = 0; i < components_.size(); ++i)
     change += components_[i].weight * (predicted[i].mean(far) - at_edge.of(i).mean);
-  for (std::size_t k = 0; k < far.size(); ++k)
-    slopes[far[k]] = change[static_cast<Eigen::Index>(k)] / beyond_.distance(at.gpus[far[k]]);
+  for (std::size_t k = 0; k < far.size(); ++k) {
+    const Eigen::Index j = far[k];
+    const double distance = beyond_.distance(at.gpus[j]);
+    const double law = change[static_cast<Eigen::Index>(k)] / distance;
+    slopes[j] = trust_ * law - (1 - trust_);
+    for (Predicted& one : predicted)
+      one.mean[j] += (slopes[j] - law) * distance;
+  }
   return slopes;
 }
 
@@ -222,8 +229,8 @@ StudentMixture Mixture::measurement(const std::vector<Predicted>& predicted, con
 }
 
 void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const {
-  const std::vector<Predicted> predicted = predict(at);
-  const Eigen::VectorXd slopes = slopes_beyond(at, predicted);
+  std::vector<Predicted> predicted = predict(at);
+  const Eigen::VectorXd slopes = draw_to_ideal(at, predicted);
   StudentMixture expected;
   for (Eigen::Index j = 0; j < at.size(); ++j) {
     expected.clear();
@@ -260,17 +267,19 @@ Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_
   Eigen::VectorXd slope(at.size());
   Eigen::VectorXd jump(at.size());
   for (Eigen::Index j = 0; j < at.size(); ++j) {
-    slope[j] = slope_error_ * beyond_.distance(at.gpus[j]);
+    slope[j] = slope_error_ * std::sqrt(trust_) * beyond_.distance(at.gpus[j]);
     jump[j] = beyond_.jump(at.gpus[j], at.nodes[j]);
   }
   const bool reaches_beyond = (at.gpus.array() > cells_.gpus.maxCoeff()).any();
-  const Eigen::VectorXd slopes =
-      slopes_beyond(at, reaches_beyond ? predict(at) : std::vector<Predicted>{});
+  std::vector<Predicted> predicted;
+  if (reaches_beyond) predicted = predict(at);
+  const Eigen::VectorXd slopes = draw_to_ideal(at, predicted);
   return beyond_.draws(at.gpus, slopes, count, seed) +
          fit::draws(
              weights,
              [&](std::size_t i) {
                Predicted one = prediction.of(i);
+               if (reaches_beyond) one.mean = predicted[i].mean;
                return Joint{std::move(one.mean), priors_.inflation * one.covariance +
                                                      slope * slope.transpose() +
                                                      jump * jump.transpose()};

@@ -157,7 +157,8 @@ def slow_by(model: Model, n: Array, gpus: float, probability: float, interval: I
         return at_most(model.log_width(spread), probability)
     deviating = deviations(MOST_REPLICATES, np.full(1, own_spread(model)))
     count = np.array([gpus])
-    times = step_times(model, n, count, MOST_REPLICATES, MOST_EVALUATIONS, deviating, interval)
+    few = MOST_REPLICATES * FEWEST_NODES
+    times = step_times(model, n, count, MOST_REPLICATES, few, deviating, interval)
     return np.asarray((times.at_most(probability) / times.seconds)[:, 0])
 
 

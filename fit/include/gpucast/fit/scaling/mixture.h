@@ -6,8 +6,9 @@
 // The mixture's quantiles are those of Student's t with 8 degrees of freedom about each component,
 // since variances are themselves estimated.
 //
-// Beyond the GPU counts measured a break of the law is possible (beyond.h), and where the fit to
-// fewer counts was further off than it said, the slope in ln N is as uncertain as that showed.
+// Beyond the GPU counts measured a break of the law is possible (beyond.h). Where the fit to fewer
+// counts was further off than it said, the law's slope in ln N is as uncertain as that showed, and
+// what is held plausible of any program, -1 +- 0.5, has its share in it.
 #pragma once
 
 #include <Eigen/Core>
@@ -99,8 +100,9 @@ class Mixture {
   // Standard deviation of ln T of a cell beyond the counts measured, by the slope's error and by
   // another node.
   double off_beyond(const Cells& at, Eigen::Index cell) const;
-  // d ln T / d ln N from the most GPUs measured to each cell that lies beyond; else 0.
-  Eigen::VectorXd slopes_beyond(const Cells& at, const std::vector<Predicted>& predicted) const;
+  // d ln T / d ln N from the most GPUs measured to each cell that lies beyond; else 0. What
+  // components say is drawn to these slopes, which are the law's in part.
+  Eigen::VectorXd draw_to_ideal(const Cells& at, std::vector<Predicted>& predicted) const;
   // What a measurement of a cell says of ln T.
   StudentMixture measurement(const std::vector<Predicted>& predicted, const Cells& at,
                              Eigen::Index cell) const;
@@ -110,7 +112,8 @@ class Mixture {
   std::vector<Component> components_;
   Priors priors_;
   Beyond beyond_;
-  double slope_error_;
+  double slope_error_;  // the law's, and by how much its slope counts
+  double trust_;
   std::vector<Point> points_;
 };
 

@@ -46,6 +46,10 @@ struct Priors {
   double ring_odds_few_gpus = 1.5;
   double few_gpus = 8;
 
+  // d ln T / d ln N beyond the GPU counts measured: the root mean square of its distance from -1,
+  // where all scales, in the tables that the priors were chosen on.
+  double slope_sd = .5;
+
   // By how much variances are larger than the components say. Forms, growth and terms are chosen
   // from a list, and the truth is in none of them.
   double inflation = 1.6;

@@ -142,6 +142,13 @@ inline constexpr std::array terms{
     Term{.name = "stages", .summary = "surfaces of domains, exchanged in stages",
          .part = Part::com, .place = Place::beside, .odds = -1.2,
          .shape = [](const Scale& s) { return s.surface() * std::log2(s.gpus); }},
+    // n (N - 1) / N^2: each GPU sends every other one its part of what it holds, as transposes of
+    // Fourier transforms, joins of tables and mixtures of experts do (all-to-all in NCCL's
+    // PERFORMANCE.md). With more GPUs than two it can hardly be told from work.
+    Term{.name = "all-to-all", .summary = "shares sent from every GPU to every other",
+         .part = Part::com, .place = Place::beside, .odds = 0.1,
+         .shape = [](const Scale& s) { return s.share() * (s.gpus - 1) / s.gpus; },
+         .offered = with_one_or_two_gpus},
     // 1 - N^(-1/3): the latency of a message through each cut face; with few GPUs a domain has few
     // neighbours.
     Term{.name = "neighbours", .summary = "messages to neighbours, few while the GPUs are few",
