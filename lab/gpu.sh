@@ -10,6 +10,8 @@
 #   throughput  pairs a second of the kernels, beside OpenMM where Python has it; instructions a pair
 #   remote      servers on loopback beside native runs, over TCP and through shared memory: checks,
 #               trajectories, calls, copies, steps, clients that come and go (five minutes)
+#   energy      time and energy of a step of PyTorch programs and the mini-app on one GPU, in visits;
+#               the energy counter beside sampled power (seven minutes and the build)
 #   trace       gpucast trace: what traces hold of programs that are known, and what recording takes
 #               (five minutes)
 #   dataset     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over native and remote
@@ -35,7 +37,7 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly verbs="build check transfers sanitize throughput build-remote remote trace \
+readonly verbs="build check transfers sanitize throughput build-remote remote energy trace \
 dataset micro cells concurrent traces build-traces costs visit record skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
@@ -148,6 +150,18 @@ remote() {
       --clients 200 --seconds 30 --transport $transport | tee "$out/soak-$transport.txt" || status=$?
   done
   return "$status"
+}
+
+energy() {
+  local mdapp=()
+  if cmake -S . -B build/gpu -G Ninja -DGPUCAST_FIT=OFF -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CUDA_ARCHITECTURES=native ${GPUCAST_HEADERS:+-DCMAKE_INCLUDE_PATH="$GPUCAST_HEADERS"} \
+    >"$out/configure.log" && compile build.log gpucast-mdapp; then
+    mdapp=(--mdapp "$program")
+  fi
+  python3 -u lab/benchmarks/energy.py -o "$out" --seconds "${GPUCAST_SECONDS:-420}" \
+    --machine "${GPUCAST_MACHINE:-$(hostname)}/native" "${mdapp[@]}" 2>&1 | tee "$out/energy.txt"
+  xz -T0 -f "$out/sampled.csv"
 }
 
 trace() {
