@@ -33,7 +33,7 @@ from typing import Any
 
 Step = Callable[[], object]
 POWER_AVERAGE, POWER_INSTANT = 185, 186  # NVML's fields: mean of the last second, now
-WARM_UP, WINDOW, AFTER = 0.4, 1.2, 0.15  # s
+WARM_UP, WINDOW, AFTER = 0.4, 1.0, 0.15  # s
 PERIOD = 0.01  # s between the sampler's readings
 
 
@@ -388,7 +388,16 @@ def records_of_mdapp(program: str, n: int, sampled: Sampled) -> Iterator[dict[st
     """A cell of gpucast-mdapp: power in the middle of its timed steps times each step's mean."""
     command = [program, "measure", "--engine", "cuda", "--kernel", "tuned", "--n", str(n)]
     command += ["--gpus", "1", "--schedule", "star-async", "--memory", "pinned", "--quiet"]
-    command += ["--warm-up", str(WARM_UP), "--max-time", str(WINDOW), "--path", "native"]
+    command += [
+        "--warm-up",
+        "0.2",
+        "--interval",
+        "0.0001",
+        "--max-time",
+        str(WINDOW),
+        "--path",
+        "native",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
@@ -422,7 +431,7 @@ def query(fields: str) -> str:
 
 def machine(torch: Any, identity: str) -> dict[str, Any]:
     gpu = torch.cuda.get_device_properties(0)
-    clock = query("clocks.max.sm").split()[0]
+    clock = query("clocks.max.sm").partition(" ")[0]
     return {
         "schema": "gpucast.record/1",
         "kind": "machine",
@@ -434,7 +443,7 @@ def machine(torch: Any, identity: str) -> dict[str, Any]:
             {
                 "name": gpu.name,
                 "sms": gpu.multi_processor_count,
-                "clock_hz": float(clock) * 1e6,
+                "clock_hz": float(clock) * 1e6 if clock.isdigit() else None,
                 "memory_bytes": gpu.total_memory,
             }
         ],
@@ -539,7 +548,7 @@ def measure(torch: Any, arguments: argparse.Namespace, sampled: Sampled, last: f
                 began = time.monotonic()
                 try:
                     made = [*visit_records(torch, arguments, sampled, name, n)]
-                except (RuntimeError, MemoryError) as error:
+                except Exception as error:  # the others go on
                     print(f"{name}, n {n}: {str(error).splitlines()[0]}", flush=True)
                     torch.cuda.empty_cache()
                     continue
