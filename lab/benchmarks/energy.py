@@ -4,7 +4,7 @@
 
 A process beside it reads NVML's energy counter and power a hundred times a second
 (FOLDER/sampled.csv). First the counter is held against the integral of sampled power, on runs of
-10 s (FOLDER/check.json); then each cell is visited three times, in an order that chance drew
+10 s (a note); then each cell is visited three times, in an order that chance drew
 (FOLDER/energy.jsonl). A step's joules are those that the counter gained while steps ran, between
 its readings in a straight line; the program runs before and after the window, so that power is
 steady at both ends. The host's energy is not in it.
@@ -412,7 +412,9 @@ def records_of_mdapp(program: str, n: int, sampled: Sampled) -> Iterator[dict[st
             power = sampled.joules(begin, end - 0.15) / (end - 0.15 - begin)
             steps = len(record["seconds"])
             record |= energy_of(sampled, begin, end - 0.15, power * total / steps)
-        record["seconds"] = at_most(record["seconds"], 100)
+        record["seconds"] = at_most(record["seconds"], 60)
+        for phase, seconds in record.get("phases", {}).items():
+            record["phases"][phase] = at_most(seconds, 60)
         yield record
     if process.wait():
         print(f"{program}: n {n}: exit status {process.returncode}", file=sys.stderr)
@@ -443,7 +445,7 @@ def machine(torch: Any, identity: str) -> dict[str, Any]:
             {
                 "name": gpu.name,
                 "sms": gpu.multi_processor_count,
-                "clock_hz": float(clock) * 1e6 if clock.isdigit() else None,
+                "clock_hz": float(clock) * 1e6,
                 "memory_bytes": gpu.total_memory,
             }
         ],
@@ -524,9 +526,6 @@ def main() -> None:
 def measure(torch: Any, arguments: argparse.Namespace, sampled: Sampled, last: float) -> None:
     out: Path = arguments.output
     checked = check(torch, sampled, arguments.check)
-    state = "name,driver_version,clocks.sm,clocks.mem,power.limit,temperature.gpu,pstate"
-    about = {"checked": checked, state: query(state)}
-    (out / "check.json").write_text(json.dumps(about, indent=1))
     cells: list[tuple[str, int]] = [
         (name, n) for name, (_, _, _, ns) in PROGRAMS.items() for n in ns
     ]
@@ -540,6 +539,15 @@ def measure(torch: Any, arguments: argparse.Namespace, sampled: Sampled, last: f
             file.flush()
 
         write(machine(torch, arguments.machine))
+        write(
+            {
+                "schema": "gpucast.record/1",
+                "kind": "note",
+                "machine": arguments.machine,
+                "text": "NVML's energy counter beside the integral of sampled power, J",
+                "about": {"checked": checked},
+            }
+        )
         for number in range(1, arguments.visits + 1):
             for name, n in chance.sample(cells, len(cells)):
                 if time.monotonic() > last:
