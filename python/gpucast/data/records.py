@@ -291,6 +291,12 @@ class Step(_Measurement):
     busy: Annotated[
         Share | None, "share of the run in which the GPUs (path host: its cores) were at work"
     ] = None
+    joules: Annotated[
+        Positive | None, "of a step, all its GPUs together, on average; the host's are not in it"
+    ] = None
+    joules_uncertainty: Annotated[
+        NotNegative | None, "relative half-width of what the counter leaves open of joules"
+    ] = None
     visit: Visit | None = None
 
     @property

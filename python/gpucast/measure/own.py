@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +13,7 @@ from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import ALL_PAIRS
 from gpucast.fitting.fit import fit_own
-from gpucast.measure import programs
+from gpucast.measure import energy, programs
 from gpucast.measure.costs import OwnCosts
 from gpucast.measure.design.cells import Cell, Timing, series_of
 from gpucast.measure.machine import sharing
@@ -84,6 +86,7 @@ class OwnRun(PathRun):
         self._environment = work.path.environment(work.request.secret_file)
         self._others = sharing() if work.path.kind == "host" else None
         self._device_lost = False
+        self._without_counter = False
         self._reasons: set[tuple[StepSelection, str]] = set()
 
     def run(self) -> None:
@@ -104,13 +107,26 @@ class OwnRun(PathRun):
     def _visit(self, stepper: Stepper, cell: Cell) -> Iterator[Record]:
         record: Record | None = None
         try:
-            for record in stepper.measure(cell):
-                yield record
+            with energy.metered(self._gpus(cell), self._tell) as meter:
+                for record in stepper.measure(cell):
+                    yield _with_joules(record, meter)
         except ProgramError as error:
             if self._device_lost:  # with the cell before this one, whose note says so
                 raise
             raise ProgramError(f"at {cell}: {error}") from error
         self._device_lost = isinstance(record, Note)  # perhaps
+
+    def _gpus(self, cell: Cell) -> list[str] | None:
+        """Those whose energy is counted: of other paths they may be elsewhere."""
+        if self._work.path.kind != "native" or self._without_counter:
+            return None
+        allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
+        named = allowed.split(",") if allowed else [str(gpu) for gpu in range(cell.gpus)]
+        return [name.strip() for name in named[: cell.gpus]]
+
+    def _tell(self, text: str) -> None:
+        self._without_counter = True
+        self.watcher.say(text)
 
     def keep(self, cell: Cell, step: Step) -> None:
         super().keep(cell, step)
@@ -180,3 +196,15 @@ class OwnRun(PathRun):
             else:
                 self.store.append(record)
                 self.report.transfers += 1
+
+
+def _with_joules(record: Record, meter: energy.Meter | None) -> Record:
+    """A step that has just ended, with the joules of a step where its steps took long enough."""
+    if meter is None or not isinstance(record, Step):
+        return record
+    end = time.monotonic()
+    known = meter.between(end - sum(record.seconds), end)
+    if known is None:
+        return record
+    joules, uncertainty = known
+    return replace(record, joules=joules / len(record.seconds), joules_uncertainty=uncertainty)

@@ -33,6 +33,7 @@ from gpucast.measure.described.sharing import (
     side_by_side,
 )
 from gpucast.measure.described.traced import TracedRuns
+from gpucast.measure.energy import metered
 from gpucast.util import units
 
 FOLDER = ".run"
@@ -94,9 +95,7 @@ class Visitor:
             return failure(run, number, str(error), lines, time.monotonic() - begin)
         seconds = time.monotonic() - begin
         for text in times.warnings:
-            if text not in self._doubts:
-                self._doubts.add(text)
-                self._say(text)
+            self._doubt(text)
         split = None
         if self._traces is not None:
             split = self._traces.phases(run, float(np.median(times.seconds)))
@@ -128,7 +127,7 @@ class Visitor:
         """
         program, instances = self._program, run.cell.instances
         shared = self._shares and run.cell.gpus == 1
-        times, groups = [], []
+        times, groups, powers = [], [], list[tuple[float, float]]()
         visible = self._bound(run)
         gpu = visible.get(VISIBLE)
         with _served(run, gpu) as served:
@@ -140,10 +139,17 @@ class Visitor:
                     for folder in folders:
                         in_folder(run, program, folder)
                     variables = {**visible, **served}
-                    group = run_together(folders, own, run, program, variables, gpu, watch=shared)
+                    alone = None if gpu is None or instances > 1 else gpu.split(",")
+                    with metered(alone, self._doubt) as meter:
+                        group = run_together(
+                            folders, own, run, program, variables, gpu, watch=shared
+                        )
                     if i >= program.warmup:
                         ended = zip(group.outputs, group.seconds, folders, strict=True)
                         of_instances = [_times_in(*end, program, run) for end in ended]
+                        power = None if meter is None else meter.at_work()
+                        if power is not None:
+                            powers.append(power)
                         times.append(side_by_side(of_instances) if shared else of_instances[0])
                         groups.append(group)
                 except FailedRunError as error:
@@ -152,10 +158,22 @@ class Visitor:
                 finally:
                     for folder in folders:
                         shutil.rmtree(folder, ignore_errors=True)
-        if not shared:
-            return joined(times)
-        repeated = of_repeats(times, instances)
-        return replace(repeated, more={**repeated.more, **said_of(groups, instances)})
+        if shared:
+            all_times = of_repeats(times, instances)
+            more = said_of(groups, instances)
+        else:
+            all_times, more = joined(times), {}
+        if powers:
+            watts, uncertainty = np.mean(powers, axis=0)
+            joules = float(watts * np.mean(all_times.seconds))
+            more |= {"joules": joules, "joules_uncertainty": float(uncertainty)}
+        return replace(all_times, more={**all_times.more, **more})
+
+    def _doubt(self, text: str) -> None:
+        """Say it, once."""
+        if text not in self._doubts:
+            self._doubts.add(text)
+            self._say(text)
 
     def _bound(self, run: Run) -> dict[str, str]:
         """Variables that say which GPUs a run has; empty where it is given none."""

@@ -1,0 +1,173 @@
+"""Energy of GPUs while programs run, by the driver's counters (NVML); the host's is not in it.
+
+A counter changes some ten times a second, so energy between two times is read from straight lines
+between its changes, and what is too short for that has no joules. An unmodified program does not
+say when its steps ran: its power is that from the first to the last slice of the run in which its
+GPUs were at work, which leaves its start and its end out, and is taken times the steps' mean.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Self
+
+import numpy as np
+
+from gpucast.errors import GpucastError
+
+PERIOD = 0.02
+"""Seconds between two readings."""
+
+SLICE = 0.25
+"""Seconds over which power is looked at to see whether GPUs are at work."""
+
+SHORTEST = 0.5
+"""Seconds of steps without which their energy is not known."""
+
+_STEADY = 0.1
+"""Relative spread of power below which a run is one piece, start and end included."""
+
+
+class NoCounterError(GpucastError):
+    """The energy of these GPUs cannot be read; the message says why."""
+
+
+def counter(gpus: Sequence[str]) -> Callable[[], float]:
+    """What reads the joules that these GPUs have used together, from any start.
+
+    Args:
+        gpus: as ``CUDA_VISIBLE_DEVICES`` names them: numbers or UUIDs.
+
+    Raises:
+        NoCounterError: there is no NVML, or it counts no energy of one of them.
+    """
+    nvml = _nvml()
+    handles = []
+    for gpu in gpus:
+        handle = ctypes.c_void_p()
+        where = ctypes.byref(handle)
+        if gpu.isdecimal():
+            _check(nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(gpu)), where), gpu)
+        else:
+            _check(nvml.nvmlDeviceGetHandleByUUID(gpu.encode(), where), gpu)
+        handles.append((gpu, handle))
+
+    def joules() -> float:
+        value, total = ctypes.c_ulonglong(), 0
+        for gpu, handle in handles:
+            where = ctypes.byref(value)
+            _check(nvml.nvmlDeviceGetTotalEnergyConsumption(handle, where), gpu)
+            total += value.value
+        return total / 1e3
+
+    joules()
+    return joules
+
+
+@cache
+def _nvml() -> ctypes.CDLL:
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        raise NoCounterError("no NVML here (libnvidia-ml.so.1)") from None
+    _check(nvml.nvmlInit_v2(), "any")
+    return nvml
+
+
+def _check(status: int, gpu: str) -> None:
+    if status != 0:
+        raise NoCounterError(f"NVML counts no energy of GPU {gpu} (its error {status})")
+
+
+class Meter:
+    """Reads a counter beside a program, in a thread of its own, while it is entered."""
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self._read = read
+        self._changes: list[tuple[float, float]] = []
+        self._last = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(PERIOD):
+            try:
+                self.look(time.monotonic(), self._read())
+            except NoCounterError:  # a GPU that was lost: the program will say so
+                return
+
+    def look(self, now: float, joules: float) -> None:
+        """Take a reading."""
+        if not self._changes or joules != self._changes[-1][1]:
+            self._changes.append((now, joules))
+        self._last = now
+
+    def between(self, begin: float, end: float) -> tuple[float, float] | None:
+        """Joules between two times (s, monotonic), and the relative half-width of what the counter
+        leaves open: when within one of its periods it changed. None: too short, or not read."""
+        if end - begin < SHORTEST or len(self._changes) < 3:
+            return None
+        times, joules = np.array(self._changes).T
+        if begin < times[0]:
+            return None
+        gained = float(np.diff(np.interp([begin, end], times, joules))[0])
+        # Behind the last change nothing is known yet: as before it.
+        behind = max(0.0, end - times[-1])
+        inside = times[-1] - max(begin, times[-1] - 1.0)
+        if behind and inside > 0:
+            at = np.interp(times[-1] - inside, times, joules)
+            gained += behind * float(joules[-1] - at) / inside
+        if gained <= 0:
+            return None
+        return gained, float(np.max(np.diff(times))) / (end - begin)
+
+    def at_work(self) -> tuple[float, float] | None:
+        """Watts from the first to the last slice in which the GPUs were at work, and their
+        relative uncertainty as of ``between``. None: too short."""
+        if len(self._changes) < 3:
+            return None
+        times, joules = np.array(self._changes).T
+        edges = np.arange(times[0], times[-1], SLICE)
+        if len(edges) < 3:
+            return None
+        power = np.diff(np.interp(edges, times, joules)) / SLICE
+        lowest, highest = float(power.min()), float(power.max())
+        worked = np.flatnonzero(power >= (lowest + highest) / 2)
+        if highest - lowest < _STEADY * highest:
+            worked = np.arange(len(power))
+        begin, end = float(edges[worked[0]]), float(edges[worked[-1] + 1])
+        known = self.between(begin, end)
+        if known is None:
+            return None
+        gained, open_ = known
+        # A slice at each end may be part start, part work.
+        partly = SLICE * (highest - lowest) / gained
+        return gained / (end - begin), open_ + partly
+
+
+@contextmanager
+def metered(gpus: Sequence[str] | None, tell: Callable[[str], object]) -> Iterator[Meter | None]:
+    """A meter of these GPUs; None where there are none, or no counter, and why is told."""
+    try:
+        read = counter(gpus) if gpus else None
+    except NoCounterError as error:
+        tell(f"energy is not recorded: {error}")
+        read = None
+    if read is None:
+        yield None
+        return
+    with Meter(read) as meter:
+        yield meter

@@ -1,0 +1,129 @@
+"""Energy counters of GPUs: a driver made up here, and counters whose readings are known."""
+
+import ctypes
+from types import SimpleNamespace
+
+import pytest
+
+from gpucast.measure import energy
+from gpucast.measure.energy import Meter, NoCounterError, counter, metered
+
+
+def of_index(index, handle):
+    handle._obj.value = index.value + 1
+    return 0 if index.value < 2 else 2
+
+
+def of_uuid(name, handle):
+    handle._obj.value = 2
+    return 0 if name == b"GPU-b" else 6
+
+
+def used(handle, value):
+    value._obj.value = 1000 * handle.value
+    return 0
+
+
+DRIVER = SimpleNamespace(
+    nvmlInit_v2=lambda: 0,
+    nvmlDeviceGetHandleByIndex_v2=of_index,
+    nvmlDeviceGetHandleByUUID=of_uuid,
+    nvmlDeviceGetTotalEnergyConsumption=used,
+)
+"""NVML as far as it is asked; GPU i has used 1000 (i + 1) mJ."""
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    energy._nvml.cache_clear()
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: DRIVER)
+    yield
+    energy._nvml.cache_clear()
+
+
+def read(meter, power, *, until, tick=0.1, since=0.0):
+    """Readings each 20 ms of a counter that changes each ``tick``; power(t) in W."""
+    joules, step = 0.0, 0.001
+    shown, t, k = 0.0, since, 0
+    while t < until:
+        joules += power(t) * step
+        t = since + (k := k + 1) * step
+        if k % round(tick / step) == 0:
+            shown = joules
+        if k % 20 == 0:
+            meter.look(t, shown)
+
+
+def test_joules_of_several_gpus_are_added(driver):
+    assert counter(["0", "1"])() == 3.0
+    assert counter(["GPU-b"])() == 2.0
+
+
+def test_a_gpu_without_counter_is_named(driver):
+    with pytest.raises(NoCounterError, match="no energy of GPU 7"):
+        counter(["7"])
+
+
+def test_without_nvml_the_reason_is_told_and_nothing_is_recorded(monkeypatch):
+    energy._nvml.cache_clear()
+
+    def absent(name):
+        raise OSError
+
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    told = []
+    with metered(["0"], told.append) as meter:
+        assert meter is None
+    assert told == ["energy is not recorded: no NVML here (libnvidia-ml.so.1)"]
+
+
+def test_a_run_without_gpus_of_its_own_has_no_meter_and_tells_nothing():
+    with metered(None, pytest.fail) as meter:
+        assert meter is None
+
+
+def test_energy_between_two_times_is_power_times_time():
+    meter = Meter(float)
+    read(meter, lambda t: 300.0, until=5)
+    joules, uncertainty = meter.between(1.23, 4.31)
+    assert joules == pytest.approx(300 * 3.08, rel=0.01)
+    assert 0.1 / 3.08 <= uncertainty <= 0.13 / 3.08
+
+
+def test_energy_to_now_goes_on_as_before_the_last_change():
+    meter = Meter(float)
+    read(meter, lambda t: 300.0, until=2.98, tick=0.2)
+    joules, _ = meter.between(1.0, 2.98)
+    assert joules == pytest.approx(300 * 1.98, rel=0.01)
+
+
+def test_what_is_shorter_than_half_a_second_has_no_joules():
+    meter = Meter(float)
+    read(meter, lambda t: 300.0, until=5)
+    assert meter.between(1.0, 1.4) is None
+
+
+def test_start_and_end_of_a_run_are_not_its_work():
+    """80 W but from 3 s to 11 s, in which the GPU works for half of each second."""
+    meter = Meter(float)
+    at_work = lambda t: 500.0 if 3 <= t < 11 and t % 1 < 0.5 else 80.0  # noqa: E731
+    read(meter, at_work, until=14)
+    watts, uncertainty = meter.at_work()
+    assert watts == pytest.approx(290, rel=0.08)
+    assert abs(watts - 290) / 290 <= uncertainty < 0.1
+
+
+def test_steady_power_counts_from_start_to_end():
+    meter = Meter(float)
+    read(meter, lambda t: 200 + 5 * (t % 2), until=6)
+    watts, _ = meter.at_work()
+    assert watts == pytest.approx(205, rel=0.01)
+
+
+def test_a_meter_reads_beside_a_program():
+    joules = iter(range(1000))
+    meter = Meter(lambda: float(next(joules)))
+    with meter:
+        while len(meter._changes) < 3:
+            pass
+    assert [value for _, value in meter._changes[:3]] == [0.0, 1.0, 2.0]
