@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gpucast.answers.caveats import caveats
 from gpucast.answers.scaling import (
@@ -19,7 +19,10 @@ from gpucast.answers.scaling import (
     whole_node_counts,
 )
 from gpucast.errors import InputError
+from gpucast.model import energy
+from gpucast.model.energy import Grid
 from gpucast.model.fitted import Model
+from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Interval
 from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json
@@ -44,6 +47,7 @@ class Asked:
         queue_limit: the longest time (s) that a job may take; longer runs are restarted.
         setup: time (s) from each job's start to its first step.
         interval: what the intervals of step times are of; hours are of later runs at least.
+        grid: what electricity costs and carries.
     """
 
     n: Sequence[float] = ()
@@ -59,15 +63,16 @@ class Asked:
     queue_limit: float | None = None
     setup: float = 0.0
     interval: Interval = Interval.now
+    grid: Grid = field(default_factory=Grid)
 
     def __post_init__(self) -> None:
         if not 0 <= self.reserve <= 1:
             raise InputError(f"{self.reserve:g} is no share such as 0.1", field="reserve")
         if self.queue_limit is not None and self.queue_limit <= self.setup:
             raise InputError("leaves no time after --setup", field="queue_limit")
-        for field, number in (("runs", self.runs), ("steps", self.steps)):
+        for name, number in (("runs", self.runs), ("steps", self.steps)):
             if not 1 <= number < math.inf:
-                raise InputError(f"{number:g} is no number of at least 1", field=field)
+                raise InputError(f"{number:g} is no number of at least 1", field=name)
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ def proposal_of(model: Model, asked: Asked) -> Proposal:
     Raises:
         InputError: a size, a count or a share out of range.
     """
+    asked.grid.check(model)
     per_node = asked.gpus_per_node or int(model.gpus_per_node or 0) or None
     asked = replace(asked, gpus_per_node=per_node)
     cells = model.timed
@@ -112,7 +118,7 @@ def proposal_of(model: Model, asked: Asked) -> Proposal:
         "strong": [_sweep(sweep, per_node) for sweep in sweeps.values()],
         "weak": _sweep(growing, per_node),
         "sensible": sensible,
-        "jobs": [job for one in sensible for job in _jobs(model, one, asked)],
+        "jobs": [job for one in sensible for job in _jobs(sweeps[one["n"]], one, asked)],
         **{key: getattr(asked, key) for key in _SAID},
         "interval": str(asked.interval),
         "quality": to_json(model.quality),
@@ -151,19 +157,29 @@ def _sweep(sweep: Sweep, per_node: int | None) -> JsonObject:
 
 
 def _sensible(sweep: Sweep, asked: Asked) -> Sensible:
-    model, n, per_node = sweep.model, float(sweep.n[0]), asked.gpus_per_node or 1
-    counts = whole_node_counts(model, n, sweep.gpus.tolist(), per_node)
-    return sensible_count(model, n, counts, asked.efficiency, asked.interval, sweep.gpus[0])
+    counts = _counts(sweep, asked)
+    how = (asked.efficiency, asked.interval, sweep.gpus[0])
+    return sensible_count(sweep.model, float(sweep.n[0]), counts, *how)
 
 
-def _jobs(model: Model, sensible: Sensible, asked: Asked) -> list[JsonObject]:
+def _counts(sweep: Sweep, asked: Asked) -> list[int]:
+    per_node = asked.gpus_per_node or 1
+    return whole_node_counts(sweep.model, float(sweep.n[0]), sweep.gpus.tolist(), per_node)
+
+
+def _jobs(sweep: Sweep, sensible: Sensible, asked: Asked) -> list[JsonObject]:
     """What the runs of a size take: on the count asked for, or the sensible one, and for those who
-    judge it on the fastest and on that of fewest GPU hours."""
+    judge it on the fastest, on that of fewest GPU hours and, where known, of least energy."""
+    model = sweep.model
     choices = {
         "sensible": sensible["gpus"],
         "fastest": sensible["fastest"],
         "fewest GPU hours": sensible["cheapest"],
     }
+    if model.energy is not None:
+        counts = list(map(float, _counts(sweep, asked)))
+        (least,) = energy.least_energy(model, [float(sweep.n[0])], counts)
+        choices["least energy"] = least["gpus"]
     if asked.at is not None:
         choices = {"asked for": asked.at, **choices}
     return [
@@ -197,9 +213,21 @@ def _hours(model: Model, n: float, gpus: int, asked: Asked) -> JsonObject:
         "nodes": nodes,
         "step_seconds": ends[0],
         "jobs_per_run": jobs[0],
+        **_energy(model, step, asked),
         **{key: None if value != value else value for key, value in values.items()},
         "extrapolated": bool(step.extrapolated[0]),
     }
+
+
+def _energy(model: Model, step: Forecasts, asked: Asked) -> dict[str, float]:
+    """kWh of all runs' steps, GPUs only, with the 90 % interval, their price and CO2; empty where
+    no energy was measured."""
+    joules = {key: float(ends[0]) for key, ends in model.joules(step).items()}
+    if not joules:
+        return {}
+    steps = asked.runs * asked.steps
+    ends = {f"kwh_{end}": steps * joules[f"joules_{end}"] / energy.KWH for end in ("low", "high")}
+    return asked.grid.of(steps * joules["joules"]) | ends
 
 
 def _jobs_of_run(seconds: float, asked: Asked) -> int:

@@ -211,6 +211,8 @@ FORCE = flag("--force", "Replace an existing output.")
 EFFICIENCY = option(
     "Least parallel efficiency, N_ref T(N_ref) / (N T(N)), that is sensible.", default=0.7
 )
+GRID_CO2: float | None = option("CO2 of a kWh of your electricity, g.", min=0)
+ENERGY_PRICE: float | None = option("Price of a kWh of your electricity.", min=0)
 SIZE = option("Size of a figure, mm: 88x110. Default: a column of a journal.", metavar="WxH")
 
 

@@ -34,6 +34,7 @@ _KINDS = {
     "fastest": "fastest",
     "cheapest": "cheapest",
     "fewest_gpu_hours": "fewest GPU h",
+    "least_energy": "least energy",
     "advised": "in time",
 }
 
@@ -151,7 +152,7 @@ def _choices(content: JsonObject) -> None:
             {"job": job["name"] if kind == "fastest" else "", "kind": words} | job[kind]
             for job in jobs
             for kind, words in _KINDS.items()
-            if job[kind] and (kind != "advised" or job["meets_deadline"] is not None)
+            if job.get(kind) and (kind != "advised" or job["meets_deadline"] is not None)
         ],
         [
             Column("job", "job", _short),
@@ -162,6 +163,7 @@ def _choices(content: JsonObject) -> None:
             Column("interval", lambda option: long_interval(option["low"], option["high"])),
             *([_HOURS] if unpriced else []),
             _COST,
+            *_ENERGY,
             Column("P", lambda option: option.get("probability"), percent),
             _IN_TIME,
             MARK,
@@ -370,6 +372,10 @@ def _money(value: float) -> str:
 _SPEED = Column("ns/day", "ns_per_day", ".4g")
 _HOURS = Column("GPU h", "gpu_hours", ".4g")
 _COST = Column("cost", "cost", _money)
+_ENERGY = (
+    Column("kWh", lambda option: option.get("kwh"), ".4g", optional=True),
+    Column("kg CO2", lambda option: option.get("co2_kg"), ".4g", optional=True),
+)
 _IN_TIME = Column("P in time", "probability_in_time", percent)
 
 
@@ -378,7 +384,7 @@ def _short(name: str) -> str:
 
 
 def _extrapolates(content: JsonObject) -> bool:
-    options = [job[kind] for job in content["jobs"] for kind in _KINDS if job[kind] is not None]
+    options = [job[kind] for job in content["jobs"] for kind in _KINDS if job.get(kind)]
     options += [option for job in content["jobs"] for option in job["front"]]
     for key in ("iso_efficiency", "break_even"):
         if content[key] is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from gpucast.errors import InputError
 from gpucast.util import JsonObject, files
 from gpucast.util.gpu_shares import parted
 from gpucast.util.number_lists import LARGEST_COUNT, counts, sizes
-from gpucast.util.tables import Column
+from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration, number, ranges, whole_percent
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpucast.answers.doubts import BestDoubt, Doubt
     from gpucast.answers.scaling import Sensible
     from gpucast.measure.design.next_cells import Advice, Ask
+    from gpucast.model.energy import Grid
     from gpucast.model.fitted import Model
     from gpucast.model.forecasts import Best, Forecasts
     from gpucast.model.intervals import Interval
@@ -45,6 +46,7 @@ class Question:
     next_cells: bool
     efficiency: float
     within: float
+    grid: Grid
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Answer:
     doubt: Doubt | BestDoubt | None
     next: tuple[Ask, Advice] | None = None
     together: list[JsonObject] = field(default_factory=list)
+    least_energy: list[JsonObject] = field(default_factory=list)
 
 
 def command(
@@ -82,6 +85,8 @@ def command(
         default=2.0,
         metavar="FACTOR",
     ),
+    grid_co2: float | None = options.GRID_CO2,
+    energy_price: float | None = options.ENERGY_PRICE,
     output: Path | None = option(
         "Also write the rows as CSV; times in seconds.", "-o", "--output", metavar="FILE.csv"
     ),
@@ -90,6 +95,7 @@ def command(
     json: bool = options.JSON,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
+    from gpucast.model.energy import Grid
     from gpucast.model.files import load_model
     from gpucast.model.intervals import Interval
 
@@ -115,6 +121,7 @@ def command(
         next_cells,
         efficiency,
         within,
+        Grid(energy_price, grid_co2),
     )
     answers = [_answer(model, question) for model in [load_model(path) for path in models]]
     if output is not None:
@@ -132,8 +139,10 @@ def _answer(model: Model, question: Question) -> Answer:
     from gpucast.answers.caveats import caveats
     from gpucast.answers.scaling import sensible_count
     from gpucast.model.asked import outer
+    from gpucast.model.energy import least_energy
     from gpucast.model.intervals import Interval
 
+    question.grid.check(model)
     n, interval = question.n, question.interval
     gpus = question.gpus or [float(count) for count in model.usual_counts]
     if len(n) * len(gpus) > LARGEST_COUNT:
@@ -162,7 +171,11 @@ def _answer(model: Model, question: Question) -> Answer:
     else:
         doubt = doubts.widest(model, forecasts, question.within)
     marked = doubts.doubtful(model, forecasts, question.within)
-    answer = Answer(model, _rows(model, forecasts, marked), best, sensible, known, doubt)
+    rows = _rows(model, forecasts, marked, question.grid)
+    answer = Answer(model, rows, best, sensible, known, doubt)
+    if choosing:
+        least = least_energy(model, n, gpus, interval)
+        answer.least_energy = [row | question.grid.of(row["joules"]) for row in least]
     if question.instances:
         answer.together = predict_sharing.rows_of(model, forecasts, n, question.instances, interval)
     if question.next_cells:
@@ -176,11 +189,17 @@ def _answer(model: Model, question: Question) -> Answer:
     return answer
 
 
-def _rows(model: Model, forecasts: Forecasts, doubtful: NDArray[np.bool_]) -> list[JsonObject]:
+def _rows(
+    model: Model, forecasts: Forecasts, doubtful: NDArray[np.bool_], grid: Grid
+) -> list[JsonObject]:
     """A row a cell; None where something is not known."""
     from gpucast.model import rates
 
-    columns = {**forecasts.columns(), **rates.columns(model, forecasts), "doubtful": doubtful}
+    of_energy = model.joules(forecasts)
+    if of_energy:
+        of_energy |= grid.of(of_energy["joules"])
+    rated = rates.columns(model, forecasts)
+    columns = {**forecasts.columns(), **rated, "doubtful": doubtful, **of_energy}
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [
         {"model": model.name}
@@ -209,6 +228,8 @@ def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
             if (factors := answer.model.machine_factors) is not None
         ],
     }
+    if any(answer.least_energy for answer in answers):
+        content["least_energy"] = [row for answer in answers for row in answer.least_energy]
     if question.instances:
         content["instances"] = [row for answer in answers for row in answer.together]
     if question.next_cells:
@@ -266,6 +287,7 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
             _print_best(answers)
         if question.best_only:
             _print_doubts(answers)
+        _print_energy(answers, question)
     if question.next_cells:
         from gpucast.answers.advice import in_words
 
@@ -388,6 +410,43 @@ def _speed(answers: Sequence[Answer]) -> tuple[str, str]:
     if all(answer.model.timestep is not None for answer in answers):
         return "ns/day", "ns_per_day"
     return "steps/s", "steps_per_second"
+
+
+def _print_energy(answers: Sequence[Answer], question: Question) -> None:
+    """A line a forecast of energy, then the counts of least; nothing where none was measured."""
+    least = [row for answer in answers for row in answer.least_energy]
+    rows = [row for answer in answers for row in answer.forecast if "joules" in row]
+    rows = least if question.best_only else rows
+    if not rows:
+        return
+    say("\nEnergy of a step (GPUs only: the host's is not measured), of a million steps:\n")
+    print_rows(
+        rows,
+        [
+            Column("model", "model"),
+            Column(_size_word(answers), "n", number),
+            Column("GPUs of least energy" if question.best_only else "GPUs", "gpus"),
+            Column("W a GPU", lambda row: row["joules"] / (row["gpus"] * row["seconds"]), ".3g"),
+            Column("J a step", "joules", ".4g"),
+            Column("90 %", lambda row: f"{row['joules_low']:.4g} ... {row['joules_high']:.4g}"),
+            *(
+                Column(heading, _of_a_million(key), ".4g", optional=True)
+                for heading, key in (("kWh", "kwh"), ("price", "energy_cost"), ("kg CO2", "co2_kg"))
+            ),
+        ],
+    )
+    for row in least:
+        saved = 1 - row["joules"] / row["fastest_joules"]
+        if saved >= 0.005:
+            many = "1 GPU takes" if row["gpus"] == 1 else f"{row['gpus']} GPUs take"
+            say(
+                f"{row['model']}, n = {number(row['n'])}: {many} {whole_percent(saved)} less than "
+                f"the fastest, {row['fastest_gpus']}"
+            )
+
+
+def _of_a_million(key: str) -> Callable[[JsonObject], float | None]:
+    return lambda row: 1e6 * row[key] if key in row else None
 
 
 def _best_time(row: JsonObject) -> str:

@@ -42,6 +42,8 @@ def command(
         "Longest time of a job, such as 24h; longer runs are restarted.", metavar="TIME"
     ),
     setup: str | None = option("Time from a job's start to its first step.", metavar="TIME"),
+    grid_co2: float | None = options.GRID_CO2,
+    energy_price: float | None = options.ENERGY_PRICE,
     name: str | None = option("What the program is called in the text."),
     selection: StepSelection = ANY,
     interval: options.Interval = options.INTERVAL,
@@ -61,6 +63,7 @@ def command(
 
     from gpucast.answers.proposal import Asked, proposal_of
     from gpucast.fitting.source import model_of
+    from gpucast.model.energy import Grid
     from gpucast.model.intervals import Interval
     from gpucast.show.proposal.folder import files_of
     from gpucast.show.proposal.numerals import numerals_of
@@ -82,6 +85,7 @@ def command(
         queue_limit=number_lists.duration(queue_limit, "--queue-limit") if queue_limit else None,
         setup=number_lists.duration(setup, "--setup") if setup else 0.0,
         interval=Interval(interval),
+        grid=Grid(energy_price, grid_co2),
     )
     numerals, inches = numerals_of(locale), options.inches(size)
     if template is not None and not template.is_file():

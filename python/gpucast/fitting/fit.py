@@ -115,7 +115,21 @@ def fit(
         raise InputError("there are no steps to fit", file=data.name)
     forecaster = _fitted(data, problem, model, replicates, seed)
     forecaster.sharing = fit_sharing(forecaster, problem)
+    forecaster.joules_per_gpu = _fit_energy(problem)
     return forecaster
+
+
+def _fit_energy(problem: Problem) -> dict[str, Any] | None:
+    """The forms that any program follows, of the joules of a GPU in a step; None: none has any."""
+    steps = [
+        replace(step, seconds=[step.joules / step.gpus], phases=None, uncertainty=None, joules=None)
+        for step in problem.steps
+        if step.joules is not None and not step.is_shared
+    ]
+    if not steps:
+        return None
+    metered = replace(problem.steps_alone(), steps=steps, remarks=[], notes=[])
+    return fit_scaling(metered, look_ahead=False).content
 
 
 def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data import workload
+from gpucast.data.records import FreeObject
 from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.data.workload import Workload
 from gpucast.errors import InputError
@@ -76,6 +77,8 @@ class Fitted:
         machine_factors: what cells timed on the machine that is forecast have said of it; None: it
             is the one that was fitted.
         sharing: what several instances on one GPU cost one another; None: nobody measured it.
+        joules_per_gpu: what was fitted to the joules of a GPU in a step, as the content of a model
+            whose times are joules; None: no step has joules.
         created: when it was fitted; None where the file does not say.
         remarks: what one must know to use it; notes: what changes no answer, one line each.
         reconstruction: what a model says of itself that nobody fitted.
@@ -116,6 +119,7 @@ class Fitted:
     reconstruction: Reconstruction | None = field(default=None, metadata=_OMIT)
     machine_factors: MachineFactors | None = field(default=None, metadata=_OMIT)
     sharing: list[Sharing] | None = field(default=None, metadata=_OMIT)
+    joules_per_gpu: FreeObject | None = field(default=None, metadata=_OMIT)
     replicates: Array = field(
         default_factory=lambda: np.empty((0, 0)), metadata={"key": None}, repr=False
     )

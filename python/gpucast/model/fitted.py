@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -15,16 +16,18 @@ from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.model.asked import Numbers, as_list, outer
 from gpucast.model.choosing import Choosing
-from gpucast.model.intervals import Z90, Interval, interval_named
+from gpucast.model.intervals import Z90, Array, Interval, interval_named
 from gpucast.model.shown import model_html, model_text
 from gpucast.model.update import machine_factors, steps_of_kind
 from gpucast.util import files
 from gpucast.util.remarks import Kind, remark
+from gpucast.util.typed_json import from_json
 
 if TYPE_CHECKING:
     import pandas
 
     from gpucast.data.dataset import Dataset
+    from gpucast.model.forecasts import Forecasts
 
 SCHEMA = "gpucast.model/1"
 
@@ -60,6 +63,25 @@ class Model(Choosing):
     def _repr_html_(self) -> str:
         return model_html(self)
 
+    @cached_property
+    def energy(self) -> Model | None:
+        """What forecasts the joules of a GPU in a step in place of seconds (``gpucast.model.
+        energy``); None where no energy was measured of what it forecasts."""
+        elsewhere = self.data.what_if is not None or self.machine_factors is not None
+        if self.joules_per_gpu is None or elsewhere:
+            return None
+        given = {key: value for key, value in self.joules_per_gpu.items() if key != "model"}
+        return from_json(Model, given)
+
+    def joules(self, forecasts: Forecasts) -> dict[str, Array]:
+        """Joules of a step of some cells, all GPUs together, with the 90 % interval of one
+        measurement: joules, joules_low, joules_high; empty where no energy was measured."""
+        if self.energy is None:
+            return {}
+        of_gpu = self.energy.forecasts(forecasts.n, forecasts.gpus, forecasts.interval)
+        ends = {"joules": of_gpu.seconds, "joules_low": of_gpu.low, "joules_high": of_gpu.high}
+        return {key: forecasts.gpus * value for key, value in ends.items()}
+
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
 
@@ -71,6 +93,7 @@ class Model(Choosing):
         A program that is known by its step times alone has measured (s), steps_per_second,
         ns_per_day, efficiency and its reference_gpus (``model.rates``) after the first interval,
         but no parts of the time where nobody measured them, nor what is not known of any row.
+        Where energy was measured, joules, joules_low and joules_high of a step come last.
         """
         import pandas
 
@@ -79,9 +102,10 @@ class Model(Choosing):
         forecasts = self.forecasts(*outer(n, gpus), interval_named(interval))
         frame = pandas.DataFrame(forecasts.columns())
         frame.insert(0, "model", self.name)
+        of_energy = self.joules(forecasts)
         if self.own_program:
-            return frame
-        for name, column in columns(self, forecasts).items():
+            return frame.assign(**of_energy)
+        for name, column in (columns(self, forecasts) | of_energy).items():
             frame[name] = column
         parts = () if self.timed_parts else _PARTS
         empty = [name for name in _UNKNOWN if frame[name].isna().all()]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpucast.answers.planning.choices import Choices, Comparison
 from gpucast.answers.planning.option_table import HOUR, OptionTable, all_instances
 from gpucast.answers.planning.request import DAY, FEMTO, NANO, Request
+from gpucast.model.energy import KWH
 from gpucast.model.intervals import Array
 from gpucast.util import JsonObject
 
@@ -42,6 +43,9 @@ def jobs_of(
         timed = advised[i]["probability_in_time"] is not None
         thrifty = {**least[i], "probability": _share(cheapest[i])}
         more = advised[i]["cost"] - least[i]["cost"] if timed and not request.unpriced else None
+        front = along[ends[i] : ends[i + 1]]
+        powered = [option for option in front if option.get("kwh") is not None]
+        least_energy = min(powered, key=lambda option: option["kwh"], default=None)
         result.append(
             {
                 "name": job.name,
@@ -53,11 +57,12 @@ def jobs_of(
                 "fastest": {**best[i], "probability": _share(fastest[i])},
                 "cheapest": None if request.unpriced else thrifty,
                 "fewest_gpu_hours": thrifty if request.unpriced else None,
+                **({"least_energy": least_energy} if least_energy else {}),
                 "advised": advised[i],
                 "meets_deadline": bool(choices.met[i]) if timed else None,
                 "deadline_cost": more,
                 "others": others[i],
-                "front": along[ends[i] : ends[i + 1]],
+                "front": front,
             }
         )
     return result
@@ -75,7 +80,7 @@ def options_of(
     nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
     known = np.array([on.name not in request.unpriced for on in request.machines])
     in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)
-    columns = {
+    values = {
         "machine": np.array([on.name for on in request.machines])[machine].tolist(),
         "gpus": np.ceil(gpus).astype(np.int64).tolist(),
         "instances": all_instances(gpus).tolist(),
@@ -92,8 +97,29 @@ def options_of(
         "peak_efficiency": _or_none(_of_peak(request, jobs, machine, step * gpus)),
         "probability_in_time": _or_none(in_time),
         "extrapolated": table.extrapolated[at].tolist(),
+        **_energy(request, table, jobs, options),
     }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+def _energy(
+    request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
+) -> dict[str, list[float | None]]:
+    """kWh of a simulation's GPUs with the 90 % interval, their price and CO2; empty where no
+    machine's model knows energy."""
+    if all(machine.forecaster.energy is None for machine in request.machines):
+        return {}
+    gpus = table.gpus[options]
+    n = np.array([float(job.n) for job in request.jobs])[jobs]
+    kwh = np.full((3, options.size), np.nan)
+    for m, machine in enumerate(request.machines):
+        its = (table.machine[options] == m) & (gpus >= 1)
+        if machine.forecaster.energy is not None and its.any():
+            forecasts = machine.forecaster.forecasts(n[its], gpus[its], request.interval)
+            kwh[:, its] = list(machine.forecaster.joules(forecasts).values())
+    kwh *= table.steps[jobs, 0] / KWH
+    known = {"kwh_low": kwh[1], "kwh_high": kwh[2], **request.grid.of(kwh[0] * KWH)}
+    return {key: _or_none(values) for key, values in known.items()}
 
 
 def _of_peak(

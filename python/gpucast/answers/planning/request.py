@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from gpucast import _core
 from gpucast.data.records import Size, whole
 from gpucast.data.workload import LARGEST_GPUS
+from gpucast.model.energy import Grid
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import SURE, Interval
 from gpucast.util.typed_json import Bounds, Length, Pattern
@@ -166,6 +167,7 @@ class Request:
 
     Attributes:
         currency: of all prices; for show.
+        price_per_kwh, grid_co2: of electricity, the latter in g a kWh; None: not said.
         probability: that a job must have of meeting its deadline.
         interval: when and where jobs run, for probabilities and intervals: now, in the minutes that
             were measured; later on these machines; or on other machines of the kind.
@@ -178,6 +180,8 @@ class Request:
     """
 
     currency: Name = "USD"
+    price_per_kwh: Amount | None = None
+    grid_co2: Amount | None = None
     probability: Share = SURE
     interval: Interval = Interval.later
     window: Duration | None = None
@@ -188,6 +192,11 @@ class Request:
     machines: Annotated[list[Annotated[Machine, _range]], Length(most=100)]
     jobs: Annotated[list[Job], Length(least=0, most=100_000)] = field(default_factory=list)
     lines: Lines = field(default_factory=lambda: Lines(None), metadata={"key": None})
+
+    @property
+    def grid(self) -> Grid:
+        """What electricity is here."""
+        return Grid(self.price_per_kwh, self.grid_co2)
 
     @property
     def unpriced(self) -> list[str]:

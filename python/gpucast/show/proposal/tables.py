@@ -127,6 +127,12 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
     nodes, number = content["gpus_per_node"] is not None, numerals.number
     kinds = {"gpu_hours": "GPU hours", **({"node_hours": "node hours"} if nodes else {})}
     reserve = numerals.percent(content["reserve"])
+    powered = any("kwh" in job for job in content["jobs"])
+    electricity = {
+        key: heading
+        for key, heading in (("energy_cost", "price of energy"), ("co2_kg", "kg CO2"))
+        if any(key in job for job in content["jobs"])
+    }
 
     def line(job: JsonObject) -> Iterator[str]:
         yield from (job["choice"], number(job["n"]))
@@ -140,12 +146,17 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
             low, high = job[f"{kind}_low"], job[f"{kind}_high"]
             yield f"{number(job[kind])} ({number(low)} – {number(high)})"
             yield number(job[f"{kind}_with_reserve"])
+        if powered:
+            yield f"{number(job['kwh'])} ({number(job['kwh_low'])} – {number(job['kwh_high'])})"
+        yield from (number(job[key]) for key in electricity)
 
     per_kind = [
         heading
         for kind in kinds.values()
         for heading in (f"{kind} (90\u00a0% interval)", f"{kind}, {reserve} reserve")
     ]
+    if powered:
+        per_kind += ["kWh of GPUs (90\u00a0% interval)", *electricity.values()]
     headings = ["choice", things(content), *(["nodes"] if nodes else []), "GPUs", "a step"]
     runs, steps = number(content["runs"]), number(content["steps"])
     caption = f"Hours = runs x steps x N x T(N): {runs} run{'s' * (content['runs'] > 1)} of " + (
