@@ -1,12 +1,17 @@
 """Energy counters of GPUs: a driver made up here, and counters whose readings are known."""
 
 import ctypes
+import os
+import time
 from types import SimpleNamespace
 
 import pytest
 
+import gpucast as gc
+from gpucast.data import jsonl
 from gpucast.measure import energy
 from gpucast.measure.energy import Meter, NoCounterError, counter, metered
+from gpucast.measure.own import _with_joules
 
 
 def of_index(index, handle):
@@ -127,3 +132,41 @@ def test_a_meter_reads_beside_a_program():
         while len(meter._changes) < 3:
             pass
     assert [value for _, value in meter._changes[:3]] == [0.0, 1.0, 2.0]
+
+
+def test_a_described_program_has_the_joules_of_its_mean_step(run, tmp_path, monkeypatch):
+    """200 W by the clock, whatever the run takes; a step is said to take 3 ms on average."""
+    steady = lambda gpus: lambda: 200 * time.monotonic()  # noqa: E731
+    monkeypatch.setattr(energy, "counter", steady)
+    smi = tmp_path / "bin" / "nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text("#!/bin/sh\ncase \"$*\" in *index*) echo '0, GPU-a' ;; esac\n")
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
+    for name in ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    for path in ("native", "elsewhere"):
+        description = tmp_path / f"{path}.yaml"
+        description.write_text(
+            f"program: sleeper\npath: {path}\n"
+            "command: [sh, -c, 'sleep 1.5; echo 2 ms; echo 4 ms']\n"
+            "sizes: [1000]\ngpus: [1]\nresult: {regex: '(?P<time>[0-9]+) ms', unit: ms}\n"
+        )
+        data = tmp_path / f"{path}.jsonl"
+        status, _, err = run("measure", "--program", description, "-o", data)
+        assert status == 0, err
+        (step,) = gc.load(data).steps
+        if path == "native":
+            assert step.joules == pytest.approx(200 * 0.003, rel=0.01)
+            assert step.joules_uncertainty is not None
+        else:
+            assert step.joules is None
+
+
+def test_a_cell_of_the_mini_app_has_the_joules_of_its_timed_steps():
+    meter = SimpleNamespace(between=lambda begin, end: (100 * (end - begin), 0.1))
+    record = {"kind": "step", "machine": "m", "path": "native", "n": 1000, "gpus": 2}
+    step = _with_joules(jsonl.record(record | {"seconds": [0.5, 1.0, 1.5]}), meter)
+    assert step.joules == pytest.approx(100 * 3.0 / 3)
+    assert step.joules_uncertainty == 0.1
+    assert step.seconds == [0.5, 1.0, 1.5]

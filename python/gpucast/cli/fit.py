@@ -84,6 +84,8 @@ def command(
     else:
         _print_scaling(fitted)
     predict_sharing.show_fitted(fitted)
+    if fitted.energy is not None and fitted.energy.quality is not None:
+        say(f"energy of a step: {_errors(fitted.energy.quality)}")
     if output is not None:
         say(f"\nModel written to {output}")
 

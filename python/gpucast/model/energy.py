@@ -3,8 +3,8 @@
 The joules of a GPU in a step, E(n, N) / N, follow the same laws as its time does: a part that grows
 with the work of a GPU, a part of every step, in which the GPU waits and takes power, too, and what
 grows with N. So where records have joules, the fit of any program's times is made of E / N as well
-(``facts.Fitted.joules_per_gpu``), and E is N times its forecast. One power for all cells, or idle and
-active power by the share of a step that grows with n, are worse outside the fitted cells
+(``facts.Fitted.joules_per_gpu``), and E is N times its forecast. One power for all cells, or idle
+and active power by the share of a step that grows with n, are worse outside the fitted cells
 (docs/results/energy.md): power rises with the work while time hides it behind the host's calls.
 
 Only GPUs are counted: what the host uses is not measured.

@@ -80,6 +80,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         content = with_remarks(content)
         model = _scaling(content) if "scaling" in content else _own(content)
         _ = model.engine  # checks what the values have to be together
+        _ = model.energy
     except InputError as error:
         raise InputError(error.message, file=name, field=error.field) from error
     except WrongValueError as error:

@@ -139,8 +139,7 @@ class Visitor:
                     for folder in folders:
                         in_folder(run, program, folder)
                     variables = {**visible, **served}
-                    alone = None if gpu is None or instances > 1 else gpu.split(",")
-                    with metered(alone, self._doubt) as meter:
+                    with metered(self._counted(run), self._doubt) as meter:
                         group = run_together(
                             folders, own, run, program, variables, gpu, watch=shared
                         )
@@ -174,6 +173,13 @@ class Visitor:
         if text not in self._doubts:
             self._doubts.add(text)
             self._say(text)
+
+    def _counted(self, run: Run) -> list[str] | None:
+        """The GPUs whose energy is a run's own: not those of a path that may be elsewhere."""
+        visible = self._bound(run).get(VISIBLE)
+        if visible is None or run.cell.instances > 1 or self._program.path != "native":
+            return None
+        return visible.split(",")
 
     def _bound(self, run: Run) -> dict[str, str]:
         """Variables that say which GPUs a run has; empty where it is given none."""
