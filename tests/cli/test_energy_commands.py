@@ -68,6 +68,12 @@ def test_a_grid_without_joules_is_refused(run: Run, folder: Path) -> None:
     assert_refused(run(*words), "--grid-co2", "no joules")
 
 
+def test_a_plan_with_a_grid_and_no_joules_is_refused(run: Run, folder: Path) -> None:
+    plan = folder / "refused.yaml"
+    plan.write_text(f"grid_co2: 380\n{plan_of(folder, 'dark').read_text()}")
+    assert_refused(run("plan", plan), "refused.yaml", "grid_co2", "no joules")
+
+
 def plan_of(folder: Path, model: str) -> Path:
     plan = folder / f"{model}.yaml"
     machine = f"{{name: here, model: {model}.json, gpus: 8, price_per_gpu_hour: 2}}"

@@ -84,6 +84,7 @@ def plan(
 def plan_request(request: Request) -> Plan:
     """Plan what was read already."""
     _refuse_too_many(request)
+    _refuse_unknown_energy(request)
     request, purchase = decided(request)
     content: JsonObject = {
         "schema": SCHEMA,
@@ -117,6 +118,15 @@ def plan_request(request: Request) -> Plan:
 
 _STATED = ("gpus", "gpus_least", "gpus_per_host", "price_per_gpu_hour", "price_per_host_hour",
            "price_per_job_hour", "setup", "peak_flops")  # fmt: skip
+
+
+def _refuse_unknown_energy(request: Request) -> None:
+    if any(machine.forecaster.energy is not None for machine in request.machines):
+        return
+    for key in ("price_per_kwh", "grid_co2"):
+        if getattr(request, key) is not None:
+            message = "the steps that these machines' models were fitted to have no joules"
+            raise request.lines.error(message, (key,))
 
 
 def _machine(machine: Machine) -> JsonObject:
