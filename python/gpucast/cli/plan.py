@@ -6,6 +6,7 @@ For people in tables of at most a hundred columns.
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def command(
 
 def show(content: JsonObject) -> None:
     """Print all of it."""
-    for part in (_purchase, _choices, _others, _fronts, _capacity, _mix):
+    for part in (_purchase, _choices, _buying, _others, _fronts, _capacity, _mix):
         if content["jobs"]:
             part(content)
     _iso_sizes(content)
@@ -147,6 +148,7 @@ def _choices(content: JsonObject) -> None:
     say(f"What each job should get ({intervals}; prices in {currency})\n")
     # Where all speeds are known, that is what people compare.
     rates = all(job["fastest"]["ns_per_day"] is not None for job in jobs)
+    through = all(job["unit"] for job in jobs)
     print_rows(
         [
             {"job": job["name"] if kind == "fastest" else "", "kind": words} | job[kind]
@@ -158,7 +160,7 @@ def _choices(content: JsonObject) -> None:
             Column("job", "job", _short),
             Column("", "kind"),
             Column("GPUs", _where),
-            _SPEED if rates else Column("a step", "step_seconds", duration),
+            _SPEED if rates else _through(jobs) if through else _STEP,
             Column("time", "seconds", long_duration),
             Column("interval", lambda option: long_interval(option["low"], option["high"])),
             *([_HOURS] if unpriced else []),
@@ -192,6 +194,28 @@ def _deadlines(content: JsonObject) -> None:
         elif job["meets_deadline"] is False:
             best = percent(job["advised"]["probability_in_time"])
             say(f"{name}: nothing is done in {limit} with {sure}; shown is the likeliest, {best}.")
+
+
+def _buying(content: JsonObject) -> None:
+    """From how many GPU hours a year on buying pays."""
+    if not content["buying"]:
+        return
+    say(f"\nGPU hours a year from which buying pays ({content['currency']})\n")
+    print_rows(
+        content["buying"],
+        [
+            Column("buy", "machine", _short),
+            Column("GPUs", "gpus"),
+            Column("a GPU h", "cost_per_gpu_hour", _money),
+            Column("rent", "beside", _short),
+            Column("for the same", "rent_per_gpu_hour", _money),
+            Column("pays from", "pays_from", _hours),
+            Column("90 %", lambda row: f"{_hours(row['low'])} ... {_hours(row['high'])}", side="l"),
+            Column("planned", "gpu_hours_a_year", _hours),
+            Column("P pays", "probability", percent),
+        ],
+    )
+    say("\nfor the same: the rent for the work of a GPU hour of the machine that is bought.")
 
 
 def _others(content: JsonObject) -> None:
@@ -244,15 +268,22 @@ def _fronts(content: JsonObject) -> None:
             Column("job", "job", _short),
             Column("time", "seconds", long_duration),
             replace(_SPEED, optional=True),
-            *([_HOURS] if unpriced else []),
+            replace(_through(jobs), optional=True),
+            _HOURS,
+            Column("lost", _lost, ".3g", optional=True),
             _COST,
+            Column("per 10^6", "cost_per_million", _money, optional=True),
             Column("GPUs", _where),
-            Column("efficiency (N_ref = 1)", "efficiency", percent),
+            Column("E (N_ref = 1)", "efficiency", percent),
             Column("of peak", "peak_efficiency", percent, optional=True),
             replace(_IN_TIME, optional=True),
             MARK,
         ],
     )
+    if any(_lost(row) for row in rows):
+        say("\nlost: of the GPU hours, those of checkpoints, restarts and work done again.")
+    if any(row["cost_per_million"] for row in rows):
+        say(f"\nper 10^6: cost of a million {_units(jobs)}.")
     every = sum(len(job["front"]) for job in jobs)
     if len(rows) < every:
         say(f"\n{every - len(rows)} of {every} options left out: --json or -o, key front.")
@@ -369,6 +400,28 @@ def _money(value: float) -> str:
     return f"{value:.2f}" if value >= 0.995 or value == 0 else f"{value:.3g}"
 
 
+def _hours(value: float | None) -> str:
+    return "never" if value is None else f"{value:.0f}"
+
+
+def _lost(option: JsonObject) -> float | None:
+    """GPU hours of checkpoints, restarts and work done again; None where there are none."""
+    return option["checkpoint_hours"] + option["restart_hours"] or None
+
+
+def _units(jobs: Sequence[JsonObject]) -> str:
+    """What jobs count: tokens or samples."""
+    words = {job["unit"] for job in jobs if job["unit"]}
+    return words.pop() if len(words) == 1 else "units"
+
+
+def _through(jobs: Sequence[JsonObject]) -> Column:
+    return Column(
+        f"{_units(jobs)}/s", "units_per_second", lambda rate: number(float(f"{rate:.4g}"))
+    )
+
+
+_STEP = Column("a step", "step_seconds", duration)
 _SPEED = Column("ns/day", "ns_per_day", ".4g")
 _HOURS = Column("GPU h", "gpu_hours", ".4g")
 _COST = Column("cost", "cost", _money)

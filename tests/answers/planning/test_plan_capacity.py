@@ -44,6 +44,8 @@ class Case:
             SimpleNamespace(
                 machine=machine,
                 gpus=gpus,
+                held=gpus,
+                minimum=np.zeros(gpus.size),
                 price=gpus * np.array(self.prices or [0.0] * len(self.gpus))[machine],
                 rate=gpus * np.array(self.prices or [0.0] * len(self.gpus))[machine],
                 slices=tuple(slice(a, b) for a, b in itertools.pairwise(sizes)),

@@ -22,6 +22,8 @@ OPTION = {
         "machine",
         "gpus",
         "instances",
+        "n",
+        "steps",
         "step_seconds",
         "step_low",
         "step_high",
@@ -29,6 +31,7 @@ OPTION = {
         "low",
         "high",
     ),
+    *("checkpoint_hours", "restart_hours", "cost_per_million", "units_per_second"),
     *("gpu_hours", "cost", "ns_per_day", "efficiency", "peak_efficiency", "probability_in_time"),
     "extrapolated",
 }
@@ -36,11 +39,11 @@ KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
         *("iso_efficiency", "break_even", "replicates", "caveats", "interval", "purchase"),
-        *("same_model", "unpriced"),
+        *("same_model", "unpriced", "buying"),
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
-        "fewest_gpu_hours",
+        *("fewest_gpu_hours", "per_gpu", "unit", "budget"),
         *("advised", "meets_deadline", "deadline_cost", "others", "front"),
     },
     "others": {
@@ -251,7 +254,7 @@ def test_that_no_network_between_hosts_was_measured_is_said_first(run: Run, fold
 
 
 def test_efficiency_names_the_count_that_it_is_against(run: Run, folder: Path) -> None:
-    assert "efficiency (N_ref = 1)" in run(*arguments(folder))[1]
+    assert "E (N_ref = 1)" in run(*arguments(folder))[1]
 
 
 @pytest.mark.parametrize("price", [{}, {"price_per_gpu_hour": 0.0}], ids=["none", "of 0"])
@@ -271,13 +274,12 @@ def test_a_price_that_is_missing_is_asked_for_and_gpu_hours_are_shown(
     (line,) = [line for line in out.splitlines() if "price_per_gpu_hour" in line]
     assert line.startswith("native: without a price")
     assert "cheapest" not in out
-    assert "GPU h" in out
     assert "fewest GPU h" in out
     plan["machines"][0]["price_per_gpu_hour"] = 0.5
     (folder / "owned.yaml").write_text(yaml.safe_dump(plan))
     _, out, _ = run("plan", folder / "owned.yaml", *models)
     assert "price_per_gpu_hour" not in out
-    assert "GPU h" not in out
+    assert "fewest GPU h" not in out
 
 
 def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> None:
@@ -309,6 +311,11 @@ def test_of_a_long_front_what_the_job_should_get_is_shown(
             "gpus": gpus,
             "instances": 1,
             "seconds": 1e6 / gpus,
+            "gpu_hours": 1e6 / 3600,
+            "checkpoint_hours": 0.0,
+            "restart_hours": 0.0,
+            "units_per_second": None,
+            "cost_per_million": None,
             "cost": gpus,
             "ns_per_day": None,
             "efficiency": 1.0,
@@ -318,7 +325,13 @@ def test_of_a_long_front_what_the_job_should_get_is_shown(
         }
         for gpus in range(40, 0, -1)
     ]
-    job = {"name": "a", "front": front, "meets_deadline": True, "advised": front[40 - advised]}
+    job = {
+        "name": "a",
+        "unit": None,
+        "front": front,
+        "meets_deadline": True,
+        "advised": front[40 - advised],
+    }
     tables._fronts({"jobs": [job], "unpriced": []})
     out = capsys.readouterr().out
     rows = re.findall(r" m x (\d+) ", out)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.answers.planning.option_table import OptionTable
+from gpucast.answers.planning.option_table import OptionTable, of_jobs
 from gpucast.model.intervals import Array
 
 
@@ -99,19 +99,22 @@ def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
     )
     barred = None if table.allowed.all() else ~table.allowed
     seconds = np.empty((jobs, options))
-    distinct = np.array_equal(table.size, np.arange(table.times[0].seconds.shape[0]))
+    narrow = table.size.shape[1] == 1
+    distinct = narrow and np.array_equal(
+        table.size[:, 0], np.arange(table.times[0].seconds.shape[0])
+    )
     # A replicate at a time: its arrays stay in the processor's cache.
     for replicate in range(table.replicates):
         for part, times in zip(table.slices, table.times, strict=True):
             of_sizes = times.of_replicate(replicate)
-            np.multiply(
-                of_sizes if distinct else of_sizes[table.size], table.steps, out=seconds[:, part]
-            )
+            if not distinct:
+                of_sizes = of_jobs(of_sizes, table.size if narrow else table.size[:, part])
+            np.multiply(of_sizes, table.steps[:, part], out=seconds[:, part])
         seconds += table.setup
         result.wanted_seconds[replicate] = seconds[wanted[:, 0], wanted[:, 1]]
         if barred is not None:
             seconds[barred] = np.inf
-        cost = seconds * table.positive_rate
+        cost = table.cost_of(seconds)
         result.fastest[replicate] = np.argmin(seconds, axis=1)
         result.cheapest[replicate] = np.argmin(cost, axis=1)
         for m, part in enumerate(table.slices):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpucast.answers.planning.choices import Choices, Comparison
 from gpucast.answers.planning.option_table import HOUR, OptionTable, all_instances
 from gpucast.answers.planning.request import DAY, FEMTO, NANO, Request
+from gpucast.model.asked import whole_numbers
 from gpucast.model.energy import KWH
 from gpucast.model.intervals import Array
 from gpucast.util import JsonObject
@@ -50,7 +51,10 @@ def jobs_of(
             {
                 "name": job.name,
                 "n": job.n,
-                "steps": int(job.length),
+                "per_gpu": job.per_gpu,
+                "steps": advised[i]["steps"],
+                "unit": job.unit,
+                "budget": job.budget,
                 "count": job.count,
                 "deadline": job.deadline,
                 "ns_per_day": job.ns_per_day,
@@ -74,9 +78,19 @@ def options_of(
     """What is to be said of options of jobs (two arrays of one length)."""
     at = (jobs, options)
     machine, gpus, setup = table.machine[options], table.gpus[options], table.setup[options]
+    held = table.held[options]
     step, seconds = table.step[at], table.seconds[at]
     low, high = table.low[at], table.high[at]
-    steps = table.steps[jobs, 0]
+    steps = table.steps[at]
+    paid = table.price[options] * np.maximum(seconds, table.minimum[options])
+    units = np.array([job.units_of_step(table.gpus) for job in request.jobs])[at]
+    checkpoints = np.array(
+        [
+            request.machines[m].stretch(count)[1]
+            for m, count in zip(table.machine, table.gpus, strict=True)
+        ]
+    )[options]
+    checkpoint_hours = held * table.length[at] * step * checkpoints / HOUR
     nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
     known = np.array([on.name not in request.unpriced for on in request.machines])
     in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)
@@ -84,17 +98,27 @@ def options_of(
         "machine": np.array([on.name for on in request.machines])[machine].tolist(),
         "gpus": np.ceil(gpus).astype(np.int64).tolist(),
         "instances": all_instances(gpus).tolist(),
+        "n": whole_numbers(table.sizes[at]).tolist(),
+        "steps": table.length[at].astype(np.int64).tolist(),
         "step_seconds": step.tolist(),
         "step_low": low.tolist(),
         "step_high": high.tolist(),
         "seconds": seconds.tolist(),
         "low": (setup + steps * low).tolist(),
         "high": (setup + steps * high).tolist(),
-        "gpu_hours": (gpus * seconds / HOUR).tolist(),
-        "cost": _or_none(np.where(known[machine], table.price[options] * seconds, np.nan)),
+        "gpu_hours": (held * seconds / HOUR).tolist(),
+        "checkpoint_hours": checkpoint_hours.tolist(),
+        "restart_hours": (
+            held * (steps - table.length[at]) * step / HOUR - checkpoint_hours
+        ).tolist(),
+        "cost": _or_none(np.where(known[machine], paid, np.nan)),
+        "cost_per_million": _or_none(
+            np.where(known[machine], paid / (table.length[at] * units / 1e6), np.nan)
+        ),
+        "units_per_second": _or_none(units / step),
         "ns_per_day": _or_none(nanoseconds[jobs] * DAY / step),
         "efficiency": table.efficiency[at].tolist(),
-        "peak_efficiency": _or_none(_of_peak(request, jobs, machine, step * gpus)),
+        "peak_efficiency": _or_none(_of_peak(request, table, jobs, options)),
         "probability_in_time": _or_none(in_time),
         "extrapolated": table.extrapolated[at].tolist(),
         **_energy(request, table, jobs, options),
@@ -110,34 +134,34 @@ def _energy(
     if all(machine.forecaster.energy is None for machine in request.machines):
         return {}
     gpus = table.gpus[options]
-    n = np.array([float(job.n) for job in request.jobs])[jobs]
+    n = table.sizes[jobs, options]
     kwh = np.full((3, options.size), np.nan)
     for m, machine in enumerate(request.machines):
         its = (table.machine[options] == m) & (gpus >= 1)
         if machine.forecaster.energy is not None and its.any():
             forecasts = machine.forecaster.forecasts(n[its], gpus[its], request.interval)
             kwh[:, its] = list(machine.forecaster.joules(forecasts).values())
-    kwh *= table.steps[jobs, 0] / KWH
+    kwh *= table.steps[jobs, options] / KWH
     known = {"kwh_low": kwh[1], "kwh_high": kwh[2], **request.grid.of(kwh[0] * KWH)}
     return {key: _or_none(values) for key, values in known.items()}
 
 
 def _of_peak(
-    request: Request, jobs: NDArray[np.intp], machine: NDArray[np.intp], gpu_seconds: Array
+    request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
 ) -> Array:
-    """Useful operations as a share of what the GPUs could do; nan where their peak is not known."""
-    one_second = np.array(
-        [
-            [
-                np.nan
-                if on.peak_flops is None
-                else on.workload.operations_of_step(job.n) / on.peak_flops
-                for on in request.machines
-            ]
-            for job in request.jobs
-        ]
-    )
-    return np.asarray(one_second[jobs, machine] / gpu_seconds, dtype=np.float64)
+    """Useful operations as a share of what the GPUs could do; nan where either is not known."""
+    shares = []
+    for i, option in zip(jobs, options, strict=True):
+        job, on = request.jobs[i], request.machines[table.machine[option]]
+        gpus, n = table.gpus[option : option + 1], table.sizes[i, option]
+        if on.peak_flops is None or not (job.flops or on.forecaster.own_program):
+            shares.append(np.nan)
+        elif job.flops:
+            units = job.units_of_step(gpus)[0] if job.unit else 1.0
+            shares.append(job.flops * units / on.peak_flops)
+        else:
+            shares.append(on.workload.operations_of_step(n) / on.peak_flops)
+    return np.array(shares) / (table.step[jobs, options] * table.gpus[options])
 
 
 def _or_none(values: Array) -> list[float | None]:
@@ -212,7 +236,7 @@ def copies(
     options, counts = [], []
     for part, have in zip(table.slices, gpus, strict=True):
         # A third of a GPU is no binary number.
-        at_once = np.floor(have / table.gpus[part] * (1 + _TINY))
+        at_once = np.floor(have / table.held[part] * (1 + _TINY))
         runs = np.floor(window / seconds[:, part] * (1 + _TINY))
         fit = np.where(table.allowed[:, part], at_once * runs, 0.0)
         most = fit.max(axis=1)

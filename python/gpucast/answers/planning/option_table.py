@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +42,22 @@ class OptionTable:
     Attributes:
         machine: position of each option's machine, (O).
         gpus: GPU count of each option, 1/k where k instances share one, (O).
+        held: GPUs that nothing else has meanwhile: those, or all of their hosts, (O).
         slices: the options of each machine.
         price: of a second of each option, (O).
         priced: whether prices compare: each machine states one, or none does.
         setup: seconds before the first step, (O).
-        steps: of each job, (J, 1).
-        size: position of each job's n among the distinct sizes, (J).
+        minimum: seconds that are paid for at least, (O).
+        length: steps, (J, O).
+        steps: their time in times of a step, with what interruptions add, (J, O).
+        sizes: n, (J, O).
+        size: position of each job's n among the distinct sizes, (J, O); (J, 1) where no n depends
+            on the GPU count.
         step: seconds of a step, (J, O).
         low, high: 90 % interval of the step time, (J, O); s.
-        seconds, cost: of one simulation, the cost by ``rate``, (J, O).
-        efficiency: parallel efficiency T(n, 1) / (N T(n, N)), (J, O).
+        seconds: of one simulation, (J, O).
+        efficiency: parallel efficiency T(n, 1) / (N T(n, N)), where n grows with N
+            T(n / N, 1) / T(n, N), (J, O).
         limit: seconds by which it must be done, (J, O); inf without a deadline.
         is_rate: whether the limit counts from the job's own start, as a speed does, (J).
         meets: probability that it is, (J, O).
@@ -61,17 +69,20 @@ class OptionTable:
 
     machine: NDArray[np.intp]
     gpus: Array
+    held: Array
     slices: tuple[slice, ...]
     price: Array
     priced: bool
     setup: Array
+    minimum: Array
+    length: Array
     steps: Array
+    sizes: Array
     size: NDArray[np.intp]
     step: Array
     low: Array
     high: Array
     seconds: Array
-    cost: Array
     efficiency: Array
     limit: Array
     is_rate: NDArray[np.bool_]
@@ -84,12 +95,21 @@ class OptionTable:
     @property
     def rate(self) -> Array:
         """By which a second of each option is compared: its price, else its GPU hours."""
-        return _rate(self.price, self.gpus, priced=self.priced)
+        return _rate(self.price, self.held, priced=self.priced)
 
     @property
     def positive_rate(self) -> Array:
         """``rate``, above 0 even where all options are free."""
         return _positive(self.rate)
+
+    def cost_of(self, seconds: Array) -> Array:
+        """What jobs cost, by ``positive_rate``, that take so long, (..., O)."""
+        return self.positive_rate * np.maximum(seconds, self.minimum)
+
+    @property
+    def cost(self) -> Array:
+        """What one simulation costs, (J, O)."""
+        return self.cost_of(self.seconds)
 
     @property
     def possible(self) -> tuple[Array, Array]:
@@ -101,7 +121,7 @@ class OptionTable:
 
     def within(self, machine: int, gpus: int) -> OptionTable:
         """The same where the machine at a position has only so many GPUs."""
-        more = (self.machine == machine) & (self.gpus > gpus)
+        more = (self.machine == machine) & (self.held > gpus)
         return replace(self, allowed=self.allowed & ~more)
 
     def quantile(self, probability: float) -> Array:
@@ -119,9 +139,8 @@ def _positive(rate: Array) -> Array:
     return np.maximum(rate, _NEARLY_FREE)
 
 
-_OPTION = np.dtype(
-    [("machine", np.intp), ("gpus", np.float64), ("price", np.float64), ("setup", np.float64)]
-)
+_COLUMNS = ("gpus", "held", "price", "setup", "minimum", "stretch")
+_OPTION = np.dtype([("machine", np.intp), *((name, np.float64) for name in _COLUMNS)])
 
 
 def make(request: Request) -> OptionTable:
@@ -129,16 +148,27 @@ def make(request: Request) -> OptionTable:
     machines, jobs = request.machines, request.jobs
     options = np.array(
         [
-            (at, gpus, machine.price_per_hour(gpus) / HOUR, machine.setup)
+            (
+                *(at, gpus, machine.held(gpus), machine.price_per_hour(gpus) / HOUR),
+                *(machine.setup, machine.minimum, machine.stretch(gpus)[0]),
+            )
             for at, machine in enumerate(machines)
             for gpus in (*(1 / k for k in instances_of(request, machine)), *machine.counts)
         ],
         dtype=_OPTION,
     )
-    on, gpus, price, setup = (options[name] for name in _OPTION.fields or ())
+    on, gpus, held, price, setup, minimum, stretch = (
+        options[name] for name in _OPTION.fields or ()
+    )
     ends = np.searchsorted(on, range(len(machines) + 1)).tolist()
     slices = tuple(slice(a, b) for a, b in itertools.pairwise(ends))
-    sizes, size = np.unique([float(job.n) for job in jobs], return_inverse=True)
+    n = np.array([job.sizes(gpus) for job in jobs])
+    grows = any(job.per_gpu for job in jobs)
+    # What one GPU does of a job whose size grows is looked at, too, for its efficiency.
+    alone = np.array([[float(job.n)] for job in jobs])
+    sizes, size = np.unique(np.hstack([alone, n]) if grows else alone, return_inverse=True)
+    size = size.reshape(len(jobs), -1).astype(np.intp)
+    lone, size = size[:, 0], size[:, 1:] if grows else size
     replicates = _replicates(request, len(jobs) * options.size)
     deviating = _deviations(request, replicates, on)
     parts = [
@@ -146,37 +176,30 @@ def make(request: Request) -> OptionTable:
         for machine, part in zip(machines, slices, strict=True)
     ]
     all_times = tuple(times for times, _ in parts)
-    step, efficiency, extrapolated = (
-        np.hstack(columns)[size]
-        for columns in zip(
-            *(
-                (
-                    times.seconds,
-                    times.one[:, np.newaxis] / (gpus[part] * times.seconds),
-                    outside,
-                )
-                for part, (times, outside) in zip(slices, parts, strict=True)
-            ),
-            strict=True,
-        )
-    )
-    steps = np.array([[job.length] for job in jobs])
-    limit = np.array([[job.limit(machine.setup) for machine in machines] for job in jobs])[:, on]
-    seconds, priced = setup + steps * step, not request.unpriced
-    return OptionTable(
+    step = of_jobs(np.hstack([times.seconds for times in all_times]), size)
+    extrapolated = of_jobs(np.hstack([outside for _, outside in parts]), size)
+    of_one = np.array([times.one[lone] for times in all_times])[on].T
+    efficiency = n / alone * of_one / (gpus * step)
+    length = np.array([job.length(gpus) for job in jobs])
+    steps = length * stretch
+    limit = np.array([job.limit(setup, steps) for job, steps in zip(jobs, length, strict=True)])
+    table = OptionTable(
         machine=on,
         gpus=gpus,
+        held=held,
         slices=slices,
         price=price,
-        priced=priced,
+        priced=not request.unpriced,
         setup=setup,
+        minimum=np.zeros(on.size) if request.unpriced else minimum,
+        length=length,
         steps=steps,
-        size=size.astype(np.intp),
+        sizes=n,
+        size=size,
         step=step,
         low=_not_exceeded(all_times, size, 0.05),
         high=_not_exceeded(all_times, size, 0.95),
-        seconds=seconds,
-        cost=_positive(_rate(price, gpus, priced=priced)) * seconds,
+        seconds=setup + steps * step,
         efficiency=efficiency,
         limit=limit,
         is_rate=np.array([job.ns_per_day is not None for job in jobs]),
@@ -186,6 +209,21 @@ def make(request: Request) -> OptionTable:
         times=all_times,
         replicates=replicates,
     )
+    return replace(table, allowed=table.allowed & _within_budget(request, table))
+
+
+def of_jobs(values: NDArray[Any], size: NDArray[np.intp]) -> NDArray[Any]:
+    """Values of each job, (J, O), from those of each size, (U, O)."""
+    return values[size[:, 0]] if size.shape[1] == 1 else np.take_along_axis(values, size, axis=0)
+
+
+def _within_budget(request: Request, table: OptionTable) -> NDArray[np.bool_]:
+    """Whether a simulation keeps its job's budget with the plan's probability, (J, O)."""
+    budget = np.array([[math.inf if job.budget is None else job.budget] for job in request.jobs])
+    if np.isinf(budget).all():
+        return np.ones(table.allowed.shape, dtype=np.bool_)
+    cost = table.cost_of(table.quantile(request.probability))
+    return np.asarray(cost <= budget * (1 + 1e-12), dtype=np.bool_)
 
 
 def _times(
@@ -239,7 +277,7 @@ def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp])
 
 def _not_exceeded(times: Sequence[StepTimes], size: NDArray[np.intp], probability: float) -> Array:
     """Step times (s) that are not exceeded with a probability, (J, O)."""
-    return np.asarray(np.hstack([machine.at_most(probability) for machine in times])[size])
+    return of_jobs(np.hstack([machine.at_most(probability) for machine in times]), size)
 
 
 def _meets(limit: Array, times: Sequence[StepTimes], size: NDArray[np.intp]) -> Array:
@@ -249,7 +287,8 @@ def _meets(limit: Array, times: Sequence[StepTimes], size: NDArray[np.intp]) -> 
     replicates = len(times[0].ratios)
     met = np.zeros(limit.shape, dtype=np.int64)
     for replicate in range(replicates):
-        met += np.hstack([machine.of_replicate(replicate) for machine in times])[size] <= limit
+        drawn = np.hstack([machine.of_replicate(replicate) for machine in times])
+        met += of_jobs(drawn, size) <= limit
     return met / replicates
 
 

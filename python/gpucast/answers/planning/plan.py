@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.answers.caveats import caveats
+from gpucast.answers.planning.buying import buying
 from gpucast.answers.planning.choices import Choices, choose, compare, fronts
 from gpucast.answers.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
 from gpucast.answers.planning.jobs import copies_of, jobs_of
@@ -88,7 +89,7 @@ def plan_request(request: Request) -> Plan:
     request, purchase = decided(request)
     content: JsonObject = {
         "schema": SCHEMA,
-        "currency": request.currency,
+        "currency": request.currencies[0],
         "probability": request.probability,
         "interval": str(request.interval),
         "baseline": request.machines[request.base].name,
@@ -96,6 +97,7 @@ def plan_request(request: Request) -> Plan:
         "same_model": _same_model(request.machines),
         "unpriced": request.unpriced,
         "purchase": purchase,
+        "buying": [],
         "jobs": [],
         "capacity": None,
         "mix": None,
@@ -117,7 +119,8 @@ def plan_request(request: Request) -> Plan:
 
 
 _STATED = ("gpus", "gpus_least", "gpus_per_host", "price_per_gpu_hour", "price_per_host_hour",
-           "price_per_job_hour", "setup", "peak_flops")  # fmt: skip
+           "price_per_job_hour", "whole_hosts", "minimum", "interrupted_every", "checkpoint",
+           "restart", "checkpoint_every", "setup", "peak_flops")  # fmt: skip
 
 
 def _refuse_unknown_energy(request: Request) -> None:
@@ -137,6 +140,7 @@ def _machine(machine: Machine) -> JsonObject:
         "unit": model.unit,
         **{key: getattr(model.data, key) for key in ("path", "schedule", "kernel")},
         **{key: getattr(machine, key) for key in _STATED},
+        "bought": None if machine.bought is None else vars(machine.bought),
     }
 
 
@@ -156,6 +160,7 @@ def _plan_jobs(request: Request, content: JsonObject) -> None:
     tasks = np.array([(task.job, task.option) for task in mix.tasks], dtype=np.intp).reshape(-1, 2)
     comparison = compare(table, tasks)
     content["replicates"] = table.replicates
+    content["buying"] = buying(request, table, comparison)
     content["jobs"] = jobs_of(request, table, choices, comparison, fronts(table))
     if request.window is not None:
         content["capacity"] = copies_of(request, table, request.window)
@@ -166,20 +171,20 @@ def _plan_jobs(request: Request, content: JsonObject) -> None:
 def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[JsonObject]:
     """What is to be known of the forecasts behind the options chosen, a model's worst first; of
     counts that nothing is known of, also where they were not chosen."""
-    n = np.array([float(job.n) for job in request.jobs])
-    jobs = np.tile(np.arange(n.size), 3)
+    jobs = np.tile(np.arange(len(request.jobs)), 3)
     options = np.concatenate([choices.fastest, choices.cheapest, choices.advised])
+    n = table.sizes[jobs, options]
     texts: dict[tuple[str, str], None] = {}
     for m, machine in enumerate(request.machines):
         its = table.machine[options] == m
         # What shares a GPU rests on the forecast of one that has it alone.
         gpus = np.maximum(table.gpus[options[its]], 1.0)
-        cells = np.unique(np.column_stack([n[jobs[its]], gpus]), axis=0)
+        cells = np.unique(np.column_stack([n[its], gpus]), axis=0)
         if not its.any():
             continue
         model = machine.forecaster
         if model.lone_gpus is not None:
-            cells = np.column_stack(outer(np.unique(n[jobs[its]]), machine.counts))
+            cells = np.column_stack(outer(np.unique(n[its]), machine.counts))
         for text in caveats(model, cells[:, 0], cells[:, 1], per_host=machine.gpus_per_host):
             texts[model.name, text] = None
     return [{"model": name, "text": text} for name, text in texts]
@@ -194,6 +199,15 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
                 if not job.machines or machine.name in job.machines
             ]
             most = table.efficiency[i][np.isin(table.machine, on)].max()
+            kept = table.efficiency[i] >= (job.efficiency or 0.0) * (1 - 1e-12)
+            if job.budget is not None and (kept & np.isin(table.machine, on)).any():
+                slow = table.cost_of(table.quantile(request.probability))[i]
+                least = slow[kept & np.isin(table.machine, on)].min()
+                raise request.lines.error(
+                    f"nothing keeps it with {units.whole_percent(request.probability)}; "
+                    f"{least:.2f} would be enough",
+                    ("jobs", i, "budget"),
+                )
             raise request.lines.error(
                 f"no GPU count is so efficient with {units.number(job.n)} {_sizes_of(request)}; "
                 f"the most is {most:.3g}",

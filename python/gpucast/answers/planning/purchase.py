@@ -122,7 +122,7 @@ class _Purchase:
 
     def _least_cost(self) -> float:
         """What no schedule in time can undercut: each copy on its cheapest option that is."""
-        cost = np.where(self._in_time(), self._table.rate * self._table.seconds, np.inf)
+        cost = np.where(self._in_time(), self._table.cost, np.inf)
         return float(cost.min(axis=1) @ [job.count for job in self._request.jobs])
 
     def _in_time(self) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpucast.answers.planning.replicates import sharing_of
-from gpucast.answers.planning.request import FEMTO, MOST_SLOTS, Job, Request
+from gpucast.answers.planning.request import FEMTO, MOST_SLOTS, Job, Machine, Request
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
@@ -64,7 +64,18 @@ def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
             if count > machine.gpus:
                 message = f"there are only {machine.gpus} GPUs, not {count}"
                 yield ("machines", i, "gpu_counts", j), message
+        for wrong, message in _of_tenure(machine):
+            yield ("machines", i, wrong), message
     yield from _of_purchase(request)
+    money = request.currencies
+    for i, currency in enumerate(money):
+        if currency != money[0]:
+            message = f"{currency} beside {money[0]}: convert, and state all prices in one currency"
+            yield ("machines", i, "currency"), message
+    prices = all(machine.has_price for machine in request.machines)
+    for i, job in enumerate(request.jobs):
+        if job.budget is not None and not prices:
+            yield ("jobs", i, "budget"), "needs the prices of all machines (price_per_gpu_hour)"
     if request.baseline is not None and request.baseline not in names:
         yield ("baseline",), f"no machine {request.baseline!r}{near(request.baseline, names)}"
     if request.sizes is not None and request.sizes[0] >= request.sizes[1]:
@@ -93,10 +104,40 @@ def _of_purchase(request: Request) -> Iterable[tuple[Location, str]]:
         yield ("machines", i, "gpus"), "one machine may have a range, not several"
 
 
+def _of_tenure(machine: Machine) -> Iterable[tuple[str, str]]:
+    """What is wrong with how a machine is paid for."""
+    bought = machine.bought
+    if machine.whole_hosts and machine.gpus % (machine.gpus_per_host or machine.gpus):
+        yield "whole_hosts", f"{machine.gpus} GPUs are no hosts of {machine.gpus_per_host}"
+    if machine.interrupted_every is not None and not machine.checkpoint:
+        yield "interrupted_every", "needs checkpoint, the time that one takes"
+    if bought is None:
+        return
+    for key in ("price_per_gpu_hour", "price_per_host_hour", "price_per_job_hour"):
+        if getattr(machine, key):
+            yield key, "leave it out: bought says what hours cost"
+    if not bought.price_per_gpu + bought.price_per_host:
+        yield "bought", "has no price_per_gpu or price_per_host"
+    if bought.price_per_host and machine.gpus_per_host is None:
+        yield "bought", "price_per_host needs gpus_per_host"
+    if bought.idle_power > bought.power:
+        yield "bought", "idle_power is above power"
+
+
+_LENGTHS = ("steps", "ns", "tokens", "samples", "epochs")
+
+
 def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]:
-    if (job.steps is None) == (job.ns is None):
-        what = "missing; or ns" if job.steps is None else "either steps or ns, not both"
-        yield ("steps",), what
+    lengths = [key for key in _LENGTHS if getattr(job, key) is not None]
+    if not lengths:
+        yield ("steps",), "missing; or ns, tokens, samples, epochs"
+    elif lengths[1:]:
+        yield (lengths[0],), f"either {' or '.join(lengths)}, not both"
+    for key, needs in (("epochs", "epoch"), ("epoch", "epochs"), ("sequence", "tokens")):
+        if getattr(job, key) is not None and getattr(job, needs) is None:
+            yield (key,), f"needs {needs}"
+    if job.per_gpu and job.instances:
+        yield ("instances",), "a size of each GPU (per_gpu) is of whole ones"
     if job.deadline is not None and job.ns_per_day is not None:
         yield ("ns_per_day",), "either deadline or ns_per_day, not both"
     for i, count in enumerate(job.instances or ()):
@@ -152,10 +193,11 @@ def _attach(
         except InputError as error:
             raise lines.error(str(error), here) from error
         machine.attached = model
-        if machine.peak_flops is not None and not model.own_program:
+        stated = any(job.flops is not None for job in request.jobs)
+        if machine.peak_flops is not None and not (model.own_program or stated):
             raise lines.error(
                 f"{model.name} is of a program known by its step times alone: nobody knows its "
-                "operations; leave this out",
+                "operations; state a job's flops, or leave this out",
                 ("machines", i, "peak_flops"),
             )
         try:
@@ -163,6 +205,7 @@ def _attach(
         except InputError as error:
             raise lines.error(error.message, ("machines", i, "gpus")) from error
     for i, job in enumerate(request.jobs):
+        _refuse_unknown_tokens(request, job, lines, ("jobs", i, "sequence"))
         _take_timestep(request, job, lines, ("jobs", i, "timestep_fs"))
         _refuse_unknown_shares(request, job, lines, ("jobs", i, "instances"))
     if math.lcm(*(count for job in request.jobs for count in job.shares)) > MOST_SLOTS:
@@ -174,6 +217,13 @@ def _models(request: Request, job: Job) -> list[Model]:
     """The models of the machines that the job may run on."""
     machines = request.machines
     return [it.forecaster for it in machines if not job.machines or it.name in job.machines]
+
+
+def _refuse_unknown_tokens(request: Request, job: Job, lines: Lines, here: Location) -> None:
+    """How many tokens a step has must be known."""
+    known = job.sequence or all(model.unit == "tokens" for model in _models(request, job))
+    if job.tokens is not None and not known:
+        raise lines.error("missing; tokens needs it: how many each of n has", here)
 
 
 def _refuse_unknown_shares(request: Request, job: Job, lines: Lines, here: Location) -> None:

@@ -7,12 +7,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import numpy as np
+
 from gpucast import _core
+from gpucast.answers.planning.tenure import Bought, stretch
 from gpucast.data.records import Size, whole
 from gpucast.data.workload import LARGEST_GPUS
 from gpucast.model.energy import Grid
 from gpucast.model.fitted import Model
-from gpucast.model.intervals import SURE, Interval
+from gpucast.model.intervals import SURE, Array, Interval
 from gpucast.util.typed_json import Bounds, Length, Pattern
 from gpucast.util.yaml_lines import Lines, seconds
 
@@ -47,6 +50,13 @@ class Machine:
         price_per_gpu_hour, price_per_host_hour, price_per_job_hour: in the plan's currency, for
             each GPU, each host that a job's GPUs need, and each running job (the client of remote
             GPUs).
+        currency: of its prices; that of the plan where not given.
+        bought: what it costs where it is one's own, instead of prices an hour.
+        whole_hosts: whether a job holds and pays all GPUs of its hosts.
+        minimum: seconds that a job pays for at least.
+        interrupted_every: mean seconds between interruptions of a host, as of spot prices.
+        checkpoint, restart: seconds of a checkpoint, and from an interruption to the work after it.
+        checkpoint_every: seconds of work between checkpoints; the best (``tenure``).
         setup: seconds from a job's start to its first step.
         peak_flops: of one GPU, flop/s: cores x clock x 2.
         flops_per_pair: how many operations a unit of work (an ordered pair) counts; the workload
@@ -63,6 +73,14 @@ class Machine:
     price_per_gpu_hour: Amount = 0.0
     price_per_host_hour: Amount = 0.0
     price_per_job_hour: Amount = 0.0
+    currency: Name | None = None
+    bought: Bought | None = None
+    whole_hosts: bool = False
+    minimum: Setup = 0.0
+    interrupted_every: Duration | None = None
+    checkpoint: Setup = 0.0
+    restart: Setup = 0.0
+    checkpoint_every: Duration | None = None
     setup: Setup = 0.0
     peak_flops: Positive | None = None
     flops_per_pair: Positive | None = None
@@ -92,14 +110,38 @@ class Machine:
         """Whether a job on it costs anything."""
         return self.price_per_hour(1) > 0
 
+    def hosts(self, gpus: float) -> float:
+        """Hosts that a job needs; of 1/k of a GPU, its share of one."""
+        return math.ceil(gpus / (self.gpus_per_host or self.gpus)) if gpus >= 1 else gpus
+
+    def held(self, gpus: float) -> float:
+        """GPUs that a job on some GPUs has to itself."""
+        if not self.whole_hosts or gpus < 1:
+            return gpus
+        return self.hosts(gpus) * (self.gpus_per_host or self.gpus)
+
+    @property
+    def gpu_hour(self) -> float:
+        """What a GPU hour costs, rented or bought."""
+        if self.bought is None:
+            return self.price_per_gpu_hour
+        return self.bought.price_per_gpu_hour(self.gpus_per_host)
+
     def price_per_hour(self, gpus: float) -> float:
         """What a job on so many GPUs costs an hour; on 1/k of one, its share of GPU and host."""
-        hosts = math.ceil(gpus / (self.gpus_per_host or self.gpus)) if gpus >= 1 else gpus
         return (
-            gpus * self.price_per_gpu_hour
-            + hosts * self.price_per_host_hour
+            self.held(gpus) * self.gpu_hour
+            + self.hosts(gpus) * self.price_per_host_hour
             + self.price_per_job_hour
         )
+
+    def stretch(self, gpus: float) -> tuple[float, float]:
+        """How many times as long a job's steps take with what interruptions add, and the part of
+        that which are checkpoints. Any of its hosts interrupts it."""
+        between = self.interrupted_every
+        if between is not None:
+            between /= max(self.hosts(gpus), 1)
+        return stretch(between, self.checkpoint, self.restart, self.checkpoint_every)
 
 
 def _range(values: Any) -> Any:
@@ -115,7 +157,12 @@ class Job:
 
     Attributes:
         n: what the work grows with: particles, cells.
-        steps or ns: length of one simulation.
+        per_gpu: whether n is of each GPU (a batch of each): the work grows with their count.
+        steps, ns, tokens, samples or epochs: length of one simulation.
+        sequence: tokens of each of n; 1 where n counts tokens.
+        epoch: samples of an epoch.
+        flops: operations of a token or sample, in which the length is; else of a step.
+        budget: the most that one simulation may cost.
         deadline or ns_per_day: when it must be done (s), or how fast it must run, set-up not
             counted.
         timestep_fs: simulated time a step, which ``ns`` and ``ns_per_day`` need; that of its models
@@ -130,7 +177,15 @@ class Job:
     n: Size
     steps: Steps | None = None
     ns: Positive | None = None
+    tokens: Positive | None = None
+    samples: Positive | None = None
+    epochs: Positive | None = None
+    per_gpu: bool = False
+    sequence: Positive | None = None
+    epoch: Positive | None = None
+    flops: Positive | None = None
     timestep_fs: Positive | None = None
+    budget: Positive | None = None
     deadline: Duration | None = None
     ns_per_day: Positive | None = None
     count: Copies = 1
@@ -143,22 +198,41 @@ class Job:
         """Instances on one GPU, where it is not one alone."""
         return sorted({count for count in self.instances or () if count > 1})
 
-    @property
-    def length(self) -> float:
-        """Steps of one simulation."""
-        if self.steps is not None:
-            return float(self.steps)
-        assert self.ns is not None
-        assert self.timestep_fs is not None
-        return math.ceil(round(self.ns * NANO / (self.timestep_fs * FEMTO), 6))
+    def sizes(self, gpus: Array) -> Array:
+        """n of the work on each GPU count."""
+        return np.asarray(float(self.n) * (gpus if self.per_gpu else np.ones(gpus.shape)))
 
-    def limit(self, setup: float) -> float:
-        """Seconds by which it must be done on a machine that needs ``setup``; inf without."""
+    @property
+    def unit(self) -> str | None:
+        """What the length counts, where it is tokens or samples."""
+        if self.tokens is not None:
+            return "tokens"
+        return None if self.samples is None and self.epochs is None else "samples"
+
+    def units_of_step(self, gpus: Array) -> Array:
+        """Tokens or samples that a step takes; NaN where the length is in neither."""
+        each = (self.sequence or 1.0) if self.tokens is not None else 1.0
+        return self.sizes(gpus) * (each if self.unit else np.nan)
+
+    def length(self, gpus: Array) -> Array:
+        """Steps of one simulation on each GPU count."""
+        if self.steps is not None:
+            return np.full(gpus.shape, float(self.steps))
+        if self.ns is not None:
+            assert self.timestep_fs is not None
+            ratio = self.ns * NANO / (self.timestep_fs * FEMTO) * np.ones(gpus.shape)
+        else:
+            units = self.tokens or self.samples or (self.epochs or 0.0) * (self.epoch or 0.0)
+            ratio = units / self.units_of_step(gpus)
+        return np.asarray(np.ceil(np.round(ratio, 6)))
+
+    def limit(self, setup: Array, length: Array) -> Array:
+        """Seconds by which so many steps must be done after ``setup``; inf without a limit."""
         if self.deadline is not None:
-            return self.deadline
+            return np.full(setup.shape, self.deadline)
         if self.ns_per_day is None or self.timestep_fs is None:
-            return math.inf
-        return setup + self.length * self.timestep_fs * FEMTO * DAY / (self.ns_per_day * NANO)
+            return np.full(setup.shape, math.inf)
+        return setup + length * self.timestep_fs * FEMTO * DAY / (self.ns_per_day * NANO)
 
 
 @dataclass(kw_only=True)
@@ -166,7 +240,7 @@ class Request:
     """A whole plan.
 
     Attributes:
-        currency: of all prices; for show.
+        currency: of all prices; USD where nobody says another.
         price_per_kwh, grid_co2: of electricity, the latter in g a kWh; None: not said.
         probability: that a job must have of meeting its deadline.
         interval: when and where jobs run, for probabilities and intervals: now, in the minutes that
@@ -179,7 +253,7 @@ class Request:
         lines: where the values stand in the plan's file, for messages.
     """
 
-    currency: Name = "USD"
+    currency: Name | None = None
     price_per_kwh: Amount | None = None
     grid_co2: Amount | None = None
     probability: Share = SURE
@@ -197,6 +271,11 @@ class Request:
     def grid(self) -> Grid:
         """What electricity is here."""
         return Grid(self.price_per_kwh, self.grid_co2)
+
+    @property
+    def currencies(self) -> list[str]:
+        """What each machine is paid in."""
+        return [machine.currency or self.currency or "USD" for machine in self.machines]
 
     @property
     def unpriced(self) -> list[str]:

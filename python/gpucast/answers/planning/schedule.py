@@ -108,7 +108,7 @@ def best(
         probability: with which copies are to end by their deadlines and within the window.
     """
     slow = table.quantile(probability)
-    area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
+    area = np.where(table.allowed, table.held * table.seconds, np.inf)
     weights = _weights(table, area)
     trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
     pairs = itertools.product(_orders(table, counts, area, window), weights)
@@ -139,11 +139,11 @@ def best(
 def _weights(table: OptionTable, area: Array) -> list[Array]:
     """What options are chosen by, inf where the job may not run so, (J, O) each: cost, where one
     GPU costs more than another, and GPU-seconds (``area``), which else cost least."""
-    price = table.rate / table.gpus
+    price = table.rate / table.held
     if np.ptp(price) <= _TINY * price.max():
         return [area]
-    dear = table.rate + _TIE * table.rate.max() * table.gpus
-    return [np.where(table.allowed, dear * table.seconds, np.inf), area]
+    dear = table.rate + _TIE * table.rate.max() * table.held
+    return [np.where(table.allowed, dear * np.maximum(table.seconds, table.minimum), np.inf), area]
 
 
 def place(
@@ -165,12 +165,13 @@ def place(
         slow: seconds that a copy takes where it is judged whether it ends in time, (J, O).
         weight: what an option is chosen by, inf where the job may not run so, (J, O).
     """
-    slots = slots_of(table.gpus)
+    slots = slots_of(table.held)
     free = [
-        _Free(have, slots, table.gpus[part]) for part, have in zip(table.slices, gpus, strict=True)
+        _Free(have, slots, table.held[part]) for part, have in zip(table.slices, gpus, strict=True)
     ]
     expected = [np.zeros(have * slots) for have in gpus]
     seconds = np.where(table.allowed, slow, np.inf)
+    paid = np.maximum(table.seconds, table.minimum)
     latest, bounded = target * (1 + _TINY), np.isfinite(target)
     tasks: list[Task] = []
     left_out = late = 0
@@ -192,7 +193,7 @@ def place(
         held = free[m].taken(option - table.slices[m].start, float(end[option]))
         late += not in_time[option]
         longest = max(longest, float(end[option]))
-        cost += float(table.rate[option] * table.seconds[job, option])
+        cost += float(table.rate[option] * paid[job, option])
         begin = float(expected[m][held].max())
         expected[m][held] = begin + table.seconds[job, option]
         tasks.append(Task(int(job), option, begin, float(expected[m][held[0]]), held))
@@ -247,7 +248,7 @@ def replayed(schedule: Schedule, table: OptionTable, gpus: list[int], seconds: A
     Args:
         seconds: that each task takes in each of B replicates, (B, tasks).
     """
-    slots = slots_of(table.gpus)
+    slots = slots_of(table.held)
     free = [np.zeros((have * slots, seconds.shape[0])) for have in gpus]
     for i, task in enumerate(schedule.tasks):
         ends = free[int(table.machine[task.option])]
@@ -269,7 +270,7 @@ def _orders(
     table: OptionTable, counts: NDArray[np.int64], area: Array, window: float | None
 ) -> list[NDArray[np.intp]]:
     """Most urgent first; for a window least GPU-seconds first; most of them first; widest first."""
-    least, wide = area.min(axis=1), table.gpus[np.argmin(area, axis=1)]
+    least, wide = area.min(axis=1), table.held[np.argmin(area, axis=1)]
     due = np.where(table.is_rate[:, np.newaxis], np.inf, table.limit)
     urgent = np.where(table.allowed, due, np.inf).min(axis=1)
     orders = [np.lexsort((-least, urgent))]
@@ -306,7 +307,10 @@ def mix_answer(
         "share": done / total,
         "makespan": schedule.makespan,
         "late": schedule.late,
-        "cost": sum(float(table.price[task.option]) * (task.end - task.start) for task in tasks),
+        "cost": sum(
+            float(table.price[task.option] * max(task.end - task.start, table.minimum[task.option]))
+            for task in tasks
+        ),
         "probability": probability,
         "schedule": [
             {

@@ -1,0 +1,247 @@
+"""Jobs in tokens, samples and epochs; budgets; hosts; what is bought beside what is rented."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpucast as gc
+from gpucast.answers.planning.option_table import make
+from gpucast.answers.planning.reading import of_values
+from gpucast.answers.planning.tenure import stretch
+from gpucast.errors import InputError
+from gpucast.model.intervals import Interval
+from planning_samples import machine, models, native, remote
+
+Content = dict[str, Any]
+
+
+def planned(machines: list[Content], jobs: list[Content], **other: Any) -> Content:
+    names = [machine["name"] for machine in machines]
+    chosen = {name: model for name, model in models().items() if name in names}
+    return gc.plan({"machines": machines, "jobs": jobs, **other}, chosen).content
+
+
+def only_option(machine: Content, gpus: int, **job: Any) -> Content:
+    """What is said of one job on one GPU count."""
+    plan = planned([{**machine, "gpu_counts": [gpus]}], [{"name": "a", "n": 2048, **job}])
+    return plan["jobs"][0]["fastest"]
+
+
+def step(n: float, gpus: float) -> float:
+    return float(native().forecasts([n], [gpus]).seconds[0])
+
+
+LENGTHS = [
+    # length, steps at n = 2048, units of each of n
+    ({"steps": 1000}, 1000, None),
+    ({"samples": 204_800}, 100, 1),
+    ({"samples": 204_801}, 101, 1),
+    ({"epochs": 3, "epoch": 204_800}, 300, 1),
+    ({"tokens": 2048e6, "sequence": 1000}, 1000, 1000),
+]
+
+
+@pytest.mark.parametrize(("length", "steps", "each"), LENGTHS)
+def test_a_job_is_as_long_as_its_tokens_samples_or_epochs(
+    length: Content, steps: int, each: int | None
+) -> None:
+    option = only_option(machine(), 2, **length)
+    assert option["steps"] == steps
+    assert option["seconds"] == pytest.approx(steps * step(2048, 2))
+    assert option["gpu_hours"] == pytest.approx(2 * option["seconds"] / 3600)
+    if each is None:
+        assert option["units_per_second"] is option["cost_per_million"] is None
+        return
+    units = 2048 * each
+    assert option["units_per_second"] == pytest.approx(units / step(2048, 2))
+    cost = 2 * 2.0 * step(2048, 2) / 3600 / (units / 1e6)
+    assert option["cost_per_million"] == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_a_batch_of_each_gpu_grows_with_their_count(gpus: int) -> None:
+    option = only_option(machine(), gpus, samples=2048 * 100, per_gpu=True)
+    n = 2048 * gpus
+    assert (option["n"], option["steps"]) == (n, 100 / gpus)
+    assert option["step_seconds"] == pytest.approx(step(n, gpus))
+    assert option["efficiency"] == pytest.approx(step(2048, 1) / step(n, gpus))
+
+
+def test_jobs_of_both_kinds_stand_beside_one_another() -> None:
+    jobs = [
+        {"name": "grows", "n": 2048, "samples": 1e6, "per_gpu": True},
+        {"name": "fixed", "n": 4096, "steps": 1000},
+    ]
+    together = planned([machine()], jobs)["jobs"]
+    for job, answer in zip(jobs, together, strict=True):
+        (alone,) = planned([machine()], [job])["jobs"]
+        for one, other in zip(alone["front"], answer["front"], strict=True):
+            assert one["seconds"] == pytest.approx(other["seconds"])
+            assert one["n"] == other["n"]
+
+
+@pytest.mark.parametrize(
+    ("length", "operations"),
+    [
+        ({"steps": 10}, 1e12),
+        ({"samples": 1e6}, 2048e12),
+        ({"tokens": 1e9, "sequence": 10}, 20480e12),
+    ],
+)
+def test_the_share_of_the_peak_is_of_the_operations_that_are_stated(
+    length: Content, operations: float
+) -> None:
+    option = only_option(machine(peak_flops=1e15), 4, flops=1e12, **length)
+    assert option["peak_efficiency"] == pytest.approx(operations / (step(2048, 4) * 4 * 1e15))
+
+
+def test_the_fastest_under_a_budget() -> None:
+    job = {"name": "a", "n": 64000, "steps": 1_000_000}
+    (free,) = planned([machine()], [job], interval="now")["jobs"]
+    costs = sorted(option["cost"] for option in free["front"])
+    budget = (costs[-1] + costs[-2]) / 2
+    (kept,) = planned([machine()], [{**job, "budget": budget}], interval="now")["jobs"]
+    assert kept["fastest"]["seconds"] > free["fastest"]["seconds"]
+    assert kept["fastest"]["cost"] == pytest.approx(costs[-2])
+    with pytest.raises(InputError, match=r"nothing keeps it with 90 %; [\d.]+ would be enough"):
+        planned([machine()], [{**job, "budget": costs[0] / 2}])
+
+
+def test_whole_hosts_are_paid_and_held() -> None:
+    paid = machine(gpus=8, gpus_per_host=4, whole_hosts=True)
+    option = only_option(paid, 3, steps=3600)
+    hours = 4 * step(2048, 3)
+    assert option["gpu_hours"] == pytest.approx(hours)
+    assert option["cost"] == pytest.approx(2.0 * hours)
+    jobs = [{"name": "a", "n": 2048, "steps": 3600, "count": 3}]
+    copies = planned([{**paid, "gpu_counts": [1]}], jobs)["mix"]["schedule"]
+    assert sorted(copy["start"] > 0 for copy in copies) == [False, False, True]
+
+
+def test_the_least_time_is_paid() -> None:
+    option = only_option(machine(minimum="2h"), 2, steps=10)
+    assert option["cost"] == pytest.approx(2 * 2.0 * 2)
+    assert option["gpu_hours"] == pytest.approx(2 * 10 * step(2048, 2) / 3600)
+
+
+def test_hours_of_checkpoints_and_restarts() -> None:
+    spot = {"interrupted_every": "8h", "checkpoint": 30.0, "restart": 120.0}
+    option = only_option(machine(gpus_per_host=2, **spot), 4, steps=10**8)
+    # Two hosts: twice as many interruptions.
+    longer, checkpoints = stretch(4 * 3600.0, 30.0, 120.0, None)
+    work = 1e8 * step(2048, 4)
+    assert option["seconds"] == pytest.approx(longer * work)
+    assert option["checkpoint_hours"] == pytest.approx(4 * checkpoints * work / 3600)
+    lost = option["checkpoint_hours"] + option["restart_hours"]
+    assert option["gpu_hours"] == pytest.approx(4 * work / 3600 + lost)
+    assert option["cost"] == pytest.approx(2.0 * option["gpu_hours"])
+
+
+OWN = {"price_per_gpu": 35_040.0, "lifetime_years": 4, "use": 0.5}
+
+
+def own(**bought: Any) -> Content:
+    return {"name": "native", "gpus": 4, "bought": {**OWN, **bought}}
+
+
+def rented(price: float) -> Content:
+    return {"name": "remote", "gpus": 4, "price_per_gpu_hour": price}
+
+
+def test_buying_pays_from_what_the_same_jobs_cost_rented() -> None:
+    jobs = [
+        {"name": "a", "n": 8000, "steps": 10**6, "count": 3},
+        {"name": "b", "n": 64000, "steps": 10**5},
+    ]
+    (answer,) = planned([own(), rented(2.0)], jobs)["buying"]
+    hours = {"native": 0.0, "remote": 0.0}
+    for job in jobs:
+        for model in (native(), remote()):
+            least = min(
+                count * float(model.forecasts([job["n"]], [count]).seconds[0])
+                for count in (1, 2, 3, 4)
+            )
+            hours[model.name] += job.get("count", 1) * job["steps"] * least / 3600
+    rent = 2.0 * hours["remote"] / hours["native"]
+    assert answer["cost_per_gpu_hour"] == pytest.approx(2.0)
+    assert answer["rent_per_gpu_hour"] == pytest.approx(rent)
+    assert answer["pays_from"] == pytest.approx(4 * 8760 * 1.0 / rent)
+    assert answer["low"] <= answer["pays_from"] <= answer["high"]
+    assert answer["gpu_hours_a_year"] == 4 * 8760 * 0.5
+
+
+@pytest.mark.parametrize(("price", "probability"), [(0.2, 0.0), (20.0, 1.0)])
+def test_how_surely_buying_pays(price: float, probability: float) -> None:
+    jobs = [{"name": "a", "n": 8000, "steps": 10**6}]
+    (answer,) = planned([own(), rented(price)], jobs)["buying"]
+    assert answer["probability"] == probability
+
+
+def test_buying_never_pays_where_energy_alone_is_dearer() -> None:
+    jobs = [{"name": "a", "n": 8000, "steps": 10**6}]
+    machines = [own(power=1000.0, price_per_kwh=0.5), rented(0.01)]
+    (answer,) = planned(machines, jobs)["buying"]
+    assert answer["pays_from"] is answer["high"] is None
+
+
+def test_the_probability_that_buying_pays_is_the_share_of_draws_of_both_models_together() -> None:
+    machines = [own(), rented(1.0)]
+    jobs = [{"name": "a", "n": 8000, "steps": 10**6, "per_gpu": True}]
+    plan = {"machines": machines, "jobs": jobs}
+    draws = make(of_values(plan, models()))
+    from_hours = []
+    for replicate in range(draws.replicates):
+        least = [
+            min(
+                gpus
+                * times.of_replicate(replicate)[list(draws.sizes[0, :4]).index(8000 * gpus)][
+                    gpus - 1
+                ]
+                for gpus in (1, 2, 3, 4)
+            )
+            for times in draws.times
+        ]
+        from_hours.append(4 * 8760 / (1.0 * least[1] / least[0]))
+    (answer,) = planned(machines, jobs)["buying"]
+    stated = 4 * 8760 * 0.5
+    assert answer["probability"] == pytest.approx(np.mean(np.array(from_hours) <= stated))
+    assert answer["low"] == pytest.approx(np.quantile(from_hours, 0.05), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("machines", "job", "message"),
+    [
+        (
+            [machine(currency="EUR"), machine("remote")],
+            {},
+            "USD beside EUR: convert, and state all prices in one currency",
+        ),
+        ([{**own(), "price_per_gpu_hour": 1.0}], {}, "leave it out: bought says what hours cost"),
+        ([own(price_per_host=1.0)], {}, "price_per_host needs gpus_per_host"),
+        ([own(idle_power=1.0)], {}, "idle_power is above power"),
+        ([machine(interrupted_every="8h")], {}, "needs checkpoint"),
+        ([machine(gpus_per_host=3, whole_hosts=True)], {}, "4 GPUs are no hosts of 3"),
+        ([machine(price_per_gpu_hour=0.0)], {"budget": 1.0}, "needs the prices of all machines"),
+        ([machine()], {"samples": 1e6}, "either steps or samples, not both"),
+        ([machine()], {"steps": None, "epochs": 2}, "needs epoch"),
+        ([machine()], {"steps": None, "tokens": 1e9}, "missing; tokens needs it"),
+        ([machine()], {"sequence": 10}, "needs tokens"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    machines: list[Content], job: Content, message: str
+) -> None:
+    plan = {"name": "a", "n": 8000, "steps": 10, **job}
+    with pytest.raises(InputError, match=message):
+        planned(machines, [{key: value for key, value in plan.items() if value is not None}])
+
+
+def test_a_currency_that_all_machines_state_is_that_of_the_plan() -> None:
+    content = planned([machine(currency="EUR")], [{"name": "a", "n": 8000, "steps": 10}])
+    assert content["currency"] == "EUR"
+    assert math.isfinite(content["mix"]["cost"])
+    assert Interval(content["interval"]) is Interval.later
