@@ -254,10 +254,13 @@ def sensible_count(
     threshold: float = THRESHOLD,
     interval: Interval = Interval.now,
     reference: float | None = None,
+    *,
+    per_gpu: bool = False,
 ) -> Sensible:
     """The sensible one of some GPU counts; the fewest where none is efficient enough.
 
     Args:
+        per_gpu: whether n is of each GPU: fastest and cheapest are then so for as much work.
         reference: N_ref of the efficiency; by default as in ``model.rates``.
 
     Raises:
@@ -270,10 +273,12 @@ def sensible_count(
     reference = reference or reference_count(model, counts)
     cells = np.array(sorted({reference, *counts.tolist()}))
     asked = np.isin(cells, counts)
-    sweep = Sweep(model, np.full(cells.size, checked_sizes([n])[0]), cells, interval)
+    work = cells if per_gpu else np.ones(cells.size)
+    sweep = Sweep(model, checked_sizes([n])[0] * work, cells, interval)
     seconds = sweep.forecasts.seconds
     efficiency = sweep.efficiency(seconds, seconds[0])[asked]
     seconds, outside = seconds[asked], sweep.forecasts.extrapolated[asked]
+    for_work = seconds / work[asked]
     at = int(max(np.flatnonzero(efficiency >= threshold - _ROUNDING), default=0))
     reached = sweep.reached(threshold)
     known = None if reached is None else reached[asked]
@@ -288,8 +293,8 @@ def sensible_count(
         "probability": None if known is None else round(float(known[at]), 9),
         "sure_gpus": None if sure is None else int(counts[sure]),
         "reference_gpus": int(reference),
-        "fastest": int(counts[np.argmin(seconds)]),
-        "cheapest": int(counts[np.argmin(counts * seconds)]),
+        "fastest": int(counts[np.argmin(for_work)]),
+        "cheapest": int(counts[np.argmin(counts * for_work)]),
         "open": at == counts.size - 1 and at > 0,
         "extrapolated": bool(outside[at]),
     }

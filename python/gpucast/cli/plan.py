@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gpucast.answers.throughput import rounded
 from gpucast.cli import options
 from gpucast.cli.options import argument, option
 from gpucast.cli.output import EXTRAPOLATED, MARK, print_json, say, tell_forecasts
@@ -416,9 +417,7 @@ def _units(jobs: Sequence[JsonObject]) -> str:
 
 
 def _through(jobs: Sequence[JsonObject]) -> Column:
-    return Column(
-        f"{_units(jobs)}/s", "units_per_second", lambda rate: number(float(f"{rate:.4g}"))
-    )
+    return Column(f"{_units(jobs)}/s", "units_per_second", rounded)
 
 
 _STEP = Column("a step", "step_seconds", duration)

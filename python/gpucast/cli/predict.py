@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpucast.answers.throughput import NONE, Throughput
 from gpucast.cli import options, predict_sharing
-from gpucast.cli.options import argument, flag, option
+from gpucast.cli.options import argument, flag, option, with_options
 from gpucast.cli.output import DOUBTED, print_json, print_marked, say, tell_forecasts
 from gpucast.cli.predict_sharing import span
 from gpucast.errors import InputError
@@ -47,6 +48,7 @@ class Question:
     efficiency: float
     within: float
     grid: Grid
+    throughput: Throughput
 
 
 @dataclass
@@ -64,7 +66,9 @@ class Answer:
     least_energy: list[JsonObject] = field(default_factory=list)
 
 
+@with_options
 def command(
+    *,
     models: list[str] = argument("Model files (gpucast fit DATA -o MODEL.json)."),
     n: str = options.SIZES,
     gpus: str | None = option(
@@ -87,6 +91,7 @@ def command(
     ),
     grid_co2: float | None = options.GRID_CO2,
     energy_price: float | None = options.ENERGY_PRICE,
+    throughput: Throughput = NONE,
     output: Path | None = option(
         "Also write the rows as CSV; times in seconds.", "-o", "--output", metavar="FILE.csv"
     ),
@@ -109,6 +114,9 @@ def command(
         if instances and wanted:
             message = "knows whole GPU counts only: leave it out, or 1/k out of --gpus"
             raise InputError(message, field=name)
+    if throughput.per_gpu and (instances or (best_only and next_cells)):
+        message = f"gpu does not go with {'1/k in --gpus' if instances else '--next --best'}"
+        raise InputError(message, field="--size-of")
     given = None if gpus is None else counts(whole) if whole or not instances else [1.0]
     if not 1 < within < math.inf:
         raise InputError(f"{within:g} is no factor above 1", field="--within")
@@ -122,6 +130,7 @@ def command(
         efficiency,
         within,
         Grid(energy_price, grid_co2),
+        throughput,
     )
     answers = [_answer(model, question) for model in [load_model(path) for path in models]]
     if output is not None:
@@ -151,11 +160,13 @@ def _answer(model: Model, question: Question) -> Answer:
             "ask for fewer",
             field="n",
         )
-    forecasts = model.forecasts(*outer(n, gpus), interval)
-    choosing = question.best_only or model.unshared is None
+    each, counts_ = outer(n, gpus)
+    through = question.throughput
+    forecasts = model.forecasts(through.sizes(each, counts_), counts_, interval)
+    choosing = not through.per_gpu and (question.best_only or model.unshared is None)
     best = model.best_counts(n, gpus, interval) if choosing else []
     sensible = [
-        sensible_count(model, size, gpus, question.efficiency, interval)
+        sensible_count(model, size, gpus, question.efficiency, interval, per_gpu=through.per_gpu)
         for size in (n if question.best_only else ())
     ]
     # What a model misses of what it was fitted to shows in the narrowest interval.
@@ -166,12 +177,12 @@ def _answer(model: Model, question: Question) -> Answer:
         forecasts if interval is Interval.now else None,
         within=None,
     )
-    if question.best_only:
+    if question.best_only and choosing:
         doubt: Doubt | BestDoubt | None = doubts.of_best(model, best, gpus)
     else:
         doubt = doubts.widest(model, forecasts, question.within)
     marked = doubts.doubtful(model, forecasts, question.within)
-    rows = _rows(model, forecasts, marked, question.grid)
+    rows = _rows(model, forecasts, marked, question)
     answer = Answer(model, rows, best, sensible, known, doubt)
     if choosing:
         least = least_energy(model, n, gpus, interval)
@@ -190,16 +201,22 @@ def _answer(model: Model, question: Question) -> Answer:
 
 
 def _rows(
-    model: Model, forecasts: Forecasts, doubtful: NDArray[np.bool_], grid: Grid
+    model: Model, forecasts: Forecasts, doubtful: NDArray[np.bool_], question: Question
 ) -> list[JsonObject]:
     """A row a cell; None where something is not known."""
     from gpucast.model import rates
 
     of_energy = model.joules(forecasts)
     if of_energy:
-        of_energy |= grid.of(of_energy["joules"])
-    rated = rates.columns(model, forecasts)
-    columns = {**forecasts.columns(), **rated, "doubtful": doubtful, **of_energy}
+        of_energy |= question.grid.of(of_energy["joules"])
+    through = question.throughput
+    columns = {
+        **forecasts.columns(),
+        **rates.columns(model, forecasts, per_gpu=through.per_gpu),
+        **through.columns(forecasts.n, forecasts.gpus, forecasts.seconds),
+        "doubtful": doubtful,
+        **of_energy,
+    }
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [
         {"model": model.name}
@@ -215,6 +232,7 @@ def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
     names = [(answer, {"model": answer.model.name}) for answer in answers]
     content = {
         "interval": str(question.interval),
+        "per_gpu": question.throughput.per_gpu,
         "forecast": [row for answer in answers for row in answer.forecast],
         "best": [row for answer in answers for row in answer.best],
         "sensible": [row for answer in answers for row in answer.sensible],
@@ -278,11 +296,11 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
             kind = (model.knows_parts, model.unit, model.timestep is None)
             kinds.setdefault(kind, []).append(answer)
         for same_kind in () if question.best_only else kinds.values():
-            _print_forecasts(same_kind, options.INTERVALS[question.interval])
+            _print_forecasts(same_kind, question)
             _print_doubts(same_kind)
             print()
         if question.best_only:
-            _print_sensible(answers)
+            _print_sensible(answers, question)
         if any(answer.best for answer in answers):
             _print_best(answers)
         if question.best_only:
@@ -297,7 +315,7 @@ def _print(answers: Sequence[Answer], question: Question) -> None:
             say(f"{answer.model.name}: {words}")
 
 
-def _print_forecasts(answers: Sequence[Answer], interval: str) -> None:
+def _print_forecasts(answers: Sequence[Answer], question: Question) -> None:
     """A line a forecast, what was measured beside it; then parts and Gflops of our own programs,
     rate and efficiency of others."""
     rows = [row for answer in answers for row in answer.forecast]
@@ -317,7 +335,7 @@ def _print_forecasts(answers: Sequence[Answer], interval: str) -> None:
         references = {row["reference_gpus"] for row in rows}
         named = f" (N_ref = {references.pop():g})" if len(references) == 1 else ""
         speeds = [
-            Column(*_speed(answers), ".4g"),
+            *([] if question.throughput.units else [Column(*_speed(answers), ".4g")]),
             Column(f"efficiency{named}", "efficiency", whole_percent),
             *([] if named else [Column("N_ref", "reference_gpus", "g")]),
             *(shares if parts else []),
@@ -329,9 +347,10 @@ def _print_forecasts(answers: Sequence[Answer], interval: str) -> None:
             Column("n" if own else _size_word(answers), "n", number),
             Column("GPUs", "gpus"),
             Column("step time", "seconds", duration),
-            Column(interval, span),
+            Column(options.INTERVALS[question.interval], span),
             Column("measured", "measured", duration, optional=True),
             *speeds,
+            *question.throughput.shown,
         ],
     )
 
@@ -347,14 +366,14 @@ def _share(word: str, key: str) -> Column:
     return Column(word, lambda row: row[key] / row["seconds"], whole_percent)
 
 
-def _print_sensible(answers: Sequence[Answer]) -> None:
+def _print_sensible(answers: Sequence[Answer], question: Question) -> None:
     """A line an n: the most GPUs that are efficient enough, and those of fewest GPU hours."""
     rows = [row for answer in answers for row in answer.sensible]
     print_marked(
         rows,
         [
             Column("model", "model"),
-            Column(_size_word(answers), "n", number),
+            Column(_size_word(answers) + " a GPU" * question.throughput.per_gpu, "n", number),
             Column("sensible GPUs", "gpus"),
             Column("step time", "seconds", duration),
             Column("efficiency", "efficiency", whole_percent),

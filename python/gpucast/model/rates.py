@@ -25,29 +25,31 @@ def reference_count(model: Forecasting, gpus: Array) -> float:
     return least if gpus.max() > least else min(least, float(model.domain.gpus[0]))
 
 
-def efficiency(model: Forecasting, forecasts: Forecasts) -> Array:
-    """N_ref T(n, N_ref) / (N T(n, N)) of each forecast; N_ref: see ``reference_count``."""
+def efficiency(model: Forecasting, forecasts: Forecasts, *, per_gpu: bool = False) -> Array:
+    """N_ref T(n, N_ref) / (N T(n, N)) of each forecast; where n grows with N (``per_gpu``)
+    T(n N_ref / N, N_ref) / T(n, N). N_ref: see ``reference_count``."""
     if not forecasts.n.size:
         return np.empty(0)
     reference = reference_count(model, forecasts.gpus)
-    n, row = np.unique(forecasts.n, return_inverse=True)
+    sizes = forecasts.n * (reference / forecasts.gpus) if per_gpu else forecasts.n
+    n, row = np.unique(sizes, return_inverse=True)
     at = np.flatnonzero(forecasts.gpus == reference)
     of_reference = np.full(n.size, np.nan)
     of_reference[row[at]] = forecasts.seconds[at]
     if np.isnan(of_reference).any():
         of_reference = model.forecasts(n, np.full(n.size, reference)).seconds
-    few = of_reference[row]
-    return np.asarray(reference * few / (forecasts.gpus * forecasts.seconds), dtype=np.float64)
+    work = forecasts.n / sizes * reference / forecasts.gpus
+    return np.asarray(work * of_reference[row] / forecasts.seconds, dtype=np.float64)
 
 
-def columns(model: Forecasting, forecasts: Forecasts) -> dict[str, Array]:
+def columns(model: Forecasting, forecasts: Forecasts, *, per_gpu: bool = False) -> dict[str, Array]:
     """What tables say beside times: steps_per_second, ns_per_day (NaN: a step's simulated time is
     not known), efficiency, reference_gpus (its N_ref), measured (s; NaN: not measured)."""
     reference = reference_count(model, forecasts.gpus) if forecasts.n.size else np.nan
     return {
         "steps_per_second": 1 / forecasts.seconds,
         "ns_per_day": ns_per_day(model.timestep, forecasts.seconds),
-        "efficiency": efficiency(model, forecasts),
+        "efficiency": efficiency(model, forecasts, per_gpu=per_gpu),
         "reference_gpus": np.full(forecasts.n.size, reference),
         "measured": model.measured(forecasts.n, forecasts.gpus),
     }

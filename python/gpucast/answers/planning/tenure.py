@@ -39,7 +39,7 @@ _Amount = Annotated[float, Bounds(least=0, most=1e12)]
 _Share = Annotated[float, Bounds(least=0, below=1)]
 
 _MOST_EXPONENT = 100.0
-"""Of work that never gets done: long, and still a number."""
+"""Work that never gets done takes long, and still a number of times."""
 
 
 @dataclass(kw_only=True)
