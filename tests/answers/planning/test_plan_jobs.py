@@ -64,7 +64,7 @@ def test_a_job_is_as_long_as_its_tokens_samples_or_epochs(
 
 @pytest.mark.parametrize("gpus", [1, 2, 4])
 def test_a_batch_of_each_gpu_grows_with_their_count(gpus: int) -> None:
-    option = only_option(machine(), gpus, samples=2048 * 100, per_gpu=True)
+    option = only_option(machine(), gpus, samples=2048 * 100, size_of="gpu")
     n = 2048 * gpus
     assert (option["n"], option["steps"]) == (n, 100 / gpus)
     assert option["step_seconds"] == pytest.approx(step(n, gpus))
@@ -73,7 +73,7 @@ def test_a_batch_of_each_gpu_grows_with_their_count(gpus: int) -> None:
 
 def test_jobs_of_both_kinds_stand_beside_one_another() -> None:
     jobs = [
-        {"name": "grows", "n": 2048, "samples": 1e6, "per_gpu": True},
+        {"name": "grows", "n": 2048, "samples": 1e6, "size_of": "gpu"},
         {"name": "fixed", "n": 4096, "steps": 1000},
     ]
     together = planned([machine()], jobs)["jobs"]
@@ -190,7 +190,7 @@ def test_buying_never_pays_where_energy_alone_is_dearer() -> None:
 
 def test_the_probability_that_buying_pays_is_the_share_of_draws_of_both_models_together() -> None:
     machines = [own(), rented(1.0)]
-    jobs = [{"name": "a", "n": 8000, "steps": 10**6, "per_gpu": True}]
+    jobs = [{"name": "a", "n": 8000, "steps": 10**6, "size_of": "gpu"}]
     plan = {"machines": machines, "jobs": jobs}
     draws = make(of_values(plan, models()))
     from_hours = []

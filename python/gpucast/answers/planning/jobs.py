@@ -51,7 +51,7 @@ def jobs_of(
             {
                 "name": job.name,
                 "n": job.n,
-                "per_gpu": job.per_gpu,
+                "size_of": job.size_of,
                 "steps": advised[i]["steps"],
                 "unit": job.unit,
                 "budget": job.budget,

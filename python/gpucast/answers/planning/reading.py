@@ -137,7 +137,7 @@ def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]
         if getattr(job, key) is not None and getattr(job, needs) is None:
             yield (key,), f"needs {needs}"
     if job.per_gpu and job.instances:
-        yield ("instances",), "a size of each GPU (per_gpu) is of whole ones"
+        yield ("instances",), "a size of each GPU (size_of) is of whole ones"
     if job.deadline is not None and job.ns_per_day is not None:
         yield ("ns_per_day",), "either deadline or ns_per_day, not both"
     for i, count in enumerate(job.instances or ()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class Job:
 
     Attributes:
         n: what the work grows with: particles, cells.
-        per_gpu: whether n is of each GPU (a batch of each): the work grows with their count.
+        size_of: whether n is of all GPUs or of each (its batch): then the work grows with them.
         steps, ns, tokens, samples or epochs: length of one simulation.
         sequence: tokens of each of n; 1 where n counts tokens.
         epoch: samples of an epoch.
@@ -180,7 +180,7 @@ class Job:
     tokens: Positive | None = None
     samples: Positive | None = None
     epochs: Positive | None = None
-    per_gpu: bool = False
+    size_of: Literal["all", "gpu"] = "all"
     sequence: Positive | None = None
     epoch: Positive | None = None
     flops: Positive | None = None
@@ -197,6 +197,11 @@ class Job:
     def shares(self) -> list[int]:
         """Instances on one GPU, where it is not one alone."""
         return sorted({count for count in self.instances or () if count > 1})
+
+    @property
+    def per_gpu(self) -> bool:
+        """Whether n is of each GPU."""
+        return self.size_of == "gpu"
 
     def sizes(self, gpus: Array) -> Array:
         """n of the work on each GPU count."""
