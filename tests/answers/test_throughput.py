@@ -96,3 +96,23 @@ def test_a_size_of_each_gpu_is_of_whole_ones(run: Run, tmp_path: Path) -> None:
     status, _, err = run("predict", tmp_path / "md.json", *asked)
     assert status == 2
     assert "--size-of: gpu does not go with 1/k" in err
+
+
+def test_a_page_shows_the_same_work_on_each_gpu(run: Run, tmp_path: Path) -> None:
+    model = md()
+    model.save(tmp_path / "md.json")
+    stated = ("--per-gpu", "24000", "--gpus", "1-4", "--units", "samples", "--price", "3.6")
+    page = tmp_path / "report.html"
+    status, out, _ = run("report", tmp_path / "md.json", "-o", page, *stated, "--json")
+    assert status == 0
+    (weak,) = json.loads(out)["content"]["weak"]
+    assert weak["per_gpu"] == 24_000
+    found = model.forecasts([24_000.0 * gpus for gpus in (1, 2, 3, 4)], [1, 2, 3, 4])
+    for row, seconds in zip(weak["rows"], found.seconds, strict=True):
+        assert row["n"] == 24_000 * row["gpus"]
+        assert row["seconds"] == pytest.approx(seconds)
+        assert row["efficiency"] == pytest.approx(found.seconds[0] / seconds)
+        assert row["units_per_second"] == pytest.approx(row["n"] / seconds)
+    text = page.read_text()
+    assert "24,000 atoms a GPU" in text
+    assert "samples/s" in text

@@ -188,6 +188,16 @@ def test_any_gpu_count_can_be_asked_about(reader: Reader) -> None:
     assert "1000" in error_of(reader.load(counts="1-2000"))
 
 
+def test_a_batch_of_each_gpu_can_be_asked_about(reader: Reader) -> None:
+    reader.load(("mine.csv", TABLE))
+    assert reader.load(per_gpu="5000", units="tokens=10", price="2").status_code == 303
+    shown = reader.get().text
+    assert "5,000 atoms a GPU" in shown
+    assert "tokens/s" in shown
+    assert "cost/10^6 tokens" in shown
+    assert "--price: says nothing without --units" in error_of(reader.load(units="", price="2"))
+
+
 def test_without_a_file_there_is_nothing_to_fit(reader: Reader) -> None:
     assert error_of(reader.load()) == "choose a file of step times"
 

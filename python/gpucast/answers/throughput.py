@@ -3,8 +3,9 @@ GPUs' peak that is used (MFU), and what a million of them cost."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -29,21 +30,15 @@ def _units(text: str, option: str) -> tuple[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput:
-    """What is known of a job beside its step times; each but ``size_of`` may be None.
+    """What is known of a job beside its step times; where it is known.
 
     Attributes:
-        size_of: whether n is of all GPUs, or of each, such as its batch.
         units: what a step takes, and how many for each of n.
         flops: operations of one of these; of a step where ``units`` are not known.
         peak_flops: of a GPU, flop/s.
         price: of a GPU hour.
     """
 
-    size_of: Literal["all", "gpu"] = stated(
-        "What n is of: all GPUs together, or each (its batch), so that the work grows with them.",
-        "all",
-        "--size-of",
-    )
     units: tuple[str, float] | None = stated(
         "What a step takes for each of n: samples, or tokens=4096.",
         None,
@@ -77,13 +72,9 @@ class Throughput:
             raise InputError("says nothing without --units", field="--price")
 
     @property
-    def per_gpu(self) -> bool:
-        """Whether n is of each GPU."""
-        return self.size_of == "gpu"
-
-    def sizes(self, n: Array, gpus: Array) -> Array:
-        """n of the whole work on each GPU count."""
-        return np.asarray(n * gpus if self.per_gpu else n, dtype=np.float64)
+    def unit(self) -> str:
+        """What a step takes."""
+        return self.units[0] if self.units else ""
 
     def columns(self, n: Array, gpus: Array, seconds: Array) -> dict[str, Any]:
         """What is known of steps of the whole n: ``units_per_second``, ``mfu``,
@@ -100,17 +91,15 @@ class Throughput:
             columns["cost_per_million"] = self.price * gpu_seconds / HOUR / (units / MILLION)
         return columns
 
-    @property
-    def shown(self) -> list[Column]:
-        """How tables show these columns."""
-        name = self.units[0] if self.units else ""
-        columns = [
-            Column(f"{name}/s", "units_per_second", rounded),
-            Column("MFU", "mfu", whole_percent),
-            Column(f"cost/10^6 {name}", "cost_per_million", ".3g"),
-        ]
-        wanted = (self.units, self.flops, self.price)
-        return [column for column, known in zip(columns, wanted, strict=True) if known is not None]
+
+def columns_of(row: Mapping[str, object], unit: str) -> list[Column]:
+    """How tables show those of these columns that a row has."""
+    columns = [
+        Column(f"{unit}/s", "units_per_second", rounded),
+        Column("MFU", "mfu", whole_percent),
+        Column(f"cost/10^6 {unit}", "cost_per_million", ".3g"),
+    ]
+    return [column for column in columns if column.value in row]
 
 
 NONE = Throughput()

@@ -213,6 +213,7 @@ EFFICIENCY = option(
 )
 GRID_CO2: float | None = option("CO2 of a kWh of your electricity, g.", min=0)
 ENERGY_PRICE: float | None = option("Price of a kWh of your electricity.", min=0)
+PER_GPU = option("n / N of the weak scaling. Default: as measured.")
 SIZE = option("Size of a figure, mm: 88x110. Default: a column of a journal.", metavar="WxH")
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from gpucast.answers.throughput import NONE, Throughput
+from gpucast.answers.throughput import NONE, Throughput, columns_of
 from gpucast.cli import options, predict_sharing
 from gpucast.cli.options import argument, flag, option, with_options
 from gpucast.cli.output import DOUBTED, print_json, print_marked, say, tell_forecasts
@@ -48,6 +48,7 @@ class Question:
     efficiency: float
     within: float
     grid: Grid
+    per_gpu: bool
     throughput: Throughput
 
 
@@ -91,6 +92,10 @@ def command(
     ),
     grid_co2: float | None = options.GRID_CO2,
     energy_price: float | None = options.ENERGY_PRICE,
+    size_of: Literal["all", "gpu"] = option(
+        "What n is of: all GPUs together, or each (its batch), so that the work grows with them.",
+        default="all",
+    ),
     throughput: Throughput = NONE,
     output: Path | None = option(
         "Also write the rows as CSV; times in seconds.", "-o", "--output", metavar="FILE.csv"
@@ -114,7 +119,7 @@ def command(
         if instances and wanted:
             message = "knows whole GPU counts only: leave it out, or 1/k out of --gpus"
             raise InputError(message, field=name)
-    if throughput.per_gpu and (instances or (best_only and next_cells)):
+    if size_of == "gpu" and (instances or (best_only and next_cells)):
         message = f"gpu does not go with {'1/k in --gpus' if instances else '--next --best'}"
         raise InputError(message, field="--size-of")
     given = None if gpus is None else counts(whole) if whole or not instances else [1.0]
@@ -130,6 +135,7 @@ def command(
         efficiency,
         within,
         Grid(energy_price, grid_co2),
+        size_of == "gpu",
         throughput,
     )
     answers = [_answer(model, question) for model in [load_model(path) for path in models]]
@@ -160,13 +166,13 @@ def _answer(model: Model, question: Question) -> Answer:
             "ask for fewer",
             field="n",
         )
-    each, counts_ = outer(n, gpus)
-    through = question.throughput
-    forecasts = model.forecasts(through.sizes(each, counts_), counts_, interval)
-    choosing = not through.per_gpu and (question.best_only or model.unshared is None)
+    sizes_, counts_ = outer(n, gpus)
+    per_gpu = question.per_gpu
+    forecasts = model.forecasts(sizes_ * counts_ if per_gpu else sizes_, counts_, interval)
+    choosing = not per_gpu and (question.best_only or model.unshared is None)
     best = model.best_counts(n, gpus, interval) if choosing else []
     sensible = [
-        sensible_count(model, size, gpus, question.efficiency, interval, per_gpu=through.per_gpu)
+        sensible_count(model, size, gpus, question.efficiency, interval, per_gpu=question.per_gpu)
         for size in (n if question.best_only else ())
     ]
     # What a model misses of what it was fitted to shows in the narrowest interval.
@@ -209,11 +215,10 @@ def _rows(
     of_energy = model.joules(forecasts)
     if of_energy:
         of_energy |= question.grid.of(of_energy["joules"])
-    through = question.throughput
     columns = {
         **forecasts.columns(),
-        **rates.columns(model, forecasts, per_gpu=through.per_gpu),
-        **through.columns(forecasts.n, forecasts.gpus, forecasts.seconds),
+        **rates.columns(model, forecasts, per_gpu=question.per_gpu),
+        **question.throughput.columns(forecasts.n, forecasts.gpus, forecasts.seconds),
         "doubtful": doubtful,
         **of_energy,
     }
@@ -232,7 +237,7 @@ def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
     names = [(answer, {"model": answer.model.name}) for answer in answers]
     content = {
         "interval": str(question.interval),
-        "per_gpu": question.throughput.per_gpu,
+        "per_gpu": question.per_gpu,
         "forecast": [row for answer in answers for row in answer.forecast],
         "best": [row for answer in answers for row in answer.best],
         "sensible": [row for answer in answers for row in answer.sensible],
@@ -350,7 +355,7 @@ def _print_forecasts(answers: Sequence[Answer], question: Question) -> None:
             Column(options.INTERVALS[question.interval], span),
             Column("measured", "measured", duration, optional=True),
             *speeds,
-            *question.throughput.shown,
+            *columns_of(rows[0] if rows else {}, question.throughput.unit),
         ],
     )
 
@@ -373,7 +378,7 @@ def _print_sensible(answers: Sequence[Answer], question: Question) -> None:
         rows,
         [
             Column("model", "model"),
-            Column(_size_word(answers) + " a GPU" * question.throughput.per_gpu, "n", number),
+            Column(_size_word(answers) + " a GPU" * question.per_gpu, "n", number),
             Column("sensible GPUs", "gpus"),
             Column("step time", "seconds", duration),
             Column("efficiency", "efficiency", whole_percent),

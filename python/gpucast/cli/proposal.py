@@ -33,7 +33,7 @@ def command(
     ),
     at: int | None = option("GPUs that hours are asked for. Default: the sensible count.", min=1),
     gpus_per_node: int | None = option("GPUs of a node, where the data do not say.", min=1),
-    per_gpu: float | None = option("n / N of the weak scaling. Default: as measured."),
+    per_gpu: float | None = options.PER_GPU,
     efficiency: float = options.EFFICIENCY,
     runs: int = option("Runs of each size.", default=1, min=1),
     steps: str = option("Steps of a run.", default="1e6"),

@@ -6,14 +6,17 @@ import shlex
 import sys
 from pathlib import Path
 
+from gpucast.answers.throughput import NONE, Throughput
 from gpucast.cli import options
-from gpucast.cli.options import argument, option
+from gpucast.cli.options import argument, option, with_options
 from gpucast.cli.output import load, print_json, say, tell_forecasts, warn
 from gpucast.util.number_lists import counts, sizes
 from gpucast.util.units import number, percent
 
 
+@with_options
 def command(
+    *,
     models: list[str] = argument(
         "Models (gpucast fit DATA -o MODEL.json), or bundled ones: native first, then remote."
     ),
@@ -30,6 +33,8 @@ def command(
         "than 8 doublings up to 4 times the most."
     ),
     efficiency: float = options.EFFICIENCY,
+    per_gpu: float | None = options.PER_GPU,
+    throughput: Throughput = NONE,
     interval: options.Interval = options.INTERVAL,
     explain: bool = options.EXPLAIN,
     force: bool = options.FORCE,
@@ -56,6 +61,8 @@ def command(
         gpus=shown_gpus,
         interval=interval,
         efficiency=efficiency,
+        per_gpu=per_gpu,
+        throughput=throughput,
     )
     written = page(
         page_content,

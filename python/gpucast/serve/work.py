@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gpucast.answers.throughput import Throughput
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Options
 from gpucast.data.loading import load
@@ -23,7 +24,7 @@ from gpucast.model.fitted import Model
 from gpucast.show.report.content import MOST_MODELS, content
 from gpucast.show.report.downloads import downloads
 from gpucast.util import JsonObject
-from gpucast.util.number_lists import counts
+from gpucast.util.number_lists import counts, size
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -90,6 +91,8 @@ SETTINGS = {
     "size_of": "of what that is the size: all, or gpu (weak scaling)",
     "gpus_per_node": "where only nodes are said",
     "steps": "of each run, where only whole runs are timed",
+    "per_gpu": "n of each GPU where it grows with them, such as the batch of each",
+    **{name: field.metadata["help"] for name, field in Throughput.__dataclass_fields__.items()},
     "counts": "GPU counts to ask about, also beyond those measured, such as 1-16,64",
 }
 """What files may leave unsaid, named as the options of ``gpucast import``; and what is asked."""
@@ -106,7 +109,7 @@ def answer(order: Order) -> Answer:
     data = load(
         # A path is never taken for the name of a bundled dataset.
         *(names if order.source.bundled else map(Path, names)),
-        options=_options(order.stated),
+        options=Options(**_read(Options, order.stated)),
         others=(TRACES,),
     )
     series = series_of(data.steps)
@@ -117,7 +120,14 @@ def answer(order: Order) -> Answer:
         chosen = max(range(len(series)), key=lambda at: len(series[at].steps))
     models, failed = _fitted(data, series[chosen])
     asked = order.stated.get("counts", "").strip()
-    report = content(models, data, gpus=counts(asked, "counts") if asked else None)
+    per_gpu = order.stated.get("per_gpu", "").strip()
+    report = content(
+        models,
+        data,
+        gpus=counts(asked, "counts") if asked else None,
+        per_gpu=size(per_gpu, "per_gpu") if per_gpu else None,
+        throughput=Throughput(**_read(Throughput, order.stated)),
+    )
     return Answer(
         content=report,
         understood=list(data.understood),
@@ -132,18 +142,19 @@ def answer(order: Order) -> Answer:
     )
 
 
-def _options(stated: Mapping[str, str]) -> Options:
-    reads = {field.name: field.metadata.get("read") for field in fields(Options)}
-    reads |= {"gpus_per_node": _whole, "steps": _whole, "size_of": _size_of}
+def _read(kind: type[Options | Throughput], stated: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that are stated."""
+    reads = {field.name: field.metadata.get("read") for field in fields(kind)}
+    if kind is Options:
+        reads |= {"gpus_per_node": _whole, "steps": _whole, "size_of": _size_of}
     names = {"gpus": "gpus_of_files", "n": "size_of_files"}
-    values: dict[str, Any] = {
+    return {
         names.get(name, name): read(text.strip(), option) if read else text.strip()
         for name, text in stated.items()
         if text.strip() and names.get(name, name) in reads
         for read in [reads[names.get(name, name)]]
         for option in ["-n" if name == "n" else f"--{name.replace('_', '-')}"]
     }
-    return Options(**values)
 
 
 def _whole(text: str, option: str) -> int:

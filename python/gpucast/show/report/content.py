@@ -14,7 +14,8 @@ from gpucast.answers.advice import next_cells
 from gpucast.answers.caveats import caveats
 from gpucast.answers.comparison import compare
 from gpucast.answers.planning.replicates import slow_by
-from gpucast.answers.scaling import THRESHOLD, sensible_count
+from gpucast.answers.scaling import THRESHOLD, sensible_count, weak
+from gpucast.answers.throughput import NONE, Throughput
 from gpucast.answers.validation import Cell, refuted, validate
 from gpucast.data.dataset import Dataset
 from gpucast.data.selection import StepSelection
@@ -63,6 +64,8 @@ def content(
     gpus: Sequence[float] | None = None,
     interval: str = Interval.now,
     efficiency: float = THRESHOLD,
+    per_gpu: float | None = None,
+    throughput: Throughput = NONE,
 ) -> JsonObject:
     """All that a report of some models says.
 
@@ -74,13 +77,17 @@ def content(
         gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
         interval: what intervals and probabilities are of: steps now, later, or on another machine.
         efficiency: the least of a sensible GPU count, until the reader states another.
+        per_gpu: n / N of the weak scaling; by default as measured.
+        throughput: what is known of steps beside their times.
 
     Returns:
         ``title``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
         ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take), ``sure``
         (probability of being in time that counts as sure), ``efficiency``, ``measured_gpus``,
         ``models`` (a dict each: label, curves, shares, cells, parameters, ...), ``extra`` (each
-        further model over the first), ``table`` (the answer for round n), ``warnings``.
+        further model over the first), ``table`` (the answer for round n), ``weak``
+        (each model's steps with the same n on each GPU), ``throughput`` (what its rows count),
+        ``warnings``.
 
     Raises:
         InputError: no or too many models, a count that none can forecast, or data that hold no
@@ -121,6 +128,10 @@ def content(
             for at, other in enumerate(models[1:], start=1)
         ],
         "table": _table(models, labels, n, counts[counts <= most], kind, efficiency),
+        "weak": [
+            _weak(model, per_gpu, counts[counts <= most], kind, throughput) for model in models
+        ],
+        "throughput": throughput.unit,
         "data": None if data is None else {"name": data.name, "digest": data.digest},
         "warnings": [] if data is None else list(data.warnings),
     }
@@ -421,6 +432,21 @@ def _table(
         }
         for size, *by_model in zip(asked, *choices, strict=True)
     ]
+
+
+def _weak(
+    model: Model, per_gpu: float | None, counts: Array, interval: Interval, throughput: Throughput
+) -> JsonObject:
+    """A model's steps where n grows with the GPUs."""
+    sweep = weak(model, per_gpu, counts, None, interval)
+    further = throughput.columns(sweep.n, sweep.gpus, sweep.forecasts.seconds)
+    return {
+        "per_gpu": plain(float(sweep.n[0] / sweep.gpus[0])),
+        "rows": [
+            row | {key: float(values[at]) for key, values in further.items()}
+            for at, row in enumerate(sweep.rows(None))
+        ],
+    }
 
 
 def _choices(

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 import jinja2
 from markupsafe import Markup
 
+from gpucast.answers.throughput import columns_of
 from gpucast.answers.validation import summarize
 from gpucast.show.report.picture import picture
 from gpucast.util import JsonObject
@@ -82,6 +83,7 @@ def page(
             css=_resource("static/report.css"),
             scripts=scripts,
             script_hashes=Markup(" ").join(map(_hash, scripts)),
+            further=columns_of(content["weak"][0]["rows"][0], content["throughput"]),
             start_row=next(row for row in content["table"] if row["n"] == start),
             pictures=[picture(model, shown) for model in content["models"]],
             points=sum(len(c["n"]) for model in content["models"] for c in model["curves"]),
