@@ -51,23 +51,23 @@ def test_what_says_nothing_alone_is_refused(known: dict[str, Any], message: str)
 
 def test_efficiency_of_work_that_grows_with_the_gpus_is_that_of_times() -> None:
     model = md()
-    found = model.forecasts([96_000.0, 192_000.0, 384_000.0], [1.0, 2.0, 4.0])
-    expected = found.seconds[0] / found.seconds
-    assert rates.efficiency(model, found, per_gpu=True) == pytest.approx(expected)
+    forecasts = model.forecasts([96_000.0, 192_000.0, 384_000.0], [1.0, 2.0, 4.0])
+    expected = forecasts.seconds[0] / forecasts.seconds
+    assert rates.efficiency(model, forecasts, per_gpu=True) == pytest.approx(expected)
 
 
 def test_the_sensible_count_of_work_that_grows() -> None:
     model, counts = md(), [1, 2, 3, 4]
-    found = model.forecasts([96_000.0 * count for count in counts], counts)
-    efficiency = found.seconds[0] / found.seconds
+    forecasts = model.forecasts([96_000.0 * count for count in counts], counts)
+    efficiency = forecasts.seconds[0] / forecasts.seconds
     answer = sensible_count(model, 96_000.0, counts, float(efficiency[1:3].min()), per_gpu=True)
     assert answer["gpus"] == max(
         count
         for count, share in zip(counts, efficiency, strict=True)
         if share >= efficiency[1:3].min()
     )
-    assert answer["fastest"] == counts[int(np.argmax(np.array(counts) / found.seconds))]
-    assert answer["cheapest"] == counts[int(np.argmin(found.seconds))]
+    assert answer["fastest"] == counts[int(np.argmax(np.array(counts) / forecasts.seconds))]
+    assert answer["cheapest"] == counts[int(np.argmin(forecasts.seconds))]
 
 
 def test_predict_shows_what_is_asked_about_a_batch_of_each_gpu(run: Run, tmp_path: Path) -> None:
@@ -107,11 +107,11 @@ def test_a_page_shows_the_same_work_on_each_gpu(run: Run, tmp_path: Path) -> Non
     assert status == 0
     (weak,) = json.loads(out)["content"]["weak"]
     assert weak["per_gpu"] == 24_000
-    found = model.forecasts([24_000.0 * gpus for gpus in (1, 2, 3, 4)], [1, 2, 3, 4])
-    for row, seconds in zip(weak["rows"], found.seconds, strict=True):
+    forecasts = model.forecasts([24_000.0 * gpus for gpus in (1, 2, 3, 4)], [1, 2, 3, 4])
+    for row, seconds in zip(weak["rows"], forecasts.seconds, strict=True):
         assert row["n"] == 24_000 * row["gpus"]
         assert row["seconds"] == pytest.approx(seconds)
-        assert row["efficiency"] == pytest.approx(found.seconds[0] / seconds)
+        assert row["efficiency"] == pytest.approx(forecasts.seconds[0] / seconds)
         assert row["units_per_second"] == pytest.approx(row["n"] / seconds)
     text = page.read_text()
     assert "24,000 atoms a GPU" in text
