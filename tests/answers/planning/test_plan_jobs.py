@@ -181,6 +181,13 @@ def test_how_surely_buying_pays(price: float, probability: float) -> None:
     assert answer["probability"] == probability
 
 
+def test_the_price_of_energy_may_be_that_of_the_plan() -> None:
+    jobs = [{"name": "a", "n": 8000, "steps": 10**6}]
+    machines = [own(power=1000.0), rented(2.0)]
+    (answer,) = planned(machines, jobs, price_per_kwh=0.3)["buying"]
+    assert answer["cost_per_gpu_hour"] == pytest.approx(2.3)
+
+
 def test_buying_never_pays_where_energy_alone_is_dearer() -> None:
     jobs = [{"name": "a", "n": 8000, "steps": 10**6}]
     machines = [own(power=1000.0, price_per_kwh=0.5), rented(0.01)]
@@ -223,6 +230,7 @@ def test_the_probability_that_buying_pays_is_the_share_of_draws_of_both_models_t
         ([{**own(), "price_per_gpu_hour": 1.0}], {}, "leave it out: bought says what hours cost"),
         ([own(price_per_host=1.0)], {}, "price_per_host needs gpus_per_host"),
         ([own(idle_power=1.0)], {}, "idle_power is above power"),
+        ([own(power=1.0)], {}, "power needs price_per_kwh"),
         ([machine(interrupted_every="8h")], {}, "needs checkpoint"),
         ([machine(gpus_per_host=3, whole_hosts=True)], {}, "4 GPUs are no hosts of 3"),
         ([machine(price_per_gpu_hour=0.0)], {"budget": 1.0}, "needs the prices of all machines"),

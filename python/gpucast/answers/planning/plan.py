@@ -126,7 +126,8 @@ _STATED = ("gpus", "gpus_least", "gpus_per_host", "price_per_gpu_hour", "price_p
 def _refuse_unknown_energy(request: Request) -> None:
     if any(machine.forecaster.energy is not None for machine in request.machines):
         return
-    for key in ("price_per_kwh", "grid_co2"):
+    bought = any(machine.bought is not None for machine in request.machines)
+    for key in ("grid_co2",) if bought else ("price_per_kwh", "grid_co2"):
         if getattr(request, key) is not None:
             message = "the steps that these machines' models were fitted to have no joules"
             raise request.lines.error(message, (key,))

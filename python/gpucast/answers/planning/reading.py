@@ -48,6 +48,9 @@ def of_values(values: Mapping[str, object], models: Mapping[str, Model | PathLik
 
 def _checked(values: dict[str, object], lines: Lines) -> Request:
     request = checked(Request, values, lines)
+    for machine in request.machines:
+        if machine.bought is not None and machine.bought.price_per_kwh is None:
+            machine.bought.price_per_kwh = request.price_per_kwh
     for location, message in _contradictions(request):
         raise lines.error(message, location)
     request.lines = lines
@@ -120,6 +123,8 @@ def _of_tenure(machine: Machine) -> Iterable[tuple[str, str]]:
         yield "bought", "has no price_per_gpu or price_per_host"
     if bought.price_per_host and machine.gpus_per_host is None:
         yield "bought", "price_per_host needs gpus_per_host"
+    if bought.power and bought.price_per_kwh is None:
+        yield "bought", "power needs price_per_kwh, there or of the plan"
     if bought.idle_power > bought.power:
         yield "bought", "idle_power is above power"
 

@@ -51,7 +51,7 @@ class Bought:
         lifetime_years: after which ``residual``, a share of the price, is left.
         use: share of the time in which GPUs work.
         power, idle_power: W of a GPU with its share of the host and of cooling.
-        price_per_kwh: of energy.
+        price_per_kwh: of energy; that of the plan where not given.
         upkeep_per_gpu_year: staff, space, contracts.
     """
 
@@ -62,19 +62,19 @@ class Bought:
     residual: _Share = 0.0
     power: _Amount = 0.0
     idle_power: _Amount = 0.0
-    price_per_kwh: _Amount = 0.0
+    price_per_kwh: _Amount | None = None
     upkeep_per_gpu_year: _Amount = 0.0
 
     def fixed(self, gpus_per_host: int | None) -> float:
         """What a GPU costs an hour, idle or at work."""
         price = self.price_per_gpu + self.price_per_host / (gpus_per_host or 1)
         year = price * (1 - self.residual) / self.lifetime_years + self.upkeep_per_gpu_year
-        return year / HOURS_A_YEAR + self.idle_power / KILO * self.price_per_kwh
+        return year / HOURS_A_YEAR + self.idle_power / KILO * (self.price_per_kwh or 0.0)
 
     @property
     def running(self) -> float:
         """What a GPU costs an hour at work, besides."""
-        return (self.power - self.idle_power) / KILO * self.price_per_kwh
+        return (self.power - self.idle_power) / KILO * (self.price_per_kwh or 0.0)
 
     def price_per_gpu_hour(self, gpus_per_host: int | None) -> float:
         """What a GPU hour at work costs."""
