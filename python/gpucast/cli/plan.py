@@ -284,7 +284,8 @@ def _fronts(content: JsonObject) -> None:
     if any(_lost(row) for row in rows):
         say("\nlost: of the GPU hours, those of checkpoints, restarts and work done again.")
     if any(row["cost_per_million"] for row in rows):
-        say(f"\nper 10^6: cost of a million {_units(jobs)}.")
+        units = " or ".join(sorted({job["unit"] for job in jobs if job["unit"]}))
+        say(f"\nper 10^6: cost of a million {units}.")
     every = sum(len(job["front"]) for job in jobs)
     if len(rows) < every:
         say(f"\n{every - len(rows)} of {every} options left out: --json or -o, key front.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -206,7 +207,7 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
                 least = slow[kept & np.isin(table.machine, on)].min()
                 raise request.lines.error(
                     f"nothing keeps it with {units.whole_percent(request.probability)}; "
-                    f"{least:.2f} would be enough",
+                    f"{math.ceil(100 * least) / 100:.2f} would be enough",
                     ("jobs", i, "budget"),
                 )
             raise request.lines.error(
