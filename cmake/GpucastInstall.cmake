@@ -31,7 +31,7 @@ if(GPUCAST_PYTHON)
   # Records are installed compressed, 5 MB instead of 24. Traces, which nothing loads by name, stay in
   # the repository.
   set(compressed "")
-  foreach(folder published programs measured reconstructed)
+  foreach(folder published programs measured reconstructed kinds)
     if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}")
       install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}"
         DESTINATION "${GPUCAST_PYTHON_DIR}/bundled"

@@ -1,0 +1,220 @@
+"""How good are ratios of times between kinds of GPUs, for programs left out?
+
+    OPENBLAS_NUM_THREADS=1 .venv/bin/python -m lab.studies.kinds
+
+Fits the bundled timings (``data/kinds``), writes ``data/kinds/variances.csv``, and, for each program
+and for each family left out of the fit, its widening and its data, forecasts the ratio of all pairs
+of kinds; beside it stand simple rivals. Writes ``docs/results/kinds.md``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gpucast.data.kinds import Timing, catalogue, timings
+from gpucast.model import kinds
+from gpucast.model.intervals import Z90, Array, linear_update
+
+ROOT = Path(__file__).parents[2]
+KNOWN = (0, 1, 3)
+"""Further kinds on which the program left out was timed, beside the one it is forecast from."""
+NOISE = kinds.NAMES.index("noise")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Forecasts of ln ratios: truth and errors by rival, one entry a pair."""
+
+    family: str
+    program: str
+    errors: dict[str, Array]
+    inside: Array
+    half: Array
+
+
+def medians(rows: Sequence[Timing]) -> list[Timing]:
+    """One row a program and kind: the median of its repetitions."""
+    groups: dict[tuple[str, str], list[Timing]] = {}
+    for row in rows:
+        groups.setdefault((row.program, row.kind), []).append(row)
+    return [
+        Timing(
+            *(group[0].family, group[0].program, group[0].precision, group[0].kind),
+            float(np.median([row.rate for row in group])),
+            "",
+        )
+        for group in groups.values()
+    ]
+
+
+def judged(rows: Sequence[Timing], program: str, by_family: bool, known: int) -> Judged:
+    """All ratios of a program whose rows (and whose family's) the fit has not seen."""
+    family = next(row.family for row in rows if row.program == program)
+    hidden = [row.family == family if by_family else row.program == program for row in rows]
+    seen = [row for row, out in zip(rows, hidden, strict=True) if not out]
+    variances, widening = fitted(seen)
+    own = [row for row in rows if row.program == program]
+    together = [*seen, *own]
+    block = np.arange(len(seen), len(together))
+    mean, spread = kinds.left_out(together, variances, block)
+    y = np.log([row.rate for row in own])
+    errors: dict[str, list[float]] = {}
+    inside, halves = [], []
+    generator = np.random.default_rng(1)
+    for first, second in zip(*kinds.pairs(own), strict=True):
+        others = [i for i in range(len(own)) if i not in (first, second)]
+        if len(others) < known:
+            continue
+        more = generator.choice(others, known, replace=False) if known else []
+        given = [first, *(int(i) for i in more)]
+        design = np.eye(len(own))[given]
+        # Noise is in ``spread`` already.
+        tiny = np.full(len(given), 1e-9)
+        moved, left = linear_update(spread, design, (y - mean)[given], tiny)
+        expected = (mean + moved)[second] - y[first]
+        half = Z90 * widening * np.sqrt(left[second, second])
+        truth = y[second] - y[first]
+        inside.append(abs(truth - expected) <= half)
+        halves.append(half)
+        for name, value in {
+            "gpucast": expected,
+            **rivals(seen, own, y, int(first), int(second), given),
+        }.items():
+            errors.setdefault(name, []).append(value - truth)
+    return Judged(
+        family,
+        program,
+        {name: np.array(values) for name, values in errors.items()},
+        np.array(inside),
+        np.array(halves),
+    )
+
+
+_FITS: dict[tuple[int, ...], tuple[Array, float]] = {}
+
+
+def fitted(seen: list[Timing]) -> tuple[Array, float]:
+    """Variances and widening of rows, kept for the next question."""
+    key = tuple(sorted({hash(row) for row in seen}))
+    if key not in _FITS:
+        variances = kinds.fit(seen)
+        _FITS[key] = variances, kinds.widening(seen, variances)
+    return _FITS[key]
+
+
+def rivals(
+    seen: Sequence[Timing],
+    own: Sequence[Timing],
+    y: Array,
+    first: int,
+    second: int,
+    given: Sequence[int],
+) -> dict[str, float]:
+    """What simpler rules say of the ln ratio of rates; NaN where they say nothing."""
+    one, two = (catalogue()[own[i].kind] for i in (first, second))
+    precision = own[first].precision
+    peak = float(np.log(two.peaks[precision] / one.peaks[precision]))
+    bandwidth = float(np.log(two.bandwidth / one.bandwidth))
+    ratios: dict[str, float] = {}
+    distances: dict[str, float] = {}
+    table: dict[str, dict[str, float]] = {}
+    for row in seen:
+        table.setdefault(row.program, {})[row.kind] = float(np.log(row.rate))
+    family = {row.program: row.family for row in seen}
+    for program, rates in table.items():
+        if one.name in rates and two.name in rates:
+            ratios[program] = rates[two.name] - rates[one.name]
+            off = [
+                rates[own[i].kind] - rates[one.name] - (y[i] - y[first])
+                for i in given
+                if own[i].kind in rates
+            ]
+            far = float(np.sqrt(np.mean(np.square(off)))) if len(off) > 1 else 1.0
+            distances[program] = far + 10.0 * (family[program] != own[first].family)
+    alike = sorted(ratios, key=lambda program: distances[program])[:3]
+    return {
+        "ratio of peaks": peak,
+        "ratio of bandwidths": bandwidth,
+        "roofline, half each": (peak + bandwidth) / 2,
+        "mean of other programs": float(np.mean(list(ratios.values()))) if ratios else np.nan,
+        "three most alike": float(np.mean([ratios[p] for p in alike])) if alike else np.nan,
+    }
+
+
+def table_of(results: Sequence[Judged], wanted: Callable[[Judged], bool]) -> list[str]:
+    """Rows of a Markdown table: errors by rule, over all pairs, and as programs' mean."""
+    kept = [result for result in results if wanted(result) and result.inside.size]
+    lines = []
+    for name in kept[0].errors:
+        parts = [np.abs(np.expm1(result.errors[name])) for result in kept]
+        parts = [part[~np.isnan(part)] for part in parts]
+        parts = [part for part in parts if part.size]
+        if not parts:
+            continue
+        off = np.concatenate(parts)
+        programs = np.mean([np.median(part) for part in parts])
+        covered = half = by_program = "-"
+        if name == "gpucast":
+            covered = f"{np.mean(np.concatenate([result.inside for result in kept])):.1%}"
+            by_program = f"{np.mean([result.inside.mean() for result in kept]):.1%}"
+            half = f"{np.expm1(np.median(np.concatenate([result.half for result in kept]))):.0%}"
+        figures = f"{np.median(off):.1%} | {programs:.1%} | {np.quantile(off, 0.9):.0%}"
+        lines.append(f"| {name} | {off.size} | {figures} | {covered} | {by_program} | {half} |")
+    return lines
+
+
+HEAD = """| rule | ratios | median | mean of programs' medians | 90th percentile | in 90 % interval | \
+mean of programs | half-width |
+|---|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def main() -> None:
+    """Fit, judge, write."""
+    everything = timings()
+    variances = kinds.fit(everything)
+    values = {
+        **dict(zip(kinds.NAMES, variances.tolist(), strict=True)),
+        "widening": kinds.widening(everything, variances),
+    }
+    with (ROOT / "data/kinds/variances.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["name", "value"])
+        writer.writerows([name, f"{value:.6g}"] for name, value in values.items())
+    rows = medians(everything)
+    programs = [
+        name
+        for name in dict.fromkeys(row.program for row in rows)
+        if sum(row.program == name for row in rows) > 1
+    ]
+    text = [INTRODUCTION.format(len(programs), len({row.kind for row in rows}))]
+    for known in KNOWN:
+        results = [judged(rows, program, by_family=False, known=known) for program in programs]
+        text += [f"\n## A program left out, timed on {known} further kinds\n", HEAD]
+        text += table_of(results, lambda result: True)
+        text += ["\nOf these, training with PyTorch, which is the given table:\n", HEAD]
+        text += table_of(results, lambda result: result.family == "training")
+    results = [judged(rows, program, by_family=True, known=0) for program in programs]
+    text += ["\n## A whole family left out\n", HEAD, *table_of(results, lambda result: True)]
+    (ROOT / "docs/results/kinds.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+INTRODUCTION = """# Another kind of GPU: how good are ratios of times?
+
+<!-- Written by `python -m lab.studies.kinds`. -->
+
+{} programs with at least two kinds, on {} kinds (`data/kinds`), each left out in turn: the
+variances, the widening of intervals, and all data of the program are then unknown. Forecast is the
+ratio of its rates on each pair of kinds. A program is known on the kind that it is forecast from,
+and on none, one or three further kinds, drawn at random. Rivals see the same data; the three most
+alike are of the program's family first, and then those whose ratios on the kinds known are nearest.
+The lattice Boltzmann code has most pairs, as it was run on most kinds: means over programs weigh
+all programs the same."""
+
+
+if __name__ == "__main__":
+    main()

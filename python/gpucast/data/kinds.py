@@ -1,0 +1,141 @@
+"""Kinds of GPUs as vendors describe them, and public timings of programs on several of them.
+
+``data/kinds/catalogue.csv`` has a row a kind, ``timings.csv`` a row a measurement, ``variances.csv``
+what ``gpucast.model.kinds`` was fitted to; ``data/kinds/README.md`` says where they come from.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gpucast.data import data_folders
+from gpucast.errors import InputError
+
+PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16")
+
+
+@dataclass(frozen=True)
+class GpuKind:
+    """A kind of GPU.
+
+    Attributes:
+        name, aliases: as gpucast calls it, and as drivers and tables do.
+        architecture: the chip's generation.
+        memory: bytes; ``bandwidth``: of it, bytes/s.
+        peaks: flop/s by precision, without sparsity; of matrix units for tf32, fp16 and bf16. A
+            precision that it has not is not there.
+        sms, clock: multiprocessors (compute units), Hz of their boost clock.
+        interconnect, link: to other GPUs, bytes/s both ways together.
+        power: W at most.
+        source: where the figures are from.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    architecture: str
+    memory: float
+    bandwidth: float
+    peaks: dict[str, float]
+    sms: int
+    clock: float
+    interconnect: str
+    link: float
+    power: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A program's rate on one GPU of a kind, in a unit of the program's own."""
+
+    family: str
+    program: str
+    precision: str
+    kind: str
+    rate: float
+    source: str
+
+
+@cache
+def catalogue() -> dict[str, GpuKind]:
+    """All kinds by name."""
+    return {
+        row["kind"]: GpuKind(
+            name=row["kind"],
+            aliases=tuple(row["aliases"].split(";")),
+            architecture=row["architecture"],
+            memory=float(row["memory_gb"]) * 1e9,
+            bandwidth=float(row["bandwidth_gb_s"]) * 1e9,
+            peaks={
+                precision: float(row[f"{precision}_tflops"]) * 1e12
+                for precision in PRECISIONS
+                if row[f"{precision}_tflops"]
+            },
+            sms=int(row["sms"]),
+            clock=float(row["boost_mhz"]) * 1e6,
+            interconnect=row["interconnect"],
+            link=float(row["link_gb_s"]) * 1e9,
+            power=float(row["power_w"]),
+            source=row["source"],
+        )
+        for row in kind_rows("catalogue.csv")
+    }
+
+
+@cache
+def timings() -> tuple[Timing, ...]:
+    """All bundled timings; where a table has times, their inverse is the rate."""
+    return tuple(
+        Timing(
+            row["family"],
+            row["program"],
+            row["precision"],
+            row["kind"],
+            float(row["figure"]) ** (1 if row["is"] == "rate" else -1),
+            row["source"],
+        )
+        for row in kind_rows("timings.csv")
+    )
+
+
+def kind_rows(name: str) -> list[dict[str, str]]:
+    """Rows of a bundled table of kinds."""
+    with file_of_kinds(name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def file_of_kinds(name: str) -> Path:
+    """A file of ``data/kinds``, as installed or in the source tree."""
+    return next(
+        path for folder in data_folders() if (path := folder / "kinds" / name).exists()
+    )
+
+
+def kind_named(name: str, field: str = "--kind") -> GpuKind:
+    """The kind of a name or an alias; capitals, blanks, hyphens and the vendor's name do not count.
+
+    Raises:
+        InputError: there is none, or several have it.
+    """
+    known = {_plain(alias): kind for kind in catalogue().values() for alias in kind.aliases}
+    known |= {_plain(kind): value for kind, value in catalogue().items()}
+    wanted = _plain(name)
+    if wanted in known:
+        return known[wanted]
+    starting = sorted(kind for kind in catalogue() if _plain(kind).startswith(wanted))
+    near = starting or difflib.get_close_matches(name, catalogue(), 3, 0.4)
+    raise InputError(
+        f"{name!r} is no kind of GPU that the catalogue has; near: {', '.join(near) or 'none'}",
+        field=field,
+    )
+
+
+def _plain(name: str) -> str:
+    letters = "".join(letter for letter in name.lower() if letter.isalnum())
+    for word in ("nvidia", "amd", "intel", "tesla", "geforce", "instinct", "generation"):
+        letters = letters.removeprefix(word).removesuffix(word)
+    return letters

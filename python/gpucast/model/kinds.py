@@ -1,0 +1,229 @@
+"""By what factor a program's time differs between two kinds of GPUs.
+
+The logarithm of the rate of program p of family f on kind k, of architecture g, is
+
+    y = a_p + x . (w + w_f + w_p) + (b + b_f + b_p)[k] + (c + c_f + c_p)[g] + noise
+
+where x are the logarithms of a kind's bandwidth, of its fp32 peak and of its peak in the program's
+precision. All are normal about 0, a_p with a variance that says nothing. So y is normal, and what
+is known of a ratio of a program that no table has follows from all of them by Bayes' rule. The
+variances maximize the likelihood of the bundled timings. Intervals are
+normal ones times what makes those of programs left out hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from gpucast.data.kinds import GpuKind, Timing, catalogue, kind_rows, timings
+from gpucast.errors import InputError
+from gpucast.model.intervals import Z90, Array
+
+LEVELS = ("all", "family", "program")
+FEATURES = ("bandwidth", "fp32", "peak", "kind", "architecture")
+NAMES = (*(f"{level} {feature}" for level in LEVELS for feature in FEATURES), "noise")
+"""The variances, in the order of their covariance matrices."""
+
+_OFFSET = 100.0
+"""Variance of a_p: what a program's unit of work is says nothing."""
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Variances of what rates are made of, in the order of ``NAMES``.
+
+    Attributes:
+        widening: how many times as wide as normal intervals have to be.
+    """
+
+    values: Array
+    widening: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The logarithm of time on another kind over time on the program's own.
+
+    Attributes:
+        mean, sd: of it; ``sd`` is such that a normal 90 % interval holds.
+        family: the programs that it was taken to be like; None: of all.
+    """
+
+    mean: float
+    sd: float
+    family: str | None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """90 % interval of the ratio."""
+        half = Z90 * self.sd
+        return float(np.exp(self.mean - half)), float(np.exp(self.mean + half))
+
+
+def components(rows: Sequence[Timing]) -> list[Array]:
+    """Covariance matrices of the rows' ln rates for variances of 1, in the order of ``NAMES``."""
+    kinds = [catalogue()[row.kind] for row in rows]
+    x = np.log([_features(kind, row) for kind, row in zip(kinds, rows, strict=True)])
+    # Differences alone matter; about these means the matrices are well conditioned.
+    x = x - _CENTRE
+    by_feature = [
+        *(np.outer(column, column) for column in x.T),
+        _same([kind.name for kind in kinds]),
+        _same([kind.architecture for kind in kinds]),
+    ]
+    levels = (
+        np.ones((len(rows), len(rows))),
+        _same([row.family for row in rows]),
+        _same([row.program for row in rows]),
+    )
+    return [*(level * matrix for level in levels for matrix in by_feature), np.eye(len(rows))]
+
+
+_CENTRE = np.log([1e12, 3e13, 1e14])
+
+
+def _features(kind: GpuKind, row: Timing) -> list[float]:
+    return [kind.bandwidth, kind.peaks["fp32"], kind.peaks[row.precision]]
+
+
+def _same(names: Sequence[str]) -> Array:
+    values = np.array(names)
+    return np.asarray(values[:, None] == values[None, :], dtype=np.float64)
+
+
+def covariance(rows: Sequence[Timing], variances: Array) -> Array:
+    """Covariance matrix of the rows' ln rates."""
+    total = _OFFSET * _same([row.program for row in rows])
+    for variance, matrix in zip(variances, components(rows), strict=True):
+        total += variance * matrix
+    return np.asarray(total, dtype=np.float64)
+
+
+def fit(rows: Sequence[Timing]) -> Array:
+    """The variances that make the rows likeliest."""
+    from scipy.optimize import minimize
+
+    y, parts = np.log([row.rate for row in rows]), components(rows)
+    offset = _OFFSET * _same([row.program for row in rows])
+
+    def loss(logs: Array) -> tuple[float, Array]:
+        values = np.exp(logs)
+        inverse, determinant = _inverse(
+            offset + sum(value * part for value, part in zip(values, parts, strict=True))
+        )
+        weights = inverse @ y
+        slack = inverse - np.outer(weights, weights)
+        slopes = [value * np.vdot(slack, part) for value, part in zip(values, parts, strict=True)]
+        return float(determinant + y @ weights) / 2, np.array(slopes) / 2
+
+    start = np.full(len(NAMES), np.log(0.01))
+    limits = [(-14.0, 3.0)] * len(NAMES)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits)
+    return np.asarray(np.exp(found.x), dtype=np.float64)
+
+
+def _inverse(matrix: Array) -> tuple[Array, float]:
+    factor = np.linalg.cholesky(matrix)
+    half = np.linalg.inv(factor)
+    return half.T @ half, 2 * float(np.log(np.diag(factor)).sum())
+
+
+def left_out(rows: Sequence[Timing], variances: Array, block: Array) -> tuple[Array, Array]:
+    """Mean and covariance of the ln rates of some rows, after all others.
+
+    Args:
+        block: indices of those rows.
+    """
+    y = np.log([row.rate for row in rows])
+    inverse, _ = _inverse(covariance(rows, variances))
+    return _left_out(inverse, y, block)
+
+
+def _left_out(inverse: Array, y: Array, block: Array) -> tuple[Array, Array]:
+    covariance_there = np.linalg.inv(inverse[np.ix_(block, block)])
+    return y[block] - covariance_there @ (inverse @ y)[block], covariance_there
+
+
+def widening(rows: Sequence[Timing], variances: Array) -> float:
+    """How many times as wide as normal 90 % intervals hold 90 % of all ratios of programs left out,
+    each program counting as much as any other."""
+    y = np.log([row.rate for row in rows])
+    inverse, _ = _inverse(covariance(rows, variances))
+    scores, weights = [], []
+    programs = np.array([row.program for row in rows])
+    for program in dict.fromkeys(programs.tolist()):
+        block = np.flatnonzero(programs == program)
+        first, second = pairs([rows[i] for i in block])
+        if first.size:
+            mean, spread = _left_out(inverse, y, block)
+            sd = np.sqrt(ratio_variance(spread, first, second))
+            off = (y[block] - mean)[second] - (y[block] - mean)[first]
+            scores.append(np.abs(off) / sd)
+            weights.append(np.full(first.size, 1 / first.size))
+    score, weight = np.concatenate(scores), np.concatenate(weights)
+    order = np.argsort(score)
+    at = int(np.searchsorted(np.cumsum(weight[order]), 0.9 * weight.sum()))
+    return float(score[order][at]) / Z90
+
+
+def pairs(rows: Sequence[Timing]) -> tuple[Array, Array]:
+    """Indices of all pairs of a program's rows that are of two kinds."""
+    first, second = np.triu_indices(len(rows), 1)
+    kinds, programs = np.array([(row.kind, row.program) for row in rows]).T
+    kept = (kinds[first] != kinds[second]) & (programs[first] == programs[second])
+    return first[kept], second[kept]
+
+
+def ratio_variance(spread: Array, first: Array, second: Array) -> Array:
+    """Variance of differences of rows whose covariance is known."""
+    diagonal = np.diag(spread)
+    return np.asarray(diagonal[first] + diagonal[second] - 2 * spread[first, second])
+
+
+@cache
+def fitted() -> Variances:
+    """The variances of the bundled timings, as ``lab/studies/kinds.py`` wrote them."""
+    values = {row["name"]: float(row["value"]) for row in kind_rows("variances.csv")}
+    return Variances(np.array([values[name] for name in NAMES]), values["widening"])
+
+
+def time_ratio(own: GpuKind, other: GpuKind, like: str | None = None) -> Ratio:
+    """ln of time on ``other`` over time on ``own`` of a program of which no cell on ``other`` is
+    known.
+
+    Args:
+        like: a family of the bundled timings that it belongs to; None: none is known.
+
+    Raises:
+        InputError: no timing is of one of the kinds, or the family is not there.
+    """
+    rows = timings()
+    families = {row.family: row.precision for row in reversed(rows)}
+    if like is not None and like not in families:
+        raise InputError(f"{like!r} is none of {', '.join(families)}", field="--like")
+    calibrated = {row.kind for row in rows}
+    for kind in (own, other):
+        if kind.name not in calibrated:
+            raise InputError(
+                f"no bundled timing is of {kind.name}: nothing calibrates it; time cells there and "
+                "fit --update",
+                field="--kind",
+            )
+    precision = families[like] if like else "fp32"
+    for kind in (own, other):
+        if precision not in kind.peaks:
+            raise InputError(f"{kind.name} has no {precision} units, which {like} uses", field="--kind")
+    asked = [Timing(like or "", "", precision, kind.name, 1.0, "") for kind in (own, other)]
+    together = [*rows, *asked]
+    spread = covariance(together, fitted().values)
+    count = len(rows)
+    known, across = spread[:count, :count], spread[count:, :count]
+    gain = np.linalg.solve(known, across.T).T
+    mean = gain @ np.log([row.rate for row in rows])
+    left = spread[count:, count:] - gain @ across.T
+    variance = ratio_variance(left, np.array([0]), np.array([1]))[0]
+    return Ratio(float(mean[0] - mean[1]), fitted().widening * float(np.sqrt(variance)), like)
