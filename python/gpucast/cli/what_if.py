@@ -57,6 +57,25 @@ class ForModels:
 
 
 @dataclass(frozen=True)
+class ForKinds:
+    """Options of another kind of GPU, for model files."""
+
+    kind: str | None = option(
+        "For a model: the same program on GPUs of this kind, as other programs' ratios of times "
+        "say (docs/how-to/kinds.md)."
+    )
+    cells: list[str] | None = option(
+        "For --kind: steps timed on that kind, which go before those ratios."
+    )
+    like: str | None = option(
+        "For --kind: the family of programs that it belongs to: training, molecular-dynamics, ..."
+    )
+    from_kind: str | None = option(
+        "For --kind: the kind that the model was fitted on, where its data do not say."
+    )
+
+
+@dataclass(frozen=True)
 class ForTraces:
     """Options that traces alone have."""
 
@@ -96,10 +115,11 @@ def command(
     ),
     output: Path | None = options.MODEL_OUTPUT,
     for_models: ForModels,
+    for_kinds: ForKinds,
     for_traces: ForTraces,
     common: Common,
 ) -> None:
-    """Forecast the steps of one path on another.
+    """Forecast the steps of one path on another, or of one kind of GPU on another.
 
     From a model file, its communication is replaced, and the model written. Skeletons (steps
     without their work, by gpucast-microbench) say which term describes it. From a trace, what its
@@ -115,13 +135,58 @@ def command(
             message = "is no trace; of several files all are, or it is one model"
             raise InputError(message, file=model)
         refuse(for_traces, "is for traces; this is a model file", model)
+        if for_kinds.kind is not None:
+            refuse(for_models, "is of another path; --kind is of another kind of GPU", model)
+            _on_kind(model, for_kinds, output, common)
+            return
+        refuse(for_kinds, "needs --kind", model)
         _from_model(model, common, for_models, output)
         return
+    refuse(for_kinds, "is for model files", model)
     refuse(for_models, "is for model files; a trace says itself what its calls are", model)
     if len(models) == 1 and output is None:
         _from_trace(model, common, for_traces)
     else:
         _from_traces(models, common, for_traces, output)
+
+
+def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> None:
+    """The model on another kind of GPU: its forecasts beside those that it makes of its own."""
+    from gpucast.model.files import load_model
+    from gpucast.paths.what_if import what_if
+
+    other_path = replace(common, json=False, force=False, explain=False)
+    refuse(other_path, "is of another path; --kind is of another kind of GPU", file)
+    if output is not None:
+        check_output(output, force=common.force)
+    known = load_model(file)
+    cells = None if how.cells is None else load(*how.cells)
+    moved = what_if(known, **{**vars(how), "cells": cells})
+    if output is not None:
+        moved.save(output, force=common.force)
+    added = moved.remarks[len(known.remarks) :]
+    tell_fit(moved.remarks if common.explain else added, explain=True)
+    if common.json:
+        print_json(moved.content)
+        return
+    counts = known.usual_counts
+    sizes = [known.domain.n[1]] * len(counts)
+    before, after = known.forecasts(sizes, counts), moved.forecasts(sizes, counts)
+    columns = (counts, before.seconds, after.seconds, after.low, after.high)
+    rows = list(zip(*columns, strict=True))
+    say(f"A step of n = {number(sizes[0])}, {moved.name}\n")
+    print_rows(
+        rows,
+        [
+            Column("GPUs", 0),
+            Column("as fitted", 1, duration),
+            Column(how.kind or "", 2, duration),
+            Column("90 %", lambda row: f"{duration(row[3])} ... {duration(row[4])}"),
+            Column("ratio", lambda row: row[2] / row[1], ".3g"),
+        ],
+    )
+    if output is not None:
+        say(f"\nModel written to {output}")
 
 
 def _from_model(model: str, common: Common, how: ForModels, output: Path | None) -> None:

@@ -31,6 +31,8 @@ class MachineFactors:
 
     Attributes:
         machine: where they were timed; the data's name where these do not say.
+        kind: the kind of GPU, where the bundled timings of other programs say what it changes
+            (``gpucast.model.kinds``); then there may be no cells.
         data: the dataset that they are of.
         cells: they themselves.
         means, covariance: of the logarithms of the factors on T_gpu, T_cpu, T_com.
@@ -43,9 +45,10 @@ class MachineFactors:
     means: list[LogFactor]
     covariance: list[list[LogFactor]]
     created: str | None = None
+    kind: str | None = field(default=None, metadata={"omit": True})
 
     def __post_init__(self) -> None:
-        if not self.cells.n:
+        if not self.cells.n and self.kind is None:
             raise ValueError("machine_factors have at least one cell")
         if [len(row) for row in [self.means, *self.covariance]] != [3] * 4:
             raise ValueError("machine_factors have 3 means and a covariance of 3 x 3")
@@ -57,6 +60,8 @@ class MachineFactors:
     def words(self) -> str:
         """``updated by 3 cells of MACHINE``."""
         count = len(self.cells.n)
+        if not count:
+            return f"on {self.kind}, by timings of other programs"
         return f"updated by {count} cell{'s' * (count > 1)} of {self.machine}"
 
 

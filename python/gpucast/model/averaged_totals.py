@@ -137,11 +137,26 @@ class AveragedTotals:
     def _shares(self, n: Array, gpus: Array) -> Array:
         """Shares of a step's parts, (cells, 3), where factors on them differ; else any."""
         if self._simulated is None:
+            factors = self._fitted.machine_factors
+            if factors is not None and factors.kind is not None:
+                return self.kind_shares(n, gpus)
             return np.full((n.size, 3), 1 / 3)
         if self._parts is None:
             return np.tile([0.0, 0.0, 1.0], (n.size, 1))
         weight = _weights(self._distances(n, gpus))
         return shares_of(weight @ shares_of(self._timed_parts))
+
+    def kind_shares(self, n: Array, gpus: Array) -> Array:
+        """What another kind of GPU may change otherwise than on the fewest GPUs timed, (cells, 3):
+        there all of a step is the first part, and what the forms do not share out by then is the
+        second's."""
+        fewest = np.full(n.size, float(self._fitted.domain.gpus[0]))
+        here, there = (
+            shares_of(self.core.forecast(n, counts, self._nodes_of(counts), np.zeros(n.size))[-1])
+            for counts in (fewest, gpus)
+        )
+        shared = np.minimum(1.0, there[:, 0] / np.maximum(here[:, 0], _LEAST_SHARE))
+        return np.column_stack([shared, 1 - shared, np.zeros(n.size)])
 
     def _moved(self, n: Array, gpus: Array) -> Array:
         """By how much ln of factors on the parts moves ln T of cells, (cells, 3): their shares, and

@@ -205,7 +205,7 @@ class Fitted:
         """The cells of those steps that it forecasts; None where the file does not say, or where it
         forecasts another path than was timed."""
         if self.machine_factors is not None:
-            return self.machine_factors.cells
+            return self.machine_factors.cells if self.machine_factors.cells.n else None
         return None if self.data.what_if is not None else self.fitted_cells
 
     @property

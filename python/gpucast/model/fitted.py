@@ -18,6 +18,7 @@ from gpucast.model.asked import Numbers, as_list, outer
 from gpucast.model.choosing import Choosing
 from gpucast.model.intervals import Z90, Array, Interval, interval_named
 from gpucast.model.shown import model_html, model_text
+from gpucast.model.averaged_totals import AveragedTotals
 from gpucast.model.update import machine_factors, steps_of_kind
 from gpucast.util import files
 from gpucast.util.remarks import Kind, remark
@@ -144,7 +145,8 @@ class Model(Choosing):
             InputError: the steps are not of what the model forecasts, or of several machines; or
                 the model is an updated one itself.
         """
-        if self.machine_factors is not None:
+        known = self.machine_factors
+        if known is not None and known.cells.n:
             raise InputError(
                 f"is {self.machine_factors.words} already; update the model that was fitted, by "
                 "all cells together",
@@ -153,14 +155,19 @@ class Model(Choosing):
         data = dataset_of(data)
         steps = steps_of_kind(self.selection, data, dataclasses.replace(selection, **choice))
         cells = samples_of(steps)
-        forecasts = self.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
+        plain = dataclasses.replace(self, machine_factors=None)
+        forecasts = plain.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
         repetitions = [len(cell.seconds) for cell in cells.values()]
         rounding = np.array([cell.rounding for cell in cells.values()])
         visits = [cell.visits for cell in cells.values()]
-        low, high = self.cell_intervals(forecasts, repetitions, rounding, visits)
+        low, high = plain.cell_intervals(forecasts, repetitions, rounding, visits)
         parts = np.column_stack([forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com])
         # Parts of averaged forms sum up to their mean, the forecast is their median.
         parts *= (forecasts.seconds / parts.sum(axis=1))[:, np.newaxis]
+        if known is not None and isinstance(self.engine, AveragedTotals):
+            parts = forecasts.seconds[:, np.newaxis] * self.engine.kind_shares(
+                forecasts.n, forecasts.gpus
+            )
         factors, other_kind = machine_factors(
             data,
             steps,
@@ -168,6 +175,7 @@ class Model(Choosing):
             self.common_factors,
             parts,
             np.square(np.log(high / low) / (2 * Z90)),
+            known,
         )
         remarks = [*self.remarks, *([remark(Kind.UNLIKE, other_kind)] if other_kind else [])]
         return dataclasses.replace(self, machine_factors=factors, remarks=remarks)

@@ -65,7 +65,8 @@ class Forecasting(Fitted):
         # They are normal, whatever the intervals are.
         factors = self.factors(interval, Z90)
         # Each model has draws of its own: two models are of two paths, mostly of two hosts.
-        seed = zlib.crc32(str(self.data).encode())
+        kind = self.machine_factors.kind if self.machine_factors else None
+        seed = zlib.crc32(f"{self.data}{kind or ''}".encode())
         return drawn(factors.means, factors.covariance, count, seed)
 
     def log_width(self, spread: Array) -> Array:

@@ -110,7 +110,8 @@ class CommonFactors:
         if factors is None:
             total += self.unknown
         else:
-            degrees = MACHINES_DEGREES + len(factors.cells.n)
+            # What is known of kinds was calibrated as it is.
+            degrees = np.inf if factors.kind else MACHINES_DEGREES + len(factors.cells.n)
             total += _widened(np.array(factors.covariance), degrees, t90) + self.cell
         if interval is not Interval.now:
             total += self.later
@@ -255,7 +256,7 @@ def drawn(mean: Array, covariance: Array, count: int, seed: int) -> Array:
     return np.asarray(np.exp(mean + normal @ root.T), dtype=np.float64)
 
 
-def _widened(covariance: Array, degrees: int, t90: float) -> Array:
+def _widened(covariance: Array, degrees: float, t90: float) -> Array:
     """A covariance with which an interval of ``t90`` standard deviations is as wide as that of
     Student's t with ``degrees`` degrees of freedom, and never narrower than it is."""
     from scipy.special import stdtrit

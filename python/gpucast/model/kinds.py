@@ -14,19 +14,27 @@ normal ones times what makes those of programs left out hold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from gpucast.data.kinds import GpuKind, Timing, catalogue, kind_rows, timings
+from gpucast.data.kinds import GpuKind, Timing, catalogue, kind_named, kind_rows, timings
 from gpucast.errors import InputError
+from gpucast.model.adjustments import MachineFactors
+from gpucast.model.fitted import Model
 from gpucast.model.intervals import Z90, Array
+from gpucast.model.values import Origin, TimedCells
+from gpucast.util.remarks import Kind, remark
+from gpucast.util.units import number, percent
 
 LEVELS = ("all", "family", "program")
 FEATURES = ("bandwidth", "fp32", "peak", "kind", "architecture")
 NAMES = (*(f"{level} {feature}" for level in LEVELS for feature in FEATURES), "noise")
 """The variances, in the order of their covariance matrices."""
+
+OTHER_HOST = 0.3
+"""Sd of the logarithm of the factors on T_cpu and T_com where nothing was timed: taken as equal."""
 
 _OFFSET = 100.0
 """Variance of a_p: what a program's unit of work is says nothing."""
@@ -227,3 +235,83 @@ def time_ratio(own: GpuKind, other: GpuKind, like: str | None = None) -> Ratio:
     left = spread[count:, count:] - gain @ across.T
     variance = ratio_variance(left, np.array([0]), np.array([1]))[0]
     return Ratio(float(mean[0] - mean[1]), fitted().widening * float(np.sqrt(variance)), like)
+
+
+def on_kind(
+    model: Model, kind: str, *, like: str | None = None, from_kind: str | None = None
+) -> Model:
+    """``model`` on GPUs of another kind; cells timed there update it (``Model.updated``).
+
+    T_gpu gets the ratio of times of other programs, T_cpu and T_com the factor 1 within
+    ``OTHER_HOST`` (T_com also within the ratio of the kinds' links). Where a step's parts are not
+    known, the whole gets the ratio; what GPUs do not share may not, which widens intervals the more
+    the larger its share is.
+
+    Args:
+        like: the family of bundled timings that the program belongs to.
+        from_kind: the kind that the model was fitted on; by default as its data say.
+
+    Raises:
+        InputError: a kind is not known or not calibrated, or the model is of another machine.
+    """
+    if model.machine_factors is not None:
+        raise InputError(
+            f"is {model.machine_factors.words}; take the model that was fitted", file=model.name
+        )
+    fitted_on = from_kind or model.machine.name
+    if fitted_on is None:
+        raise InputError("which kind the model was fitted on is not said", field="--from-kind")
+    own, other = kind_named(fitted_on, "--from-kind"), kind_named(kind)
+    if own == other:
+        return model
+    ratio = time_ratio(own, other, like)
+    if model.knows_parts:
+        means = [ratio.mean, 0.0, 0.0]
+        links = float(np.log(own.link / other.link))
+        spread = np.diag([ratio.sd**2, OTHER_HOST**2, OTHER_HOST**2 + links**2])
+    else:
+        means = [ratio.mean] * 3
+        # What more GPUs do not share may take as long as on the model's own kind.
+        unshared = OTHER_HOST**2 + (ratio.mean / Z90) ** 2
+        spread = np.full((3, 3), ratio.sd**2) + np.diag([0.0, unshared, unshared])
+    factors = MachineFactors(
+        machine=other.name,
+        kind=other.name,
+        data=Origin(name=f"bundled timings of {like or 'all programs'}"),
+        cells=TimedCells(n=[], gpus=[], seconds=[]),
+        means=means,
+        covariance=spread.tolist(),
+    )
+    return replace(
+        model,
+        name=f"{model.name} on {other.name}",
+        machine_factors=factors,
+        remarks=[*model.remarks, *(remark(Kind.ASSUMED, text) for text in _rests_on(
+            model, own, other, ratio
+        ))],
+    )
+
+
+def _rests_on(model: Model, own: GpuKind, other: GpuKind, ratio: Ratio) -> list[str]:
+    """What forecasts on the other kind rest on."""
+    low, high = (percent(end, 0) for end in ratio.interval)
+    part = "T_gpu" if model.knows_parts else "a step"
+    rest = (
+        "; host work and communication are taken as equal"
+        if model.knows_parts
+        else "; what GPUs do not share may not change so"
+    )
+    texts = [
+        f"{part} on {other.name} is taken as {percent(float(np.exp(ratio.mean)), 0)} (90 %: {low} "
+        f"to {high}) of that on {own.name}, from timings of "
+        f"{ratio.family or 'programs of all families (--like says which)'}{rest}: a cell timed "
+        "there says more"
+    ]
+    most = model.most_per_gpu
+    if other.memory < own.memory and most is not None:
+        fits = most * other.memory / own.memory
+        texts.append(
+            f"{other.name} has {other.memory / 1e9:.0f} GB, {own.name} {own.memory / 1e9:.0f} GB: "
+            f"more than n = {number(fits)} a GPU was measured on no such memory"
+        )
+    return texts

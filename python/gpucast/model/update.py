@@ -42,6 +42,7 @@ def machine_factors(
     common: CommonFactors,
     parts: Array,
     variance: Array,
+    known: MachineFactors | None = None,
 ) -> tuple[MachineFactors, str | None]:
     """What steps say of the machine they were timed on; a cell's time is its samples' median.
 
@@ -55,6 +56,7 @@ def machine_factors(
         parts: forecasts of T_gpu, T_cpu, T_com of each cell, in the order of ``samples_of``; s.
         variance: of the difference of measured and forecast ln T of each, were both of one machine
             and time.
+        known: what is known of the machine's kind of GPU beforehand, without cells.
 
     Returns:
         The factors, and why the GPUs are of another kind; None: nothing says so.
@@ -65,13 +67,17 @@ def machine_factors(
     machine = only(steps, "machine", data.name)
     cells = samples_of(steps)
     seconds = np.array([np.median(cell.seconds) for cell in cells.values()])
+    before = np.zeros(3) if known is None else np.array(known.means)
+    parts = parts * np.exp(before)
     _refuse_far(list(cells), parts.sum(axis=1), seconds, data.name)
     visits = np.array([cell.visits for cell in cells.values()])
     own = common_variance(parts, common.visit) / visits + common_variance(parts, common.cell)
     same_machine = machine == fitted.id != UNNAMED
     prior = common.prior(same_machine=same_machine)
-    kind = _other_kind(data, machine, fitted)
-    if kind is None and not same_machine:
+    if known is not None:
+        prior = common.later + np.array(known.covariance)
+    kind = None if known is not None else _other_kind(data, machine, fitted)
+    if kind is None and known is None and not same_machine:
         kind = _unlike(prior, parts, seconds, variance + own)
     if kind is not None:
         prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
@@ -85,9 +91,10 @@ def machine_factors(
             gpus=[int(gpus) for _, gpus in cells],
             seconds=seconds.tolist(),
         ),
-        means=means.tolist(),
+        means=(before + means).tolist(),
         covariance=covariance.tolist(),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        kind=None if known is None else known.kind,
     )
     return factors, kind
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.loading import Source as DataSource, dataset_of
 from gpucast.data.records import Entry
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
@@ -26,6 +27,7 @@ from gpucast.model.adjustments import OtherPath
 from gpucast.model.content import Source
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import T90
+from gpucast.model.kinds import on_kind
 from gpucast.paths.curves import require_sizes
 from gpucast.paths.other_path import deviations, known_by_skeletons, known_by_transfers
 from gpucast.paths.path_facts import PathFacts, facts_of
@@ -40,15 +42,19 @@ _FEWEST = 40
 
 def what_if(
     model: Model,
-    data: Dataset,
+    data: Dataset | DataSource | None = None,
     path: str | None = None,
     *,
+    kind: str | None = None,
+    like: str | None = None,
+    from_kind: str | None = None,
+    cells: Dataset | DataSource | None = None,
     machine: str | None = None,
     memory: str | None = None,
     launch: Launch = "auto",
     seed: int = 1,
 ) -> Model:
-    """``model`` with the communication of another path.
+    """``model`` with the communication of another path, or on another kind of GPU.
 
     Where the other path has skeletons of the model's schedule (``forecast.skeletons``), they say
     which communication term describes it, and its parameters. Otherwise transfers and launches
@@ -57,6 +63,8 @@ def what_if(
     Args:
         data: skeletons, transfers and launches of the other path; its steps, if any, are not
             looked at.
+        kind, like, from_kind: another kind of GPU in place of another path
+            (``gpucast.model.kinds.on_kind``); ``cells``: steps that were timed there.
         launch: where t_kernel comes from without skeletons: ``measured`` (launch records),
             ``keep`` (the model's own), ``scale`` (the model's own times the ratio of latencies:
             right where a launch is a number of messages to the GPU's host); ``auto`` is measured if
@@ -67,6 +75,14 @@ def what_if(
             are asked for and missing; the model's data do not tell its communication from its
             computation; or it was updated by cells of another machine.
     """
+    if kind is not None:
+        if data is not None:
+            raise InputError("another path and another kind are two questions", field="kind")
+        moved = on_kind(model, kind, like=like, from_kind=from_kind)
+        return moved if cells is None else moved.updated(cells)
+    if data is None:
+        raise InputError("a dataset of the other path is needed", field="data")
+    data = dataset_of(data)
     check_sampling(len(model.integers), seed)
     if launch not in get_args(Launch):
         raise InputError(f"{launch!r} is none of {', '.join(get_args(Launch))}", field="launch")

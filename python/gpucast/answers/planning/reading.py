@@ -12,6 +12,7 @@ from gpucast.answers.planning.request import FEMTO, MOST_SLOTS, Job, Machine, Re
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
+from gpucast.model.kinds import on_kind
 from gpucast.util.files import PathLike
 from gpucast.util.typed_json import Location, near
 from gpucast.util.yaml_lines import Lines, checked, read_mapping
@@ -188,6 +189,8 @@ def _attach(
                 path = os.fspath(source or folder / str(machine.model))
                 model = known.get(path) or load_model(path)
                 known[path] = model
+            if machine.kind is not None:
+                model = on_kind(model, machine.kind, like=machine.like)
             if not model.draw_count:
                 raise InputError(
                     "has no bootstrap replicates, so no probabilities; fit it without "
