@@ -110,9 +110,7 @@ def kind_rows(name: str) -> list[dict[str, str]]:
 
 def file_of_kinds(name: str) -> Path:
     """A file of ``data/kinds``, as installed or in the source tree."""
-    return next(
-        path for folder in data_folders() if (path := folder / "kinds" / name).exists()
-    )
+    return next(path for folder in data_folders() if (path := folder / "kinds" / name).exists())
 
 
 def kind_named(name: str, field: str = "--kind") -> GpuKind:

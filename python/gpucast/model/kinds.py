@@ -224,7 +224,9 @@ def time_ratio(own: GpuKind, other: GpuKind, like: str | None = None) -> Ratio:
     precision = families[like] if like else "fp32"
     for kind in (own, other):
         if precision not in kind.peaks:
-            raise InputError(f"{kind.name} has no {precision} units, which {like} uses", field="--kind")
+            raise InputError(
+                f"{kind.name} has no {precision} units, which {like} uses", field="--kind"
+            )
     asked = [Timing(like or "", "", precision, kind.name, 1.0, "") for kind in (own, other)]
     together = [*rows, *asked]
     spread = covariance(together, fitted().values)
@@ -286,9 +288,10 @@ def on_kind(
         model,
         name=f"{model.name} on {other.name}",
         machine_factors=factors,
-        remarks=[*model.remarks, *(remark(Kind.ASSUMED, text) for text in _rests_on(
-            model, own, other, ratio
-        ))],
+        remarks=[
+            *model.remarks,
+            *(remark(Kind.ASSUMED, text) for text in _rests_on(model, own, other, ratio)),
+        ],
     )
 
 

@@ -190,7 +190,7 @@ def _attach(
                 model = known.get(path) or load_model(path)
                 known[path] = model
             if machine.kind is not None:
-                model = on_kind(model, machine.kind, like=machine.like)
+                model = on_kind(model, machine.kind, like=machine.like, from_kind=machine.from_kind)
             if not model.draw_count:
                 raise InputError(
                     "has no bootstrap replicates, so no probabilities; fit it without "

@@ -44,7 +44,8 @@ class Machine:
     Attributes:
         model: model file, relative to the plan's folder.
         kind: the kind of its GPUs, where the model was fitted on another; ``like``: the family of
-            programs that tell the ratio of times (``gpucast.model.kinds``).
+            programs that tell the ratio of times, ``from_kind``: the kind that it was fitted on
+            (``gpucast.model.kinds``).
         gpus: how many GPUs there are; ``8-32``: as many of these as are to be bought.
         gpus_least: the fewest that may be bought; None: they are there.
         gpu_counts: counts that one job may get; any up to ``gpus`` where not given.
@@ -70,6 +71,7 @@ class Machine:
     model: Annotated[str, Length(most=4096)] | None = None
     kind: Name | None = None
     like: Name | None = None
+    from_kind: Name | None = None
     gpus: Gpus
     gpus_least: Gpus | None = None
     gpu_counts: Annotated[list[Gpus], Length()] | None = None

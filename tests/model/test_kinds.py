@@ -1,0 +1,185 @@
+"""Ratios of times between kinds of GPUs, against Gaussian conditioning written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import multivariate_normal
+
+import gpucast as gc
+from gpucast.data.kinds import Timing, catalogue, kind_named, timings
+from gpucast.errors import InputError
+from gpucast.model import kinds
+from gpucast.model.fitted import Model
+from made_data import dataset, machine, step, whole
+from other_programs import md
+
+ROWS = [
+    Timing("a", "p", "fp32", "A100-SXM4-80GB", 10.0, ""),
+    Timing("a", "p", "fp32", "H100-SXM5", 17.0, ""),
+    Timing("a", "q", "fp16", "A100-SXM4-80GB", 3.0, ""),
+    Timing("a", "q", "fp16", "H100-SXM5", 7.0, ""),
+    Timing("a", "q", "fp16", "H100-PCIe", 5.0, ""),
+    Timing("b", "r", "fp32", "H100-PCIe", 5.0, ""),
+    Timing("b", "r", "fp32", "RTX-4090", 4.0, ""),
+]
+VARIANCES = np.linspace(0.01, 0.16, 16)
+
+
+def written_out(one: Timing, two: Timing, same_row: bool) -> float:
+    """The covariance of two rows, term by term as the module's docstring has it."""
+    bandwidth, fp32, peak = 1e12, 3e13, 1e14
+    total = 100.0 * (one.program == two.program)
+    shared = (True, one.family == two.family, one.program == two.program)
+    first, second = catalogue()[one.kind], catalogue()[two.kind]
+    for level, is_shared in enumerate(shared):
+        terms = (
+            np.log(first.bandwidth / bandwidth) * np.log(second.bandwidth / bandwidth),
+            np.log(first.peaks["fp32"] / fp32) * np.log(second.peaks["fp32"] / fp32),
+            np.log(first.peaks[one.precision] / peak) * np.log(second.peaks[two.precision] / peak),
+            one.kind == two.kind,
+            first.architecture == second.architecture,
+        )
+        variances = VARIANCES[5 * level : 5 * level + 5]
+        total += is_shared * sum(v * t for v, t in zip(variances, terms, strict=True))
+    return float(total + VARIANCES[15] * same_row)
+
+
+def by_hand(rows: list[Timing]) -> NDArray[np.float64]:
+    return np.array(
+        [
+            [written_out(one, two, i == j) for j, two in enumerate(rows)]
+            for i, one in enumerate(rows)
+        ]
+    )
+
+
+def test_the_covariance_is_as_written() -> None:
+    assert np.allclose(kinds.covariance(ROWS, VARIANCES), by_hand(ROWS))
+
+
+def test_rows_left_out_are_conditioned_on_the_others() -> None:
+    block, rest = np.array([2, 3, 4]), np.array([0, 1, 5, 6])
+    matrix, y = by_hand(ROWS), np.log([row.rate for row in ROWS])
+    gain = matrix[np.ix_(block, rest)] @ np.linalg.inv(matrix[np.ix_(rest, rest)])
+    mean, spread = kinds.left_out(ROWS, VARIANCES, block)
+    assert np.allclose(mean, gain @ y[rest])
+    assert np.allclose(spread, matrix[np.ix_(block, block)] - gain @ matrix[np.ix_(rest, block)])
+
+
+def test_the_fit_is_the_likeliest() -> None:
+    found = kinds.fit(timings()[:60])
+    y = np.log([row.rate for row in timings()[:60]])
+
+    def likelihood(variances: NDArray[np.float64]) -> float:
+        matrix = kinds.covariance(timings()[:60], variances)
+        return float(multivariate_normal(np.zeros(y.size), matrix).logpdf(y))
+
+    best = likelihood(found)
+    for i in range(found.size):
+        for factor in (0.5, 2.0):
+            moved = found.copy()
+            # What is at its limit of next to nothing may not fall.
+            moved[i] = max(moved[i] * factor, np.exp(-14.0))
+            assert likelihood(moved) <= best + 0.01
+
+
+def test_the_bundled_variances_are_those_of_the_bundled_timings() -> None:
+    found, stored = kinds.fit(timings()), kinds.fitted()
+    y = np.log([row.rate for row in timings()])
+    likelihoods = [
+        multivariate_normal(np.zeros(y.size), kinds.covariance(timings(), v)).logpdf(y)
+        for v in (found, stored.values)
+    ]
+    assert likelihoods[1] == pytest.approx(likelihoods[0], abs=0.1)
+
+
+def test_a_ratio_follows_from_all_timings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "timings", lambda: tuple(ROWS))
+    monkeypatch.setattr(kinds, "fitted", lambda: kinds.Variances(VARIANCES, 1.5))
+    asked = [Timing("a", "new", "fp32", kind, 1.0, "") for kind in ("A100-SXM4-80GB", "H100-SXM5")]
+    matrix, y = by_hand([*ROWS, *asked]), np.log([row.rate for row in ROWS])
+    difference = np.array([1.0, -1.0])
+    gain = matrix[7:, :7] @ np.linalg.inv(matrix[:7, :7])
+    left = matrix[7:, 7:] - gain @ matrix[:7, 7:]
+    ratio = kinds.time_ratio(kind_named("A100 80GB SXM4"), kind_named("H100-SXM5"), "a")
+    assert ratio.mean == pytest.approx(difference @ gain @ y)
+    assert ratio.sd == pytest.approx(1.5 * np.sqrt(difference @ left @ difference))
+    unlike = kinds.time_ratio(kind_named("A100 80GB SXM4"), kind_named("H100-SXM5"))
+    assert unlike.sd > ratio.sd
+
+
+def test_kinds_are_known_by_what_drivers_print() -> None:
+    for printed, kind in (
+        ("NVIDIA H100 80GB HBM3", "H100-SXM5"),
+        ("A100-SXM4-80GB", "A100-SXM4-80GB"),
+        ("NVIDIA GeForce RTX 4090", "RTX-4090"),
+        ("h200", "H200-SXM5"),
+    ):
+        assert kind_named(printed).name == kind
+    with pytest.raises(InputError, match="near: .*RTX-4090"):
+        kind_named("RTX 4099")
+    assert {row.kind for row in timings()} <= set(catalogue())
+
+
+def test_a_kind_without_timings_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "timings", lambda: tuple(ROWS))
+    with pytest.raises(InputError, match="nothing calibrates it"):
+        kinds.time_ratio(kind_named("H100-SXM5"), kind_named("L4"))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Model:
+    return gc.fit(whole(), replicates=20)
+
+
+def test_parts_get_factors_of_their_own(fitted: Model) -> None:
+    moved = gc.what_if(fitted, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
+    ratio = kinds.time_ratio(kind_named("A100-SXM4-80GB"), kind_named("H100-SXM5"))
+    n, gpus = [8000.0, 64000.0], [1.0, 4.0]
+    before, after = fitted.forecasts(n, gpus), moved.forecasts(n, gpus)
+    assert after.t_gpu == pytest.approx(np.exp(ratio.mean) * before.t_gpu)
+    assert after.t_cpu == pytest.approx(before.t_cpu)
+    assert after.t_com == pytest.approx(before.t_com)
+    assert (after.high / after.low > before.high / before.low).all()
+
+
+def test_cells_narrow_and_move_it(fitted: Model) -> None:
+    there = [(8000.0, 1.0), (64000.0, 1.0), (64000.0, 4.0)]
+    seconds = 0.6 * fitted.forecasts(*zip(*there, strict=True)).seconds
+    asked, widths, off = ([64000.0], [2.0]), [], []
+    truth = 0.6 * fitted.forecasts(*asked).seconds[0]
+    for count in (0, 1, 3):
+        cells = [
+            step(int(n), int(gpus), [time], machine="there")
+            for (n, gpus), time in zip(there[:count], seconds.tolist(), strict=False)
+        ]
+        data = dataset([machine(name="there"), *cells], name="cells") if count else None
+        moved = gc.what_if(fitted, kind="H100-SXM5", from_kind="A100-SXM4-80GB", cells=data)
+        forecast = moved.forecasts(*asked)
+        widths.append(forecast.high[0] / forecast.low[0])
+        off.append(abs(np.log(forecast.seconds[0] / truth)))
+    assert widths[0] > widths[1] > widths[2]
+    assert off[2] < 0.1
+
+
+def test_totals_widen_with_what_gpus_do_not_share() -> None:
+    model = md()
+    moved = gc.what_if(model, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
+    fewest, most = model.domain.gpus
+    forecasts = moved.forecasts([model.domain.n[1]] * 2, [float(fewest), float(most)])
+    widths = forecasts.high / forecasts.low
+    assert widths[1] > widths[0]
+
+
+def test_a_model_file_keeps_the_kind(fitted: Model, tmp_path: object) -> None:
+    from pathlib import Path
+
+    moved = gc.what_if(fitted, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
+    file = Path(str(tmp_path)) / "h100.json"
+    moved.save(file)
+    read = gc.load_model(file)
+    assert read.machine_factors is not None
+    assert read.machine_factors.kind == "H100-SXM5"
+    assert read.forecasts([8000.0], [2.0]).seconds == moved.forecasts([8000.0], [2.0]).seconds
