@@ -2,9 +2,9 @@
 
     OPENBLAS_NUM_THREADS=1 .venv/bin/python -m lab.studies.kinds
 
-Fits the bundled timings (``data/kinds``), writes ``data/kinds/variances.csv``, and, for each program
-and for each family left out of the fit, its widening and its data, forecasts the ratio of all pairs
-of kinds; beside it stand simple rivals. Writes ``docs/results/kinds.md``.
+Fits the bundled timings (``data/kinds``), writes ``data/kinds/variances.csv``, and, for each
+program and for each family left out of the fit, its widening and its data, forecasts the ratio of
+all pairs of kinds; beside it stand simple rivals. Writes ``docs/results/kinds.md``.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def judged(rows: Sequence[Timing], program: str, by_family: bool, known: int) ->
     errors: dict[str, list[float]] = {}
     inside, halves = [], []
     generator = np.random.default_rng(1)
-    for first, second in zip(*kinds.pairs(own), strict=True):
+    for first, second in np.column_stack(kinds.pairs(own)).tolist():
         others = [i for i in range(len(own)) if i not in (first, second)]
         if len(others) < known:
             continue
-        more = generator.choice(others, known, replace=False) if known else []
-        given = [first, *(int(i) for i in more)]
+        more: list[int] = generator.choice(others, known, replace=False).tolist() if known else []
+        given = [first, *more]
         design = np.eye(len(own))[given]
         # Noise is in ``spread`` already.
         tiny = np.full(len(given), 1e-9)
@@ -83,7 +83,7 @@ def judged(rows: Sequence[Timing], program: str, by_family: bool, known: int) ->
         halves.append(half)
         for name, value in {
             "gpucast": expected,
-            **rivals(seen, own, y, int(first), int(second), given),
+            **rivals(seen, own, y, first, second, given),
         }.items():
             errors.setdefault(name, []).append(value - truth)
     return Judged(
@@ -168,9 +168,11 @@ def table_of(results: Sequence[Judged], wanted: Callable[[Judged], bool]) -> lis
     return lines
 
 
-HEAD = """| rule | ratios | median | mean of programs' medians | 90th percentile | in 90 % interval | \
-mean of programs | half-width |
-|---|---:|---:|---:|---:|---:|---:|---:|"""
+COLUMNS = (
+    *("rule", "ratios", "median", "mean of programs' medians", "90th percentile"),
+    *("in 90 % interval", "mean of programs", "half-width"),
+)
+HEAD = f"| {' | '.join(COLUMNS)} |\n|---|{'---:|' * (len(COLUMNS) - 1)}"
 
 
 def main() -> None:
@@ -194,7 +196,7 @@ def main() -> None:
     text = [INTRODUCTION.format(len(programs), len({row.kind for row in rows}))]
     for known in KNOWN:
         results = [judged(rows, program, by_family=False, known=known) for program in programs]
-        text += [f"\n## A program left out, timed on {known} further kinds\n", HEAD]
+        text += [f"\n## A program left out, timed on further kinds: {known}\n", HEAD]
         text += table_of(results, lambda result: True)
         text += ["\nOf these, training with PyTorch, which is the given table:\n", HEAD]
         text += table_of(results, lambda result: result.family == "training")
@@ -213,7 +215,8 @@ ratio of its rates on each pair of kinds. A program is known on the kind that it
 and on none, one or three further kinds, drawn at random. Rivals see the same data; the three most
 alike are of the program's family first, and then those whose ratios on the kinds known are nearest.
 The lattice Boltzmann code has most pairs, as it was run on most kinds: means over programs weigh
-all programs the same."""
+all programs the same. Aimed at were a median of 8 % without a further kind and of 5 % with one, and
+85 to 95 % of ratios in their intervals."""
 
 
 if __name__ == "__main__":

@@ -202,6 +202,31 @@ def test_what_if_shows_what_changed(run: Run, folder: Path, tmp_path: Path) -> N
     assert files_of(tmp_path) == before
 
 
+def test_what_if_on_another_kind(run: Run, folder: Path, tmp_path: Path) -> None:
+    native, target = folder / "native.json", tmp_path / "h100.json"
+    command = ("what-if", native, "--kind", "H100-SXM5", "--from-kind", "A100-SXM4-80GB")
+    status, out, err = run(*command, "-o", target, "--json")
+    assert status == 0
+    assert gc.load_model(target).content == only_json(out)
+    assert "T_gpu on H100-SXM5 is taken as" in err
+    assert "ratio" in run(*command)[1]
+    assert_refused(run(*command[:2], "--kind", "H9", "--from-kind", "A30"), "no kind of GPU")
+    assert_refused(run(*command, "--like", "weather"), "lattice-boltzmann")
+    assert_refused(run(*command, "--transfers", folder / "far.jsonl"), "another path")
+    assert_refused(run("what-if", native, "--like", "training"), "--kind")
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "machines:\n"
+        f"  - {{name: a100, model: {native}, gpus: 4, price_per_gpu_hour: 2}}\n"
+        f"  - {{name: h100, model: {native}, gpus: 4, price_per_gpu_hour: 3,\n"
+        "     kind: H100-SXM5, from_kind: A100-SXM4-80GB}\n"
+        "jobs:\n  - {name: a, n: 64000, steps: 1000000}\n"
+    )
+    status, out, _ = run("plan", plan, "--json")
+    assert status == 0
+    assert only_json(out)["jobs"][0]["fastest"]["machine"] == "h100"
+
+
 def test_what_if_refuses_and_writes_nothing(run: Run, folder: Path, tmp_path: Path) -> None:
     far, native = folder / "far.jsonl", folder / "native.json"
     one_way = tmp_path / "one-way.jsonl"

@@ -118,7 +118,7 @@ def test_kinds_are_known_by_what_drivers_print() -> None:
         ("h200", "H200-SXM5"),
     ):
         assert kind_named(printed).name == kind
-    with pytest.raises(InputError, match="near: .*RTX-4090"):
+    with pytest.raises(InputError, match=r"near: .*RTX-4090"):
         kind_named("RTX 4099")
     assert {row.kind for row in timings()} <= set(catalogue())
 

@@ -1,7 +1,8 @@
 """Kinds of GPUs as vendors describe them, and public timings of programs on several of them.
 
-``data/kinds/catalogue.csv`` has a row a kind, ``timings.csv`` a row a measurement, ``variances.csv``
-what ``gpucast.model.kinds`` was fitted to; ``data/kinds/README.md`` says where they come from.
+``data/kinds/catalogue.csv`` has a row a kind, ``timings.csv`` a row a measurement,
+``variances.csv`` what ``gpucast.model.kinds`` found in them; ``data/kinds/README.md`` says where
+they come from.
 """
 
 from __future__ import annotations

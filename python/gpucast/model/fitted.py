@@ -15,10 +15,10 @@ from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.model.asked import Numbers, as_list, outer
+from gpucast.model.averaged_totals import AveragedTotals
 from gpucast.model.choosing import Choosing
 from gpucast.model.intervals import Z90, Array, Interval, interval_named
 from gpucast.model.shown import model_html, model_text
-from gpucast.model.averaged_totals import AveragedTotals
 from gpucast.model.update import machine_factors, steps_of_kind
 from gpucast.util import files
 from gpucast.util.remarks import Kind, remark
@@ -148,7 +148,7 @@ class Model(Choosing):
         known = self.machine_factors
         if known is not None and known.cells.n:
             raise InputError(
-                f"is {self.machine_factors.words} already; update the model that was fitted, by "
+                f"is {known.words} already; update the model that was fitted, by "
                 "all cells together",
                 file=self.name,
             )

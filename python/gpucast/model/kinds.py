@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.data.kinds import GpuKind, Timing, catalogue, kind_named, kind_rows, timings
 from gpucast.errors import InputError
@@ -27,6 +28,8 @@ from gpucast.model.intervals import Z90, Array
 from gpucast.model.values import Origin, TimedCells
 from gpucast.util.remarks import Kind, remark
 from gpucast.util.units import number, percent
+
+Indices = NDArray[np.intp]
 
 LEVELS = ("all", "family", "program")
 FEATURES = ("bandwidth", "fp32", "peak", "kind", "architecture")
@@ -140,7 +143,7 @@ def _inverse(matrix: Array) -> tuple[Array, float]:
     return half.T @ half, 2 * float(np.log(np.diag(factor)).sum())
 
 
-def left_out(rows: Sequence[Timing], variances: Array, block: Array) -> tuple[Array, Array]:
+def left_out(rows: Sequence[Timing], variances: Array, block: Indices) -> tuple[Array, Array]:
     """Mean and covariance of the ln rates of some rows, after all others.
 
     Args:
@@ -151,8 +154,8 @@ def left_out(rows: Sequence[Timing], variances: Array, block: Array) -> tuple[Ar
     return _left_out(inverse, y, block)
 
 
-def _left_out(inverse: Array, y: Array, block: Array) -> tuple[Array, Array]:
-    covariance_there = np.linalg.inv(inverse[np.ix_(block, block)])
+def _left_out(inverse: Array, y: Array, block: Indices) -> tuple[Array, Array]:
+    covariance_there = np.asarray(np.linalg.inv(inverse[np.ix_(block, block)]), np.float64)
     return y[block] - covariance_there @ (inverse @ y)[block], covariance_there
 
 
@@ -165,7 +168,7 @@ def widening(rows: Sequence[Timing], variances: Array) -> float:
     programs = np.array([row.program for row in rows])
     for program in dict.fromkeys(programs.tolist()):
         block = np.flatnonzero(programs == program)
-        first, second = pairs([rows[i] for i in block])
+        first, second = pairs([rows[i] for i in block.tolist()])
         if first.size:
             mean, spread = _left_out(inverse, y, block)
             sd = np.sqrt(ratio_variance(spread, first, second))
@@ -178,7 +181,7 @@ def widening(rows: Sequence[Timing], variances: Array) -> float:
     return float(score[order][at]) / Z90
 
 
-def pairs(rows: Sequence[Timing]) -> tuple[Array, Array]:
+def pairs(rows: Sequence[Timing]) -> tuple[Indices, Indices]:
     """Indices of all pairs of a program's rows that are of two kinds."""
     first, second = np.triu_indices(len(rows), 1)
     kinds, programs = np.array([(row.kind, row.program) for row in rows]).T
@@ -186,7 +189,7 @@ def pairs(rows: Sequence[Timing]) -> tuple[Array, Array]:
     return first[kept], second[kept]
 
 
-def ratio_variance(spread: Array, first: Array, second: Array) -> Array:
+def ratio_variance(spread: Array, first: Indices, second: Indices) -> Array:
     """Variance of differences of rows whose covariance is known."""
     diagonal = np.diag(spread)
     return np.asarray(diagonal[first] + diagonal[second] - 2 * spread[first, second])

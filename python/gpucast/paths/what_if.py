@@ -14,7 +14,8 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
-from gpucast.data.loading import Source as DataSource, dataset_of
+from gpucast.data.loading import Source as DataSource
+from gpucast.data.loading import dataset_of
 from gpucast.data.records import Entry
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
