@@ -164,6 +164,21 @@ def test_cells_narrow_and_move_it(fitted: Model) -> None:
     assert off[2] < 0.1
 
 
+def test_a_size_told_leaves_others_their_own_deviation() -> None:
+    """However well one size is timed, ln T of others is off by 0.4 of the ratio's logarithm."""
+    model = md()
+    n, gpus = model.domain.n[0], model.domain.gpus[0]
+    time = 0.5 * float(model.forecasts([n], [gpus]).seconds[0])
+    cells = [step(int(n), int(gpus), [time] * 20, machine="there", program="md")]
+    data = dataset([machine(name="there"), *cells], name="cells")
+    moved = gc.what_if(model, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
+    told = moved.updated(data)
+    assert told.machine_factors is not None
+    own = 0.4 * abs(told.machine_factors.means[0])
+    spread = told.forecasts([2 * n], [gpus]).spread[0]
+    assert own < spread < moved.forecasts([2 * n], [gpus]).spread[0]
+
+
 def test_totals_widen_with_what_gpus_do_not_share() -> None:
     model = md()
     moved = gc.what_if(model, kind="H100-SXM5", from_kind="A100-SXM4-80GB")

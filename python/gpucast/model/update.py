@@ -19,7 +19,7 @@ from gpucast.data.selection import FIELDS, StepSelection, distinct, only
 from gpucast.data.steps import Cell, samples_of
 from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors
-from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt
+from gpucast.model.intervals import OF_A_SIZE, Array, CommonFactors, common_variance, learnt
 from gpucast.model.values import Gpu, Origin, TimedCells
 from gpucast.util.units import duration, number
 
@@ -76,6 +76,7 @@ def machine_factors(
     prior = common.prior(same_machine=same_machine)
     if known is not None:
         prior = common.later + np.array(known.covariance)
+        own = own + (OF_A_SIZE * known.means[0]) ** 2
     kind = None if known is not None else _other_kind(data, machine, fitted)
     if kind is None and known is None and not same_machine:
         kind = _unlike(prior, parts, seconds, variance + own)
