@@ -214,6 +214,8 @@ def test_what_if_on_another_kind(run: Run, folder: Path, tmp_path: Path) -> None
     assert_refused(run(*command, "--like", "weather"), "lattice-boltzmann")
     assert_refused(run(*command, "--transfers", folder / "far.jsonl"), "another path")
     assert_refused(run("what-if", native, "--like", "training"), "--kind")
+    assert_refused(run(*command, "--further", "V100"), "KIND=FILE")
+    assert_refused(run(*command, "--further", "V100-SXM2-16GB=none.csv"), "none.csv")
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         "machines:\n"

@@ -110,6 +110,30 @@ def test_a_ratio_follows_from_all_timings(monkeypatch: pytest.MonkeyPatch) -> No
     assert unlike.sd > ratio.sd
 
 
+def test_a_further_kind_is_conditioned_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if its rates, and that of 1 on the kind fitted on, were timings of a program."""
+    monkeypatch.setattr(kinds, "timings", lambda: tuple(ROWS))
+    monkeypatch.setattr(kinds, "fitted", lambda: kinds.Variances(VARIANCES, 1.3))
+    own, other = catalogue()["A100-SXM4-80GB"], catalogue()["H100-SXM5"]
+    known = [
+        Timing("a", "", "fp32", "A100-SXM4-80GB", 1.0, ""),
+        Timing("a", "", "fp32", "H100-PCIe", 1.5, ""),
+    ]
+    there = Timing("a", "", "fp32", "H100-SXM5", 1.0, "")
+    said = kinds.time_ratio(own, other, "a", {"H100-PCIe": -np.log(1.5)})
+    every = [*ROWS, *known, there, known[0]]
+    matrix = np.array([[written_out(a, b, i == j) for j, b in enumerate(every)]
+                       for i, a in enumerate(every)])  # fmt: skip
+    count = len(ROWS) + 2
+    y = np.log([row.rate for row in every[:count]])
+    gain = matrix[count:, :count] @ np.linalg.inv(matrix[:count, :count])
+    mean = gain @ y
+    left = matrix[count:, count:] - gain @ matrix[:count, count:]
+    assert said.mean == pytest.approx(mean[1] - mean[0], rel=1e-6)
+    variance = left[0, 0] + left[1, 1] - 2 * left[0, 1]
+    assert said.sd == pytest.approx(1.3 * np.sqrt(variance), rel=1e-6)
+
+
 def test_kinds_are_known_by_what_drivers_print() -> None:
     for printed, kind in (
         ("NVIDIA H100 80GB HBM3", "H100-SXM5"),

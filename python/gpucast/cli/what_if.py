@@ -73,6 +73,11 @@ class ForKinds:
     from_kind: str | None = option(
         "For --kind: the kind that the model was fitted on, where its data do not say."
     )
+    further: list[str] | None = option(
+        "For --kind: steps of the program on a further kind, as V100-SXM2=steps.csv, which tell "
+        "what programs it is like; for each kind once.",
+        metavar="KIND=FILE",
+    )
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,8 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
         check_output(output, force=common.force)
     known = load_model(file)
     cells = None if how.cells is None else load(*how.cells)
-    moved = what_if(known, **{**vars(how), "cells": cells})
+    further = dict(_further(text) for text in how.further or ())
+    moved = what_if(known, **{**vars(how), "cells": cells, "further": further})
     if output is not None:
         moved.save(output, force=common.force)
     added = moved.remarks[len(known.remarks) :]
@@ -187,6 +193,14 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
     )
     if output is not None:
         say(f"\nModel written to {output}")
+
+
+def _further(text: str) -> tuple[str, Dataset]:
+    """The kind and the steps of ``KIND=FILE``."""
+    kind, equals, file = text.partition("=")
+    if not (kind and equals and file):
+        raise InputError(f"{text!r} is no KIND=FILE", field="--further")
+    return kind, load(file)
 
 
 def _from_model(model: str, common: Common, how: ForModels, output: Path | None) -> None:

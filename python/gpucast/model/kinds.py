@@ -13,18 +13,22 @@ normal ones times what makes those of programs left out hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpucast.data.dataset import Dataset
 from gpucast.data.kinds import GpuKind, Timing, catalogue, kind_named, kind_rows, timings
+from gpucast.data.selection import ANY
+from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import Z90, Array
+from gpucast.model.update import steps_of_kind
 from gpucast.model.values import Origin, TimedCells
 from gpucast.util.remarks import Kind, remark
 from gpucast.util.units import number, percent
@@ -202,12 +206,18 @@ def fitted() -> Variances:
     return Variances(np.array([values[name] for name in NAMES]), values["widening"])
 
 
-def time_ratio(own: GpuKind, other: GpuKind, like: str | None = None) -> Ratio:
+def time_ratio(
+    own: GpuKind,
+    other: GpuKind,
+    like: str | None = None,
+    further: Mapping[str, float] | None = None,
+) -> Ratio:
     """ln of time on ``other`` over time on ``own`` of a program of which no cell on ``other`` is
     known.
 
     Args:
         like: a family of the bundled timings that it belongs to; None: none is known.
+        further: the program's ln of time over that on ``own``, by the names of further kinds.
 
     Raises:
         InputError: no timing is of one of the kinds, or the family is not there.
@@ -230,6 +240,10 @@ def time_ratio(own: GpuKind, other: GpuKind, like: str | None = None) -> Ratio:
             raise InputError(
                 f"{kind.name} has no {precision} units, which {like} uses", field="--kind"
             )
+    rates = {own.name: 1.0, **{name: np.exp(-off) for name, off in (further or {}).items()}}
+    program = [Timing(like or "", "", precision, name, rate, "") for name, rate in rates.items()]
+    if further:
+        rows = (*rows, *program)
     asked = [Timing(like or "", "", precision, kind.name, 1.0, "") for kind in (own, other)]
     together = [*rows, *asked]
     spread = covariance(together, fitted().values)
@@ -243,7 +257,12 @@ def time_ratio(own: GpuKind, other: GpuKind, like: str | None = None) -> Ratio:
 
 
 def on_kind(
-    model: Model, kind: str, *, like: str | None = None, from_kind: str | None = None
+    model: Model,
+    kind: str,
+    *,
+    like: str | None = None,
+    from_kind: str | None = None,
+    further: Mapping[str, Dataset] | None = None,
 ) -> Model:
     """``model`` on GPUs of another kind; cells timed there update it (``Model.updated``).
 
@@ -255,6 +274,8 @@ def on_kind(
     Args:
         like: the family of bundled timings that the program belongs to.
         from_kind: the kind that the model was fitted on; by default as its data say.
+        further: steps of the program on further kinds, by these; they tell which programs it is
+            like.
 
     Raises:
         InputError: a kind is not known or not calibrated, or the model is of another machine.
@@ -269,7 +290,11 @@ def on_kind(
     own, other = kind_named(fitted_on, "--from-kind"), kind_named(kind)
     if own == other:
         return model
-    ratio = time_ratio(own, other, like)
+    known = {
+        kind_named(name, "--further").name: _measured_ratio(model, data)
+        for name, data in (further or {}).items()
+    }
+    ratio = time_ratio(own, other, like, known)
     if model.knows_parts:
         means = [ratio.mean, 0.0, 0.0]
         links = float(np.log(own.link / other.link))
@@ -296,6 +321,14 @@ def on_kind(
             *(remark(Kind.ASSUMED, text) for text in _rests_on(model, own, other, ratio)),
         ],
     )
+
+
+def _measured_ratio(model: Model, data: Dataset) -> float:
+    """ln of times in a dataset over the model's forecasts of the same cells: the median."""
+    cells = samples_of(steps_of_kind(model.selection, data, ANY))
+    seconds = [np.median(cell.seconds) for cell in cells.values()]
+    forecasts = model.seconds(*np.array(list(cells), dtype=np.float64).T)
+    return float(np.median(np.log(seconds / forecasts)))
 
 
 def _rests_on(model: Model, own: GpuKind, other: GpuKind, ratio: Ratio) -> list[str]:

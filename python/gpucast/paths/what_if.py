@@ -7,6 +7,7 @@ of steps where there are some, else transfers and launches.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -50,6 +51,7 @@ def what_if(
     like: str | None = None,
     from_kind: str | None = None,
     cells: Dataset | DataSource | None = None,
+    further: Mapping[str, Dataset | DataSource] | None = None,
     machine: str | None = None,
     memory: str | None = None,
     launch: Launch = "auto",
@@ -65,7 +67,8 @@ def what_if(
         data: skeletons, transfers and launches of the other path; its steps, if any, are not
             looked at.
         kind, like, from_kind: another kind of GPU in place of another path
-            (``gpucast.model.kinds.on_kind``); ``cells``: steps that were timed there.
+            (``gpucast.model.kinds.on_kind``); ``cells``: steps that were timed there;
+            ``further``: steps of the program on further kinds, by their names.
         launch: where t_kernel comes from without skeletons: ``measured`` (launch records),
             ``keep`` (the model's own), ``scale`` (the model's own times the ratio of latencies:
             right where a launch is a number of messages to the GPU's host); ``auto`` is measured if
@@ -79,7 +82,8 @@ def what_if(
     if kind is not None:
         if data is not None:
             raise InputError("another path and another kind are two questions", field="kind")
-        moved = on_kind(model, kind, like=like, from_kind=from_kind)
+        steps = {name: dataset_of(one) for name, one in (further or {}).items()}
+        moved = on_kind(model, kind, like=like, from_kind=from_kind, further=steps)
         return moved if cells is None else moved.updated(cells)
     if data is None:
         raise InputError("a dataset of the other path is needed", field="data")
