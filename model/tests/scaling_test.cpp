@@ -35,7 +35,7 @@ TEST(ScalingTerms, HaveTheirShapes) {
       {"host", 64},      {"crossing", 1},
       {"network", 2},    {"jitter", 8 * (std::pow(8.0, .25) - 1)},
       {"stages", 12},    {"gather", 56},
-      {"all-to-all", 7}};
+      {"alltoall", 7}};
   for (const Term& term : terms) {
     ASSERT_TRUE(expected.contains(term.name)) << term.name << " has no value here";
     EXPECT_NEAR(term.shape(step), expected.at(term.name), 1e-12) << term.name;

@@ -145,7 +145,7 @@ inline constexpr std::array terms{
     // n (N - 1) / N^2: each GPU sends every other one its part of what it holds, as transposes of
     // Fourier transforms, joins of tables and mixtures of experts do (all-to-all in NCCL's
     // PERFORMANCE.md). With more GPUs than two it can hardly be told from work.
-    Term{.name = "all-to-all", .summary = "shares sent from every GPU to every other",
+    Term{.name = "alltoall", .summary = "shares sent from every GPU to every other",
          .part = Part::com, .place = Place::beside, .odds = 0.1,
          .shape = [](const Scale& s) { return s.share() * (s.gpus - 1) / s.gpus; },
          .offered = with_one_or_two_gpus},
