@@ -55,6 +55,11 @@ def test_a_time_that_may_be_anything_names_a_cell_that_narrows_it_as_it_says(gpu
     assert narrowed < 1.1 * known.after < doubt.fold
 
 
+def test_a_size_that_is_not_whole_may_be_in_doubt() -> None:
+    (doubt,) = gc.doubts(md(), SMALL + 0.5, 16)
+    assert doubt.n == SMALL + 0.5
+
+
 def test_how_far_is_too_far_is_the_users_to_say() -> None:
     wide = fold(md(), SMALL, 8)
     assert 1 < wide < 2

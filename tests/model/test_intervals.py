@@ -206,6 +206,8 @@ def test_the_interval_of_another_machine_is_the_one_worked_by_hand() -> None:
     model = gc.fit(whole(), model="paper", replicates=60)
     assert model.own_program
     found = model.forecasts([8000], [2], Interval.machine)
+    by_name = model.forecasts([8000], [2], "machine")  # type: ignore[arg-type]
+    assert np.array_equal(by_name.high, found.high)
     now = model.forecasts([8000], [2])
     shares = parts_of(model, [(8000, 2)])[0] / now.seconds[0]
     later = np.sum((shares * [0, 0.08, 0.06]) ** 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -201,6 +203,26 @@ def test_a_size_told_leaves_others_their_own_deviation() -> None:
     own = 0.4 * abs(told.machine_factors.means[0])
     spread = told.forecasts([2 * n], [gpus]).spread[0]
     assert own < spread < moved.forecasts([2 * n], [gpus]).spread[0]
+
+
+def test_draws_are_about_the_forecasts_and_parts_sum_to_them() -> None:
+    model = md()
+    moved = gc.what_if(model, kind="H100-SXM5", from_kind="T4")
+    n, gpus = np.full(4, model.domain.n[1]), np.array([1.0, 2.0, 4.0, 8.0])
+    forecasts = moved.forecasts(n, gpus)
+    medians = np.median(moved.draws(n, gpus, 4000), axis=0)
+    own = np.median(model.draws(n, gpus, 4000), axis=0) / model.forecasts(n, gpus).seconds
+    assert medians / forecasts.seconds == pytest.approx(own, rel=0.1)
+    parts = forecasts.t_gpu + forecasts.t_cpu + forecasts.t_com
+    assert parts == pytest.approx(forecasts.seconds)
+
+
+def test_a_kind_that_the_data_contradict_is_refused(fitted: Model) -> None:
+    with pytest.raises(InputError, match="is of A100-SXM4-80GB already"):
+        gc.what_if(fitted, kind="A100-SXM4-80GB", from_kind="A100-SXM4-80GB")
+    named = replace(fitted, machine=replace(fitted.machine, name="NVIDIA H100 80GB HBM3"))
+    with pytest.raises(InputError, match="was fitted on NVIDIA H100"):
+        gc.what_if(named, kind="H200-SXM5", from_kind="T4")
 
 
 def test_totals_widen_with_what_gpus_do_not_share() -> None:

@@ -210,7 +210,7 @@ def _settling(
 ) -> Settling | None:
     """The cell that takes least GPU time of those that leave no doubt; where only the cell itself
     would, or none, that which narrows it most."""
-    cells = near(model, [asked[0]], [asked[1]])
+    cells = list(dict.fromkeys([*near(model, [asked[0]], [asked[1]]), asked]))
     try:
         after = fold ** left_after(model, asked, cells)
     except InputError:  # a GPU count whose communication the data cannot know
@@ -236,7 +236,11 @@ def of_best(model: Model, best: Sequence[Best], counts: Sequence[float]) -> Best
     Args:
         counts: that were chosen from.
     """
-    rows = [row for row in best if (row["probability"] or _CERTAIN) < _CERTAIN]
+    rows = [
+        row
+        for row in best
+        if (row["probability"] if row["probability"] is not None else 1.0) < _CERTAIN
+    ]
     if not rows or model.timed is None:
         return None
     rising = sorted(set(counts))

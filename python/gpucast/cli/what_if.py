@@ -160,14 +160,18 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
     from gpucast.model.files import load_model
     from gpucast.paths.what_if import what_if
 
-    other_path = replace(common, json=False, force=False, explain=False)
+    other_path = replace(common, json=False, force=False, explain=False, machine=None)
     refuse(other_path, "is of another path; --kind is of another kind of GPU", file)
     if output is not None:
         check_output(output, force=common.force)
     known = load_model(file)
     cells = None if how.cells is None else load(*how.cells)
-    further = dict(_further(text) for text in how.further or ())
-    moved = what_if(known, **{**vars(how), "cells": cells, "further": further})
+    stated = [_further(text) for text in how.further or ()]
+    further = dict(stated)
+    if len(further) < len(stated):
+        raise InputError("each further kind is told once", field="--further")
+    options_of_kind = {**vars(how), "cells": cells, "further": further}
+    moved = what_if(known, **options_of_kind, machine=common.machine)
     if output is not None:
         moved.save(output, force=common.force)
     added = moved.remarks[len(known.remarks) :]

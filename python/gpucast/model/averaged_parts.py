@@ -13,7 +13,7 @@ import numpy as np
 from gpucast import _core
 from gpucast.model.engine import SEED, Measured, Times
 from gpucast.model.facts import Fitted
-from gpucast.model.intervals import Array, Factors, shares_of
+from gpucast.model.intervals import Array, Factors, shares_of, step_factors
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
 
 STEPS_ALONE = (
@@ -157,7 +157,8 @@ class AveragedParts:
             # All parts have the same factor, and so has the step.
             times = times * factors[:, :1]
         else:
-            times = times * (factors @ shares_of(self.forecast(n, gpus).parts).T)
+            shares = shares_of(self.forecast(n, gpus).parts)
+            times = times * step_factors(shares, factors, np.exp(self._fitted.log_factors))
         return with_breaks(times, self._beyond, gpus)
 
     @property

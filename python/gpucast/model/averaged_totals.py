@@ -11,7 +11,7 @@ import numpy as np
 from gpucast import _core
 from gpucast.model.engine import SEED, Measured, Times
 from gpucast.model.facts import Fitted
-from gpucast.model.intervals import Z90, Array, Factors, shares_of
+from gpucast.model.intervals import Z90, Array, Factors, shares_of, step_factors
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
 
 # Parts of a step are alike within so much of ln n and ln N, and a form's own count like a measured
@@ -98,6 +98,7 @@ class AveragedTotals:
             )
         spread = np.sqrt(spread**2 + common)
         parts = factors.median * self._measured_parts(n, gpus, parts)
+        parts *= (seconds / parts.sum(axis=1))[:, np.newaxis]
         return Times(seconds, low, high, mean_low, mean_high, spread, parts, common)
 
     def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
@@ -111,9 +112,8 @@ class AveragedTotals:
             nodes = self._nodes_of(at_gpus)
             return shuffled(self.core.draws(at_n, at_gpus, nodes, len(factors), SEED), self._seed)
 
-        shares, moved = self._shares(n, gpus), self._moved(n, gpus)
-        alike = np.array_equal(shares, moved)
-        of_cells = factors @ shares.T if alike else np.exp(np.log(factors) @ moved.T)
+        shares, median = self._shares(n, gpus), np.exp(self._fitted.log_factors)
+        of_cells = step_factors(shares, factors, median, self._moved(n, gpus))
         return joint_draws(drawn, self._seconds, n, gpus) * of_cells
 
     @property

@@ -149,7 +149,7 @@ class Choosing(Forecasting):
         model's uncertainty is not known."""
         if not self.draw_count:
             return np.full((n.size, gpus.size), np.nan)
-        plain = interval is Interval.now and self.machine_factors is None
+        plain = interval == Interval.now and self.machine_factors is None
         if self.one_form is not None and plain:
             return self.one_form.fastest_shares(n, gpus)
         one = np.ones(gpus.size)

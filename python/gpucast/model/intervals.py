@@ -122,9 +122,9 @@ class CommonFactors:
             total += _widened(np.array(factors.covariance), degrees, t90) + self.cell
             if factors.kind and count:
                 total += (OF_A_SIZE * factors.means[0]) ** 2
-        if interval is not Interval.now:
+        if interval != Interval.now:
             total += self.later
-        if interval is Interval.machine:
+        if interval == Interval.machine:
             total += _widened(self.machine, MACHINES_DEGREES, t90) + self.cell
         return total
 
@@ -201,6 +201,19 @@ def interval_named(name: str) -> Interval:
     except ValueError:
         known = ", ".join(Interval)
         raise InputError(f"{name!r} is no interval; known are {known}", field="interval") from None
+
+
+def step_factors(shares: Array, drawn: Array, median: Array, moved: Array | None = None) -> Array:
+    """Draws of factors on whole steps, (draws, cells), as intervals have them: about what the
+    median factors make of each step, with ln T moved by the logarithms times the shares.
+
+    Args:
+        shares: of the parts in each step, (cells, 3).
+        drawn: factors on the parts, (draws, 3); ``median``: of these.
+        moved: what moves ln T in place of the shares, (cells, 3).
+    """
+    by = shares if moved is None else moved
+    return np.asarray((shares @ median) * np.exp(np.log(drawn / median) @ by.T))
 
 
 def common_variance(parts: Array, covariance: Array) -> Array:

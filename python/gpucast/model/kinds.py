@@ -288,17 +288,25 @@ def on_kind(
     if fitted_on is None:
         raise InputError("which kind the model was fitted on is not said", field="--from-kind")
     own, other = kind_named(fitted_on, "--from-kind"), kind_named(kind)
+    if from_kind and model.machine.name and own != kind_named(model.machine.name, "--from-kind"):
+        raise InputError(
+            f"the model was fitted on {model.machine.name}, not on {own.name}", field="--from-kind"
+        )
     if own == other:
-        return model
-    known = {
-        kind_named(name, "--further").name: _measured_ratio(model, data)
-        for name, data in (further or {}).items()
-    }
+        raise InputError(f"the model is of {own.name} already", field="--kind")
+    known: dict[str, float] = {}
+    for name, data in (further or {}).items():
+        third = kind_named(name, "--further")
+        if third in (own, other) or third.name in known:
+            what = "--cells are for that" if third == other else "each further kind is told once"
+            raise InputError(f"{third.name}: {what}", field="--further")
+        known[third.name] = _measured_ratio(model, data)
     ratio = time_ratio(own, other, like, known)
     if model.knows_parts:
         means = [ratio.mean, 0.0, 0.0]
+        # Anywhere between no other and that of the kinds' links, which not all copies take.
         links = float(np.log(own.link / other.link))
-        spread = np.diag([ratio.sd**2, OTHER_HOST**2, OTHER_HOST**2 + links**2])
+        spread = np.diag([ratio.sd**2, OTHER_HOST**2, OTHER_HOST**2 + links**2 / 12])
     else:
         means = [ratio.mean] * 3
         # What more GPUs do not share may take as long as on the model's own kind.

@@ -84,7 +84,11 @@ def what_if(
             raise InputError("another path and another kind are two questions", field="kind")
         steps = {name: dataset_of(one) for name, one in (further or {}).items()}
         moved = on_kind(model, kind, like=like, from_kind=from_kind, further=steps)
-        return moved if cells is None else moved.updated(cells)
+        if cells is None:
+            return moved
+        told = moved.updated(cells, machine=machine)
+        # What the ratio rests on without cells is said no more.
+        return replace(told, remarks=[*model.remarks, *told.remarks[len(moved.remarks) :]])
     if data is None:
         raise InputError("a dataset of the other path is needed", field="data")
     data = dataset_of(data)
