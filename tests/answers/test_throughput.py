@@ -116,3 +116,9 @@ def test_a_page_shows_the_same_work_on_each_gpu(run: Run, tmp_path: Path) -> Non
     text = page.read_text()
     assert "24,000 atoms a GPU" in text
     assert "samples/s" in text
+
+
+def test_a_share_of_the_peak_above_all_is_a_mistake_in_a_unit() -> None:
+    of = Throughput(units=("samples", 1.0), flops=1e12, peak_flops=312.0)
+    with pytest.raises(InputError, match="not in Tflop"):
+        of.columns(np.array([8.0]), np.array([1.0]), np.array([0.1]))

@@ -191,7 +191,7 @@ def test_cells_narrow_and_move_it(fitted: Model) -> None:
 
 
 def test_a_size_told_leaves_others_their_own_deviation() -> None:
-    """However well one size is timed, ln T of others is off by 0.4 of the ratio's logarithm."""
+    """However well one size is timed, ln T of others keeps a deviation of its own."""
     model = md()
     n, gpus = model.domain.n[0], model.domain.gpus[0]
     time = 0.5 * float(model.forecasts([n], [gpus]).seconds[0])
@@ -200,7 +200,9 @@ def test_a_size_told_leaves_others_their_own_deviation() -> None:
     moved = gc.what_if(model, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
     told = moved.updated(data)
     assert told.machine_factors is not None
-    own = 0.4 * abs(told.machine_factors.means[0])
+    ratio = kinds.time_ratio(kind_named("A100-SXM4-80GB"), kind_named("H100-SXM5"))
+    own = min(0.4 * abs(ratio.mean), ratio.sd / np.sqrt(2))
+    assert told.machine_factors.own == pytest.approx(own)
     spread = told.forecasts([2 * n], [gpus]).spread[0]
     assert own < spread < moved.forecasts([2 * n], [gpus]).spread[0]
 

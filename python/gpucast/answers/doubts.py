@@ -261,7 +261,8 @@ def of_best(model: Model, best: Sequence[Best], counts: Sequence[float]) -> Best
     settling = None
     if advice is not None and advice.cells:
         cell, after = advice.cells[0], loses * advice.after / advice.before
-        settling = Settling(cell.n, cell.gpus, cell.seconds, after, after < _LOSES)
+        if after < _NARROWS * loses:
+            settling = Settling(cell.n, cell.gpus, cell.seconds, after, after < _LOSES)
     return BestDoubt(row["n"], row["gpus"], row["probability"] or 0.0, loses, settling)
 
 

@@ -279,7 +279,9 @@ def sensible_count(
     efficiency = sweep.efficiency(seconds, seconds[0])[asked]
     seconds, outside = seconds[asked], sweep.forecasts.extrapolated[asked]
     for_work = seconds / work[asked]
-    at = int(max(np.flatnonzero(efficiency >= threshold - _ROUNDING), default=0))
+    # More GPUs on which the work takes longer are never sensible, however efficient N_ref is not.
+    enough = np.flatnonzero(efficiency >= threshold - _ROUNDING)
+    at = int(enough[::-1][np.argmin(for_work[enough][::-1])]) if enough.size else 0
     reached = sweep.reached(threshold)
     known = None if reached is None else reached[asked]
     sure = None if known is None else max(np.flatnonzero(known >= SURE), default=0)

@@ -18,6 +18,8 @@ from gpucast.util.units import number, whole_percent
 
 HOUR = 3600.0
 MILLION = 1e6
+MOST_MFU = 1.5
+"""A larger share of the peak is a mistake in a unit."""
 
 
 def _units(text: str, option: str) -> tuple[str, float]:
@@ -87,6 +89,12 @@ class Throughput:
         if self.flops is not None and self.peak_flops is not None:
             operations = self.flops * (units if self.units else 1.0)
             columns["mfu"] = operations / (gpu_seconds * self.peak_flops)
+            if np.max(columns["mfu"], initial=0.0) > MOST_MFU:
+                raise InputError(
+                    f"--flops {self.flops:g} would be {np.max(columns['mfu']):.3g} times the GPUs' "
+                    f"{self.peak_flops:g}: both are in flop (/s), not in Tflop",
+                    field="--peak-flops",
+                )
         if self.price is not None:
             columns["cost_per_million"] = self.price * gpu_seconds / HOUR / (units / MILLION)
         return columns

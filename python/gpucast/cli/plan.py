@@ -195,6 +195,11 @@ def _deadlines(content: JsonObject) -> None:
         elif job["meets_deadline"] is False:
             best = percent(job["advised"]["probability_in_time"])
             say(f"{name}: nothing is done in {limit} with {sure}; shown is the likeliest, {best}.")
+        if (faster := job["over_budget"]) is not None:
+            what = f"{faster['machine']} x {faster['gpus']}"
+            takes = f"takes {long_duration(faster['seconds'])} and costs {_money(faster['cost'])}"
+            kept = f"the budget of {_money(job['budget'])} is not kept with {sure}"
+            say(f"{name}: left out is {what}, which {takes}: {kept}.")
 
 
 def _buying(content: JsonObject) -> None:

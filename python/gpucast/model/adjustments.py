@@ -36,6 +36,8 @@ class MachineFactors:
         data: the dataset that they are of.
         cells: they themselves.
         means, covariance: of the logarithms of the factors on T_gpu, T_cpu, T_com.
+        own: sd of ln T that is each size's own on another kind of GPU; the covariance holds it only
+            while there are no cells.
         created: when they were taken into account.
     """
 
@@ -46,6 +48,7 @@ class MachineFactors:
     covariance: list[list[LogFactor]]
     created: str | None = None
     kind: str | None = field(default=None, metadata={"omit": True})
+    own: NotNegative = field(default=0.0, metadata={"omit": True})
 
     def __post_init__(self) -> None:
         if not self.cells.n and self.kind is None:

@@ -70,12 +70,6 @@ def at_most(log_width: Array, probability: float) -> Array:
     return np.asarray(np.exp(exponent), dtype=np.float64)
 
 
-OF_A_SIZE = 0.4
-"""By how much the logarithm of the ratio of times on two kinds of GPUs is a size's own, relative to
-it (standard deviation): between sizes of one program in the bundled timings 0.17 (GROMACS) to 0.71
-(sparse convolution)."""
-
-
 @dataclass(frozen=True)
 class CommonFactors:
     """Covariances of the logarithms of the factors on (T_gpu, T_cpu, T_com) that all cells share.
@@ -120,8 +114,8 @@ class CommonFactors:
             count = len(factors.cells.n)
             degrees = np.inf if factors.kind else MACHINES_DEGREES + count
             total += _widened(np.array(factors.covariance), degrees, t90) + self.cell
-            if factors.kind and count:
-                total += (OF_A_SIZE * factors.means[0]) ** 2
+            if count:
+                total += factors.own**2
         if interval != Interval.now:
             total += self.later
         if interval == Interval.machine:

@@ -43,6 +43,12 @@ NAMES = (*(f"{level} {feature}" for level in LEVELS for feature in FEATURES), "n
 OTHER_HOST = 0.3
 """Sd of the logarithm of the factors on T_cpu and T_com where nothing was timed: taken as equal."""
 
+OF_A_SIZE = 0.4
+"""By how much the logarithm of the ratio of times on two kinds of GPUs is a size's own, relative to
+it (standard deviation): between sizes of one program in the bundled timings 0.17 (GROMACS) to 0.71
+(sparse convolution)."""
+
+
 _OFFSET = 100.0
 """Variance of a_p: what a program's unit of work is says nothing."""
 
@@ -319,6 +325,8 @@ def on_kind(
         cells=TimedCells(n=[], gpus=[], seconds=[]),
         means=means,
         covariance=spread.tolist(),
+        # The ratio's sd is of programs at one size each: at most half its square is a size's.
+        own=min(OF_A_SIZE * abs(ratio.mean), ratio.sd / np.sqrt(2)),
     )
     return replace(
         model,

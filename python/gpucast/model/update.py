@@ -19,7 +19,7 @@ from gpucast.data.selection import FIELDS, StepSelection, distinct, only
 from gpucast.data.steps import Cell, samples_of
 from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors
-from gpucast.model.intervals import OF_A_SIZE, Array, CommonFactors, common_variance, learnt
+from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt
 from gpucast.model.values import Gpu, Origin, TimedCells
 from gpucast.util.units import duration, number
 
@@ -75,8 +75,10 @@ def machine_factors(
     same_machine = machine == fitted.id != UNNAMED
     prior = common.prior(same_machine=same_machine)
     if known is not None:
-        prior = common.later + np.array(known.covariance)
-        own = own + (OF_A_SIZE * known.means[0]) ** 2
+        # The covariance holds what is each size's own, on the parts that the ratio is of.
+        of_ratio = np.array(known.covariance[0]) != 0
+        prior = common.later + known.covariance - known.own**2 * np.outer(of_ratio, of_ratio)
+        own = own + known.own**2
     kind = None if known is not None else _other_kind(data, machine, fitted)
     if kind is None and known is None and not same_machine:
         kind = _unlike(prior, parts, seconds, variance + own)
@@ -96,6 +98,7 @@ def machine_factors(
         covariance=covariance.tolist(),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         kind=None if known is None else known.kind,
+        own=0.0 if known is None else known.own,
     )
     return factors, kind
 

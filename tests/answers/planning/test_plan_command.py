@@ -43,7 +43,7 @@ KEYS = {
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
-        *("fewest_gpu_hours", "size_of", "unit", "budget"),
+        *("fewest_gpu_hours", "size_of", "unit", "budget", "over_budget"),
         *("advised", "meets_deadline", "deadline_cost", "others", "front"),
     },
     "others": {

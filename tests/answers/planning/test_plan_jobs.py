@@ -109,12 +109,37 @@ def test_the_fastest_under_a_budget() -> None:
     (kept,) = planned([machine()], [{**job, "budget": budget}], interval="now")["jobs"]
     assert kept["fastest"]["seconds"] > free["fastest"]["seconds"]
     assert kept["fastest"]["cost"] == pytest.approx(costs[-2])
+    assert free["over_budget"] is None
+    assert kept["over_budget"]["seconds"] == pytest.approx(free["fastest"]["seconds"])
     message = r"nothing keeps it with 90 %; ([\d.]+) would be enough"
     with pytest.raises(InputError, match=message) as refused:
         planned([machine()], [{**job, "budget": costs[0] / 2}])
     enough = re.search(message, str(refused.value))
     assert enough is not None
     planned([machine()], [{**job, "budget": float(enough[1])}])
+
+
+def test_what_is_no_more_likely_to_be_in_time_is_not_named_before_what_is_faster() -> None:
+    """A deadline that nothing meets: all are as likely, the first of them slowest."""
+    job = {"name": "a", "n": 64000, "steps": 1_000_000, "deadline": 1.0}
+    (late,) = planned([machine()], [job])["jobs"]
+    assert late["advised"]["probability_in_time"] == 0
+    assert late["advised"]["seconds"] == late["fastest"]["seconds"]
+
+
+def test_a_job_is_of_one_step_at_least_and_of_no_more_than_can_be_counted() -> None:
+    (short,) = planned([machine()], [{"name": "a", "n": 2048, "samples": 0.3}])["jobs"]
+    assert short["steps"] == 1
+    with pytest.raises(InputError, match=r"samples: are more than 1e\+18 steps"):
+        planned([machine()], [{"name": "a", "n": 2048, "samples": 1e26}])
+
+
+def test_hosts_that_are_bought_are_whole() -> None:
+    """9 GPUs at 8 a host are in two hosts."""
+    bought = {**OWN, "price_per_gpu": 0.0, "price_per_host": 35_040.0 * 9 / 2}
+    mine = {"name": "native", "gpus": 9, "gpus_per_host": 8, "bought": bought}
+    option = only_option(mine, 1, steps=10**6)
+    assert option["cost"] == pytest.approx(2.0 * option["gpu_hours"])
 
 
 def test_whole_hosts_are_paid_and_held() -> None:
@@ -138,8 +163,8 @@ def test_hours_of_checkpoints_and_restarts() -> None:
     spot = {"interrupted_every": "8h", "checkpoint": 30.0, "restart": 120.0}
     option = only_option(machine(gpus_per_host=2, **spot), 4, steps=10**8)
     # Two hosts: twice as many interruptions.
-    longer, checkpoints = stretch(4 * 3600.0, 30.0, 120.0, None)
     work = 1e8 * step(2048, 4)
+    longer, checkpoints = stretch(4 * 3600.0, 30.0, 120.0, None, work)
     assert option["seconds"] == pytest.approx(longer * work)
     assert option["checkpoint_hours"] == pytest.approx(4 * checkpoints * work / 3600)
     lost = option["checkpoint_hours"] + option["restart_hours"]

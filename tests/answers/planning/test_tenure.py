@@ -34,7 +34,7 @@ YEARS_OF_FOUR = {"price_per_gpu": 35_040.0, "lifetime_years": 4.0, "use": 1.0}
 )
 def test_gpu_hours_of_a_machine_that_is_bought(changed: dict[str, float], per_hour: float) -> None:
     bought = Bought(**{**YEARS_OF_FOUR, **changed})
-    assert bought.price_per_gpu_hour(4) == pytest.approx(per_hour, abs=0.0005)
+    assert bought.price_per_gpu_hour(1 / 4) == pytest.approx(per_hour, abs=0.0005)
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_hours_a_year_from_which_buying_pays(
     changed: dict[str, float], rent: float, hours: float
 ) -> None:
     bought = Bought(**{**YEARS_OF_FOUR, **changed})
-    assert bought.pays_from(np.array(rent), 4) == pytest.approx(hours, abs=0.01)
+    assert bought.pays_from(np.array(rent), 1 / 4) == pytest.approx(hours, abs=0.01)
 
 
 def test_at_the_use_from_which_buying_pays_both_cost_as_much() -> None:
     how = {"price_per_gpu": 31_000.0, "lifetime_years": 5.0, "power": 900.0, "idle_power": 150.0}
     bought = Bought(**how, use=1.0, price_per_kwh=0.27, upkeep_per_gpu_year=310.0)
-    hours = float(bought.pays_from(np.array(2.1), None))
+    hours = float(bought.pays_from(np.array(2.1), 0.0))
     same = Bought(**how, use=hours / 8760, price_per_kwh=0.27, upkeep_per_gpu_year=310.0)
-    assert same.price_per_gpu_hour(None) == pytest.approx(2.1)
+    assert same.price_per_gpu_hour(0.0) == pytest.approx(2.1)
 
 
 @pytest.mark.parametrize(("checkpoint", "between"), [(60.0, 86_400.0), (30.0, 1800.0), (5.0, 60.0)])
@@ -96,3 +96,18 @@ def test_work_that_is_interrupted_takes_as_long_as_when_it_is_played_through() -
 def test_without_interruptions_only_checkpoints_take_time() -> None:
     assert stretch(None, 30.0, 60.0, 600.0) == (1.05, 0.05)
     assert stretch(None, 30.0, 60.0, None) == (1.0, 0.0)
+
+
+def test_work_within_one_interval_has_no_checkpoint() -> None:
+    """3.12 days that 5 days pass between interruptions of take M (exp(W / M) - 1), and restarts."""
+    day = 86_400.0
+    longer, checkpoints = stretch(5 * day, 1.0, 0.0, 30 * day, 3.12 * day)
+    assert longer * 3.12 == pytest.approx(5 * (math.exp(3.12 / 5) - 1))
+    assert checkpoints == 0
+
+
+def test_the_last_piece_of_work_has_no_checkpoint() -> None:
+    """Three pieces of ten minutes and one of five: three checkpoints of half a minute."""
+    assert stretch(None, 30.0, 60.0, 600.0, 2100.0)[1] == pytest.approx(90 / 2100)
+    longer, _ = stretch(1e12, 30.0, 60.0, 600.0, 2100.0)
+    assert longer == pytest.approx(2190 / 2100)

@@ -16,7 +16,7 @@ def buying(request: Request, table: OptionTable, comparison: Comparison) -> list
     both (as often as their counts say, each at its least cost) need of the one and pay on the
     other. Costs without a deadline: see ``front`` for those of each time.
 
-    GPU hours are of all GPUs of the machine together; null: more than any rent saves.
+    GPU hours are of all GPUs of the machine together; null: more than a year has.
     """
     cost = np.array([table.possible[1][:, part].min(axis=1) for part in table.slices]).T
     drawn, counts = comparison.least_cost, np.array([job.count for job in request.jobs])
@@ -34,12 +34,13 @@ def buying(request: Request, table: OptionTable, comparison: Comparison) -> list
             paid = (cost[both, other] @ many, drawn[:, both, other] @ many)
             rents = [money / (costs / price) for money, costs in zip(paid, hours, strict=True)]
             pays = [
-                machine.gpus * machine.bought.pays_from(rent, machine.gpus_per_host)
+                machine.gpus * machine.bought.pays_from(rent, machine.hosts_per_gpu)
                 for rent in rents
             ]
             stated = machine.gpus * HOURS_A_YEAR * machine.bought.use
             low, high = np.quantile(pays[1], [0.05, 0.95], method="inverted_cdf")
-            ends = [None if np.isinf(one) else float(one) for one in (pays[0], low, high)]
+            year = machine.gpus * HOURS_A_YEAR
+            ends = [None if one > year else float(one) for one in (pays[0], low, high)]
             rows.append(
                 {
                     "machine": machine.name,

@@ -41,7 +41,9 @@ def choose(table: OptionTable, probability: float) -> Choices:
     """Choose for every job."""
     seconds, cost = table.possible
     sure = np.where(table.meets >= probability, cost, np.inf)
-    likeliest = np.argmax(np.where(table.allowed, table.meets, -1.0), axis=1)
+    # The fastest of those that are as likely to be in time.
+    meets = np.where(table.allowed, table.meets, -1.0)
+    likeliest = np.lexsort((seconds, -meets), axis=1)[:, 0]
     met = np.asarray(np.any(np.isfinite(sure), axis=1))
     return Choices(
         np.argmin(seconds, axis=1),

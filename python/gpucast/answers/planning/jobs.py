@@ -39,6 +39,8 @@ def jobs_of(
     fastest = np.mean(comparison.fastest == choices.fastest, axis=0)
     cheapest = np.mean(comparison.cheapest == choices.cheapest, axis=0)
     others = _others(request, table, comparison)
+    dear = np.where(table.dear, table.seconds, np.inf)
+    forbidden = options_of(request, table, jobs, np.argmin(dear, axis=1))
     result = []
     for i, job in enumerate(request.jobs):
         timed = advised[i]["probability_in_time"] is not None
@@ -55,6 +57,7 @@ def jobs_of(
                 "steps": advised[i]["steps"],
                 "unit": job.unit,
                 "budget": job.budget,
+                "over_budget": forbidden[i] if dear[i].min() < best[i]["seconds"] else None,
                 "count": job.count,
                 "deadline": job.deadline,
                 "ns_per_day": job.ns_per_day,
@@ -84,13 +87,14 @@ def options_of(
     steps = table.steps[at]
     paid = table.price[options] * np.maximum(seconds, table.minimum[options])
     units = np.array([job.units_of_step(table.gpus) for job in request.jobs])[at]
+    work = table.length[at] * step
     checkpoints = np.array(
         [
-            request.machines[m].stretch(count)[1]
-            for m, count in zip(table.machine, table.gpus, strict=True)
+            request.machines[m].stretch(count, seconds_of_work)[1]
+            for m, count, seconds_of_work in zip(machine, gpus, work, strict=True)
         ]
-    )[options]
-    checkpoint_hours = held * table.length[at] * step * checkpoints / HOUR
+    )
+    checkpoint_hours = held * work * checkpoints / HOUR
     nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
     known = np.array([on.name not in request.unpriced for on in request.machines])
     in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)

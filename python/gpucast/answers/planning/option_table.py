@@ -62,6 +62,7 @@ class OptionTable:
         is_rate: whether the limit counts from the job's own start, as a speed does, (J).
         meets: probability that it is, (J, O).
         allowed: whether the job may run so, (J, O).
+        dear: whether only its budget forbids it, (J, O).
         extrapolated: whether n or N is outside what was fitted, (J, O).
         times: step times of each machine, for the distinct sizes.
         replicates: how many are used.
@@ -88,6 +89,7 @@ class OptionTable:
     is_rate: NDArray[np.bool_]
     meets: Array
     allowed: NDArray[np.bool_]
+    dear: NDArray[np.bool_]
     extrapolated: NDArray[np.bool_]
     times: tuple[StepTimes, ...]
     replicates: int
@@ -139,7 +141,7 @@ def _positive(rate: Array) -> Array:
     return np.maximum(rate, _NEARLY_FREE)
 
 
-_COLUMNS = ("gpus", "held", "price", "setup", "minimum", "stretch")
+_COLUMNS = ("gpus", "held", "price", "setup", "minimum")
 _OPTION = np.dtype([("machine", np.intp), *((name, np.float64) for name in _COLUMNS)])
 
 
@@ -150,16 +152,14 @@ def make(request: Request) -> OptionTable:
         [
             (
                 *(at, gpus, machine.held(gpus), machine.price_per_hour(gpus) / HOUR),
-                *(machine.setup, machine.minimum, machine.stretch(gpus)[0]),
+                *(machine.setup, machine.minimum),
             )
             for at, machine in enumerate(machines)
             for gpus in (*(1 / k for k in instances_of(request, machine)), *machine.counts)
         ],
         dtype=_OPTION,
     )
-    on, gpus, held, price, setup, minimum, stretch = (
-        options[name] for name in _OPTION.fields or ()
-    )
+    on, gpus, held, price, setup, minimum = (options[name] for name in _OPTION.fields or ())
     ends = np.searchsorted(on, range(len(machines) + 1)).tolist()
     slices = tuple(slice(a, b) for a, b in itertools.pairwise(ends))
     n = np.array([job.sizes(gpus) for job in jobs])
@@ -181,7 +181,11 @@ def make(request: Request) -> OptionTable:
     of_one = np.array([times.one[lone] for times in all_times])[on].T
     efficiency = n / alone * of_one / (gpus * step)
     length = np.array([job.length(gpus) for job in jobs])
-    steps = length * stretch
+    stretch = [
+        machines[at].stretch(count, work)[0]
+        for at, count, work in zip(on, gpus, (length * step).T, strict=True)
+    ]
+    steps = length * np.array(stretch).T
     limit = np.array([job.limit(setup, steps) for job, steps in zip(jobs, length, strict=True)])
     table = OptionTable(
         machine=on,
@@ -205,11 +209,13 @@ def make(request: Request) -> OptionTable:
         is_rate=np.array([job.ns_per_day is not None for job in jobs]),
         meets=_meets((limit - setup) / steps, all_times, size),
         allowed=_allowed(request, on, gpus, efficiency),
+        dear=np.zeros(step.shape, dtype=np.bool_),
         extrapolated=extrapolated,
         times=all_times,
         replicates=replicates,
     )
-    return replace(table, allowed=table.allowed & _within_budget(request, table))
+    kept = _within_budget(request, table)
+    return replace(table, allowed=table.allowed & kept, dear=table.allowed & ~kept)
 
 
 def of_jobs(values: NDArray[Any], size: NDArray[np.intp]) -> NDArray[Any]:

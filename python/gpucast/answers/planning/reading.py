@@ -7,8 +7,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from gpucast.answers.planning.replicates import sharing_of
-from gpucast.answers.planning.request import FEMTO, MOST_SLOTS, Job, Machine, Request
+from gpucast.answers.planning.request import FEMTO, MOST_SLOTS, MOST_STEPS, Job, Machine, Request
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
@@ -115,6 +117,12 @@ def _of_tenure(machine: Machine) -> Iterable[tuple[str, str]]:
         yield "whole_hosts", f"{machine.gpus} GPUs are no hosts of {machine.gpus_per_host}"
     if machine.interrupted_every is not None and not machine.checkpoint:
         yield "interrupted_every", "needs checkpoint, the time that one takes"
+    for key in ("restart", "checkpoint_every"):
+        if getattr(machine, key) and not machine.checkpoint:
+            yield key, "needs checkpoint"
+    for key in ("like", "from_kind"):
+        if getattr(machine, key) is not None and machine.kind is None:
+            yield key, "needs kind"
     if bought is None:
         return
     for key in ("price_per_gpu_hour", "price_per_host_hour", "price_per_job_hour"):
@@ -142,6 +150,9 @@ def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]
     for key, needs in (("epochs", "epoch"), ("epoch", "epochs"), ("sequence", "tokens")):
         if getattr(job, key) is not None and getattr(job, needs) is None:
             yield (key,), f"needs {needs}"
+    known = job.ns is None or job.timestep_fs is not None
+    if lengths and known and job.length(np.ones(1))[0] > MOST_STEPS:
+        yield (lengths[0],), f"are more than {MOST_STEPS:g} steps of n = {job.n:g}"
     if job.per_gpu and job.instances:
         yield ("instances",), "a size of each GPU (size_of) is of whole ones"
     if job.deadline is not None and job.ns_per_day is not None:

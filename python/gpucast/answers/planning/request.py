@@ -24,6 +24,8 @@ NANO = 1e-9
 DAY = 86400.0
 
 MOST_SLOTS = 1000
+
+MOST_STEPS = 1e18
 """Parts of equal size that a GPU is cut into at most, so that all shares are whole parts."""
 
 Name = Annotated[str, Length(most=40), Pattern(r"[^\x00-\x1f\x7f]*", "has control characters")]
@@ -127,11 +129,16 @@ class Machine:
         return self.hosts(gpus) * (self.gpus_per_host or self.gpus)
 
     @property
+    def hosts_per_gpu(self) -> float:
+        """Hosts that its GPUs are in, all of them together, over their number."""
+        return math.ceil(self.gpus / (self.gpus_per_host or self.gpus)) / self.gpus
+
+    @property
     def gpu_hour(self) -> float:
         """What a GPU hour costs, rented or bought."""
         if self.bought is None:
             return self.price_per_gpu_hour
-        return self.bought.price_per_gpu_hour(self.gpus_per_host)
+        return self.bought.price_per_gpu_hour(self.hosts_per_gpu)
 
     def price_per_hour(self, gpus: float) -> float:
         """What a job on so many GPUs costs an hour; on 1/k of one, its share of GPU and host."""
@@ -141,13 +148,13 @@ class Machine:
             + self.price_per_job_hour
         )
 
-    def stretch(self, gpus: float) -> tuple[float, float]:
-        """How many times as long a job's steps take with what interruptions add, and the part of
-        that which are checkpoints. Any of its hosts interrupts it."""
+    def stretch(self, gpus: float, work: Array) -> tuple[Array, Array]:
+        """How many times as long so many seconds of steps take with what interruptions add, and the
+        part of that which are checkpoints. Any of a job's hosts interrupts it."""
         between = self.interrupted_every
         if between is not None:
             between /= max(self.hosts(gpus), 1)
-        return stretch(between, self.checkpoint, self.restart, self.checkpoint_every)
+        return stretch(between, self.checkpoint, self.restart, self.checkpoint_every, work)
 
 
 def _range(values: Any) -> Any:
@@ -235,7 +242,7 @@ class Job:
         else:
             units = self.tokens or self.samples or (self.epochs or 0.0) * (self.epoch or 0.0)
             ratio = units / self.units_of_step(gpus)
-        return np.asarray(np.ceil(np.round(ratio, 6)))
+        return np.asarray(np.maximum(np.ceil(np.round(ratio, 6)), 1.0))
 
     def limit(self, setup: Array, length: Array) -> Array:
         """Seconds by which so many steps must be done after ``setup``; inf without a limit."""

@@ -57,7 +57,7 @@ class Bought:
 
     price_per_gpu: _Amount = 0.0
     price_per_host: _Amount = 0.0
-    lifetime_years: Annotated[float, Bounds(above=0, most=100)]
+    lifetime_years: Annotated[float, Bounds(least=0.01, most=100)]
     use: Annotated[float, Bounds(above=0, most=1)]
     residual: _Share = 0.0
     power: _Amount = 0.0
@@ -65,9 +65,9 @@ class Bought:
     price_per_kwh: _Amount | None = None
     upkeep_per_gpu_year: _Amount = 0.0
 
-    def fixed(self, gpus_per_host: int | None) -> float:
+    def fixed(self, hosts_per_gpu: float) -> float:
         """What a GPU costs an hour, idle or at work."""
-        price = self.price_per_gpu + self.price_per_host / (gpus_per_host or 1)
+        price = self.price_per_gpu + self.price_per_host * hosts_per_gpu
         year = price * (1 - self.residual) / self.lifetime_years + self.upkeep_per_gpu_year
         return year / HOURS_A_YEAR + self.idle_power / KILO * (self.price_per_kwh or 0.0)
 
@@ -76,16 +76,16 @@ class Bought:
         """What a GPU costs an hour at work, besides."""
         return (self.power - self.idle_power) / KILO * (self.price_per_kwh or 0.0)
 
-    def price_per_gpu_hour(self, gpus_per_host: int | None) -> float:
+    def price_per_gpu_hour(self, hosts_per_gpu: float) -> float:
         """What a GPU hour at work costs."""
-        return self.fixed(gpus_per_host) / self.use + self.running
+        return self.fixed(hosts_per_gpu) / self.use + self.running
 
-    def pays_from(self, rent: Array, gpus_per_host: int | None) -> Array:
+    def pays_from(self, rent: Array, hosts_per_gpu: float) -> Array:
         """Hours at work a year from which a GPU is cheaper than rent for the work of an hour of it;
         inf where it never is."""
         saved = np.asarray(rent, dtype=np.float64) - self.running
         with np.errstate(divide="ignore"):
-            hours = HOURS_A_YEAR * self.fixed(gpus_per_host) / np.maximum(saved, 0.0)
+            hours = HOURS_A_YEAR * self.fixed(hosts_per_gpu) / np.maximum(saved, 0.0)
         return np.asarray(hours, dtype=np.float64)
 
 
@@ -98,8 +98,12 @@ def best_interval(checkpoint: float, between: float) -> float:
 
 
 def stretch(
-    between: float | None, checkpoint: float, restart: float, interval: float | None
-) -> tuple[float, float]:
+    between: float | None,
+    checkpoint: float,
+    restart: float,
+    interval: float | None,
+    work: Array | float = np.inf,
+) -> tuple[Array, Array]:
     """How many times as long work takes with its checkpoints, work done again and restarts, and the
     part of that which are checkpoints.
 
@@ -107,11 +111,23 @@ def stretch(
         between: mean seconds between interruptions; None: there are none.
         checkpoint, restart: seconds of one.
         interval: seconds of work between checkpoints; None: the best.
+        work: seconds of it; behind the last of it there is no checkpoint. inf: as of long work.
     """
+    if between is None and interval is None:
+        return np.ones(np.shape(work)), np.zeros(np.shape(work))
+    every = interval if interval or between is None else best_interval(checkpoint, between)
+    assert every is not None
+    # Of long work one piece is as any other.
+    long = np.isinf(work)
+    seconds = np.where(long, every, np.asarray(work, dtype=np.float64))
+    before = np.where(long, 1.0, np.ceil(seconds / every * (1 - 1e-12)) - 1)  # checkpoints
+    rest = seconds - before * every
+    shares = before * checkpoint / seconds
     if between is None:
-        share = checkpoint / interval if interval else 0.0
-        return 1 + share, share
-    interval = interval or best_interval(checkpoint, between)
-    again = math.expm1(min((interval + checkpoint) / between, _MOST_EXPONENT))
-    longer = between / interval * math.exp(min(restart / between, _MOST_EXPONENT)) * again
-    return longer, checkpoint / interval
+        return 1 + shares, shares
+
+    def taken(without_loss: Array | float) -> Array:
+        again = np.expm1(np.minimum(np.asarray(without_loss) / between, _MOST_EXPONENT))
+        return np.asarray(between * math.exp(min(restart / between, _MOST_EXPONENT)) * again)
+
+    return (before * taken(every + checkpoint) + taken(rest)) / seconds, shares
