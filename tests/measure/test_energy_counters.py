@@ -102,6 +102,15 @@ def test_energy_to_now_goes_on_as_before_the_last_change():
     assert joules == pytest.approx(300 * 1.98, rel=0.01)
 
 
+def test_a_counter_that_stopped_knows_no_energy_behind():
+    meter = Meter(float)
+    read(meter, lambda t: 300.0, until=2)
+    assert meter.between(1, 60) is None
+    joules, uncertainty = meter.between(1, 2.4)
+    assert joules == pytest.approx(300 * 1.4, rel=0.01)
+    assert uncertainty >= 0.39 / 1.4
+
+
 def test_what_is_shorter_than_half_a_second_has_no_joules():
     meter = Meter(float)
     read(meter, lambda t: 300.0, until=5)
@@ -115,7 +124,20 @@ def test_start_and_end_of_a_run_are_not_its_work():
     read(meter, at_work, until=14)
     watts, uncertainty = meter.at_work()
     assert watts == pytest.approx(290, rel=0.08)
-    assert abs(watts - 290) / 290 <= uncertainty < 0.1
+    assert abs(watts - 290) / 290 <= uncertainty < 0.12
+
+
+@pytest.mark.parametrize(
+    ("peak", "steps", "watts"), [((0.5, 1.4), (2, 12), 250), ((0.5, 0.8), (1, 4), 200)]
+)
+def test_a_peak_before_the_steps_is_not_their_power(peak, steps, watts):
+    meter = Meter(float)
+    levels = ((peak, 700.0), (steps, float(watts)))
+    power = lambda t: next((w for (a, b), w in levels if a <= t < b), 80.0)  # noqa: E731
+    read(meter, power, until=steps[1] + 1)
+    known, uncertainty = meter.at_work()
+    assert known == pytest.approx(watts, rel=0.02)
+    assert uncertainty < 0.25
 
 
 def test_steady_power_counts_from_start_to_end():

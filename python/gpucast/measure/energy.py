@@ -2,8 +2,8 @@
 
 A counter changes some ten times a second, so energy between two times is read from straight lines
 between its changes, and what is too short for that has no joules. An unmodified program does not
-say when its steps ran: its power is that from the first to the last slice of the run in which its
-GPUs were at work, which leaves its start and its end out, and is taken times the steps' mean.
+say when its steps ran: its power is that of the middle of its GPUs' work, which leaves its start
+and its end out, also where they take more power than steps, and is taken times the steps' mean.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ SLICE = 0.25
 """Seconds over which power is looked at to see whether GPUs are at work."""
 
 SHORTEST = 0.5
-"""Seconds of steps without which their energy is not known."""
+"""Seconds of steps without which their energy is not known, nor without a change of the counter."""
+
+_MIDDLE = (0.25, 0.75)
+"""From which share of a run's work to which its steps' power is taken."""
 
 _STEADY = 0.1
 """Relative spread of power below which a run is one piece, start and end included."""
@@ -90,7 +93,6 @@ class Meter:
     def __init__(self, read: Callable[[], float]) -> None:
         self._read = read
         self._changes: list[tuple[float, float]] = []
-        self._last = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -113,30 +115,34 @@ class Meter:
         """Take a reading."""
         if not self._changes or joules != self._changes[-1][1]:
             self._changes.append((now, joules))
-        self._last = now
 
     def between(self, begin: float, end: float) -> tuple[float, float] | None:
         """Joules between two times (s, monotonic), and the relative half-width of what the counter
-        leaves open: when within one of its periods it changed. None: too short, or not read."""
+        leaves open: when within one of its periods it changed. None: too short, or not read, or
+        the counter stopped before the end."""
         if end - begin < SHORTEST or len(self._changes) < 3:
             return None
         times, joules = np.array(self._changes).T
-        if begin < times[0]:
+        # Behind the last change nothing is known yet: as before it.
+        behind = max(0.0, end - float(times[-1]))
+        if begin < times[0] or behind > SHORTEST:
             return None
         gained = float(np.diff(np.interp([begin, end], times, joules))[0])
-        # Behind the last change nothing is known yet: as before it.
-        behind = max(0.0, end - times[-1])
         inside = times[-1] - max(begin, times[-1] - 1.0)
         if behind and inside > 0:
             at = np.interp(times[-1] - inside, times, joules)
             gained += behind * float(joules[-1] - at) / inside
         if gained <= 0:
             return None
-        return gained, float(np.max(np.diff(times))) / (end - begin)
+        return gained, max(behind, float(np.max(np.diff(times)))) / (end - begin)
 
     def at_work(self) -> tuple[float, float] | None:
-        """Watts from the first to the last slice in which the GPUs were at work, and their
-        relative uncertainty as of ``between``. None: too short."""
+        """Watts of the middle of the GPUs' work, and their relative uncertainty as of
+        ``between``. None: too short.
+
+        Work is the time with power above the lowest; power beyond the level at which half of the
+        energy above the lowest is used counts as that level, so that a short peak is short work.
+        """
         if len(self._changes) < 3:
             return None
         times, joules = np.array(self._changes).T
@@ -144,17 +150,18 @@ class Meter:
         if len(edges) < 3:
             return None
         power = np.diff(np.interp(edges, times, joules)) / SLICE
-        lowest, highest = float(power.min()), float(power.max())
-        worked = np.flatnonzero(power >= (lowest + highest) / 2)
-        if highest - lowest < _STEADY * highest:
-            worked = np.arange(len(power))
-        begin, end = float(edges[worked[0]]), float(edges[worked[-1] + 1])
+        above = np.sort(power - power.min())
+        level = float(above[np.searchsorted(np.cumsum(above), above.sum() / 2)])
+        begin, end = float(edges[0]), float(edges[-1])
+        if np.ptp(power) >= _STEADY * power.max():
+            work = np.cumsum([0.0, *np.minimum(power - power.min(), level)])
+            begin, end = np.interp(np.multiply(_MIDDLE, work[-1]), work, edges).tolist()
         known = self.between(begin, end)
         if known is None:
             return None
         gained, open_ = known
-        # A slice at each end may be part start, part work.
-        partly = SLICE * (highest - lowest) / gained
+        # Where work comes in bursts, a slice at each end may be part of one.
+        partly = SLICE * level / gained
         return gained / (end - begin), open_ + partly
 
 
