@@ -142,6 +142,10 @@ def test_kinds_are_known_by_what_drivers_print() -> None:
         ("A100-SXM4-80GB", "A100-SXM4-80GB"),
         ("NVIDIA GeForce RTX 4090", "RTX-4090"),
         ("h200", "H200-SXM5"),
+        ("H100 SXM", "H100-SXM5"),
+        ("H200 SXM", "H200-SXM5"),
+        ("A100 80GB", "A100-SXM4-80GB"),
+        ("A100 40GB", "A100-SXM4-40GB"),
     ):
         assert kind_named(printed).name == kind
     with pytest.raises(InputError, match=r"near: .*RTX-4090"):

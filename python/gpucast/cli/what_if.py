@@ -74,8 +74,8 @@ class ForKinds:
         "For --kind: the kind that the model was fitted on, where its data do not say."
     )
     further: list[str] | None = option(
-        "For --kind: steps of the program on a further kind, as V100-SXM2=steps.csv, which tell "
-        "what programs it is like; for each kind once.",
+        "For --kind: steps of the program on a further kind, as V100-SXM2-16GB=steps.csv, which "
+        "tell what programs it is like; for each kind once.",
         metavar="KIND=FILE",
     )
 
