@@ -62,6 +62,17 @@ def test_energy_beyond_the_cells_grows_with_the_work(tmp_path):
     assert row.joules_low < 16 * 0.12 + 600 * 2e-8 * 4e7 < row.joules_high
 
 
+@pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3", "a GPU"])
+def test_no_gpu_takes_more_than_the_power_of_its_kind(tmp_path, name):
+    """Its power grows with the work to 1000 W, 300 W more than an H100 may take."""
+    path = written(tmp_path, lambda n, gpus: 900 * (1 - FIXED / time_of(n, gpus)) + 100)
+    path.write_text(path.read_text().replace("a GPU", name))
+    frame = gc.fit(gc.load(path)).forecast(1e8, [1, 4])
+    for column in ("joules_low", "joules", "joules_high"):
+        watts = frame[column] / frame.gpus / frame.seconds
+        assert (watts <= 700.001).all() == (name != "a GPU")
+
+
 def test_energy_is_that_of_a_fit_of_joules_as_times(tmp_path):
     model = fitted(tmp_path, by_work)
     of_gpu = [

@@ -133,6 +133,14 @@ def kind_named(name: str, field: str = "--kind") -> GpuKind:
     )
 
 
+def power_limit(name: str | None) -> float:
+    """W that a GPU of a kind takes at most; infinite where the catalogue does not know the name."""
+    try:
+        return kind_named(name or "").power
+    except InputError:
+        return float("inf")
+
+
 def _plain(name: str) -> str:
     letters = "".join(letter for letter in name.lower() if letter.isalnum())
     for word in ("nvidia", "amd", "intel", "tesla", "geforce", "instinct", "generation"):

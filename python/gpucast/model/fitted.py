@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
+from gpucast.data.kinds import power_limit
 from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.data.steps import samples_of
@@ -76,12 +77,15 @@ class Model(Choosing):
 
     def joules(self, forecasts: Forecasts) -> dict[str, Array]:
         """Joules of a step of some cells, all GPUs together, with the 90 % interval of one
-        measurement: joules, joules_low, joules_high; empty where no energy was measured."""
+        measurement: joules, joules_low, joules_high; empty where no energy was measured.
+
+        No GPU takes more than its kind's power over the step, where the catalogue knows it."""
         if self.energy is None:
             return {}
         of_gpu = self.energy.forecasts(forecasts.n, forecasts.gpus, forecasts.interval)
         ends = {"joules": of_gpu.seconds, "joules_low": of_gpu.low, "joules_high": of_gpu.high}
-        return {key: forecasts.gpus * value for key, value in ends.items()}
+        most = power_limit(self.machine.name) * forecasts.seconds
+        return {key: forecasts.gpus * np.minimum(value, most) for key, value in ends.items()}
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
