@@ -54,6 +54,13 @@ def test_steps_are_as_preferred_or_of_their_only_kind() -> None:
         alike(data.steps, StepSelection(), data.name)
 
 
+def test_a_chosen_program_leaves_out_steps_of_none() -> None:
+    named = step(8, 1, [1.0], program="toy", schedule=None, kernel=None)
+    data = dataset([machine(), named, step(9, 1, [1.0])])
+    assert [kept.n for kept in data.select(program="toy").steps] == [8]
+    assert len(data.select(path="native").steps) == 2
+
+
 def of_cases(*cells: tuple[float, int, str]) -> list[Step]:
     steps = [step(n, gpus, [1.0], case=case) for n, gpus, case in cells]
     return dataset([machine(), *steps]).steps

@@ -148,9 +148,9 @@ class Dataset:
 
         A criterion applies to the kinds that have such a field: ``schedule`` narrows steps and
         skeletons, ``kernel`` steps only, and host-memory records, which have no path, pass any
-        ``path``. Records that do not state an optional field pass as well; a step without
-        ``boundary`` is of an ``open`` box. Machines are kept where a kept record, or ``machine``,
-        names them.
+        ``path``. Records that do not state an optional field pass as well, but for steps of no
+        stated ``program`` where one is chosen; a step without ``boundary`` is of an ``open`` box.
+        Machines are kept where a kept record, or ``machine``, names them.
 
         A part of the label of a program or case is enough if no other label has it; upper and lower
         case are the same.
@@ -163,7 +163,12 @@ class Dataset:
         for name, value in replace(selection, **choice).chosen.items():
             occurring: Any = self._occurring(name, value, wanted)
             wanted = replace(wanted, **{name: occurring})
-        kept = [record for record in self.records if wanted.admits(record)]
+        kept = [
+            record
+            for record in self.records
+            if wanted.admits(record)
+            and (wanted.program is None or record.kind != "step" or record.program is not None)
+        ]
         used = {record.machine for record in kept} | {wanted.machine}
         machines = {key: value for key, value in self.machines.items() if key in used}
         return replace(self, machines=machines, records=kept, warnings=list(self.warnings))
