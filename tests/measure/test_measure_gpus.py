@@ -146,7 +146,9 @@ def test_who_uses_a_gpu_is_said_and_it_is_measured(
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     said = "a GPU is in use by another program: /opt/other, train (process 4711, 1024 MiB)"
-    assert err.splitlines() == [f"gpucast: {said}", f"gpucast: path native: {REHEARSED}"]
+    # Whether there is a counter of energy is the machine's own.
+    told = [line for line in err.splitlines() if "energy is not recorded" not in line]
+    assert told == [f"gpucast: {said}", f"gpucast: path native: {REHEARSED}"]
     data = gc.load(path)
     assert [note.text for note in data.notes] == [said]
     assert {(step.path, step.n, step.gpus) for step in data.steps} == {
