@@ -64,12 +64,12 @@ def test_energy_beyond_the_cells_grows_with_the_work(tmp_path):
 
 @pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3", "a GPU"])
 def test_no_gpu_takes_more_than_the_power_of_its_kind(tmp_path, name):
-    """Its power grows with the work to 1000 W, 300 W more than an H100 may take."""
-    path = written(tmp_path, lambda n, gpus: 900 * (1 - FIXED / time_of(n, gpus)) + 100)
+    """Its power grows with the work to 2000 W, an H100's is 700 W at most."""
+    path = written(tmp_path, lambda n, gpus: 1900 * (1 - FIXED / time_of(n, gpus)) + 100)
     path.write_text(path.read_text().replace("a GPU", name))
     frame = gc.fit(gc.load(path)).forecast(1e8, [1, 4])
     for column in ("joules_low", "joules", "joules_high"):
-        watts = frame[column] / frame.gpus / frame.seconds
+        watts = frame[column] / frame.gpus / frame.high
         assert (watts <= 700.001).all() == (name != "a GPU")
 
 

@@ -79,12 +79,13 @@ class Model(Choosing):
         """Joules of a step of some cells, all GPUs together, with the 90 % interval of one
         measurement: joules, joules_low, joules_high; empty where no energy was measured.
 
-        No GPU takes more than its kind's power over the step, where the catalogue knows it."""
+        No GPU takes more than its kind's power over the longest that the step may take: over the
+        time forecast, which may be too short, intervals would miss."""
         if self.energy is None:
             return {}
         of_gpu = self.energy.forecasts(forecasts.n, forecasts.gpus, forecasts.interval)
         ends = {"joules": of_gpu.seconds, "joules_low": of_gpu.low, "joules_high": of_gpu.high}
-        most = power_limit(self.machine.name) * forecasts.seconds
+        most = power_limit(self.machine.name) * forecasts.high
         return {key: forecasts.gpus * np.minimum(value, most) for key, value in ends.items()}
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
