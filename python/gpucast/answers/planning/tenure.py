@@ -117,7 +117,7 @@ def stretch(
         return np.ones(np.shape(work)), np.zeros(np.shape(work))
     every = interval if interval or between is None else best_interval(checkpoint, between)
     assert every is not None
-    # Of long work one piece is as any other.
+    # All pieces of long work are the same.
     long = np.isinf(work)
     seconds = np.where(long, every, np.asarray(work, dtype=np.float64))
     before = np.where(long, 1.0, np.ceil(seconds / every * (1 - 1e-12)) - 1)  # checkpoints
