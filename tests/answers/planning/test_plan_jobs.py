@@ -134,6 +134,15 @@ def test_a_job_is_of_one_step_at_least_and_of_no_more_than_can_be_counted() -> N
         planned([machine()], [{"name": "a", "n": 2048, "samples": 1e26}])
 
 
+def test_steps_are_counted_with_the_time_step_that_a_model_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(type(native()), "timestep", 2e-15)
+    assert only_option(machine(), 1, ns=2.0)["steps"] == 10**6
+    with pytest.raises(InputError, match=r"ns: are more than 1e\+18 steps"):
+        only_option(machine(), 1, ns=1e30)
+
+
 def test_hosts_that_are_bought_are_whole() -> None:
     """9 GPUs at 8 a host are in two hosts."""
     bought = {**OWN, "price_per_gpu": 0.0, "price_per_host": 35_040.0 * 9 / 2}
@@ -172,6 +181,16 @@ def test_hours_of_checkpoints_and_restarts() -> None:
     assert option["cost"] == pytest.approx(2.0 * option["gpu_hours"])
 
 
+def test_a_speed_asked_for_counts_interruptions_and_that_shown_does_not() -> None:
+    spot = machine(gpus=1, interrupted_every="1h", checkpoint="5m", restart="10m")
+    speed = 2e-6 * 86_400 / step(2048, 1)
+    for share, kept in ((0.9, False), (0.1, True)):
+        job = {"name": "a", "n": 2048, "steps": 10**10, "timestep_fs": 2.0}
+        (answer,) = planned([spot], [{**job, "ns_per_day": share * speed}])["jobs"]
+        assert answer["advised"]["ns_per_day"] == pytest.approx(speed)
+        assert answer["meets_deadline"] is kept
+
+
 OWN = {"price_per_gpu": 35_040.0, "lifetime_years": 4, "use": 0.5}
 
 
@@ -203,6 +222,20 @@ def test_buying_pays_from_what_the_same_jobs_cost_rented() -> None:
     assert answer["pays_from"] == pytest.approx(4 * 8760 * 1.0 / rent)
     assert answer["low"] <= answer["pays_from"] <= answer["high"]
     assert answer["gpu_hours_a_year"] == 4 * 8760 * 0.5
+
+
+def test_hosts_are_shared_by_the_gpus_that_are_bought_not_by_the_most_of_a_range() -> None:
+    """One host costs the same whether it has one GPU or four: the shortest job is the cheapest."""
+    bought = {**OWN, "price_per_gpu": 0.0, "price_per_host": 35_040.0}
+    machine = {"name": "native", "gpus_per_host": 8, "bought": bought}
+    job = {"name": "a", "n": 64000, "steps": 10**6, "deadline": "30d"}
+    fixed = {
+        gpus: planned([{**machine, "gpus": gpus}], [job])["jobs"][0]["cheapest"]["cost"]
+        for gpus in (1, 2, 3, 4)
+    }
+    purchase = planned([{**machine, "gpus": "1-4"}], [job])["purchase"]
+    assert purchase["gpus"] == min(fixed, key=lambda gpus: (fixed[gpus], gpus)) == 4
+    assert purchase["fewest_cost"] == pytest.approx(fixed[purchase["fewest"]])
 
 
 @pytest.mark.parametrize(("price", "probability"), [(0.2, 0.0), (20.0, 1.0)])
@@ -263,6 +296,12 @@ def test_the_probability_that_buying_pays_is_the_share_of_draws_of_both_models_t
         ([own(idle_power=1.0)], {}, "idle_power is above power"),
         ([own(power=1.0)], {}, "power needs price_per_kwh"),
         ([machine(interrupted_every="8h")], {}, "needs checkpoint"),
+        ([machine(checkpoint="1m")], {}, "checkpoint: needs interrupted_every or checkpoint_every"),
+        ([machine(restart="1m")], {}, "restart: needs interrupted_every"),
+        ([machine(like="x")], {}, "like: needs kind"),
+        ([machine(peak_flops=1e-300)], {}, r"must be at least 1000000, got 1e-300"),
+        ([own(use=1e-320)], {}, "use: must be at least 1e-06"),
+        ([machine()], {"timestep_fs": 1e-320}, "must be at least 1e-30"),
         ([machine(gpus_per_host=3, whole_hosts=True)], {}, "4 GPUs are no hosts of 3"),
         ([machine(price_per_gpu_hour=0.0)], {"budget": 1.0}, "needs the prices of all machines"),
         ([machine()], {"samples": 1e6}, "either steps or samples, not both"),

@@ -121,10 +121,15 @@ class OptionTable:
         )
         return seconds, cost
 
-    def within(self, machine: int, gpus: int) -> OptionTable:
-        """The same where the machine at a position has only so many GPUs."""
-        more = (self.machine == machine) & (self.held > gpus)
-        return replace(self, allowed=self.allowed & ~more)
+    def within(self, request: Request, at: int) -> OptionTable:
+        """The same where the machine at a position is the request's, of fewer GPUs: what each of
+        them costs may depend on how many there are."""
+        machine, part = request.machines[at], self.slices[at]
+        price = self.price.copy()
+        price[part] = [machine.price_per_hour(gpus) / HOUR for gpus in self.gpus[part]]
+        there = (self.machine != at) | (self.held <= machine.gpus)
+        fewer = replace(self, price=price, allowed=self.allowed & there, dear=self.dear & there)
+        return _of_budget(request, fewer)
 
     def quantile(self, probability: float) -> Array:
         """Seconds that a simulation takes at most with a probability, (J, O)."""
@@ -214,8 +219,7 @@ def make(request: Request) -> OptionTable:
         times=all_times,
         replicates=replicates,
     )
-    kept = _within_budget(request, table)
-    return replace(table, allowed=table.allowed & kept, dear=table.allowed & ~kept)
+    return _of_budget(request, table)
 
 
 def of_jobs(values: NDArray[Any], size: NDArray[np.intp]) -> NDArray[Any]:
@@ -223,13 +227,14 @@ def of_jobs(values: NDArray[Any], size: NDArray[np.intp]) -> NDArray[Any]:
     return values[size[:, 0]] if size.shape[1] == 1 else np.take_along_axis(values, size, axis=0)
 
 
-def _within_budget(request: Request, table: OptionTable) -> NDArray[np.bool_]:
-    """Whether a simulation keeps its job's budget with the plan's probability, (J, O)."""
+def _of_budget(request: Request, table: OptionTable) -> OptionTable:
+    """The table that allows what keeps each job's budget with the plan's probability."""
     budget = np.array([[math.inf if job.budget is None else job.budget] for job in request.jobs])
     if np.isinf(budget).all():
-        return np.ones(table.allowed.shape, dtype=np.bool_)
-    cost = table.cost_of(table.quantile(request.probability))
-    return np.asarray(cost <= budget * (1 + 1e-12), dtype=np.bool_)
+        return table
+    kept = table.cost_of(table.quantile(request.probability)) <= budget * (1 + 1e-12)
+    allowed = table.allowed | table.dear
+    return replace(table, allowed=allowed & kept, dear=allowed & ~kept)
 
 
 def _times(

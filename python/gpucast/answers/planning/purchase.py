@@ -81,8 +81,8 @@ class _Purchase:
     def cost(self, gpus: int) -> float:
         """The cost of the best schedule found with these GPUs; inf where they are not enough."""
         if gpus not in self._costs:
-            table = self._table.within(self._at, gpus)
-            self._costs[gpus] = _cost(with_gpus(self._request, self._at, gpus), table)
+            request = with_gpus(self._request, self._at, gpus)
+            self._costs[gpus] = _cost(request, self._table.within(request, self._at))
         return self._costs[gpus]
 
     def cheapest(self, counts: Sequence[int]) -> int | None:
@@ -92,7 +92,7 @@ class _Purchase:
         if len(counts) > most:
             # Evenly spaced from the first.
             counts = [counts[i] for i in np.linspace(0, len(counts) - 1, most).astype(int)]
-        least = self._least_cost() * (1 + _TINY)
+        least = self._least_cost(counts) * (1 + _TINY)
         tried: list[int] = []
         for gpus in counts:
             tried.append(gpus)
@@ -120,9 +120,14 @@ class _Purchase:
             for i in np.flatnonzero(~self._in_time().any(axis=1))
         ]
 
-    def _least_cost(self) -> float:
-        """What no schedule in time can undercut: each copy on its cheapest option that is."""
-        cost = np.where(self._in_time(), self._table.cost, np.inf)
+    def _least_cost(self, counts: Sequence[int]) -> float:
+        """What no schedule in time on any of these counts can undercut: each copy on its cheapest
+        option that is, at the lowest price."""
+        requests = (with_gpus(self._request, self._at, gpus) for gpus in counts)
+        tables = (self._table.within(request, self._at) for request in requests)
+        prices = [self._table.price, *(table.price for table in tables)]
+        cheapest = replace(self._table, price=np.min(prices, axis=0))
+        cost = np.where(self._in_time(), cheapest.cost, np.inf)
         return float(cost.min(axis=1) @ [job.count for job in self._request.jobs])
 
     def _in_time(self) -> NDArray[np.bool_]:

@@ -110,19 +110,25 @@ def _of_purchase(request: Request) -> Iterable[tuple[Location, str]]:
         yield ("machines", i, "gpus"), "one machine may have a range, not several"
 
 
+_NEEDS = {
+    "interrupted_every": ["checkpoint"],
+    "checkpoint_every": ["checkpoint"],
+    "checkpoint": ["interrupted_every", "checkpoint_every"],
+    "restart": ["interrupted_every"],
+    "like": ["kind"],
+    "from_kind": ["kind"],
+}
+"""Keys of a machine that say nothing without one of others."""
+
+
 def _of_tenure(machine: Machine) -> Iterable[tuple[str, str]]:
     """What is wrong with how a machine is paid for."""
     bought = machine.bought
     if machine.whole_hosts and machine.gpus % (machine.gpus_per_host or machine.gpus):
         yield "whole_hosts", f"{machine.gpus} GPUs are no hosts of {machine.gpus_per_host}"
-    if machine.interrupted_every is not None and not machine.checkpoint:
-        yield "interrupted_every", "needs checkpoint, the time that one takes"
-    for key in ("restart", "checkpoint_every"):
-        if getattr(machine, key) and not machine.checkpoint:
-            yield key, "needs checkpoint"
-    for key in ("like", "from_kind"):
-        if getattr(machine, key) is not None and machine.kind is None:
-            yield key, "needs kind"
+    for key, needs in _NEEDS.items():
+        if getattr(machine, key) and not any(getattr(machine, need) for need in needs):
+            yield key, f"needs {' or '.join(needs)}"
     if bought is None:
         return
     for key in ("price_per_gpu_hour", "price_per_host_hour", "price_per_job_hour"):
@@ -150,9 +156,6 @@ def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]
     for key, needs in (("epochs", "epoch"), ("epoch", "epochs"), ("sequence", "tokens")):
         if getattr(job, key) is not None and getattr(job, needs) is None:
             yield (key,), f"needs {needs}"
-    known = job.ns is None or job.timestep_fs is not None
-    if lengths and known and job.length(np.ones(1))[0] > MOST_STEPS:
-        yield (lengths[0],), f"are more than {MOST_STEPS:g} steps of n = {job.n:g}"
     if job.per_gpu and job.instances:
         yield ("instances",), "a size of each GPU (size_of) is of whole ones"
     if job.deadline is not None and job.ns_per_day is not None:
@@ -226,6 +229,10 @@ def _attach(
     for i, job in enumerate(request.jobs):
         _refuse_unknown_tokens(request, job, lines, ("jobs", i, "sequence"))
         _take_timestep(request, job, lines, ("jobs", i, "timestep_fs"))
+        if job.length(np.ones(1))[0] > MOST_STEPS:
+            key = next(key for key in _LENGTHS if getattr(job, key) is not None)
+            message = f"are more than {MOST_STEPS:g} steps of n = {job.n:g}"
+            raise lines.error(message, ("jobs", i, key))
         _refuse_unknown_shares(request, job, lines, ("jobs", i, "instances"))
     if math.lcm(*(count for job in request.jobs for count in job.shares)) > MOST_SLOTS:
         message = f"instances of all jobs have no common multiple up to {MOST_SLOTS}; name fewer"

@@ -24,13 +24,14 @@ NANO = 1e-9
 DAY = 86400.0
 
 MOST_SLOTS = 1000
+"""Parts of equal size that a GPU is cut into at most, so that all shares are whole parts."""
 
 MOST_STEPS = 1e18
-"""Parts of equal size that a GPU is cut into at most, so that all shares are whole parts."""
+"""Steps of one simulation that can still be counted."""
 
 Name = Annotated[str, Length(most=40), Pattern(r"[^\x00-\x1f\x7f]*", "has control characters")]
 Amount = Annotated[float, Bounds(least=0, most=1e12)]
-Positive = Annotated[float, Bounds(above=0, most=1e30)]
+Positive = Annotated[float, Bounds(above=0, least=1e-30, most=1e30)]
 Share = Annotated[float, Bounds(above=0, below=1)]
 Duration = Annotated[Positive, seconds]
 Setup = Annotated[Amount, seconds]
@@ -90,7 +91,7 @@ class Machine:
     restart: Setup = 0.0
     checkpoint_every: Duration | None = None
     setup: Setup = 0.0
-    peak_flops: Positive | None = None
+    peak_flops: Annotated[float, Bounds(least=1e6, most=1e30)] | None = None
     flops_per_pair: Positive | None = None
     attached: Model | None = field(default=None, metadata={"key": None})
 

@@ -58,7 +58,7 @@ class Bought:
     price_per_gpu: _Amount = 0.0
     price_per_host: _Amount = 0.0
     lifetime_years: Annotated[float, Bounds(least=0.01, most=100)]
-    use: Annotated[float, Bounds(above=0, most=1)]
+    use: Annotated[float, Bounds(above=0, least=1e-6, most=1)]
     residual: _Share = 0.0
     power: _Amount = 0.0
     idle_power: _Amount = 0.0
