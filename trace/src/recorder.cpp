@@ -114,6 +114,10 @@ void Recorder::enable() {
   cupti_.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
   cupti_.require(cupti_.ActivityRegisterCallbacks(on_buffer_wanted, on_buffer_done), "buffers");
   learn_names_of_calls();
+  if (!settings_.only.empty()) {
+    choose_only_call();
+    return;
+  }
   for (const CUpti_ActivityKind each : always)
     cupti_.require(cupti_.ActivityEnable(each), "enable");
   if (phases_.full()) turn_work(true);
@@ -128,7 +132,7 @@ void Recorder::disable() const {
   if (settings_.whole_graphs) cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
   for (const CUpti_ActivityKind each : always)
     cupti_.ActivityDisable(each);
-  cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+  cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);  // also what was enabled one by one
 }
 
 void Recorder::learn_names_of_calls() {
@@ -151,6 +155,21 @@ void Recorder::choose_calls() {
     if (result != CUPTI_SUCCESS) result = each;
   }
   cupti_.require(result, "enable calls");
+}
+
+// One function alone, in all its versions: neither kind of calls is enabled.
+void Recorder::choose_only_call() {
+  CUptiResult result = CUPTI_ERROR_NOT_SUPPORTED;
+  const auto enable_in = [&](const std::vector<std::string>& names, const auto& enable_call) {
+    for (CUpti_CallbackId id = 1; id < names.size(); ++id) {
+      if (plain_name(names[id]) != settings_.only) continue;
+      const CUptiResult enabled = enable_call(id, std::uint8_t{1});
+      if (result != CUPTI_SUCCESS) result = enabled;
+    }
+  };
+  enable_in(runtime_names_, cupti_.ActivityEnableRuntimeApi);
+  enable_in(driver_names_, cupti_.ActivityEnableDriverApi);
+  cupti_.require(result, "enable one call");
 }
 
 void Recorder::turn_work(bool on) const {

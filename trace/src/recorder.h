@@ -43,6 +43,7 @@ class Recorder {
   void disable() const;
   void learn_names_of_calls();
   void choose_calls();
+  void choose_only_call();
   void turn_work(bool on) const;
   void run() noexcept;
   void end(const char* how);

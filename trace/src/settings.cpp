@@ -46,6 +46,7 @@ Settings settings_from_environment() {
   const double ratio = number("GPUCAST_TRACE_LIGHT_TO_FULL", result.light_to_full);
   result.light_to_full = static_cast<int>(std::clamp(ratio, 1.0, longest_light));
   result.begins_full = variable("GPUCAST_TRACE_BEGIN") != "light";
+  result.only = variable("GPUCAST_TRACE_ONLY");
   result.flush = seconds("GPUCAST_TRACE_FLUSH", 0.1);
   return result;
 }

@@ -9,6 +9,7 @@
 //   GPUCAST_TRACE_PHASE    seconds of the first full phase (phases.h); 0: all is one (0.05)
 //   GPUCAST_TRACE_LIGHT_TO_FULL  how much longer a light phase is than the full one before it (3)
 //   GPUCAST_TRACE_BEGIN    `light`: with a light phase
+//   GPUCAST_TRACE_ONLY     the one CUDA function whose calls are recorded, and nothing else
 //   GPUCAST_TRACE_FLUSH    seconds after which at the latest a record is in the file (0.1)
 //   GPUCAST_TRACE_LOG      anything: how it went with NVTX is said on stderr
 #pragma once
@@ -31,6 +32,7 @@ struct Settings {
   std::chrono::nanoseconds phase = std::chrono::milliseconds(50);
   int light_to_full = 3;
   bool begins_full = true;
+  std::string only;
   std::chrono::nanoseconds flush = std::chrono::milliseconds(100);
 };
 

@@ -14,6 +14,7 @@ from gpucast.cli import options
 from gpucast.cli.options import argument, flag, option
 from gpucast.cli.output import note, print_json, say, warn
 from gpucast.errors import InputError
+from gpucast.util.units import duration
 
 if TYPE_CHECKING:
     from gpucast.measure.tracing import Recorded
@@ -66,26 +67,37 @@ def record(
     full: bool = flag(
         "--full", "Record the GPUs' work all the time, not in a quarter of it (slows programs)."
     ),
+    once: bool = flag(
+        "--once",
+        "Run the program once. Else it is run again, with its output hidden, where it ended within "
+        "a minute: unrecorded but for the call that ends a step, for the native step.",
+    ),
     force: bool = flag("--force", "Replace an existing trace."),
     quiet: bool = flag("--quiet", "No progress, no summary."),
 ) -> None:
     """Run a program and record what it asks of its GPUs (`record` may be left out)."""
     from gpucast.measure.tracing import Limits
     from gpucast.measure.tracing import record as run
+    from gpucast.measure.tracing.unrecorded import SecondRun
 
     limits = Limits(after, seconds, calls, whole_graphs=graphs == "whole")
     if full:
         limits = replace(limits, phase=0.0)
     watcher = _Line(shown=not quiet and sys.stderr.isatty())
     enough = _has_steps(steps, range_name, light=not full) if steps else None
+    second = None if once else SecondRun(program, limits, watcher, range_name)
     try:
-        recorded = run(program, output, limits, watcher, enough=enough, force=force)
+        recorded = run(program, output, limits, watcher, enough=enough, again=second, force=force)
     finally:
         watcher.clear()
     if recorded.written:
         warn(*recorded.problems)
+        if second and second.problem:
+            warn(second.problem)
         if not quiet:
             _say(_summary(output, recorded))
+            if second and second.seconds:
+                _say(f"run again unrecorded: a step takes {duration(second.seconds)}")
     if recorded.status:
         raise typer.Exit(recorded.status if recorded.status > 0 else 128 - recorded.status)
     if recorded.written and recorded.problems:

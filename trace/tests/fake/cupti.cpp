@@ -51,7 +51,8 @@ struct State {
   CUpti_BuffersCallbackCompleteFunc done = nullptr;
   std::set<int> kinds;
   std::set<std::pair<int, std::uint32_t>> calls_left_out;
-  std::set<std::uint32_t> driver_calls;  // that are enabled one by one
+  std::set<std::uint32_t> runtime_calls;  // that are enabled one by one
+  std::set<std::uint32_t> driver_calls;
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0;
   std::size_t used = 0;
@@ -106,6 +107,8 @@ bool wanted(const std::vector<std::byte>& record) {
   const std::scoped_lock lock(it.mutex);
   const std::uint32_t cbid = head.cbid;  // packed
   if (head.kind == CUPTI_ACTIVITY_KIND_DRIVER && it.driver_calls.contains(cbid)) return true;
+  const bool runtime = head.kind == CUPTI_ACTIVITY_KIND_RUNTIME;
+  if (runtime && it.runtime_calls.contains(cbid)) return true;
   if (!it.kinds.contains(static_cast<int>(head.kind))) return false;
   return !it.calls_left_out.contains({static_cast<int>(head.kind), cbid});
 }
@@ -177,6 +180,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   const std::scoped_lock lock(state().mutex);
   if (kind == CUPTI_ACTIVITY_KIND_DRIVER) state().driver_calls.clear();
+  if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) state().runtime_calls.clear();
   state().kinds.erase(static_cast<int>(kind));
   return CUPTI_SUCCESS;
 }
@@ -214,8 +218,10 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
   const std::pair<int, std::uint32_t> call{CUPTI_ACTIVITY_KIND_RUNTIME, cbid};
   if (enable == 0) {
     state().calls_left_out.insert(call);
+    state().runtime_calls.erase(cbid);
   } else {
     state().calls_left_out.erase(call);
+    state().runtime_calls.insert(cbid);
   }
   return CUPTI_SUCCESS;
 }

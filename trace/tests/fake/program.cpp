@@ -6,8 +6,8 @@
 //   nvtx                   the first use of NVTX, which loads it, too; on stdout what it answers
 //   fork                   the rest is done by a child alone, whose end the parent waits for
 //   steps FILE             until it is there, steps that take 200 us by the clock: a launch with
-//   its
-//                          kernel, and a blocking copy of 4 bytes
+//                          its kernel, and a blocking copy of 4 bytes
+//   stamped N              as many of them, whose stamps are exactly 200 us apart
 //   say TEXT               on stdout
 //   wait FILE              until it is there
 //   exit N | _exit N | kill N | return
@@ -76,18 +76,34 @@ std::string record(const char* kind, std::int64_t start, std::int64_t microsecon
   return line.str();
 }
 
+constexpr std::int64_t step_ns = 200'000;
+
+void make_step(std::int64_t start, std::int64_t microseconds, int correlation) {
+  emit(record("runtime", start, 5, correlation, "threadId=5 cbid=1"));
+  emit(record("kernel", start + 6'000, 90, correlation, "name=_Z4axpyPf"));
+  emit(
+      record("copy", start + 97'000, 2, correlation + 1, "copyKind=2 srcKind=3 dstKind=1 bytes=4"));
+  emit(record("runtime", start + 6'000, microseconds - 6, correlation + 1, "threadId=5 cbid=2"));
+}
+
+void wait_until(std::int64_t moment_ns) {
+  while (now_ns() < moment_ns)
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
 void make_steps_until(const std::string& file) {
   for (int correlation = 1; !std::filesystem::exists(file); correlation += 2) {
     const std::int64_t start = now_ns();
-    emit(record("runtime", start, 5, correlation, "threadId=5 cbid=1"));
-    emit(record("kernel", start + 6'000, 90, correlation, "name=_Z4axpyPf"));
-    emit(record("copy", start + 97'000, 2, correlation + 1,
-                "copyKind=2 srcKind=3 dstKind=1 bytes=4"));
-    while (now_ns() < start + 200'000)
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    emit(record("runtime", start + 6'000, (now_ns() - start) / 1000 - 6, correlation + 1,
-                "threadId=5 cbid=2"));
+    wait_until(start + step_ns);
+    make_step(start, (now_ns() - start) / 1000, correlation);
   }
+}
+
+void make_steps(int count) {
+  std::int64_t start = now_ns();
+  for (int step = 0; step < count; ++step, start += step_ns)
+    make_step(start, step_ns / 1000, 2 * step + 1);
+  wait_until(start);
 }
 
 void wait_for(const std::string& file) {
@@ -117,6 +133,8 @@ bool act(const std::string& line) {
     become_child();
   } else if (verb == "say") {
     std::cout << rest << '\n' << std::flush;
+  } else if (verb == "stamped") {
+    make_steps(std::stoi(rest));
   } else if (verb == "steps") {
     make_steps_until(rest);
   } else if (verb == "wait") {

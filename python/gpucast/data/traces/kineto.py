@@ -20,11 +20,11 @@ from typing import Any, BinaryIO, cast
 from gpucast.data.traces import foreign, tables
 from gpucast.data.traces.json_pieces import JsonPieces
 from gpucast.data.traces.trace import Process, RunDescription, Trace, TracedMachine
-from gpucast.data.workload import LARGEST_GPUS
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import PathLike
 
+_MOST_RANKS = 10**6  # as ``workload.LARGEST_GPUS``, without whose compiled code traces are read
 _GZIP = b"\x1f\x8b"
 _CALLS = ("cuda_runtime", "cuda_driver")
 _WORK = {"kernel": tables.KERNEL, "gpu_memcpy": tables.COPY, "gpu_memset": tables.SET}
@@ -167,7 +167,7 @@ class _Kineto:
         pid = pids.most_common(1)[0][0]
         process = Process(
             pid=pid if isinstance(pid, int) and 0 < pid < 2**32 else 0,
-            rank=rank if isinstance(rank, int) and 0 <= rank < LARGEST_GPUS else None,
+            rank=rank if isinstance(rank, int) and 0 <= rank < _MOST_RANKS else None,
             program="python",
             lost=0,
             ended="exit",

@@ -102,9 +102,14 @@ def record(
     watcher: Watcher,
     *,
     enough: Enough | None = None,
+    again: Callable[[Path], None] | None = None,
     force: bool = False,
 ) -> Recorded:
     """Run a program and write its trace.
+
+    Args:
+        again: what else is done with a recording's folder where a program that no launcher started
+            has ended well, before it becomes the trace.
 
     While it runs, the trace is the folder ``OUTPUT.part``, which a recording that is cut off
     leaves behind. SIGINT and SIGTERM are the program's: its trace is written all the same. Where
@@ -121,7 +126,7 @@ def record(
     _make(folder, job, force=force)
     try:
         status = into(
-            folder, program, lambda: _run(program, variables, folder, watcher, enough),
+            folder, program, lambda: run_program(program, variables, folder, watcher, enough),
             describes=job is None or job.rank == 0,
         )  # fmt: skip
     except InputError:
@@ -132,6 +137,8 @@ def record(
         raise
     if job is not None and not ranks.leave(folder, job):
         return replace(summary(folder, status), written=False)
+    if job is None and again is not None and status == 0:
+        again(folder)
     return archived(folder, output, status, force=force)
 
 
@@ -249,15 +256,21 @@ def _processor() -> str:
 # --- while the program runs -----------------------------------------------------------------------
 
 
-def _run(
+def run_program(
     program: Sequence[str],
     variables: Mapping[str, str],
     folder: Path,
     watcher: Watcher,
-    enough: Enough | None,
+    enough: Enough | None = None,
+    **streams: Any,
 ) -> int:
+    """Run a program that is recorded into a folder; its exit status. ``streams``: as of ``Popen``.
+
+    Raises:
+        InputError: there is no such program.
+    """
     try:
-        running = subprocess.Popen(list(program), env={**os.environ, **variables})
+        running = subprocess.Popen(list(program), env={**os.environ, **variables}, **streams)
     except OSError as error:
         raise InputError(error.strerror or str(error), file=program[0]) from error
     with _signals_of(running):

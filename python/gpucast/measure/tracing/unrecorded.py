@@ -1,0 +1,96 @@
+"""A second run of a traced program, in which only the call that ends a step is timed.
+
+Recording makes steps of many launches longer, in later phases of a run even those of which calls
+alone are recorded. CUPTI that notes one function alone leaves the others as they are: so the second
+run tells how long a step takes natively.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpucast.measure.tracing import recording
+from gpucast.measure.tracing.recording import Limits, Watcher
+
+if TYPE_CHECKING:
+    from gpucast.measure.tracing.markers import Marker
+
+LONGEST = 60.0
+"""s that a run takes at most which is made again."""
+
+
+class SecondRun:
+    """Runs a program again once it is recorded, where it ended within ``LONGEST``, and adds what a
+    step took to the recording's ``run.json``.
+
+    Attributes:
+        seconds: s of a step; None where no run told.
+        problem: why the second run, where there was one, told nothing.
+    """
+
+    def __init__(
+        self, program: Sequence[str], limits: Limits, watcher: Watcher, range_name: str | None
+    ) -> None:
+        self._program, self._watcher, self._range = program, watcher, range_name
+        self._limits = replace(limits, phase=0.0)
+        self._offset = _offset_of_input()
+        self.seconds: float | None = None
+        self.problem: str | None = None
+
+    def __call__(self, folder: Path) -> None:
+        """Does so for a recording's folder."""
+        from gpucast.measure.tracing import markers  # reads tables, which takes a second to load
+
+        about = json.loads((folder / "run.json").read_text())
+        if self._offset is None or about["seconds"] > LONGEST:
+            return
+        marker = markers.marker_in(folder, self._range)
+        if marker is None:
+            return
+        with tempfile.TemporaryDirectory() as name:
+            scratch = Path(name)
+            status = self._run(scratch, marker)
+            if status == 0:
+                recording.write_json(scratch / "run.json", about)
+                self.seconds = markers.seconds_in(scratch, marker)
+        if self.seconds is not None:
+            recording.write_json(folder / "run.json", about | {"seconds_untraced": self.seconds})
+            return
+        how = f"called {marker.name} too seldom to tell steps apart"
+        if status:
+            how = f"ended with status {status}" if status > 0 else f"ended by signal {-status}"
+        self.problem = f"the second run, for the time of a step without recording, {how}"
+
+    def _run(self, scratch: Path, marker: Marker) -> int:
+        variables = recording.variables_of(scratch, self._limits) | {
+            "GPUCAST_TRACE_ONLY": marker.name,
+            "GPUCAST_TRACE_BEGIN": "light",
+        }
+        if self._offset:
+            os.lseek(sys.stdin.fileno(), self._offset - 1, os.SEEK_SET)
+        return recording.run_program(
+            self._program, variables, scratch, self._watcher,
+            stdin=None if self._offset else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+
+def _offset_of_input() -> int | None:
+    """1 more than where standard input is read from, where it is a file; 0 where it is a terminal
+    or nothing; None where what was read is gone, as from a pipe."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        if stat.S_ISREG(mode):
+            return os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR) + 1
+    except (OSError, ValueError, AttributeError):
+        return 0
+    return None if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else 0
