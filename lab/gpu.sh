@@ -285,7 +285,8 @@ traces() {
 
 # A loop that polls comes last: it may be what cannot be recorded.
 readonly small_programs=${GPUCAST_PROGRAMS:-conjugate_gradients many_kernels pageable_copies pipeline \
-halo_exchange streams graph histogram}
+halo_exchange streams graph batches bodies eigenvector fourier images reduction scan sort stencil \
+training traversal walks histogram}
 
 # The recorder is there where nanoarrow's sources and CUPTI's headers are (GPUCAST_HEADERS).
 build-traces() {
@@ -325,6 +326,18 @@ halo_exchange 16384,262144,4194304 pinned,pageable some
 histogram 4096,1048576,16777216 wait,poll 1
 streams 500,5000,50000 blocking,non-blocking 1
 graph 5,50,500 - 1
+batches 4096,65536,1048576 - 1
+bodies 1024,8192,32768 - 1
+eigenvector 1024,262144,4194304 - 1
+fourier 4096,65536,1048576 - 1
+images 65536,1048576,16777216 - 1
+reduction 4096,1048576,33554432 - 1
+scan 16384,262144,1048576 - 1
+sort 4096,65536,1048576 - 1
+stencil 16384,1048576,16777216 - 1
+training 64,512,4096 - 1
+traversal 1024,65536,1048576 - 1
+walks 1024,65536,1048576 - 1
 mdapp ${GPUCAST_SIZES:-1000,64000} star-serial/pageable,star-async/pinned some"
 
 # cells_of PROGRAM: its sizes, settings and counts, with commas between them.

@@ -80,10 +80,13 @@ def outcomes(
     recorded = measured.get(RECORDED)
     repeats = repeats_of(steps, statistics.median(recorded) if recorded else native)
     grouped = grouped_steps(steps, repeats)
-    if not phases.has_light(trace.processes[steps.process]):
+    alone = trace.run.seconds_untraced
+    if alone is not None:
+        alone *= max(1.0, repeats)  # of the steps as they are grouped
+    elif not phases.has_light(trace.processes[steps.process]):
         # A trace without light phases does not say what its steps take alone.
         alone = native / min(1.0, repeats)
-        trace = replace(trace, run=replace(trace.run, seconds_untraced=alone))
+    trace = replace(trace, run=replace(trace.run, seconds_untraced=alone))
     calls = max(1.0, float(grouped.calls.mean()))
     most = int(np.clip(MOST_CALLS / calls, FEWEST, MOST_STEPS))
     program = program_of(trace, grouped, most_steps=most)

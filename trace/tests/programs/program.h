@@ -46,6 +46,11 @@ struct About {
 // Makes a cell's program; throws InputError for a size that it cannot have.
 using Make = std::unique_ptr<Program> (*)(const Cell& cell);
 
+template <class Made>
+std::unique_ptr<Program> make(const Cell& cell) {
+  return std::make_unique<Made>(cell);
+}
+
 // All of main: a record of kind step for each cell. Returns the exit status: 1 where a result is
 // wrong or a GPU failed, 2 for wrong input.
 int run(const About& about, Make make, const std::vector<std::string>& command_line);
@@ -74,6 +79,23 @@ class PinnedArray {
   std::size_t size_;
   std::unique_ptr<T, devices::cuda::Destroy<cudaFreeHost>> data_;
 };
+
+// What every block here has, of kernels that say nothing else.
+constexpr unsigned usual_threads = 256;
+
+// Throws where the launch before it failed.
+inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
+
+// A blocking copy between an array of the GPU and pageable memory.
+template <class T>
+void to_gpu(const DeviceArray<T>& array, const std::vector<T>& host) {
+  check(cudaMemcpy(array.data(), host.data(), array.bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+}
+template <class T>
+void to_host(std::vector<T>& host, const DeviceArray<T>& array) {
+  check(cudaMemcpy(host.data(), array.data(), host.size() * sizeof(T), cudaMemcpyDeviceToHost),
+        "cudaMemcpy");
+}
 
 // Blocks of so many threads for `count` of them.
 inline unsigned blocks_of(std::int64_t count, unsigned threads) {
