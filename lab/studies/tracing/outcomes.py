@@ -77,10 +77,13 @@ def outcomes(
     """
     native = statistics.median(measured[NATIVE])
     steps = find_steps(trace).main
-    recorded = measured.get(RECORDED)
-    repeats = repeats_of(steps, statistics.median(recorded) if recorded else native)
-    grouped = grouped_steps(steps, repeats)
     alone = trace.run.seconds_untraced
+    recorded = measured.get(RECORDED)
+    if alone is not None:
+        repeats = _in_whole(native / alone)
+    else:
+        repeats = repeats_of(steps, statistics.median(recorded) if recorded else native)
+    grouped = grouped_steps(steps, repeats)
     if alone is not None:
         alone *= max(1.0, repeats)  # of the steps as they are grouped
     elif not phases.has_light(trace.processes[steps.process]):
@@ -139,7 +142,11 @@ def repeats_of(steps: ProcessSteps, seconds: float) -> float:
     """
     seconds_of = steps.seconds[steps.kind >= 0]
     usual = float(seconds_of[seconds_of < PAUSE * np.median(seconds_of)].mean())
-    return max(1, round(seconds / usual)) / max(1, round(usual / seconds))
+    return _in_whole(seconds / usual)
+
+
+def _in_whole(ratio: float) -> float:
+    return max(1, round(ratio)) / max(1, round(1 / ratio))
 
 
 def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
