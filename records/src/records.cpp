@@ -1,6 +1,10 @@
 #include "gpucast/records/records.h"
 
-#include "checked.h"
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 namespace gpucast::records {
 
@@ -8,31 +12,83 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Adds a field where it is set, as `checked` passes it.
-template <class Value, class Checked>
-void add(Json& json, const char* field, const std::optional<Value>& value, Checked checked) {
-  if (value) json[field] = checked(field, *value);
+void require(bool holds, std::string_view field, std::string_view otherwise) {
+  if (!holds) throw std::invalid_argument(std::string(field) + ": " + std::string(otherwise));
 }
 
-std::int64_t at_least_one(std::string_view field, std::int64_t value) {
-  return count(field, value);
+// U+0000 to U+001F and U+007F to U+009F, the latter in UTF-8: c2 80 to c2 9f.
+bool has_control_character(std::string_view text) {
+  unsigned char before = 0;
+  for (const char character : text) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte >= 0x80 && byte <= 0x9f)) {
+      return true;
+    }
+    before = byte;
+  }
+  return false;
 }
 
-std::int64_t at_least_zero(std::string_view field, std::int64_t value) {
-  return count(field, value, 0);
+// Not empty; line ends and all.
+std::string prose(std::string_view field, std::string text) {
+  require(!text.empty(), field, "must not be empty");
+  return text;
 }
 
-bool flag(std::string_view /*field*/, bool value) { return value; }
-
-void add_object(Json& json, const char* field, const Json& value) {
-  if (value.is_null()) return;
-  require_object(field, value);
-  json[field] = value;
+void require_finite(std::string_view field, const Json& value) {
+  if (value.is_number_float()) {
+    require(std::isfinite(value.get<double>()), field, "not a finite number");
+  } else if (value.is_structured()) {
+    for (const auto& [key, inner] : value.items()) {
+      require_finite(std::string(field) + (value.is_object() ? "." + key : "[" + key + "]"), inner);
+    }
+  }
 }
 
+// ---- what a field holds, by its type: texts are labels, counts begin with 1, times are positive
+
+std::int64_t at_least(std::int64_t least, std::string_view field, std::int64_t value) {
+  require(value >= least, field, std::to_string(value) + " is less than " + std::to_string(least));
+  return value;
+}
+
+std::string as_field(std::string_view field, const std::string& text) { return label(field, text); }
+std::int64_t as_field(std::string_view field, std::int64_t count) {
+  return at_least(1, field, count);
+}
+double as_field(std::string_view field, double value) {
+  require(std::isfinite(value), field, "not a finite number");
+  require(value > 0, field, std::to_string(value) + " is not greater than 0");
+  return value;
+}
+bool as_field(std::string_view /*field*/, bool value) { return value; }
 template <class Word>
-std::string_view word(std::string_view /*field*/, Word value) {
-  return name(value);
+  requires std::is_enum_v<Word>
+std::string_view as_field(std::string_view /*field*/, Word word) {
+  return name(word);
+}
+
+void add(Json& /*json*/) {}
+
+// Adds fields to an object: their names and values by turns. What is not set is left out; what is
+// JSON already is not looked at.
+template <class Value, class... Rest>
+void add(Json& json, const char* field, const Value& value, const Rest&... rest) {
+  if constexpr (std::is_same_v<Value, Json>) {
+    if (!value.is_null()) json[field] = value;
+  } else if constexpr (requires { value.has_value(); }) {
+    if (value) json[field] = as_field(field, *value);
+  } else {
+    json[field] = as_field(field, value);
+  }
+  add(json, rest...);
+}
+
+template <class... Fields>
+Json object(const Fields&... fields) {
+  Json json;
+  add(json, fields...);
+  return json;
 }
 
 template <class Values, class Make>
@@ -44,182 +100,121 @@ Json list(const Values& values, Make make) {
 }
 
 Json gpu_json(const Gpu& gpu) {
-  Json json;
-  json["name"] = label("gpus.name", gpu.name);
-  add(json, "sms", gpu.sms, at_least_one);
-  add(json, "cores", gpu.cores, at_least_one);
-  add(json, "clock_hz", gpu.clock_hz, positive);
-  add(json, "memory_bytes", gpu.memory_bytes, at_least_one);
-  add(json, "max_threads_per_sm", gpu.max_threads_per_sm, at_least_one);
-  add(json, "pci", gpu.pci, prose);
-  if (!gpu.links.is_null()) {
-    require_array("gpus.links", gpu.links);
-    json["links"] = gpu.links;
-  }
-  return json;
-}
-
-Json tool_json(const Tool& tool) {
-  Json json;
-  json["name"] = label("tool.name", tool.name);
-  add(json, "version", tool.version, prose);
-  return json;
-}
-
-Json copy_json(const Copy& copy) {
-  Json json{{"from", label("concurrent.from", copy.from)}, {"to", label("concurrent.to", copy.to)}};
-  add(json, "bytes", copy.bytes, at_least_one);
-  return json;
+  return object("name", gpu.name, "sms", gpu.sms, "cores", gpu.cores, "clock_hz", gpu.clock_hz,
+                "memory_bytes", gpu.memory_bytes, "max_threads_per_sm", gpu.max_threads_per_sm,
+                "pci", gpu.pci, "links", gpu.links);
 }
 
 // A list for each phase, with an entry for each step.
 Json phases_json(const std::vector<Phases>& steps) {
+  if (steps.empty()) return nullptr;
   const auto seconds = [&](const char* name, double Phases::* phase) {
-    return list(steps, [&](const Phases& step) { return not_negative(name, step.*phase); });
+    return list(steps, [&](const Phases& step) {
+      require(step.*phase >= 0, name, "is no time");
+      return step.*phase;
+    });
   };
-  return {{"h2d", seconds("h2d", &Phases::h2d)},
-          {"kernel", seconds("kernel", &Phases::kernel)},
-          {"d2h", seconds("d2h", &Phases::d2h)},
-          {"cpu", seconds("cpu", &Phases::cpu)},
-          {"exchange", seconds("exchange", &Phases::exchange)}};
+  return object("h2d", seconds("h2d", &Phases::h2d), "kernel", seconds("kernel", &Phases::kernel),
+                "d2h", seconds("d2h", &Phases::d2h), "cpu", seconds("cpu", &Phases::cpu),
+                "exchange", seconds("exchange", &Phases::exchange));
 }
 
 Json bytes_json(const StepBytes& bytes) {
-  return {{"h2d", count("bytes.h2d", bytes.h2d, 0)},
-          {"d2h", count("bytes.d2h", bytes.d2h, 0)},
-          {"exchange", count("bytes.exchange", bytes.exchange, 0)}};
+  return {{"h2d", at_least(0, "bytes.h2d", bytes.h2d)},
+          {"d2h", at_least(0, "bytes.d2h", bytes.d2h)},
+          {"exchange", at_least(0, "bytes.exchange", bytes.exchange)}};
 }
 
 // The samples stand last but for what is long, too: lines stay readable.
-void add_measured(Json& json, const Measurement& measured) {
-  json["seconds"] = samples("seconds", measured.seconds);
-  add(json, "uncertainty", measured.uncertainty, not_negative);
-  if (measured.run_to_run) {
-    json["run_to_run"] = {{"sd", not_negative("run_to_run.sd", measured.run_to_run->sd)},
-                          {"runs", count("run_to_run.runs", measured.run_to_run->runs, 2)}};
+template <class Record, class... Fields>
+Json measured(schema::RecordKind kind, const Record& record, const Fields&... fields) {
+  Json json = object("kind", kind, "machine", record.machine);
+  if constexpr (requires { record.path; }) add(json, "path", record.path);
+  add(json, fields...);
+  require(!record.seconds.empty(), "seconds", "no samples");
+  json["seconds"] =
+      list(record.seconds, [](double seconds) { return as_field("seconds", seconds); });
+  if (const auto& known = record.run_to_run) {
+    json["run_to_run"] = {{"sd", known->sd}, {"runs", at_least(2, "run_to_run.runs", known->runs)}};
   }
-  add(json, "cold", measured.cold, flag);
-  add(json, "caveat", measured.caveat, prose);
-}
-
-template <class Record>
-Json begin(schema::RecordKind kind, const Record& record) {
-  Json json{{"kind", name(kind)}, {"machine", label("machine", record.machine)}};
-  if constexpr (requires { record.path; }) json["path"] = label("path", record.path);
+  if (record.caveat) json["caveat"] = prose("caveat", *record.caveat);
+  require_finite(name(kind), json);
   return json;
 }
 
 }  // namespace
 
+std::string label(std::string_view field, std::string text) {
+  text = prose(field, std::move(text));
+  require(!has_control_character(text), field, "has control characters");
+  return text;
+}
+
+void require_object(std::string_view field, const Json& value) {
+  require(value.is_object(), field, "not an object");
+  require_finite(field, value);
+}
+
 Json to_json(const Machine& machine) {
-  Json json{{"kind", name(schema::RecordKind::machine)}, {"id", label("id", machine.id)}};
-  add(json, "host", machine.host, label);
-  add(json, "cpu", machine.cpu, label);
-  add(json, "cpu_cores", machine.cpu_cores, at_least_one);
-  if (machine.gpus) json["gpus"] = list(*machine.gpus, gpu_json);
-  add(json, "driver", machine.driver, prose);
-  add(json, "runtime", machine.runtime, prose);
-  add(json, "transport", machine.transport, label);
-  add_object(json, "topology", machine.topology);
-  if (machine.tool) json["tool"] = tool_json(*machine.tool);
-  add(json, "started", machine.started, label);
-  if (machine.command) json["command"] = *machine.command;
-  add(json, "source", machine.source, prose);
-  if (machine.caveats) {
-    json["caveats"] =
-        list(*machine.caveats, [](const std::string& caveat) { return prose("caveats", caveat); });
-  }
-  require_finite("machine", json);
-  return json;
+  return object(
+      "kind", schema::RecordKind::machine, "id", machine.id, "host", machine.host, "cpu",
+      machine.cpu, "cpu_cores", machine.cpu_cores, "gpus",
+      machine.gpus ? list(*machine.gpus, gpu_json) : Json(), "driver", machine.driver, "runtime",
+      machine.runtime, "transport", machine.transport, "topology", machine.topology, "tool",
+      machine.tool ? object("name", machine.tool->name, "version", machine.tool->version) : Json(),
+      "started", machine.started, "command", machine.command ? Json(*machine.command) : Json());
 }
 
 Json to_json(const Transfer& transfer) {
-  Json json = begin(schema::RecordKind::transfer, transfer);
-  json["memory"] = name(transfer.memory);
-  json["engine"] = name(transfer.engine);
-  json["route"] = name(transfer.route);
-  json["from"] = label("from", transfer.from);
-  json["to"] = label("to", transfer.to);
-  json["bytes"] = count("bytes", transfer.bytes);
-  json["concurrent"] = list(transfer.concurrent, copy_json);
-  add(json, "method", transfer.method, word<TransferMethod>);
-  add(json, "issuer", transfer.issuer, label);
-  json["valid"] = transfer.valid;
-  add_measured(json, transfer);
-  return json;
+  const Json concurrent = list(transfer.concurrent, [](const Copy& copy) {
+    return object("from", copy.from, "to", copy.to, "bytes", copy.bytes);
+  });
+  return measured(schema::RecordKind::transfer, transfer, "memory", transfer.memory, "engine",
+                  transfer.engine, "route", transfer.route, "from", transfer.from, "to",
+                  transfer.to, "bytes", transfer.bytes, "concurrent", concurrent, "method",
+                  transfer.method, "issuer", transfer.issuer, "valid", transfer.valid);
 }
 
 Json to_json(const Launch& launch) {
-  Json json = begin(schema::RecordKind::launch, launch);
-  json["method"] = name(launch.method);
-  json["count"] = count("count", launch.count);
-  add(json, "arguments", launch.arguments, at_least_zero);
-  add_measured(json, launch);
-  return json;
+  return measured(schema::RecordKind::launch, launch, "method", launch.method, "count",
+                  launch.count, "arguments", Json(at_least(0, "arguments", launch.arguments)));
 }
 
 Json to_json(const Step& step) {
-  Json json = begin(schema::RecordKind::step, step);
-  add(json, "schedule", step.schedule, word<Schedule>);
-  add(json, "kernel", step.kernel, label);
-  add(json, "program", step.program, label);
-  add(json, "case", step.case_name, label);
-  json["n"] = count("n", step.n);
-  add(json, "unit", step.unit, label);
-  json["gpus"] = count("gpus", step.gpus);
-  add(json, "block", step.block, at_least_one);
-  add(json, "memory", step.memory, word<Memory>);
-  add(json, "graph", step.graph, flag);
-  add(json, "boundary", step.boundary, label);
-  if (step.bytes) json["bytes"] = bytes_json(*step.bytes);
-  add(json, "energy_drift", step.energy_drift, finite);
-  add_measured(json, step);
-  if (!step.phases.empty()) json["phases"] = phases_json(step.phases);
+  Json json =
+      measured(schema::RecordKind::step, step, "schedule", step.schedule, "kernel", step.kernel,
+               "program", step.program, "case", step.case_name, "n", step.n, "unit", step.unit,
+               "gpus", step.gpus, "block", step.block, "memory", step.memory, "graph", step.graph,
+               "boundary", step.boundary, "bytes", step.bytes ? bytes_json(*step.bytes) : Json(),
+               "energy_drift", step.energy_drift ? Json(*step.energy_drift) : Json());
+  add(json, "phases", phases_json(step.phases));
   return json;
 }
 
 Json to_json(const Overlap& overlap) {
-  Json json = begin(schema::RecordKind::overlap, overlap);
-  json["memory"] = name(overlap.memory);
-  json["device"] = label("device", overlap.device);
-  json["bytes"] = count("bytes", overlap.bytes);
-  json["parts"] = list(overlap.parts, schema::name<OverlapPart>);
-  if (overlap.parts.empty()) throw std::invalid_argument("parts: is empty");
-  add_measured(json, overlap);
-  return json;
+  require(!overlap.parts.empty(), "parts", "is empty");
+  return measured(schema::RecordKind::overlap, overlap, "memory", overlap.memory, "device",
+                  overlap.device, "bytes", overlap.bytes, "parts",
+                  list(overlap.parts, schema::name<OverlapPart>));
 }
 
 Json to_json(const Skeleton& skeleton) {
-  Json json = begin(schema::RecordKind::skeleton, skeleton);
-  json["schedule"] = name(skeleton.schedule);
-  json["memory"] = name(skeleton.memory);
-  json["gpus"] = count("gpus", skeleton.gpus);
-  json["h2d_bytes"] = count("h2d_bytes", skeleton.h2d_bytes);
-  json["d2h_bytes"] = count("d2h_bytes", skeleton.d2h_bytes);
-  json["busy"] = positive("busy", skeleton.busy);
-  json["kernel_seconds"] = positive("kernel_seconds", skeleton.kernel_seconds);
-  add_measured(json, skeleton);
-  return json;
+  return measured(schema::RecordKind::skeleton, skeleton, "schedule", skeleton.schedule, "memory",
+                  skeleton.memory, "gpus", skeleton.gpus, "h2d_bytes", skeleton.h2d_bytes,
+                  "d2h_bytes", skeleton.d2h_bytes, "busy", skeleton.busy, "kernel_seconds",
+                  skeleton.kernel_seconds);
 }
 
 Json to_json(const HostMemory& host_memory) {
-  Json json = begin(schema::RecordKind::host_memory, host_memory);
-  json["memory"] = name(host_memory.memory);
-  json["pattern"] = label("pattern", host_memory.pattern);
-  json["runner"] = label("runner", host_memory.runner);
-  json["phase"] = label("phase", host_memory.phase);
-  add(json, "bytes", host_memory.bytes, at_least_one);
-  add_measured(json, host_memory);
-  return json;
+  return measured(schema::RecordKind::host_memory, host_memory, "memory", host_memory.memory,
+                  "pattern", host_memory.pattern, "runner", host_memory.runner, "phase",
+                  host_memory.phase, "bytes", host_memory.bytes);
 }
 
 Json to_json(const Note& note) {
-  Json json;
-  json["kind"] = name(schema::RecordKind::note);
-  add(json, "machine", note.machine, label);
-  add(json, "path", note.path, label);
-  json["text"] = prose("text", note.text);
-  add_object(json, "about", note.about);
+  require(note.about.is_null() || note.about.is_object(), "about", "not an object");
+  Json json = object("kind", schema::RecordKind::note, "machine", note.machine, "path", note.path,
+                     "text", Json(prose("text", note.text)), "about", note.about);
   require_finite("note", json);
   return json;
 }

@@ -24,8 +24,6 @@ inline Machine machine() {
   machine.runtime = "13.0";
   machine.transport = "tls";
   machine.topology = nlohmann::ordered_json{{"numa", {0, 1}}, {"switch", true}};
-  machine.source = "made";
-  machine.caveats = {"clocks are not fixed"};
   return machine;
 }
 
@@ -34,9 +32,7 @@ Measured measured() {
   Measured record;
   record.machine = "m";
   record.seconds = {0.1, 1.0 / 3, 5e-324};
-  record.uncertainty = 0.01;
   record.run_to_run = {.sd = 0.02, .runs = 6};
-  record.cold = false;
   record.caveat = "beside\nothers";
   return record;
 }

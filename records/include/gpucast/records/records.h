@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpucast/schema/vocabulary.h"
@@ -53,8 +54,6 @@ struct Machine {
   std::optional<Tool> tool = std::nullopt;
   std::optional<std::string> started = std::nullopt;  // UTC, ISO 8601 with Z
   std::optional<std::vector<std::string>> command = std::nullopt;
-  std::optional<std::string> source = std::nullopt;
-  std::optional<std::vector<std::string>> caveats = std::nullopt;
 };
 
 // What differs from run to run of a program, beyond the scatter of one run's samples: the relative
@@ -66,11 +65,9 @@ struct RunToRun {
 
 // What all timed records share.
 struct Measurement {
-  std::string machine;                               // id of the machine record
-  std::vector<double> seconds;                       // raw samples, in the order measured
-  std::optional<double> uncertainty = std::nullopt;  // relative half-width of known rounding
+  std::string machine;          // id of the machine record
+  std::vector<double> seconds;  // raw samples, in the order measured
   std::optional<RunToRun> run_to_run = std::nullopt;
-  std::optional<bool> cold = std::nullopt;  // a first call, with one-off start-up
   std::optional<std::string> caveat = std::nullopt;
 };
 
@@ -102,7 +99,7 @@ struct Launch : Measurement {
   std::string path;
   LaunchMethod method = LaunchMethod::submit;
   std::int64_t count = 1;
-  std::optional<std::int64_t> arguments = std::nullopt;  // the kernel's, 8 bytes each
+  std::int64_t arguments = 0;  // the kernel's, 8 bytes each
 };
 
 // Seconds in the phases of one step; 0 where a phase did not occur.
@@ -189,5 +186,10 @@ nlohmann::ordered_json to_json(const Overlap& overlap);
 nlohmann::ordered_json to_json(const Skeleton& skeleton);
 nlohmann::ordered_json to_json(const HostMemory& host_memory);
 nlohmann::ordered_json to_json(const Note& note);
+
+// A name of something in records, as it is. Throws std::invalid_argument as to_json does.
+std::string label(std::string_view field, std::string text);
+// An object without a number that JSON has no way to write, or std::invalid_argument.
+void require_object(std::string_view field, const nlohmann::ordered_json& value);
 
 }  // namespace gpucast::records
