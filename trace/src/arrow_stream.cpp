@@ -14,24 +14,6 @@
 namespace gpucast::trace {
 namespace {
 
-ArrowType arrow_type(ColumnType type) {
-  switch (type) {
-    case ColumnType::uint8:
-      return NANOARROW_TYPE_UINT8;
-    case ColumnType::uint16:
-      return NANOARROW_TYPE_UINT16;
-    case ColumnType::uint32:
-      return NANOARROW_TYPE_UINT32;
-    case ColumnType::uint64:
-      return NANOARROW_TYPE_UINT64;
-    case ColumnType::int64:
-      return NANOARROW_TYPE_INT64;
-    case ColumnType::text:
-      return NANOARROW_TYPE_STRING;
-  }
-  return NANOARROW_TYPE_UNINITIALIZED;
-}
-
 void require(ArrowErrorCode code, const ArrowError* error = nullptr) {
   if (code == NANOARROW_OK) return;
   std::string what = "Arrow: ";
@@ -66,7 +48,7 @@ struct ArrowStream::Encoder {
     require(ArrowSchemaSetTypeStruct(&schema, static_cast<std::int64_t>(columns.size())));
     for (std::size_t each = 0; each < columns.size(); ++each) {
       ArrowSchema* const child = schema.children[each];
-      require(ArrowSchemaSetType(child, arrow_type(columns[each].type)));
+      require(ArrowSchemaSetFormat(child, columns[each].type.data()));
       require(ArrowSchemaSetName(child, std::string(columns[each].name).c_str()));
       child->flags &= ~ARROW_FLAG_NULLABLE;
     }
@@ -75,7 +57,7 @@ struct ArrowStream::Encoder {
     // The writer asks an array how many buffers it has, and the view for all else.
     shapes.resize(columns.size());
     for (std::size_t each = 0; each < columns.size(); ++each) {
-      shapes[each].n_buffers = columns[each].type == ColumnType::text ? 3 : 2;
+      shapes[each].n_buffers = columns[each].type == text_type ? 3 : 2;
       batch.children[each]->array = &shapes[each];
     }
     ArrowIpcOutputStream output{};

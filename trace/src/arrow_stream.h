@@ -12,12 +12,11 @@
 
 namespace gpucast::trace {
 
-enum class ColumnType { uint8, uint16, uint32, uint64, int64, text };
-
 struct ColumnSchema {
   std::string_view name;
-  ColumnType type;
+  std::string_view type;  // as Arrow's C data interface says it: "I" for 32 bits without a sign
 };
+inline constexpr std::string_view text_type = "u";
 
 // One batch's values of a column, one after the other; of a text, its characters, and where each
 // row's begin (one offset more than there are rows).

@@ -60,6 +60,19 @@ Work work_of(WorkKind kind, const Record& record) {
   return work;
 }
 
+// The name is not in it.
+Work kernel_of(const CUpti_ActivityKernel10& record) {
+  Work work = work_of(WorkKind::kernel, record);
+  work.node = record.graphNodeId;
+  work.blocks = fitting<std::uint32_t>(std::int64_t{record.gridX} * record.gridY * record.gridZ);
+  work.threads =
+      fitting<std::uint32_t>(std::int64_t{record.blockX} * record.blockY * record.blockZ);
+  work.shared_bytes =
+      fitting<std::uint32_t>(std::int64_t{record.staticSharedMemory} + record.dynamicSharedMemory);
+  work.registers = record.registersPerThread;
+  return work;
+}
+
 template <class Record>
 Work copy_of(const Record& record) {
   Work work = work_of(WorkKind::copy, record);
@@ -69,6 +82,19 @@ Work copy_of(const Record& record) {
   work.from_memory = record.srcKind;
   work.to_memory = record.dstKind;
   work.asynchronous = (record.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? 1 : 0;
+  if constexpr (requires { record.srcDeviceId; }) {
+    work.from_device = fitting<std::uint16_t>(record.srcDeviceId);
+    work.to_device = fitting<std::uint16_t>(record.dstDeviceId);
+  }
+  return work;
+}
+
+Work memset_of(const CUpti_ActivityMemset4& record) {
+  Work work = work_of(WorkKind::memset, record);
+  work.node = record.graphNodeId;
+  work.bytes = fitting<std::int64_t>(record.bytes);
+  work.to_memory = fitting<std::uint8_t>(record.memoryKind);
+  work.asynchronous = (record.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0 ? 1 : 0;
   return work;
 }
 
@@ -86,16 +112,20 @@ void Compaction::add(const CUpti_Activity& record) {
     case CUPTI_ACTIVITY_KIND_DRIVER:
       return add_call(as<CUpti_ActivityAPI>(record));
     case CUPTI_ACTIVITY_KIND_KERNEL:
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return add_kernel(as<CUpti_ActivityKernel10>(record));
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+      const auto& kernel = as<CUpti_ActivityKernel10>(record);
+      Work work = kernel_of(kernel);
+      work.name = name_of_kernel(kernel.name);
+      return add_work(work);
+    }
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return add_copy(as<CUpti_ActivityMemcpy6>(record));
+      return add_work(copy_of(as<CUpti_ActivityMemcpy6>(record)));
     case CUPTI_ACTIVITY_KIND_MEMCPY2:
-      return add_peer_copy(as<CUpti_ActivityMemcpyPtoP4>(record));
+      return add_work(copy_of(as<CUpti_ActivityMemcpyPtoP4>(record)));
     case CUPTI_ACTIVITY_KIND_MEMSET:
-      return add_memset(as<CUpti_ActivityMemset4>(record));
+      return add_work(memset_of(as<CUpti_ActivityMemset4>(record)));
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-      return add_graph(as<CUpti_ActivityGraphTrace2>(record));
+      return add_work(work_of(WorkKind::graph, as<CUpti_ActivityGraphTrace2>(record)));
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
       return add_wait(as<CUpti_ActivitySynchronization2>(record));
     case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
@@ -123,38 +153,21 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
                   .thread = thread.number,
                   .name = name_of_call(domain, record.cbid),
                   .result = fitting<std::uint16_t>(record.returnValue)};
+  // What a call makes in turn ends before it does, so its records come first; a thread's last calls
+  // are kept until one comes that they are no part of. The driver never calls the runtime.
   if (runtime) {
-    add_runtime_call(thread, call);
-  } else {
-    add_driver_call(thread, call);
-  }
-}
-
-// What a call makes in turn ends before it does, so its records come first; a thread's last calls
-// are kept until one comes that they are no part of. The driver never calls the runtime.
-void Compaction::add_runtime_call(Thread& thread, const Call& call) {
-  for (const Pending& each : thread.pending) {
-    if (within(each.call, call)) {
-      leave_out(each.call, call);
-    } else {
-      keep(each.call);
+    for (const Pending& earlier : thread.pending) {
+      if (within(earlier.call, call)) {
+        leave_out(earlier.call, call);
+      } else {
+        keep(earlier.call);
+      }
     }
+    thread.pending.clear();
   }
-  thread.pending.clear();
-  if (within(call, thread.last_runtime_call)) {
-    leave_out(call, thread.last_runtime_call);
-    return;
-  }
-  thread.last_runtime_call = call;
-  thread.pending.push_back({call, 0});
-}
-
-// A part of a runtime's call that is on record, or of one that has not ended.
-void Compaction::add_driver_call(Thread& thread, const Call& call) {
-  if (within(call, thread.last_runtime_call)) {
-    leave_out(call, thread.last_runtime_call);
-    return;
-  }
+  if (within(call, thread.last_runtime_call)) return leave_out(call, thread.last_runtime_call);
+  if (runtime) thread.last_runtime_call = call;
+  // A part of a runtime's call that has not ended, or of none.
   thread.pending.push_back({call, 0});
 }
 
@@ -222,41 +235,6 @@ std::uint32_t Compaction::outermost(std::uint32_t correlation) const {
 }
 
 // --- GPU work ---------------------------------------------------------------------------------
-
-void Compaction::add_kernel(const CUpti_ActivityKernel10& record) {
-  Work work = work_of(WorkKind::kernel, record);
-  work.node = record.graphNodeId;
-  work.name = name_of_kernel(record.name);
-  work.blocks = fitting<std::uint32_t>(std::int64_t{record.gridX} * record.gridY * record.gridZ);
-  work.threads =
-      fitting<std::uint32_t>(std::int64_t{record.blockX} * record.blockY * record.blockZ);
-  work.shared_bytes =
-      fitting<std::uint32_t>(std::int64_t{record.staticSharedMemory} + record.dynamicSharedMemory);
-  work.registers = record.registersPerThread;
-  add_work(work);
-}
-
-void Compaction::add_copy(const CUpti_ActivityMemcpy6& record) { add_work(copy_of(record)); }
-
-void Compaction::add_peer_copy(const CUpti_ActivityMemcpyPtoP4& record) {
-  Work work = copy_of(record);
-  work.from_device = fitting<std::uint16_t>(record.srcDeviceId);
-  work.to_device = fitting<std::uint16_t>(record.dstDeviceId);
-  add_work(work);
-}
-
-void Compaction::add_memset(const CUpti_ActivityMemset4& record) {
-  Work work = work_of(WorkKind::memset, record);
-  work.node = record.graphNodeId;
-  work.bytes = fitting<std::int64_t>(record.bytes);
-  work.to_memory = fitting<std::uint8_t>(record.memoryKind);
-  work.asynchronous = (record.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0 ? 1 : 0;
-  add_work(work);
-}
-
-void Compaction::add_graph(const CUpti_ActivityGraphTrace2& record) {
-  add_work(work_of(WorkKind::graph, record));
-}
 
 void Compaction::add_work(Work work) {
   if (work.start_ns == 0 || work.end_ns == 0) {
@@ -340,8 +318,7 @@ void Compaction::add_stream(const CUpti_ActivityStream& record) {
                        .flags = fitting<std::uint8_t>(static_cast<int>(record.flag))});
 }
 
-// --- names and numbers
-// ----------------------------------------------------------------------------
+// --- names and numbers --------------------------------------------------------------------------
 
 Compaction::Thread& Compaction::thread(std::uint32_t id) {
   const auto next = fitting<std::uint16_t>(threads_.size());

@@ -16,18 +16,6 @@
 
 namespace gpucast::trace {
 
-// Throughout a process; what of it there was, and what became of it.
-struct RecordCounts {
-  std::uint64_t calls = 0;  // that are in the table, or will be
-  std::uint64_t work = 0;
-  std::uint64_t launches = 0;  // calls that launch a kernel each, and did
-  std::uint64_t kernels = 0;   // of `work`
-  std::uint64_t inner = 0;     // calls that another one made, left out
-  std::uint64_t polls = 0;     // queries within a row of the same that found nothing done, left out
-  std::uint64_t untimed = 0;   // GPU work for which CUPTI knows no time; left out
-  std::uint64_t unknown = 0;   // records of kinds that nobody asked for
-};
-
 class Compaction {
  public:
   // What CUPTI calls a function of the runtime or driver; "" where it does not know it.
@@ -62,16 +50,9 @@ class Compaction {
   };
 
   void add_call(const CUpti_ActivityAPI& record);
-  void add_runtime_call(Thread& thread, const Call& call);
-  void add_driver_call(Thread& thread, const Call& call);
   void keep(const Call& call);
   void write(const Call& call);
   void leave_out(const Call& inner, const Call& outer);
-  void add_kernel(const CUpti_ActivityKernel10& record);
-  void add_copy(const CUpti_ActivityMemcpy6& record);
-  void add_peer_copy(const CUpti_ActivityMemcpyPtoP4& record);
-  void add_memset(const CUpti_ActivityMemset4& record);
-  void add_graph(const CUpti_ActivityGraphTrace2& record);
   void add_wait(const CUpti_ActivitySynchronization2& record);
   void add_recorded_event(const CUpti_ActivityCudaEvent2& record);
   void add_marker(const CUpti_ActivityMarker2& record);

@@ -52,12 +52,12 @@ void ProcessFolder::describe(const ProcessFacts& facts) const {
   if (const std::optional<int> rank = rank_of_process()) content["rank"] = *rank;
   content["program"] = program();
   content["cupti"] = facts.cupti;
-  content["calls"] = facts.calls;
-  content["work"] = facts.work;
+  content["calls"] = facts.counts.calls;
+  content["work"] = facts.counts.work;
   content["lost"] = facts.lost;
-  content["untimed"] = facts.untimed;
-  content["inner"] = facts.inner;
-  content["polls"] = facts.polls;
+  content["untimed"] = facts.counts.untimed;
+  content["inner"] = facts.counts.inner;
+  content["polls"] = facts.counts.polls;
   if (facts.phase) {
     content["phase"] = {{"start_ns", facts.phase->start_ns}, {"full", facts.phase->full}};
   }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "rows.h"
+
 namespace gpucast::trace {
 
 // Clocks at one moment, in nanoseconds: CUPTI's stamps are the wall clock's, which may be set.
@@ -24,12 +26,8 @@ struct OpenPhase {
 struct ProcessFacts {
   std::string ended = "open";  // `exit`, `enough` (recorded all that was asked for), `open`
   std::uint32_t cupti = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t work = 0;
+  RecordCounts counts{};
   std::uint64_t lost = 0;
-  std::uint64_t untimed = 0;
-  std::uint64_t inner = 0;
-  std::uint64_t polls = 0;
   std::optional<OpenPhase> phase;  // nullopt where recording has ended
   ClockReading begun;
   ClockReading now;

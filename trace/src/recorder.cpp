@@ -113,7 +113,8 @@ void Recorder::enable() {
   // Older versions lack it, and clear the buffers themselves.
   cupti_.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
   cupti_.require(cupti_.ActivityRegisterCallbacks(on_buffer_wanted, on_buffer_done), "buffers");
-  learn_names_of_calls();
+  runtime_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_RUNTIME_API);
+  driver_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_DRIVER_API);
   if (!settings_.only.empty()) {
     choose_only_call();
     return;
@@ -133,11 +134,6 @@ void Recorder::disable() const {
   for (const CUpti_ActivityKind each : always)
     cupti_.ActivityDisable(each);
   cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);  // also what was enabled one by one
-}
-
-void Recorder::learn_names_of_calls() {
-  runtime_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_RUNTIME_API);
-  driver_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_DRIVER_API);
 }
 
 // After the runtime's kind was enabled, which enables all of its functions. The driver's kind is
@@ -279,10 +275,7 @@ bool Recorder::enough() {
   // Asked for by `gpucast trace`, which looks at what is there.
   std::error_code ignored;
   if (std::filesystem::exists(settings_.folder / "enough", ignored)) return true;
-  if (settings_.calls != 0) {
-    const std::scoped_lock lock(rows_mutex_);
-    if (compaction_.counts().calls >= settings_.calls) return true;
-  }
+  if (settings_.calls != 0 && counts().calls >= settings_.calls) return true;
   const std::int64_t recorded =
       read_clocks().monotonic - begun_.monotonic - settings_.after.count();
   return settings_.duration.count() != 0 && recorded >= settings_.duration.count();
@@ -308,15 +301,10 @@ void Recorder::flush(std::uint32_t flag, const char* ended, std::int64_t until_n
   } else {
     tables_.write();
   }
-  const RecordCounts& counts = compaction_.counts();
   folder_.describe({.ended = ended,
                     .cupti = cupti_.version,
-                    .calls = counts.calls,
-                    .work = counts.work,
+                    .counts = compaction_.counts(),
                     .lost = lost_,
-                    .untimed = counts.untimed,
-                    .inner = counts.inner,
-                    .polls = counts.polls,
                     .phase = last ? std::nullopt : std::optional(open_phase()),
                     .begun = begun_,
                     .now = read_clocks()});

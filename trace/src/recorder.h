@@ -41,7 +41,6 @@ class Recorder {
  private:
   void enable();
   void disable() const;
-  void learn_names_of_calls();
   void choose_calls();
   void choose_only_call();
   void turn_work(bool on) const;

@@ -92,6 +92,18 @@ struct NameRow {
   std::string text;
 };
 
+// Throughout a process; what of it there was, and what became of it.
+struct RecordCounts {
+  std::uint64_t calls = 0;  // that are in the table, or will be
+  std::uint64_t work = 0;
+  std::uint64_t launches = 0;  // calls that launch a kernel each, and did
+  std::uint64_t kernels = 0;   // of `work`
+  std::uint64_t inner = 0;     // calls that another one made, left out
+  std::uint64_t polls = 0;     // queries within a row of the same that found nothing done, left out
+  std::uint64_t untimed = 0;   // GPU work for which CUPTI knows no time; left out
+  std::uint64_t unknown = 0;   // records of kinds that nobody asked for
+};
+
 // A column: its name, and the member that it holds.
 template <class Row, class Value>
 struct Column {
@@ -101,64 +113,55 @@ struct Column {
 template <class Row, class Value>
 Column(const char*, Value Row::*) -> Column<Row, Value>;
 
+#define GPUCAST_COLUMN(member) \
+  Column { #member, &Row::member }
 constexpr auto columns(const Call*) {
-  return std::tuple{Column{"start_ns", &Call::start_ns},
-                    Column{"end_ns", &Call::end_ns},
-                    Column{"correlation", &Call::correlation},
-                    Column{"thread", &Call::thread},
-                    Column{"name", &Call::name},
-                    Column{"result", &Call::result}};
+  using Row = Call;
+  return std::tuple{GPUCAST_COLUMN(start_ns), GPUCAST_COLUMN(end_ns), GPUCAST_COLUMN(correlation),
+                    GPUCAST_COLUMN(thread),   GPUCAST_COLUMN(name),   GPUCAST_COLUMN(result)};
 }
 
 constexpr auto columns(const Work*) {
-  return std::tuple{Column{"kind", &Work::kind},
-                    Column{"start_ns", &Work::start_ns},
-                    Column{"end_ns", &Work::end_ns},
-                    Column{"correlation", &Work::correlation},
-                    Column{"device", &Work::device},
-                    Column{"context", &Work::context},
-                    Column{"stream", &Work::stream},
-                    Column{"name", &Work::name},
-                    Column{"blocks", &Work::blocks},
-                    Column{"threads", &Work::threads},
-                    Column{"shared_bytes", &Work::shared_bytes},
-                    Column{"registers", &Work::registers},
-                    Column{"bytes", &Work::bytes},
-                    Column{"direction", &Work::direction},
-                    Column{"from_memory", &Work::from_memory},
-                    Column{"to_memory", &Work::to_memory},
-                    Column{"asynchronous", &Work::asynchronous},
-                    Column{"from_device", &Work::from_device},
-                    Column{"to_device", &Work::to_device},
-                    Column{"graph", &Work::graph},
-                    Column{"node", &Work::node}};
+  using Row = Work;
+  return std::tuple{
+      GPUCAST_COLUMN(kind),        GPUCAST_COLUMN(start_ns),     GPUCAST_COLUMN(end_ns),
+      GPUCAST_COLUMN(correlation), GPUCAST_COLUMN(device),       GPUCAST_COLUMN(context),
+      GPUCAST_COLUMN(stream),      GPUCAST_COLUMN(name),         GPUCAST_COLUMN(blocks),
+      GPUCAST_COLUMN(threads),     GPUCAST_COLUMN(shared_bytes), GPUCAST_COLUMN(registers),
+      GPUCAST_COLUMN(bytes),       GPUCAST_COLUMN(direction),    GPUCAST_COLUMN(from_memory),
+      GPUCAST_COLUMN(to_memory),   GPUCAST_COLUMN(asynchronous), GPUCAST_COLUMN(from_device),
+      GPUCAST_COLUMN(to_device),   GPUCAST_COLUMN(graph),        GPUCAST_COLUMN(node)};
 }
 
 constexpr auto columns(const Wait*) {
-  return std::tuple{Column{"kind", &Wait::kind},       Column{"start_ns", &Wait::start_ns},
-                    Column{"end_ns", &Wait::end_ns},   Column{"correlation", &Wait::correlation},
-                    Column{"context", &Wait::context}, Column{"stream", &Wait::stream},
-                    Column{"event", &Wait::event},     Column{"recording", &Wait::recording}};
+  using Row = Wait;
+  return std::tuple{GPUCAST_COLUMN(kind),        GPUCAST_COLUMN(start_ns), GPUCAST_COLUMN(end_ns),
+                    GPUCAST_COLUMN(correlation), GPUCAST_COLUMN(context),  GPUCAST_COLUMN(stream),
+                    GPUCAST_COLUMN(event),       GPUCAST_COLUMN(recording)};
 }
 
 constexpr auto columns(const Range*) {
-  return std::tuple{Column{"start_ns", &Range::start_ns}, Column{"end_ns", &Range::end_ns},
-                    Column{"thread", &Range::thread}, Column{"name", &Range::name},
-                    Column{"domain", &Range::domain}};
+  using Row = Range;
+  return std::tuple{GPUCAST_COLUMN(start_ns), GPUCAST_COLUMN(end_ns), GPUCAST_COLUMN(thread),
+                    GPUCAST_COLUMN(name), GPUCAST_COLUMN(domain)};
 }
 
 constexpr auto columns(const Phase*) {
-  return std::tuple{Column{"start_ns", &Phase::start_ns}, Column{"end_ns", &Phase::end_ns},
-                    Column{"full", &Phase::full}};
+  using Row = Phase;
+  return std::tuple{GPUCAST_COLUMN(start_ns), GPUCAST_COLUMN(end_ns), GPUCAST_COLUMN(full)};
 }
 
 constexpr auto columns(const Stream*) {
-  return std::tuple{Column{"context", &Stream::context}, Column{"device", &Stream::device},
-                    Column{"stream", &Stream::stream}, Column{"flags", &Stream::flags}};
+  using Row = Stream;
+  return std::tuple{GPUCAST_COLUMN(context), GPUCAST_COLUMN(device), GPUCAST_COLUMN(stream),
+                    GPUCAST_COLUMN(flags)};
 }
 
 constexpr auto columns(const NameRow*) {
-  return std::tuple{Column{"id", &NameRow::id}, Column{"text", &NameRow::text}};
+  using Row = NameRow;
+  return std::tuple{GPUCAST_COLUMN(id), GPUCAST_COLUMN(text)};
 }
+
+#undef GPUCAST_COLUMN
 
 }  // namespace gpucast::trace

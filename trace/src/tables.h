@@ -19,14 +19,17 @@
 namespace gpucast::trace {
 
 template <class Value>
-constexpr ColumnType column_type() {
-  if constexpr (std::is_same_v<Value, std::uint8_t>) return ColumnType::uint8;
-  if constexpr (std::is_same_v<Value, std::uint16_t>) return ColumnType::uint16;
-  if constexpr (std::is_same_v<Value, std::uint32_t>) return ColumnType::uint32;
-  if constexpr (std::is_same_v<Value, std::uint64_t>) return ColumnType::uint64;
-  if constexpr (std::is_same_v<Value, std::int64_t>) return ColumnType::int64;
-  if constexpr (std::is_same_v<Value, std::string>) return ColumnType::text;
-}
+constexpr std::string_view column_type = text_type;
+template <>
+inline constexpr std::string_view column_type<std::uint8_t> = "C";
+template <>
+inline constexpr std::string_view column_type<std::uint16_t> = "S";
+template <>
+inline constexpr std::string_view column_type<std::uint32_t> = "I";
+template <>
+inline constexpr std::string_view column_type<std::uint64_t> = "L";
+template <>
+inline constexpr std::string_view column_type<std::int64_t> = "l";
 
 template <class Row>
 class Table {
@@ -56,8 +59,7 @@ class Table {
   static std::array<ColumnSchema, count> schema() {
     return std::apply(
         []<class... Value>(const Column<Row, Value>&... column) {
-          return std::array<ColumnSchema, count>{
-              ColumnSchema{column.name, column_type<Value>()}...};
+          return std::array<ColumnSchema, count>{ColumnSchema{column.name, column_type<Value>}...};
         },
         described);
   }
