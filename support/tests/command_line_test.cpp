@@ -23,15 +23,13 @@ std::string text_or_dash(const std::optional<double>& value) {
 // An option of every type; writes what it got.
 class Echo : public Command<Program> {
  public:
-  CLI::App* declare(CommandLine& line) override {
-    CLI::App* command = line.add_subcommand("echo", "says what it got");
+  void declare(CLI::App* command) override {
     command->add_option("words", words_, "to say")->required()->expected(1, 2);
     CLI::Option* count = command->add_option("-n,--count", count_, "how often");
     command->add_option("--loudness", loudness_, "how loud")->excludes(count);
     command->add_option("--pitch", pitch_, "how high");
     refused_.push_back(command->add_option("--voice", voice_, "whose"));
     command->add_flag("--quiet", quiet_, "says nothing");
-    return command;
   }
 
   int run(Program& program) override {
@@ -65,8 +63,7 @@ Ended run(std::vector<std::string> words) {
   std::ostringstream out;
   Program program{.out = out, .command_line = std::move(words)};
   CommandLine line("program", "A program.");
-  const auto makers = {echo};
-  const int status = run_chosen(line, makers, program);
+  const int status = run_chosen(line, {{"echo", "says what it got", echo}}, program);
   return {.status = status, .out = out.str()};
 }
 

@@ -335,13 +335,10 @@ class EngineCheck {
 
 class CheckCommand : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand(
-        "check", "hold forces, bytes and trajectories of this machine's devices against limits");
+  void declare(CLI::App* command) override {
     engine_.declare(command);
     command->add_flag("--json", json_, "one JSON object on stdout");
     command->add_flag("--failed", only_failed_, "list only what failed");
-    return command;
   }
 
   int run(Context& context) override {

@@ -109,9 +109,7 @@ Json json_of(const System& system, const Forces& forces) {
 
 class ForcesOf : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand(
-        "forces", "energy, virial and forces of one configuration, as JSON on stdout");
+  void declare(CLI::App* command) override {
     start_.declare(command);
     command->add_option("--displace", displace_,
                         "move each particle at random by at most this in x, y and z, angstrom");
@@ -121,7 +119,6 @@ class ForcesOf : public Command {
                         support::choices<Precision>() + " (double: on the host)");
     engine_.declare(command);
     schedule_.declare(command, false);
-    return command;
   }
 
   int run(Context& context) override {

@@ -39,9 +39,17 @@ int run(mdapp::Context& context) {
   support::CommandLine line(
       mdapp::program,
       "Molten-salt molecular dynamics on several GPUs: the source of step timings.");
-  const auto commands = {mdapp::measure_command, mdapp::simulate_command, mdapp::forces_command,
-                         mdapp::check_command, mdapp::throughput_command};
-  return support::run_chosen(line, commands, context);
+  return support::run_chosen<mdapp::Context>(
+      line,
+      {{"measure", "time steps over a grid of cells", mdapp::measure_command},
+       {"simulate", "run a simulation, with observables", mdapp::simulate_command},
+       {"forces", "energy, virial and forces of one configuration, as JSON on stdout",
+        mdapp::forces_command},
+       {"check", "hold forces, bytes and trajectories of this machine's devices against limits",
+        mdapp::check_command},
+       {"throughput", "pairs a second of the kernels, side by side in one run",
+        mdapp::throughput_command}},
+      context);
 }
 
 int say(const std::exception& error) {

@@ -74,8 +74,7 @@ int report(const Outcome& outcome, std::size_t cells, Context& context) {
 
 class Measure : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand("measure", "time steps over a grid of cells");
+  void declare(CLI::App* command) override {
     grid_.declare(command, true);
     engine_.declare(command);
     physics_.declare_potential(command);
@@ -83,7 +82,6 @@ class Measure : public Command {
     stopping_.declare(command);
     output_.declare(command);
     command->add_flag("--quiet", quiet_, "no progress on stderr");
-    return command;
   }
 
   int run(Context& context) override {

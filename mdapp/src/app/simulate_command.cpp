@@ -50,8 +50,7 @@ void print(const Summary& summary, std::ostream& out) {
 
 class Simulate : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand("simulate", "run a simulation, with observables");
+  void declare(CLI::App* command) override {
     start_.declare(command);
     CLI::Option* steps = command->add_option("--steps", steps_, "how many");
     command->add_option("--time", time_, "simulated time, s")->excludes(steps);
@@ -66,7 +65,6 @@ class Simulate : public Command {
     command->add_option("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
     command->add_flag("--force", force_, "replace the trajectory");
     command->add_flag("--json", json_, "one JSON object on stdout");
-    return command;
   }
 
   int run(Context& context) override {

@@ -63,9 +63,7 @@ double scalar_loop_pairs_per_second() {
 
 class Throughput : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command =
-        line.add_subcommand("throughput", "pairs a second of the kernels, side by side in one run");
+  void declare(CLI::App* command) override {
     command->add_option("-n,--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)");
     command->add_option("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once");
     engine_.declare(command);
@@ -74,7 +72,6 @@ class Throughput : public Command {
     command->add_option("--warm-up", warm_up_, "seconds before the first")
         ->transform(support::in_seconds());
     command->add_flag("--json", json_, "one JSON object on stdout");
-    return command;
   }
 
   int run(Context& context) override {

@@ -42,12 +42,7 @@ std::vector<Copy> all_copies(int devices) {
 
 class Check : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand(
-        "check", "whether copies of every kind arrive, and gates, memory and errors behave");
-    engine_.declare(command);
-    return command;
-  }
+  void declare(CLI::App* command) override { engine_.declare(command); }
 
   int run(Context& context) override {
     const auto engine = engine_.open(context, host_engine, cuda_engine);
@@ -114,12 +109,7 @@ class Check : public Command {
 
 class Topology : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command =
-        line.add_subcommand("topology", "devices and how they reach each other, as JSON");
-    engine_.declare(command);
-    return command;
-  }
+  void declare(CLI::App* command) override { engine_.declare(command); }
 
   int run(Context& context) override {
     const auto engine = engine_.open(context, host_engine, cuda_engine);

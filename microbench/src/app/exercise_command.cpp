@@ -18,9 +18,7 @@ using devices::seconds_since;
 
 class Exercise : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand(
-        "exercise", "copy both ways until stopped, between a device and the host or two devices");
+  void declare(CLI::App* command) override {
     command->add_option("devices", devices_, "one, or two")
         ->required()
         ->expected(1, 2)
@@ -29,7 +27,6 @@ class Exercise : public Command {
     command->add_option("--bytes", bytes_, "of a copy");
     command->add_option("--seconds", seconds_, "to stop after (0: Ctrl-C)")
         ->transform(support::in_seconds());
-    return command;
   }
 
   int run(Context& context) override {

@@ -19,10 +19,21 @@ int main(int argc, char** argv) {
     support::CommandLine line(
         context.program,
         "Times of transfers and launches, on every path to this machine's devices.");
-    const auto commands = {microbench::measure_command, microbench::exercise_command,
-                           microbench::skeleton_command, microbench::topology_command,
-                           microbench::check_command};
-    const int status = support::run_chosen(line, commands, context);
+    const int status = support::run_chosen<support::Context>(
+        line,
+        {{"measure",
+          "transfers, launches, overlap, contention, steps without work, kinds of host memory",
+          microbench::measure_command},
+         {"exercise", "copy both ways until stopped, between a device and the host or two devices",
+          microbench::exercise_command},
+         {"skeleton",
+          "steps of a traced program without its work: the same calls, kernels that take as long",
+          microbench::skeleton_command},
+         {"topology", "devices and how they reach each other, as JSON",
+          microbench::topology_command},
+         {"check", "whether copies of every kind arrive, and gates, memory and errors behave",
+          microbench::check_command}},
+        context);
     if (!std::cout.flush()) throw support::OutputError("stdout: cannot be written");
     return status;
   } catch (const std::exception& error) {

@@ -41,10 +41,7 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
 class Measure : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand(
-        "measure",
-        "transfers, launches, overlap, contention, steps without work, kinds of host memory");
+  void declare(CLI::App* command) override {
     command->add_option("--what", what_, "list of " + support::choices<Question>());
     engine_.declare(command);
     command->add_option("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
@@ -69,7 +66,6 @@ class Measure : public Command {
         "over the median)");
     output_.declare(command);
     command->add_flag("--quiet", quiet_, "no progress on stderr");
-    return command;
   }
 
   int run(Context& context) override {

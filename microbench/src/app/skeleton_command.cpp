@@ -27,10 +27,7 @@ struct Named {
 
 class SkeletonOfTrace : public Command {
  public:
-  CLI::App* declare(support::CommandLine& line) override {
-    CLI::App* command = line.add_subcommand(
-        "skeleton",
-        "steps of a traced program without its work: the same calls, kernels that take as long");
+  void declare(CLI::App* command) override {
     constexpr int most = 1000;
     command->add_option("--trace", files_, "calls of some steps, files of gpucast.calls/1")
         ->required()
@@ -46,7 +43,6 @@ class SkeletonOfTrace : public Command {
     command->add_option("--warm-up", warm_up_, "seconds before the first file's")
         ->transform(support::in_seconds());
     output_.declare(command);
-    return command;
   }
 
   int run(Context& context) override {

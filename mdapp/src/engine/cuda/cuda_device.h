@@ -127,8 +127,7 @@ class CudaDevice : public Device {
     use();
     while (events_.size() <= static_cast<std::size_t>(slot))
       events_.emplace_back(cudaEventDefault);
-    check(cudaEventRecord(events_[static_cast<std::size_t>(slot)].get(), stream()),
-          "cudaEventRecord");
+    events_[static_cast<std::size_t>(slot)].record(stream());
   }
   void wait() override { wait_for_queue(); }
   double seconds_between(int first, int second) override {

@@ -47,9 +47,9 @@ cudaGraph_t capture(std::span<CudaDevice* const> devices, const std::function<vo
   const auto follow = [&events](const CudaDevice& device, const CudaDevice& leader) {
     leader.use();
     events.emplace_back(cudaEventDisableTiming);
-    check(cudaEventRecord(events.back().get(), leader.stream()), "cudaEventRecord");
+    events.back().record(leader.stream());
     device.use();
-    check(cudaStreamWaitEvent(device.stream(), events.back().get(), 0), "cudaStreamWaitEvent");
+    events.back().hold(device.stream());
   };
   cudaGraph_t graph = nullptr;
   try {

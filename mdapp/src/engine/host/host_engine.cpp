@@ -141,4 +141,11 @@ std::unique_ptr<Engine> host_engine(int count) {
   return std::make_unique<host::HostEngine>(count > 0 ? count : cores);
 }
 
+#ifndef GPUCAST_HAS_CUDA
+std::unique_ptr<Engine> cuda_engine(std::string& why_not) {
+  why_not = "this program was built without CUDA";
+  return nullptr;
+}
+#endif
+
 }  // namespace gpucast::mdapp

@@ -4,7 +4,6 @@
 #include <ranges>
 #include <vector>
 
-#include "engine/cuda/gate.h"
 #include "engine/cuda/open.h"
 
 namespace gpucast::microbench::cuda {
@@ -40,12 +39,12 @@ class Lane {
 
   void wait_for(const Event& event) const {
     use();
-    check(cudaStreamWaitEvent(stream(), event.get(), 0), "cudaStreamWaitEvent");
+    event.hold(stream());
   }
   // Where the copies that are queued now end.
   const Event& record_end() const {
     use();
-    check(cudaEventRecord(end_->get(), stream()), "cudaEventRecord");
+    end_->record(stream());
     return *end_;
   }
   bool has_ended() const {
@@ -207,7 +206,7 @@ class CudaCopies : public CopySet {
     const Lane& first = *lanes_.front();
     first.use();
     timer_->close(first.stream());
-    check(cudaEventRecord(open_->get(), first.stream()), "cudaEventRecord");
+    open_->record(first.stream());
     for (const auto& other : others())
       other->wait_for(*open_);
     first.use();
@@ -247,9 +246,8 @@ class CudaCopies : public CopySet {
 
 }  // namespace
 
-std::unique_ptr<CopySet> open_copies(BufferPool& pool, StreamRings& streams,
-                                     std::span<const Copy> copies) {
-  return std::make_unique<CudaCopies>(pool, streams, copies);
+std::unique_ptr<CopySet> CudaEngine::open(std::span<const Copy> copies) {
+  return std::make_unique<CudaCopies>(pool_, streams_, copies);
 }
 
 }  // namespace gpucast::microbench::cuda

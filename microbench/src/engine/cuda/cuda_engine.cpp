@@ -35,156 +35,113 @@ bool has_graphs() {
   return true;
 }
 
-constexpr const char* no_mapped_memory = "the devices do not reach the host's memory";
-
-class CudaEngine : public Engine {
- public:
-  explicit CudaEngine(int count) : count_(count), has_graphs_(has_graphs()) {
-    for (int device = 0; device < count; ++device) {
-      if (gpus::attribute(cudaDevAttrCanMapHostMemory, device) == 0) maps_host_memory_ = false;
-      check(cudaSetDevice(device), "cudaSetDevice");
-      load_kernels();
-      for (int other = 0; other < count; ++other) {
-        if (other == device || !can_reach(device, other)) continue;
-        const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
-        if (status != cudaErrorPeerAccessAlreadyEnabled) {
-          check(status, "cudaDeviceEnablePeerAccess");
-        }
-        cudaGetLastError();  // enabled already is no error
-      }
-    }
-  }
-
-  schema::Path path() const override { return gpus::path(); }
-  int count() const override { return count_; }
-  std::vector<records::Gpu> devices() const override { return gpus::describe_all(count_); }
-  std::string driver() const override { return gpus::driver_version(); }
-  std::string runtime() const override { return gpus::runtime_version(); }
-  std::optional<std::string> transport() const override { return gpus::remote_transport(); }
-
-  Json topology() const override {
-    Json devices = Json::array();
-    Json peers = Json::array();
-    for (int device = 0; device < count_; ++device) {
-      devices.push_back(
-          {{"gpu", place(device)},
-           {"numa_node", node_json(node_of_pci(gpus::describe(device).pci.value_or("")))},
-           {"copy_engines", gpus::attribute(cudaDevAttrAsyncEngineCount, device)},
-           {"unified_addressing", gpus::attribute(cudaDevAttrUnifiedAddressing, device) != 0},
-           {"reaches_pageable", gpus::attribute(cudaDevAttrPageableMemoryAccess, device) != 0}});
-      for (int other = 0; other < count_; ++other) {
-        if (other == device) continue;
-        int rank = 0;
-        int atomics = 0;
-        cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, device, other);
-        cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device, other);
-        peers.push_back({{"from", place(device)},
-                         {"to", place(other)},
-                         {"access", can_reach(device, other)},
-                         {"rank", rank},
-                         {"atomics", atomics != 0}});
-      }
-    }
-    const std::string no_nvml = gpus::why_no_nvml();
-    return {{"devices", devices},
-            {"peers", peers},
-            {"nvml", no_nvml.empty() ? "present" : "not present: " + no_nvml}};
-  }
-
-  std::optional<std::string> refuses(const Copy& copy,
-                                     records::TransferMethod method) const override {
-    const bool by_host = copy.from == host || copy.to == host;
-    const bool gated = method == records::TransferMethod::gated;
-    const bool pageable = copy.memory == records::Memory::pageable;
-    const bool mapped = is_mapped(copy.memory);
-    const bool kernel = by_host && copy.engine == records::Engine::kernel;
-    if (!maps_host_memory_ && (gated || mapped || kernel)) return no_mapped_memory;
-    if (by_host && gated && pageable) {
-      return "copies of pageable memory block: behind a gate they would wait for ever";
-    }
-    if (copy.staged && gated) return "staged copies are calls";
-    if (by_host && copy.engine == records::Engine::kernel && pageable) {
-      return "kernels do not reach pageable memory";
-    }
-    if (!by_host && !copy.staged && copy.from != copy.to && !can_reach(copy.from, copy.to)) {
-      return "no peer access from " + place(copy.from) + " to " + place(copy.to);
-    }
-    return std::nullopt;
-  }
-  std::optional<std::string> refuses(records::LaunchMethod method) const override {
-    using records::LaunchMethod;
-    if (method == LaunchMethod::graph && !has_graphs_) return "the CUDA runtime has no graphs";
-    if (method == LaunchMethod::gated && !maps_host_memory_) return no_mapped_memory;
-    return std::nullopt;
-  }
-  std::optional<std::string> refuses_overlap() const override {
-    return refuses(records::LaunchMethod::gated);
-  }
-  std::optional<std::string> refuses_loops(records::Memory memory,
-                                           Runner /*runner*/) const override {
-    if (!maps_host_memory_ && is_mapped(memory)) return no_mapped_memory;
-    return std::nullopt;
-  }
-
-  void warm_up(double seconds) override {
-    const auto begin = Clock::now();
-    constexpr double slice = 0.02;
-    while (seconds_since(begin) < seconds) {
-      for (int device = 0; device < count_; ++device) {
-        check(cudaSetDevice(device), "cudaSetDevice");
-        queue_spin(slice, nullptr);
-      }
-      for (int device = 0; device < count_; ++device) {
-        check(cudaSetDevice(device), "cudaSetDevice");
-        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-      }
-    }
-  }
-
-  std::unique_ptr<CopySet> open(std::span<const Copy> copies) override {
-    return open_copies(pool_, streams_, copies);
-  }
-  std::unique_ptr<Launches> launches(int device, int arguments) override {
-    return open_launches(streams_, device, arguments);
-  }
-  std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) override {
-    return open_overlaps(pool_, device, bytes);
-  }
-  std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
-    return open_skeleton(pool_, shape);
-  }
-  std::unique_ptr<TracedSteps> traced_steps(const TracedProgram& program) override {
-    return open_traced_steps(program);
-  }
-  std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
-                                        std::int64_t bytes) override {
-    return open_host_loops(device, memory, bytes);
-  }
-
-  std::vector<SelfTest> self_tests() override {
-    return cuda::self_tests(pool_, count_, maps_host_memory_ ? "" : no_mapped_memory);
-  }
-
-  std::vector<Json> placements() const override {
-    std::vector<Json> placements;
-    for (const Placement& placement : pool_.placements()) {
-      placements.push_back({{"gpu", place(placement.device)},
-                            {"memory", support::name(placement.memory)},
-                            {"wanted", node_json(placement.wanted)},
-                            {"obtained", node_json(placement.obtained)}});
-    }
-    return placements;
-  }
-
- private:
-  int count_;
-  bool has_graphs_;
-  bool maps_host_memory_ = true;  // which a gate, too, consists of
-  BufferPool pool_;
-  StreamRings streams_;
-};
-
 }  // namespace
+
+CudaEngine::CudaEngine(int count) : count_(count), has_graphs_(has_graphs()) {
+  for (int device = 0; device < count; ++device) {
+    if (gpus::attribute(cudaDevAttrCanMapHostMemory, device) == 0) maps_host_memory_ = false;
+    check(cudaSetDevice(device), "cudaSetDevice");
+    load_kernels();
+    for (int other = 0; other < count; ++other) {
+      if (other == device || !can_reach(device, other)) continue;
+      const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+      if (status != cudaErrorPeerAccessAlreadyEnabled) {
+        check(status, "cudaDeviceEnablePeerAccess");
+      }
+      cudaGetLastError();  // enabled already is no error
+    }
+  }
+}
+
+Json CudaEngine::topology() const {
+  Json devices = Json::array();
+  Json peers = Json::array();
+  for (int device = 0; device < count_; ++device) {
+    devices.push_back(
+        {{"gpu", place(device)},
+         {"numa_node", node_json(node_of_pci(gpus::describe(device).pci.value_or("")))},
+         {"copy_engines", gpus::attribute(cudaDevAttrAsyncEngineCount, device)},
+         {"unified_addressing", gpus::attribute(cudaDevAttrUnifiedAddressing, device) != 0},
+         {"reaches_pageable", gpus::attribute(cudaDevAttrPageableMemoryAccess, device) != 0}});
+    for (int other = 0; other < count_; ++other) {
+      if (other == device) continue;
+      int rank = 0;
+      int atomics = 0;
+      cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, device, other);
+      cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device, other);
+      peers.push_back({{"from", place(device)},
+                       {"to", place(other)},
+                       {"access", can_reach(device, other)},
+                       {"rank", rank},
+                       {"atomics", atomics != 0}});
+    }
+  }
+  const std::string no_nvml = gpus::why_no_nvml();
+  return {{"devices", devices},
+          {"peers", peers},
+          {"nvml", no_nvml.empty() ? "present" : "not present: " + no_nvml}};
+}
+
+std::optional<std::string> CudaEngine::refuses(const Copy& copy,
+                                               records::TransferMethod method) const {
+  const bool by_host = copy.from == host || copy.to == host;
+  const bool gated = method == records::TransferMethod::gated;
+  const bool pageable = copy.memory == records::Memory::pageable;
+  const bool mapped = is_mapped(copy.memory);
+  const bool kernel = by_host && copy.engine == records::Engine::kernel;
+  if (!maps_host_memory_ && (gated || mapped || kernel)) return no_mapped_memory;
+  if (by_host && gated && pageable) {
+    return "copies of pageable memory block: behind a gate they would wait for ever";
+  }
+  if (copy.staged && gated) return "staged copies are calls";
+  if (by_host && copy.engine == records::Engine::kernel && pageable) {
+    return "kernels do not reach pageable memory";
+  }
+  if (!by_host && !copy.staged && copy.from != copy.to && !can_reach(copy.from, copy.to)) {
+    return "no peer access from " + place(copy.from) + " to " + place(copy.to);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> CudaEngine::refuses(records::LaunchMethod method) const {
+  using records::LaunchMethod;
+  if (method == LaunchMethod::graph && !has_graphs_) return "the CUDA runtime has no graphs";
+  if (method == LaunchMethod::gated && !maps_host_memory_) return no_mapped_memory;
+  return std::nullopt;
+}
+
+std::optional<std::string> CudaEngine::refuses_loops(records::Memory memory,
+                                                     Runner /*runner*/) const {
+  if (!maps_host_memory_ && is_mapped(memory)) return no_mapped_memory;
+  return std::nullopt;
+}
+
+void CudaEngine::warm_up(double seconds) {
+  const auto begin = Clock::now();
+  constexpr double slice = 0.02;
+  while (seconds_since(begin) < seconds) {
+    for (int device = 0; device < count_; ++device) {
+      check(cudaSetDevice(device), "cudaSetDevice");
+      queue_spin(slice, nullptr);
+    }
+    for (int device = 0; device < count_; ++device) {
+      check(cudaSetDevice(device), "cudaSetDevice");
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    }
+  }
+}
+
+std::vector<Json> CudaEngine::placements() const {
+  std::vector<Json> placements;
+  for (const Placement& placement : pool_.placements()) {
+    placements.push_back({{"gpu", place(placement.device)},
+                          {"memory", support::name(placement.memory)},
+                          {"wanted", node_json(placement.wanted)},
+                          {"obtained", node_json(placement.obtained)}});
+  }
+  return placements;
+}
+
 }  // namespace cuda
 
 std::unique_ptr<Engine> cuda_engine(std::string& why_not) {

@@ -122,7 +122,8 @@ class CudaHostLoops : public HostLoops {
 
 }  // namespace
 
-std::unique_ptr<HostLoops> open_host_loops(int device, records::Memory memory, std::int64_t bytes) {
+std::unique_ptr<HostLoops> CudaEngine::host_loops(int device, records::Memory memory,
+                                                  std::int64_t bytes) {
   return std::make_unique<CudaHostLoops>(device, memory, bytes);
 }
 

@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 
-#include "engine/cuda/gate.h"
 #include "engine/cuda/open.h"
 
 namespace gpucast::microbench::cuda {
@@ -136,11 +135,10 @@ class CudaOverlaps : public Overlaps {
       cudaStream_t stream = streams_.at(k).get();
       timer_->hold_until_begin(stream);
       queue(part, stream);
-      check(cudaEventRecord(ended_[k].get(), stream), "cudaEventRecord");
+      ended_[k].record(stream);
     }
     for (const auto part : parts) {
-      check(cudaStreamWaitEvent(main_.get(), ended_[static_cast<std::size_t>(part)].get(), 0),
-            "cudaStreamWaitEvent");
+      ended_[static_cast<std::size_t>(part)].hold(main_.get());
     }
     timer_->end(main_.get());
     timer_->open();
@@ -177,12 +175,12 @@ class CudaOverlaps : public Overlaps {
 
 }  // namespace
 
-std::unique_ptr<Launches> open_launches(StreamRings& streams, int device, int arguments) {
-  return std::make_unique<CudaLaunches>(streams.of(device), device, arguments);
+std::unique_ptr<Launches> CudaEngine::launches(int device, int arguments) {
+  return std::make_unique<CudaLaunches>(streams_.of(device), device, arguments);
 }
 
-std::unique_ptr<Overlaps> open_overlaps(BufferPool& pool, int device, std::int64_t bytes) {
-  return std::make_unique<CudaOverlaps>(pool, device, bytes);
+std::unique_ptr<Overlaps> CudaEngine::overlaps(int device, std::int64_t bytes) {
+  return std::make_unique<CudaOverlaps>(pool_, device, bytes);
 }
 
 }  // namespace gpucast::microbench::cuda

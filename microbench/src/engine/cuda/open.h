@@ -1,9 +1,10 @@
-// What the CUDA engine opens, each from a source of its own, and what they share: buffers, kept
-// between measurements (to pin a gigabyte takes a second), and streams.
+// The CUDA engine, each of whose measurements has a source of its own, and what they share:
+// buffers, kept between measurements (to pin a gigabyte takes a second), streams, gates.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +12,16 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/cuda/kernels.h"
 #include "engine/engine.h"
 #include "gpucast/devices/clock.h"
+#include "gpucast/devices/cuda/gpus.h"
 #include "gpucast/devices/cuda/resources.h"
+#include "gpucast/support/human.h"
 
 namespace gpucast::microbench::cuda {
 
@@ -120,16 +124,105 @@ class StreamRings {
   std::map<int, StreamRing> rings_;
 };
 
-std::unique_ptr<CopySet> open_copies(BufferPool& pool, StreamRings& streams,
-                                     std::span<const Copy> copies);
-std::unique_ptr<Launches> open_launches(StreamRings& streams, int device, int arguments);
-std::unique_ptr<Overlaps> open_overlaps(BufferPool& pool, int device, std::int64_t bytes);
-std::unique_ptr<Skeleton> open_skeleton(BufferPool& pool, const StepShape& shape);
-std::unique_ptr<TracedSteps> open_traced_steps(TracedProgram program);
-std::unique_ptr<HostLoops> open_host_loops(int device, records::Memory memory, std::int64_t bytes);
+// Times, by the clock of the device that was current when it was made, what is queued behind a
+// closed gate: close, begin, end, open and seconds in this order, with what is timed queued between
+// begin and end.
+//
+// The gate is closed from close() to open(); opened in any case, so that an error in between never
+// leaves a stream waiting.
+class GatedTimer {
+ public:
+  // The gate opens itself `timeout` seconds after the stream has come to it.
+  explicit GatedTimer(double timeout = 10) : timeout_(timeout) {}
+  ~GatedTimer() {
+    if (flags_ == nullptr) return;
+    open();
+    cudaFreeHost(flags_);
+  }
+  GatedTimer(const GatedTimer&) = delete;
+  GatedTimer& operator=(const GatedTimer&) = delete;
 
-// What measurements on GPUs rely on: gates that cannot hang, wrong bytes that are seen, memory that
-// runs out without harm. `no_gates`: why there are none; empty where there are.
-std::vector<SelfTest> self_tests(BufferPool& pool, int devices, const std::string& no_gates);
+  void close(cudaStream_t stream) {
+    if (flags_ == nullptr) {
+      void* memory = nullptr;
+      check(cudaHostAlloc(&memory, 2 * sizeof(int), cudaHostAllocMapped | cudaHostAllocPortable),
+            "cudaHostAlloc");
+      flags_ = static_cast<int*>(memory);
+    }
+    std::atomic_ref<int>(flags_[0]).store(0);
+    std::atomic_ref<int>(flags_[1]).store(0);
+    queue_gate(flags_, flags_ + 1, timeout_, stream);
+  }
+  void begin(cudaStream_t stream) const { begin_.record(stream); }
+  void end(cudaStream_t stream) const { end_.record(stream); }
+  // Another stream of the device waits for the beginning.
+  void hold_until_begin(cudaStream_t stream) const { begin_.hold(stream); }
+  void open() noexcept { std::atomic_ref<int>(flags_[0]).store(1); }
+  void wait_for_end() const { end_.wait(); }
+  // Waits for the end. DeviceError where the gate opened itself, because the time was up: what was
+  // measured is then worth nothing.
+  double seconds() const {
+    wait_for_end();
+    if (std::atomic_ref<int>(flags_[1]).load() != 0) {
+      throw support::DeviceError("the gate in front of queued work did not open within " +
+                                 support::figure("%g s", timeout_));
+    }
+    return devices::cuda::seconds_between(begin_, end_);
+  }
+
+ private:
+  double timeout_;
+  // Pinned and mapped: open, timed out. Made when first closed: remote GPUs have no such memory.
+  int* flags_ = nullptr;
+  Event begin_{cudaEventDefault};
+  Event end_{cudaEventDefault};
+};
+
+class CudaEngine : public Engine {
+ public:
+  explicit CudaEngine(int count);
+
+  schema::Path path() const override { return devices::cuda::path(); }
+  int count() const override { return count_; }
+  std::vector<records::Gpu> devices() const override { return devices::cuda::describe_all(count_); }
+  std::string driver() const override { return devices::cuda::driver_version(); }
+  std::string runtime() const override { return devices::cuda::runtime_version(); }
+  std::optional<std::string> transport() const override {
+    return devices::cuda::remote_transport();
+  }
+  nlohmann::ordered_json topology() const override;
+
+  std::optional<std::string> refuses(const Copy& copy,
+                                     records::TransferMethod method) const override;
+  std::optional<std::string> refuses(records::LaunchMethod method) const override;
+  std::optional<std::string> refuses_overlap() const override {
+    return refuses(records::LaunchMethod::gated);
+  }
+  std::optional<std::string> refuses_loops(records::Memory memory, Runner runner) const override;
+
+  void warm_up(double seconds) override;
+
+  std::unique_ptr<CopySet> open(std::span<const Copy> copies) override;
+  std::unique_ptr<Launches> launches(int device, int arguments) override;
+  std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) override;
+  std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override;
+  std::unique_ptr<TracedSteps> traced_steps(const TracedProgram& program) override;
+  std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
+                                        std::int64_t bytes) override;
+
+  std::vector<nlohmann::ordered_json> placements() const override;
+  // What measurements on GPUs rely on: gates that cannot hang, wrong bytes that are seen, memory
+  // that runs out without harm.
+  std::vector<SelfTest> self_tests() override;
+
+ private:
+  int count_;
+  bool has_graphs_;
+  bool maps_host_memory_ = true;  // which a gate, too, consists of
+  BufferPool pool_;
+  StreamRings streams_;
+};
+
+inline constexpr const char* no_mapped_memory = "the devices do not reach the host's memory";
 
 }  // namespace gpucast::microbench::cuda

@@ -1,4 +1,3 @@
-#include "engine/cuda/gate.h"
 #include "engine/cuda/open.h"
 #include "engine/loop.h"
 
@@ -88,18 +87,19 @@ void memory_runs_out_without_harm(BufferPool& pool, int device) {
 
 }  // namespace
 
-std::vector<SelfTest> self_tests(BufferPool& pool, int devices, const std::string& no_gates) {
+std::vector<SelfTest> CudaEngine::self_tests() {
+  const std::string no_gates = maps_host_memory_ ? "" : no_mapped_memory;
   std::vector<SelfTest> tests;
-  for (int device = 0; device < devices; ++device) {
+  for (int device = 0; device < count_; ++device) {
     const std::string on = " on " + place(device);
     tests.push_back({"a gate that is not opened opens itself, as an error" + on,
                      [device] { gate_opens_itself(device); }, no_gates});
     tests.push_back(
         {"a gate that is left opens" + on, [device] { gate_opens_when_left(device); }, no_gates});
     tests.push_back(
-        {"wrong bytes are seen" + on, [&pool, device] { wrong_bytes_are_seen(pool, device); }});
+        {"wrong bytes are seen" + on, [this, device] { wrong_bytes_are_seen(pool_, device); }});
     tests.push_back({"memory runs out without harm" + on,
-                     [&pool, device] { memory_runs_out_without_harm(pool, device); }});
+                     [this, device] { memory_runs_out_without_harm(pool_, device); }});
   }
   return tests;
 }

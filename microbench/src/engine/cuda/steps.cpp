@@ -45,10 +45,10 @@ class CudaSkeleton : public Skeleton {
     constexpr std::size_t several = 15;
     std::vector<double> seconds(several);
     for (double& sample : seconds) {
-      check(cudaEventRecord(begin.get(), stream(0)), "cudaEventRecord");
+      begin.record(stream(0));
       queue_spin(shape().busy, stream(0));
-      check(cudaEventRecord(end.get(), stream(0)), "cudaEventRecord");
-      check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
+      end.record(stream(0));
+      end.wait();
       sample = devices::cuda::seconds_between(begin, end);
     }
     return support::median(seconds);
@@ -115,7 +115,7 @@ class CudaTracedSteps : public TracedSteps {
     for (int device = 0; device < this->program().devices; ++device) {
       use(device);
       past_.emplace_back(cudaEventDisableTiming);
-      check(cudaEventRecord(past_.back().get(), nullptr), "cudaEventRecord");
+      past_.back().record(nullptr);
     }
     give_events();
     give_places();
@@ -156,9 +156,9 @@ class CudaTracedSteps : public TracedSteps {
     }
   }
   // What has not been recorded is past.
-  cudaEvent_t event(const TracedCall& call) const {
-    return call.event == TracedCall::none ? past_[static_cast<std::size_t>(call.device)].get()
-                                          : events_[static_cast<std::size_t>(call.event)].get();
+  const Event& event(const TracedCall& call) const {
+    return call.event == TracedCall::none ? past_[static_cast<std::size_t>(call.device)]
+                                          : events_[static_cast<std::size_t>(call.event)];
   }
 
   void give_places() {
@@ -219,13 +219,13 @@ class CudaTracedSteps : public TracedSteps {
         return check(cudaMemsetAsync(places_[number].on_device, 0, size_of(call), stream(call)),
                      "cudaMemsetAsync");
       case Operation::record:
-        return check(cudaEventRecord(event(call), stream(call)), "cudaEventRecord");
+        return event(call).record(stream(call));
       case Operation::wait_stream_event:
-        return check(cudaStreamWaitEvent(stream(call), event(call), 0), "cudaStreamWaitEvent");
+        return event(call).hold(stream(call));
       case Operation::sync_stream:
         return check(cudaStreamSynchronize(stream(call)), "cudaStreamSynchronize");
       case Operation::sync_event:
-        return check(cudaEventSynchronize(event(call)), "cudaEventSynchronize");
+        return event(call).wait();
       case Operation::sync_device:
         return check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
       case Operation::alloc:
@@ -285,7 +285,7 @@ class CudaTracedSteps : public TracedSteps {
     allocated_.pop_back();
   }
   void query(const TracedCall& call) const {
-    const cudaError_t status = call.stream == TracedCall::none ? cudaEventQuery(event(call))
+    const cudaError_t status = call.stream == TracedCall::none ? cudaEventQuery(event(call).get())
                                                                : cudaStreamQuery(stream(call));
     if (status != cudaErrorNotReady) check(status, "query");
     cudaGetLastError();  // not ready is no error
@@ -312,12 +312,12 @@ class CudaTracedSteps : public TracedSteps {
 
 }  // namespace
 
-std::unique_ptr<Skeleton> open_skeleton(BufferPool& pool, const StepShape& shape) {
-  return std::make_unique<CudaSkeleton>(pool, shape);
+std::unique_ptr<Skeleton> CudaEngine::skeleton(const StepShape& shape) {
+  return std::make_unique<CudaSkeleton>(pool_, shape);
 }
 
-std::unique_ptr<TracedSteps> open_traced_steps(TracedProgram program) {
-  return std::make_unique<CudaTracedSteps>(std::move(program));
+std::unique_ptr<TracedSteps> CudaEngine::traced_steps(const TracedProgram& program) {
+  return std::make_unique<CudaTracedSteps>(program);
 }
 
 }  // namespace gpucast::microbench::cuda

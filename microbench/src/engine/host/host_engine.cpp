@@ -434,4 +434,11 @@ std::unique_ptr<Engine> host_engine(int count) {
                                                 : static_cast<int>(records::allowed_cores()));
 }
 
+#ifndef GPUCAST_HAS_CUDA
+std::unique_ptr<Engine> cuda_engine(std::string& why_not) {
+  why_not = "this program was built without CUDA";
+  return nullptr;
+}
+#endif
+
 }  // namespace gpucast::microbench

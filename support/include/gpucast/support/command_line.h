@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -40,21 +41,28 @@ class CommandLine : public CLI::App {
 template <class Context>
 class Command : public Interface {
  public:
-  // Adds itself and its options to the program.
-  virtual CLI::App* declare(CommandLine& line) = 0;
+  // Adds its options to the program's subcommand.
+  virtual void declare(CLI::App* command) = 0;
   // Returns the exit status.
   virtual int run(Context& context) = 0;
 };
 
-// Runs the subcommand that the user chose of those that `makers` make; returns the exit status.
-// Throws what CommandLine::parse and the subcommand throw.
-template <class Context, class Makers>
-int run_chosen(CommandLine& line, const Makers& makers, Context& context) {
+template <class Context>
+struct Subcommand {
+  const char* name;
+  const char* description;
+  std::unique_ptr<Command<Context>> (*make)();
+};
+
+// Runs the subcommand that the user chose; returns the exit status. Throws what CommandLine::parse
+// and the subcommand throw.
+template <class Context>
+int run_chosen(CommandLine& line, std::initializer_list<Subcommand<Context>> subcommands,
+               Context& context) {
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command<Context>>>> commands;
-  for (const auto make : makers) {
-    auto command = make();
-    CLI::App* const declared = command->declare(line);
-    commands.emplace_back(declared, std::move(command));
+  for (const auto& [name, description, make] : subcommands) {
+    commands.emplace_back(line.add_subcommand(name, description), make());
+    commands.back().second->declare(commands.back().first);
   }
   if (!line.parse(context.command_line, context.out)) return 0;
   for (const auto& [declared, command] : commands) {

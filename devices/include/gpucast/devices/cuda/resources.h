@@ -84,6 +84,15 @@ class Event {
   }
 
   cudaEvent_t get() const { return event_.get(); }
+  // Passed when all that the stream holds is done.
+  void record(cudaStream_t stream) const {
+    check(cudaEventRecord(get(), stream), "cudaEventRecord");
+  }
+  // What the stream gets from now on waits for the event.
+  void hold(cudaStream_t stream) const {
+    check(cudaStreamWaitEvent(stream, get(), 0), "cudaStreamWaitEvent");
+  }
+  void wait() const { check(cudaEventSynchronize(get()), "cudaEventSynchronize"); }
 
  private:
   std::unique_ptr<CUevent_st, Destroy<cudaEventDestroy>> event_;
