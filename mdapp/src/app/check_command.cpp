@@ -188,14 +188,14 @@ class EngineCheck {
 
   void forces(const System& system, const ScheduleOptions& options, const ReferenceForces& exact,
               const std::string& where) {
-    const auto schedule = star(engine_, system, options);
-    pack(system, {0, system.n()}, schedule->positions());
-    schedule->compute();
-    const ForceError error = force_error(system, schedule->forces(), exact.force);
+    Star schedule(engine_, system, options);
+    pack(system, {0, system.n()}, schedule.positions());
+    schedule.compute();
+    const ForceError error = force_error(system, schedule.forces(), exact.force);
     report_({"forces " + where + ": rms error", error.rms, largest_rms_error});
     report_({"forces " + where + ": largest error", error.largest, largest_error});
     report_({"forces " + where + ": |sum F|/sum |F|", error.sum, largest_sum});
-    const Potential computed = sum_of(system, schedule->compute_sums());
+    const Potential computed = sum_of(system, schedule.compute_sums());
     const double scale = std::abs(exact.potential.energy);
     report_({"energy " + where + ": relative error",
              std::abs(computed.energy - exact.potential.energy) / scale, largest_energy_error});

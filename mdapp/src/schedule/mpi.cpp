@@ -220,8 +220,8 @@ bool started_by_mpi_launcher() {
 
 std::unique_ptr<Processes> join_processes() { return std::make_unique<MpiProcesses>(); }
 
-std::unique_ptr<ForceSchedule> mpi_schedule(Engine& engine, const System& system,
-                                            const ScheduleOptions& options) {
+std::unique_ptr<Star> mpi_schedule(Engine& engine, const System& system,
+                                   const ScheduleOptions& options) {
   if (!initialized()) {
     throw std::invalid_argument("schedule mpi: start with mpirun or srun, or with --schedule mpi");
   }

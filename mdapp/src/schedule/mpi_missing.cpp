@@ -10,8 +10,8 @@ std::unique_ptr<Processes> join_processes() {
   throw support::InputError("this program was built without MPI; schedule mpi needs it");
 }
 
-std::unique_ptr<ForceSchedule> mpi_schedule(Engine& /*engine*/, const System& /*system*/,
-                                            const ScheduleOptions& /*options*/) {
+std::unique_ptr<Star> mpi_schedule(Engine& /*engine*/, const System& /*system*/,
+                                   const ScheduleOptions& /*options*/) {
   join_processes();
   return nullptr;
 }

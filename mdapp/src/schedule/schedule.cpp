@@ -34,8 +34,7 @@ std::vector<Place> one_a_slice(int n, int gpus) {
 // Steps in which the host integrates.
 class HostStepper : public Stepper {
  public:
-  HostStepper(System system, const IntegratorOptions& options,
-              std::unique_ptr<ForceSchedule> schedule)
+  HostStepper(System system, const IntegratorOptions& options, std::unique_ptr<Star> schedule)
       : system_(std::move(system)),
         schedule_(std::move(schedule)),
         integrator_(options, system_, schedule_->integrates()) {
@@ -89,7 +88,7 @@ class HostStepper : public Stepper {
 
  private:
   System system_;
-  std::unique_ptr<ForceSchedule> schedule_;
+  std::unique_ptr<Star> schedule_;
   Integrator integrator_;
 };
 
@@ -113,10 +112,10 @@ std::vector<Traffic> Devices::traffic() const {
   return result;
 }
 
-std::unique_ptr<ForceSchedule> force_schedule(Engine& engine, const System& system,
-                                              const ScheduleOptions& options) {
+std::unique_ptr<Star> force_schedule(Engine& engine, const System& system,
+                                     const ScheduleOptions& options) {
   return options.name == Schedule::mpi ? mpi_schedule(engine, system, options)
-                                       : star(engine, system, options);
+                                       : std::make_unique<Star>(engine, system, options);
 }
 
 std::unique_ptr<Stepper> make_stepper(Engine& engine, System system,

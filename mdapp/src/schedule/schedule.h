@@ -84,41 +84,31 @@ std::span<T> part(std::span<T> all, Slice slice, std::size_t values = 1) {
                      values * static_cast<std::size_t>(slice.count));
 }
 
-// The schedules in which the host integrates: it writes positions() and reads forces().
-class ForceSchedule : public Reducer {
- public:
-  // The particles that this process integrates, of whose positions() it writes and forces() it
-  // reads.
-  virtual Slice integrates() const = 0;
-  virtual std::span<Position> positions() = 0;  // all n
-  virtual std::span<Force> forces() = 0;        // all n
-  virtual void compute() = 0;
-  // The same, each phase marked; cpu stays 0.
-  virtual Phases compute_in_phases() = 0;
-  // Energies at positions(): those of the particles that this process integrates.
-  virtual std::span<const PairSums> compute_sums() = 0;
-  // Brings the particles that other processes integrate up to date.
-  virtual void gather(System& /*system*/) {}
-  virtual std::vector<Traffic> traffic() const = 0;
-};
-
-// The host in the middle: it sends all positions to every device and gets a slice of the forces
-// back from each.
+// The host in the middle: it integrates, writes positions() and reads forces(). All positions go to
+// every device, and a slice of the forces comes back from each.
 //
 // star-serial, as in the paper: blocking copies and launches, one GPU after another; first all
 // positions to each, then a launch on each, then the forces from each, which waits for its kernel.
 // star-async: pinned memory and one stream a GPU, everything under way at once.
-class Star : public ForceSchedule {
+class Star : public Reducer {
  public:
+  Star(Engine& engine, const System& system, const ScheduleOptions& options)
+      : Star(engine, system, options, Devices(engine, system, options)) {}
   Star(Engine& engine, const System& system, const ScheduleOptions& options, Devices devices);
 
-  Slice integrates() const override { return {0, static_cast<int>(positions_.span().size())}; }
-  std::span<Position> positions() override { return positions_.span(); }
-  std::span<Force> forces() override { return forces_.span(); }
-  void compute() override;
-  Phases compute_in_phases() override;
-  std::span<const PairSums> compute_sums() override;
-  std::vector<Traffic> traffic() const override { return devices_.traffic(); }
+  // The particles that this process integrates, of whose positions() it writes and forces() it
+  // reads.
+  virtual Slice integrates() const { return {0, static_cast<int>(positions_.span().size())}; }
+  std::span<Position> positions() { return positions_.span(); }  // all n
+  std::span<Force> forces() { return forces_.span(); }           // all n
+  virtual void compute();
+  // The same, each phase marked; cpu stays 0.
+  virtual Phases compute_in_phases();
+  // Energies at positions(): those of the particles that this process integrates.
+  virtual std::span<const PairSums> compute_sums();
+  // Brings the particles that other processes integrate up to date.
+  virtual void gather(System& /*system*/) {}
+  virtual std::vector<Traffic> traffic() const { return devices_.traffic(); }
 
  private:
   enum Phase { h2d, kernel, d2h };
@@ -132,19 +122,16 @@ class Star : public ForceSchedule {
   std::function<void()> recorded_step_;  // last: it refers to the devices, and goes first
 };
 
-std::unique_ptr<ForceSchedule> star(Engine& engine, const System& system,
-                                    const ScheduleOptions& options);
-
 // A process a GPU: each integrates its own slice on its host, and positions go round by
 // MPI_Allgatherv. The first `options.gpus` processes take part, each with the device of its rank on
 // its host; on the others the schedule does nothing. All processes must call it (join_processes
 // first). InputError in a program that was built without MPI.
-std::unique_ptr<ForceSchedule> mpi_schedule(Engine& engine, const System& system,
-                                            const ScheduleOptions& options);
+std::unique_ptr<Star> mpi_schedule(Engine& engine, const System& system,
+                                   const ScheduleOptions& options);
 
 // The one that `options` names: any but allgather, whose forces stay on the GPUs.
-std::unique_ptr<ForceSchedule> force_schedule(Engine& engine, const System& system,
-                                              const ScheduleOptions& options);
+std::unique_ptr<Star> force_schedule(Engine& engine, const System& system,
+                                     const ScheduleOptions& options);
 
 // The processes that a run is made of: one, unless it was started by mpirun or srun.
 class Processes : public support::Interface {

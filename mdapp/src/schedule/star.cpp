@@ -71,9 +71,4 @@ std::span<const PairSums> Star::compute_sums() {
   return sums_.span();
 }
 
-std::unique_ptr<ForceSchedule> star(Engine& engine, const System& system,
-                                    const ScheduleOptions& options) {
-  return std::make_unique<Star>(engine, system, options, Devices(engine, system, options));
-}
-
 }  // namespace gpucast::mdapp
