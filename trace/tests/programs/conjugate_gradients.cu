@@ -145,15 +145,12 @@ class ConjugateGradients : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<ConjugateGradients>(
       {.name = "conjugate-gradients",
        .what = "Eight iterations of conjugate gradients on a grid of n unknowns; each reads the "
                "residual back.",
        .unit = "unknowns",
        .sizes = "1024,16384,262144,4194304",
        .settings = {}},
-      [](const Cell& cell) -> std::unique_ptr<Program> {
-        return std::make_unique<ConjugateGradients>(cell);
-      },
-      {argv, argv + argc});
+      argc, argv);
 }

@@ -59,15 +59,15 @@ class Graph : public Program {
     check(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     check(cudaMemcpyAsync(data_.data(), sent_.data(), sent_.bytes(), cudaMemcpyHostToDevice, main),
           "cudaMemcpyAsync");
-    check(cudaEventRecord(copied.get(), main), "cudaEventRecord");
-    check(cudaStreamWaitEvent(side.get(), copied.get(), 0), "cudaStreamWaitEvent");
+    copied.record(main);
+    copied.hold(side.get());
     for (std::int64_t k = 0; k < kernels_; ++k) {
       scramble_once<<<count / threads, threads, 0, main>>>(data_.data());
       scramble_once<<<count / threads, threads, 0, side.get()>>>(data_.data() + count);
       check(cudaGetLastError(), "launch of scramble_once");
     }
-    check(cudaEventRecord(done.get(), side.get()), "cudaEventRecord");
-    check(cudaStreamWaitEvent(main, done.get(), 0), "cudaStreamWaitEvent");
+    done.record(side.get());
+    done.hold(main);
     check(cudaMemcpyAsync(received_.data(), data_.data(), sent_.bytes(), cudaMemcpyDeviceToHost,
                           main),
           "cudaMemcpyAsync");
@@ -88,12 +88,11 @@ class Graph : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<Graph>(
       {.name = "graph",
        .what = "A CUDA graph of two chains of n kernels between a copy to the GPU and one back.",
        .unit = "kernels",
        .sizes = "5,50,500",
        .settings = {}},
-      [](const Cell& cell) -> std::unique_ptr<Program> { return std::make_unique<Graph>(cell); },
-      {argv, argv + argc});
+      argc, argv);
 }

@@ -195,7 +195,7 @@ class HaloExchange : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<HaloExchange>(
       {.name = "halo-exchange",
        .what = "Four sweeps over a grid of n cells whose rows are shared out to GPUs; borders go "
                "through the host's pinned or pageable memory.",
@@ -203,8 +203,5 @@ int main(int argc, char** argv) {
        .sizes = "16384,262144,4194304",
        .settings = {"pinned", "pageable"},
        .most_gpus = 16},
-      [](const Cell& cell) -> std::unique_ptr<Program> {
-        return std::make_unique<HaloExchange>(cell);
-      },
-      {argv, argv + argc});
+      argc, argv);
 }

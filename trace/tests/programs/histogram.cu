@@ -38,7 +38,7 @@ class Histogram : public Program {
     check(cudaMemcpyAsync(received_.data(), counts_.data(), counts_.bytes(), cudaMemcpyDeviceToHost,
                           stream_.get()),
           "cudaMemcpyAsync");
-    check(cudaEventRecord(counted_.get(), stream_.get()), "cudaEventRecord");
+    counted_.record(stream_.get());
     wait();
     for (std::uint32_t bin = 0; bin < bins; ++bin)
       seed_ = seed_ * 31 + received_[bin];
@@ -61,7 +61,7 @@ class Histogram : public Program {
  private:
   void wait() {
     if (!polls_) {
-      check(cudaEventSynchronize(counted_.get()), "cudaEventSynchronize");
+      counted_.wait();
       return;
     }
     cudaError_t status = cudaErrorNotReady;
@@ -85,15 +85,12 @@ class Histogram : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<Histogram>(
       {.name = "histogram",
        .what = "n random numbers counted on the GPU; the host waits for the counts (case wait) "
                "or asks for them again and again (poll).",
        .unit = "numbers",
        .sizes = "4096,1048576,16777216",
        .settings = {"wait", "poll"}},
-      [](const Cell& cell) -> std::unique_ptr<Program> {
-        return std::make_unique<Histogram>(cell);
-      },
-      {argv, argv + argc});
+      argc, argv);
 }

@@ -74,14 +74,11 @@ class ManyKernels : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "many-kernels",
-              .what = "n tiny kernels, one behind the other, and one wait for them.",
-              .unit = "kernels",
-              .sizes = "20,60,200,600",
-              .settings = {},
-              .most_gpus = 64},
-             [](const Cell& cell) -> std::unique_ptr<Program> {
-               return std::make_unique<ManyKernels>(cell);
-             },
-             {argv, argv + argc});
+  return run<ManyKernels>({.name = "many-kernels",
+                           .what = "n tiny kernels, one behind the other, and one wait for them.",
+                           .unit = "kernels",
+                           .sizes = "20,60,200,600",
+                           .settings = {},
+                           .most_gpus = 64},
+                          argc, argv);
 }

@@ -56,13 +56,10 @@ class PageableCopies : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "pageable-copies",
-              .what = "n bytes of pageable memory to the GPU, a kernel, and back.",
-              .unit = "bytes",
-              .sizes = "4,16384,262144,4194304,67108864",
-              .settings = {}},
-             [](const Cell& cell) -> std::unique_ptr<Program> {
-               return std::make_unique<PageableCopies>(cell);
-             },
-             {argv, argv + argc});
+  return run<PageableCopies>({.name = "pageable-copies",
+                              .what = "n bytes of pageable memory to the GPU, a kernel, and back.",
+                              .unit = "bytes",
+                              .sizes = "4,16384,262144,4194304,67108864",
+                              .settings = {}},
+                             argc, argv);
 }

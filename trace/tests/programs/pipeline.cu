@@ -27,7 +27,7 @@ class Pipeline : public Program {
       sent_[k] = static_cast<std::uint32_t>(k) + 1;
     // A chunk's buffer is free before the first step, too.
     for (const Event& each : freed_)
-      check(cudaEventRecord(each.get(), working_.get()), "cudaEventRecord");
+      each.record(working_.get());
   }
 
   void step() override {
@@ -57,19 +57,19 @@ class Pipeline : public Program {
   void upload(std::size_t chunk) {
     const std::size_t buffer = chunk % buffers;
     const cudaStream_t stream = uploading_.get();
-    check(cudaStreamWaitEvent(stream, freed_.at(buffer).get(), 0), "cudaStreamWaitEvent");
+    freed_.at(buffer).hold(stream);
     check(cudaMemcpyAsync(in_.at(buffer).data(), sent_.data() + chunk * size(), bytes(),
                           cudaMemcpyHostToDevice, stream),
           "cudaMemcpyAsync");
-    check(cudaEventRecord(filled_.at(buffer).get(), stream), "cudaEventRecord");
+    filled_.at(buffer).record(stream);
   }
   void compute(std::size_t chunk) {
     const std::size_t buffer = chunk % buffers;
     const cudaStream_t stream = working_.get();
-    check(cudaStreamWaitEvent(stream, filled_.at(buffer).get(), 0), "cudaStreamWaitEvent");
+    filled_.at(buffer).hold(stream);
     work<<<blocks_of(n_, threads), threads, 0, stream>>>(out_.data(), in_.at(buffer).data(), n_);
     check(cudaGetLastError(), "launch of work");
-    check(cudaEventRecord(freed_.at(buffer).get(), stream), "cudaEventRecord");
+    freed_.at(buffer).record(stream);
     check(cudaMemcpyAsync(received_.data() + chunk * size(), out_.data(), bytes(),
                           cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");
@@ -92,12 +92,11 @@ class Pipeline : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<Pipeline>(
       {.name = "pipeline",
        .what = "Eight chunks of n numbers through a double-buffered pipeline of two streams.",
        .unit = "numbers",
        .sizes = "4096,65536,524288,2097152",
        .settings = {}},
-      [](const Cell& cell) -> std::unique_ptr<Program> { return std::make_unique<Pipeline>(cell); },
-      {argv, argv + argc});
+      argc, argv);
 }

@@ -55,6 +55,15 @@ std::unique_ptr<Program> make(const Cell& cell) {
 // wrong or a GPU failed, 2 for wrong input.
 int run(const About& about, Make make, const std::vector<std::string>& command_line);
 
+// The same of a program that a cell is all to make of.
+template <class Made>
+int run(const About& about, int argc, char** argv) {
+  const Make make = [](const Cell& cell) -> std::unique_ptr<Program> {
+    return std::make_unique<Made>(cell);
+  };
+  return run(about, make, {argv, argv + argc});
+}
+
 // The side of a square grid of n cells. Throws InputError where n is no square of at least `least`.
 int side_of(std::int64_t n, int least);
 

@@ -19,18 +19,11 @@ __global__ void scramble(std::uint32_t* data, std::int64_t rounds) {
   data[i] = scrambled(data[i], rounds);
 }
 
-cudaStream_t made(bool blocking) {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, blocking ? cudaStreamDefault : cudaStreamNonBlocking),
-        "cudaStreamCreateWithFlags");
-  return stream;
-}
-
 class Streams : public Program {
  public:
   explicit Streams(const Cell& cell) : rounds_(cell.n) {
     for (auto& stream : streams_)
-      stream.reset(made(cell.setting == "blocking"));
+      stream = cell.setting == "blocking" ? Stream::blocking() : Stream::independent();
     for (std::size_t k = 0; k <= streams; ++k)
       data_.emplace_back(count);
     begin();
@@ -82,8 +75,7 @@ class Streams : public Program {
   }
 
   std::int64_t rounds_;
-  std::array<std::unique_ptr<CUstream_st, devices::cuda::Destroy<cudaStreamDestroy>>, streams>
-      streams_;
+  std::array<Stream, streams> streams_;
   std::vector<DeviceArray<std::uint32_t>> data_;  // of each stream, then of the default one
 };
 
@@ -92,13 +84,12 @@ class Streams : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<Streams>(
       {.name = "streams",
        .what = "Kernels of n rounds on four streams, blocking or non-blocking, and on the legacy "
                "default stream between them.",
        .unit = "rounds",
        .sizes = "500,5000,50000",
        .settings = {"blocking", "non-blocking"}},
-      [](const Cell& cell) -> std::unique_ptr<Program> { return std::make_unique<Streams>(cell); },
-      {argv, argv + argc});
+      argc, argv);
 }
