@@ -3,12 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 
 #include "fake_engine.h"
-#include "gpucast/support/errors.h"
 #include "physics/observables.h"
 #include "physics/system.h"
 
@@ -92,49 +88,6 @@ TEST(DoubleStepper, HalvingTheTimeStepQuartersTheErrorOfTheEnergy) {
 TEST(DoubleStepper, NoseHooverKeepsTheTemperatureNear) {
   const IntegratorOptions options{.kind = IntegratorKind::nose_hoover, .temperature = 600};
   EXPECT_NEAR(in_double(options, 4000, 10).mean_temperature, 600, 30);
-}
-
-class Trajectory : public ::testing::Test {
- protected:
-  void TearDown() override { std::remove(path_.c_str()); }
-  std::string content() const {
-    std::ifstream file(path_);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  std::string path_ = ::testing::TempDir() + "gpucast-trajectory-test.xyz";
-};
-
-TEST_F(Trajectory, HoldsTheFramesWritten) {
-  TrajectoryFile file(path_, false);
-  file.write("one\n");
-  file.write("two\n");
-  file.close();
-  EXPECT_EQ(content(), "one\ntwo\n");
-}
-
-TEST_F(Trajectory, AnExistingFileIsReplacedOnlyByForceAndByTheFirstFrame) {
-  std::ofstream(path_) << "precious, and longer than a frame\n";
-  EXPECT_THROW(TrajectoryFile(path_, false), support::InputError);
-  {
-    const TrajectoryFile unused(path_, true);
-  }
-  EXPECT_EQ(content(), "precious, and longer than a frame\n");
-  TrajectoryFile file(path_, true);
-  file.write("one\n");
-  file.close();
-  EXPECT_EQ(content(), "one\n");
-}
-
-TEST_F(Trajectory, ANewFileWithoutAFrameIsRemoved) {
-  {
-    const TrajectoryFile unused(path_, false);
-  }
-  EXPECT_FALSE(std::ifstream(path_).is_open());
-}
-
-TEST(TrajectoryOnAFullDisk, IsAnOutputError) {
-  TrajectoryFile file("/dev/full", true);
-  EXPECT_THROW(file.write("one\n"), support::OutputError);
 }
 
 }  // namespace

@@ -48,42 +48,82 @@ off_t size_of(int descriptor) {
 
 }  // namespace
 
-RecordFile::RecordFile(const std::string& path, IfExists if_exists)
-    : name_(path == "-" ? "stdout" : path) {
-  // To write to a pipe that nobody reads any more is then an error, not the end of the process.
-  std::signal(SIGPIPE, SIG_IGN);
-  if (path == "-") {
+WholeFile::WholeFile(const std::string& path, IfExists if_exists, const std::string& option)
+    : name_(path) {
+  if (option.empty() && path == "-") {
+    name_ = "stdout";
     descriptor_ = support::Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (!descriptor_) refuse_file(name_, reason(errno));
     return;
   }
+  const std::string called = option.empty() ? path : option + ": " + path;
   if (path.empty()) refuse_file("output", "the file's name is empty");
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   regular_ = !exists || S_ISREG(status.st_mode);
   if (exists && regular_ && if_exists == IfExists::refuse) {
-    refuse_file(name_, "exists already; --force replaces it, --append adds to it");
+    refuse_file(called, std::string("exists already; --force replaces it") +
+                            (option.empty() ? ", --append adds to it" : ""));
   }
   created_ = !exists;
   const int creation = exists ? 0 : O_CREAT | O_EXCL;
   descriptor_ =
       support::Descriptor(::open(path.c_str(), O_WRONLY | creation | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!descriptor_) refuse_file(name_, reason(errno));
+  if (!descriptor_) refuse_file(called, reason(errno));
   if (!regular_) return;
-  // Two programs that write one file would cut each other's lines. Where a file system knows no
+  // Two programs that write one file would cut each other's pieces. Where a file system knows no
   // locks, nothing is said.
   if (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    refuse_file(name_, "another program is writing to it");
+    refuse_file(called, "another program is writing to it");
   }
-  if (if_exists == IfExists::append) find_end();
   size_ = exists ? size_of(descriptor_.get()) : 0;
 }
 
-RecordFile::~RecordFile() { remove_if_empty(); }
+WholeFile::~WholeFile() { remove_if_empty(); }
 
-void RecordFile::remove_if_empty() {
+void WholeFile::remove_if_empty() {
   if (created_ && !started_ && what_happened().empty()) ::unlink(name_.c_str());
   created_ = false;
+}
+
+void WholeFile::write(std::string_view piece) {
+  if (!started_ && !cut()) throw support::OutputError(name_ + ": " + reason(errno));
+  if (const int error = write_all(descriptor_.get(), piece); error != 0) {
+    // A disk may fill up in the middle of a piece.
+    const std::string half = cut() ? "" : "; its end is cut off";
+    size_ = regular_ ? size_of(descriptor_.get()) : 0;
+    throw support::OutputError(name_ + ": " + reason(error) + half);
+  }
+  keep_ += std::ssize(piece);
+  size_ = keep_;
+  started_ = true;
+}
+
+bool WholeFile::cut() const {
+  return !regular_ || (::ftruncate(descriptor_.get(), keep_) == 0 &&
+                       ::lseek(descriptor_.get(), keep_, SEEK_SET) == keep_);
+}
+
+std::string WholeFile::what_happened() const {
+  struct stat ours{};
+  struct stat there{};
+  if (!regular_ || ::fstat(descriptor_.get(), &ours) != 0) return "";
+  if (::stat(name_.c_str(), &there) != 0)
+    return errno == ENOENT ? "was removed" : "cannot be reached (" + reason(errno) + ")";
+  if (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino)
+    return "was replaced by another file";
+  return ours.st_size == size_ ? "" : "was changed by somebody else";
+}
+
+void WholeFile::close() {
+  remove_if_empty();
+  if (descriptor_.reset() != 0) throw support::OutputError(name_ + ": " + reason(errno));
+}
+
+RecordFile::RecordFile(const std::string& path, IfExists if_exists) : WholeFile(path, if_exists) {
+  // To write to a pipe that nobody reads any more is then an error, not the end of the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  if (regular_ && if_exists == IfExists::append) find_end();
 }
 
 void RecordFile::find_end() {
@@ -109,27 +149,12 @@ void RecordFile::write(const nlohmann::ordered_json& record) {
   line["schema"] = schema;
   line.update(record);
   // Names of files and hosts may be any bytes; JSON is UTF-8.
-  std::string text =
+  const std::string text =
       line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   require_unchanged(text);
-  if (needs_line_end_) text.insert(0, "\n");
-  if (!started_ && !cut()) throw support::OutputError(name_ + ": " + reason(errno));
-  if (const int error = write_all(descriptor_.get(), text); error != 0) {
-    // A disk may fill up in the middle of a line.
-    const std::string half = cut() ? "" : "; its last line is cut off";
-    size_ = regular_ ? size_of(descriptor_.get()) : 0;
-    throw support::OutputError(name_ + ": " + reason(error) + half);
-  }
-  keep_ += std::ssize(text);
-  size_ = keep_;
-  if (regular_) written_ += needs_line_end_ ? text.substr(1) : text;
+  WholeFile::write(needs_line_end_ ? "\n" + text : text);
   needs_line_end_ = false;
-  started_ = true;
-}
-
-bool RecordFile::cut() const {
-  return !regular_ || (::ftruncate(descriptor_.get(), keep_) == 0 &&
-                       ::lseek(descriptor_.get(), keep_, SEEK_SET) == keep_);
+  if (regular_) written_ += text;
 }
 
 void RecordFile::require_unchanged(const std::string& more) {
@@ -139,17 +164,6 @@ void RecordFile::require_unchanged(const std::string& more) {
     lost_ = name_ + ": " + happened + " while it was measured into; " + save_beside(more);
   }
   throw support::OutputError(lost_);
-}
-
-std::string RecordFile::what_happened() const {
-  struct stat ours{};
-  struct stat there{};
-  if (!regular_ || ::fstat(descriptor_.get(), &ours) != 0) return "";
-  if (::stat(name_.c_str(), &there) != 0)
-    return errno == ENOENT ? "was removed" : "cannot be reached (" + reason(errno) + ")";
-  if (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino)
-    return "was replaced by another file";
-  return ours.st_size == size_ ? "" : "was changed by somebody else";
 }
 
 std::string RecordFile::save_beside(const std::string& more) const {
@@ -168,8 +182,7 @@ std::string RecordFile::save_beside(const std::string& more) const {
 
 void RecordFile::close() {
   if (started_) require_unchanged("");
-  remove_if_empty();
-  if (descriptor_.reset() != 0) throw support::OutputError(name_ + ": " + reason(errno));
+  WholeFile::close();
 }
 
 namespace {

@@ -1,7 +1,5 @@
-// Runs a simulation and shows what it does: observables along the way, their summary, a trajectory.
+// Runs a simulation and shows what it does: observables along the way, and their summary.
 #pragma once
-
-#include <sys/types.h>
 
 #include <array>
 #include <cstdint>
@@ -11,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/support/descriptor.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
@@ -54,26 +51,5 @@ std::int64_t simulate(Stepper& stepper, const Simulation& simulation, Processes&
 // Steps in double precision throughout, on host threads: what float runs are held against.
 std::unique_ptr<Stepper> double_stepper(System system, const IntegratorOptions& integrator,
                                         int threads);
-
-// A file that grows frame by frame and holds whole ones only.
-class TrajectoryFile {
- public:
-  // Throws InputError where the file exists (unless `force`) or cannot be written. An existing file
-  // is changed only by the first frame; a new one that gets no frame is removed again.
-  TrajectoryFile(std::string path, bool force);
-  ~TrajectoryFile();
-  TrajectoryFile(const TrajectoryFile&) = delete;
-  TrajectoryFile& operator=(const TrajectoryFile&) = delete;
-
-  // Throws OutputError; the file then ends with the last whole frame.
-  void write(const std::string& frame);
-  void close();  // throws OutputError
-
- private:
-  std::string path_;
-  support::Descriptor descriptor_;
-  bool created_ = false;
-  off_t whole_ = 0;  // bytes of whole frames
-};
 
 }  // namespace gpucast::mdapp

@@ -6,6 +6,7 @@
 #include "app/command.h"
 #include "app/plan.h"
 #include "app/simulate.h"
+#include "gpucast/records/record_file.h"
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/number_list.h"
@@ -81,7 +82,10 @@ class Simulate : public Command {
       engine = engine_.open(context, host_engine, cuda_engine);
       require_capacity(*engine, context.processes, system.n(), schedule);
     }
-    if (context.writes() && !trajectory_.empty()) file_.emplace(trajectory_, force_);
+    if (context.writes() && !trajectory_.empty()) {
+      using records::IfExists;
+      file_.emplace(trajectory_, force_ ? IfExists::replace : IfExists::refuse, "--trajectory");
+    }
     warn(physics, context.err);
     const auto stepper =
         precision == Precision::twice
@@ -169,7 +173,7 @@ class Simulate : public Command {
   std::string trajectory_;
   bool force_ = false;
   bool json_ = false;
-  std::optional<TrajectoryFile> file_;
+  std::optional<records::WholeFile> file_;
 };
 
 }  // namespace
