@@ -134,9 +134,6 @@ Json measured(schema::RecordKind kind, const Record& record, const Fields&... fi
   require(!record.seconds.empty(), "seconds", "no samples");
   json["seconds"] =
       list(record.seconds, [](double seconds) { return as_field("seconds", seconds); });
-  if (const auto& known = record.run_to_run) {
-    json["run_to_run"] = {{"sd", known->sd}, {"runs", at_least(2, "run_to_run.runs", known->runs)}};
-  }
   if (record.caveat) json["caveat"] = prose("caveat", *record.caveat);
   require_finite(name(kind), json);
   return json;

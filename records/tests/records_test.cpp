@@ -46,7 +46,7 @@ TEST(Records, WriteStepsWithAllThatIsKnownOfThem) {
             R"("kernel":"tuned","n":100000,"gpus":4,"block":128,"memory":"pinned","graph":true,)"
             R"("boundary":"periodic","bytes":{"h2d":6400000,"d2h":1600000,"exchange":0},)"
             R"("energy_drift":-1e-09,"seconds":[0.1,0.3333333333333333,5e-324],)"
-            R"("run_to_run":{"sd":0.02,"runs":6},"caveat":"beside\nothers","phases":{)"
+            R"("caveat":"beside\nothers","phases":{)"
             R"("h2d":[0.0001,0.0],"kernel":[0.002,0.002],"d2h":[0.0001,0.0001],"cpu":[0.0,0.0],)"
             R"("exchange":[1e-05,0.0]}})");
 }

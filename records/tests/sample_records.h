@@ -32,7 +32,6 @@ Measured measured() {
   Measured record;
   record.machine = "m";
   record.seconds = {0.1, 1.0 / 3, 5e-324};
-  record.run_to_run = {.sd = 0.02, .runs = 6};
   record.caveat = "beside\nothers";
   return record;
 }

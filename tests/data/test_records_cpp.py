@@ -75,8 +75,8 @@ OF_OTHER_LAYERS = {"answered", "inline_bytes"}
 """What is stated of remote GPUs where the layer is not today's or not ours."""
 OF_ENERGY = {"joules", "joules_uncertainty"}
 """What Python reads beside a program that runs."""
-OF_OTHER_SOURCES = {"caveats", "cold", "source", "uncertainty"}
-"""What is said of figures that others measured."""
+OF_OTHER_SOURCES = {"caveats", "cold", "run_to_run", "source", "uncertainty"}
+"""What is said of figures that others measured, or once several runs are known."""
 OF_TRACES = {"calls"}
 """Phases that traces alone tell."""
 

@@ -56,18 +56,10 @@ struct Machine {
   std::optional<std::vector<std::string>> command = std::nullopt;
 };
 
-// What differs from run to run of a program, beyond the scatter of one run's samples: the relative
-// standard deviation of the medians of `runs` runs.
-struct RunToRun {
-  double sd = 0;
-  std::int64_t runs = 2;
-};
-
 // What all timed records share.
 struct Measurement {
   std::string machine;          // id of the machine record
   std::vector<double> seconds;  // raw samples, in the order measured
-  std::optional<RunToRun> run_to_run = std::nullopt;
   std::optional<std::string> caveat = std::nullopt;
 };
 
