@@ -119,28 +119,19 @@ const std::array<Boundary, 3> boundaries = {{
 }};
 const std::array<double, 9> distances = {1.5, 2, 2.3, 2.8, 3.3, 4.1, 6, 9.5, 14};
 
-// body(published salt, units, i, j) for both salts, both sets of constants, all three pairs.
+// body(published salt, units, i, j) for both salts, both sets of constants, all pairs.
 template <class Body>
 void each_pair(Body body) {
   for (const auto& published : published_salts) {
     for (const auto& units : unit_sets) {
-      for (const auto& [i, j] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 1)}) {
+      for (const auto& [i, j] :
+           {std::pair(0, 0), std::pair(0, 1), std::pair(1, 0), std::pair(1, 1)}) {
         SCOPED_TRACE(std::string(published.name) + (units.set == ConstantSet::codata ? "" : "*") +
                      " " + std::to_string(i) + std::to_string(j));
         body(published, units, i, j);
       }
     }
   }
-}
-
-// Central differences at h, h/2 and h/4, extrapolated to h = 0 (Richardson): O(h^6).
-template <class Function>
-double derivative(Function function, double x) {
-  const auto difference = [&](double h) { return (function(x + h) - function(x - h)) / (2 * h); };
-  const double h = 0.01;
-  const double first = (4 * difference(h / 2) - difference(h)) / 3;
-  const double second = (4 * difference(h / 4) - difference(h / 2)) / 3;
-  return (16 * second - first) / 15;
 }
 
 // Measured with OpenMM's Reference platform and LAMMPS.
@@ -171,28 +162,6 @@ TEST(Pair, IsThePublishedFormula) {
         const PairPoint point = pair_point(salt, boundary, i, j, r);
         EXPECT_NEAR(point.energy, wanted.energy, 1e-12 * scale.energy) << r;
         EXPECT_NEAR(point.force, wanted.force, 1e-12 * scale.force) << r;
-      }
-    }
-  });
-}
-
-TEST(Pair, UnlikeIonsInteractTheSameEitherWay) {
-  for (const Boundary& boundary : boundaries) {
-    EXPECT_EQ(pair_point(kcl(), boundary, 0, 1, 3).energy,
-              pair_point(kcl(), boundary, 1, 0, 3).energy);
-  }
-}
-
-TEST(Pair, ForceIsTheNegativeDerivativeOfTheEnergy) {
-  each_pair([](const auto& published, const auto& units, int i, int j) {
-    const Salt salt = mdapp::salt(published.name, units.set);
-    for (const Boundary& boundary : boundaries) {
-      const auto energy = [&](double x) { return pair_point(salt, boundary, i, j, x).energy; };
-      for (const double r : distances) {
-        const auto scale = published_point(published.between(i, j), published.rho, units, r).scale;
-        EXPECT_NEAR(pair_point(salt, boundary, i, j, r).force, -derivative(energy, r),
-                    1e-9 * scale.force)
-            << schema::name(boundary.kind) << " " << r;
       }
     }
   });
@@ -303,12 +272,6 @@ double crystal_energy_a_pair(double cutoff, double alpha) {
 TEST(Dsf, CrystalEnergyIsNearThatOfEwaldSums) {
   EXPECT_NEAR(crystal_energy_a_pair(11e-10, 2e9), -8.0585, 0.03);
   EXPECT_NEAR(crystal_energy_a_pair(11e-10, 3e9), -8.0585, 0.01);
-}
-
-TEST(Dsf, ACutOffBeyondHalfTheSideIsRefused) {
-  const Surroundings around{.kind = BoundaryKind::dsf, .cutoff = 6e-10};
-  EXPECT_THROW(rock_salt(nacl(), 64, around), std::invalid_argument);
-  EXPECT_NO_THROW(rock_salt(nacl(), 216, around));
 }
 
 TEST(Dsf, CutsOffAtHalfTheSideUnlessTold) {
