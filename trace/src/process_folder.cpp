@@ -33,6 +33,22 @@ nlohmann::ordered_json as_json(const ClockReading& reading) {
   return {{"realtime_ns", reading.realtime}, {"monotonic_ns", reading.monotonic}};
 }
 
+// This process's number among those of its job, where a launcher told it.
+std::optional<int> rank_of_process() {
+  // Open MPI, MPICH and Intel MPI, PMIx, torchrun, Slurm: within a job of Slurm's the others know
+  // better.
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "RANK", "SLURM_PROCID"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    const std::string_view text(value);
+    int rank = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+    if (error == std::errc{} && end == text.data() + text.size() && rank >= 0) return rank;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ClockReading read_clocks() {
@@ -70,21 +86,6 @@ void ProcessFolder::describe(const ProcessFacts& facts) const {
   file.close();
   if (!file) throw std::system_error(errno, std::generic_category(), part.string());
   std::filesystem::rename(part, path_ / "process.json");
-}
-
-std::optional<int> rank_of_process() {
-  // Open MPI, MPICH and Intel MPI, PMIx, torchrun, Slurm: within a job of Slurm's the others know
-  // better.
-  for (const char* name :
-       {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "RANK", "SLURM_PROCID"}) {
-    const char* const value = std::getenv(name);
-    if (value == nullptr) continue;
-    const std::string_view text(value);
-    int rank = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-    if (error == std::errc{} && end == text.data() + text.size() && rank >= 0) return rank;
-  }
-  return std::nullopt;
 }
 
 void report_problem(const std::filesystem::path& recording, const std::string& line) noexcept {

@@ -46,9 +46,6 @@ class ProcessFolder {
   std::filesystem::path path_;
 };
 
-// This process's number among those of its job, where a launcher told it.
-std::optional<int> rank_of_process();
-
 // Tells `gpucast trace`, which reads RECORDING/problem-PID at the end, why there is no recording.
 void report_problem(const std::filesystem::path& recording, const std::string& line) noexcept;
 

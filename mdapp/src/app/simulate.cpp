@@ -36,8 +36,6 @@ std::int64_t advance(Stepper& stepper, std::int64_t count, Processes& processes,
   return made;
 }
 
-}  // namespace
-
 Observation observe(Stepper& stepper, double time) {
   const Potential potential = stepper.potential();
   const System& system = stepper.system();
@@ -53,6 +51,8 @@ Observation observe(Stepper& stepper, double time) {
     component *= atomic_mass_unit * angstrom / time_unit;
   return seen;
 }
+
+}  // namespace
 
 Summary summarize(const std::vector<Observation>& observations) {
   Summary summary;

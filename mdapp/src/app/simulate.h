@@ -23,9 +23,6 @@ struct Observation {
   std::array<double, 3> momentum{};  // kg m/s
 };
 
-// `time` since the start, s. All processes call it together.
-Observation observe(Stepper& stepper, double time);
-
 struct Summary {
   double total_rms = 0;    // of the total energy about its mean, eV an ion
   double total_drift = 0;  // slope of its least-squares line, eV an ion a ps; 0 for one observation

@@ -1,13 +1,5 @@
-// `tuned` of the host, for vectors of any width: included by one source for each instruction set,
-// which defines what is special to it,
-//
-//     struct Isa {
-//       using Float = ...;  // a vector type of the compiler's (vector_size)
-//       using Int = ...;    // of as many ints
-//       static Float fma(Float a, Float b, Float c);  // a b + c, in one rounding if there is such
-//       static Float max(Float a, Float b);           // b where one of them is NaN
-//       static Float rsqrt_estimate(Float x);         // relative error below 2^-11
-//     };
+// `tuned` of the host, for vectors of any width: a source for each instruction set makes it of what
+// is special to that set.
 //
 // A particle's force is the same, bit for bit, whatever shares its register, and whether or not
 // another's pair with itself is masked on the way: a lane does the same operations in the same
@@ -18,10 +10,68 @@
 // depends on Isa, which is local to its source.
 #pragma once
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#include <cmath>
+
 #include "kernels/host/host_kernels.h"
 #include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::host {
+
+// ---- instruction sets, as far as the compiler may use them in this source ----
+
+namespace {  // NOLINT(misc-anonymous-namespace-in-header): each source has its own
+
+// For processors without a source of their own: vectors as the compiler makes them, IEEE square
+// root and division.
+struct Generic {
+  using Float __attribute__((vector_size(16))) = float;
+  using Int __attribute__((vector_size(16))) = int;  // as many
+
+  // a b + c, in one rounding if there is such.
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return a * b + c; }
+  // b where one of them is NaN.
+  GPUCAST_HD static inline Float max(Float a, Float b) { return a > b ? a : b; }
+  // Relative error below 2^-11.
+  GPUCAST_HD static inline Float rsqrt_estimate(Float x) {
+    Float y{};
+    for (int lane = 0; lane < 4; ++lane)
+      y[lane] = 1.0F / std::sqrt(x[lane]);
+    return y;
+  }
+};
+
+#ifdef __SSE2__
+struct Sse2 : Generic {
+  GPUCAST_HD static inline Float max(Float a, Float b) { return _mm_max_ps(a, b); }
+  GPUCAST_HD static inline Float rsqrt_estimate(Float x) { return _mm_rsqrt_ps(x); }
+};
+#endif
+
+#if defined(__AVX2__) && defined(__FMA__)
+struct Avx2 {
+  using Float __attribute__((vector_size(32))) = float;
+  using Int __attribute__((vector_size(32))) = int;
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+  GPUCAST_HD static inline Float max(Float a, Float b) { return _mm256_max_ps(a, b); }
+  GPUCAST_HD static inline Float rsqrt_estimate(Float x) { return _mm256_rsqrt_ps(x); }
+};
+#endif
+
+#ifdef __AVX512F__
+struct Avx512 {
+  using Float __attribute__((vector_size(64))) = float;
+  using Int __attribute__((vector_size(64))) = int;
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  GPUCAST_HD static inline Float max(Float a, Float b) { return _mm512_max_ps(a, b); }
+  GPUCAST_HD static inline Float rsqrt_estimate(Float x) { return _mm512_rsqrt14_ps(x); }
+};
+#endif
+
+}  // namespace
 
 // Elementary functions on vectors.
 template <class Isa>
