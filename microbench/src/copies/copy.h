@@ -1,11 +1,13 @@
 // One description of a copy, whatever moves it: from where to where, how much, by what.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "gpucast/records/records.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 
@@ -27,28 +29,75 @@ struct Copy {
 };
 
 // The device that makes a copy.
-int issuer(const Copy& copy);
+inline int issuer(const Copy& copy) {
+  if (copy.from == host) return copy.to;
+  if (copy.to == host) return copy.from;
+  // A kernel runs where what it copies is wanted.
+  return copy.reads || copy.engine == records::Engine::kernel ? copy.to : copy.from;
+}
 
-records::Route route(const Copy& copy);
+inline records::Route route(const Copy& copy) {
+  using records::Route;
+  if (copy.from == host) return Route::h2d;
+  if (copy.to == host) return Route::d2h;
+  if (copy.from == copy.to) return Route::local;
+  return copy.staged ? Route::staged : Route::peer;
+}
 
 // "host", "gpu0"
-std::string place(int where);
+inline std::string place(int where) {
+  return where == host ? "host" : "gpu" + std::to_string(where);
+}
 
 // "h2d pinned host>gpu0", without the size.
-std::string describe(const Copy& copy);
+inline std::string describe(const Copy& copy) {
+  const bool by_host = copy.from == host || copy.to == host || copy.staged;
+  std::string text = support::name(route(copy));
+  if (by_host) text += " " + support::name(copy.memory);
+  if (copy.engine == records::Engine::kernel) text += " by a kernel";
+  if (copy.reads) text += " read";
+  return text + " " + place(copy.from) + ">" + place(copy.to);
+}
+
+inline constexpr std::int64_t smallest_odd = 64;
+inline constexpr std::int64_t largest_odd = std::int64_t{1} << 26;
 
 // The sizes that a sweep measures: powers of two from 1 byte to `largest`, and between them, from
 // 64 bytes to 64 MiB, sizes that are no multiple of anything (three quarters of a power, less 1),
 // descending: buffers of the first then serve all the others. Above, copies are as fast as their
 // link, and take long.
-std::vector<std::int64_t> all_sizes(std::int64_t largest);
+inline std::vector<std::int64_t> all_sizes(std::int64_t largest) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = 1; size <= largest; size *= 2) {
+    if (size > smallest_odd && size <= largest_odd) sizes.push_back(size / 4 * 3 - 1);
+    sizes.push_back(size);
+  }
+  std::ranges::reverse(sizes);
+  return sizes;
+}
 
 // In addition to those, quarter steps between powers of two, and each of these sizes and 1 more:
 // for copies within a GPU, which go another way where sizes are no multiple of 16 bytes, and take
 // another time once they do not fit into its cache.
-std::vector<std::int64_t> quarter_sizes(std::int64_t largest);
+inline std::vector<std::int64_t> quarter_sizes(std::int64_t largest) {
+  std::vector<std::int64_t> sizes = all_sizes(largest);
+  for (std::int64_t power = smallest_odd; 2 * power <= largest; power *= 2) {
+    for (const int quarters : {4, 5, 6, 7}) {
+      const std::int64_t size = power / 4 * quarters;
+      if (quarters > 4) sizes.push_back(size);
+      sizes.push_back(size + 1);
+    }
+  }
+  std::ranges::sort(sizes, std::ranges::greater());
+  return sizes;
+}
 
 // Every `step`th power of two, from 64 bytes on, descending.
-std::vector<std::int64_t> few_sizes(std::int64_t largest, int step);
+inline std::vector<std::int64_t> few_sizes(std::int64_t largest, int step) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = largest; size >= smallest_odd; size >>= step)
+    sizes.push_back(size);
+  return sizes;
+}
 
 }  // namespace gpucast::microbench

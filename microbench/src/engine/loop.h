@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -29,19 +31,47 @@ GPUCAST_HD inline float loop_input(std::size_t k) { return static_cast<float>(k 
 GPUCAST_HD inline float loop_result(float input) { return 2 * input + 1; }
 
 // The list of a pattern (empty for what needs none); random ones are always the same.
-std::vector<Index> loop_list(LoopPattern pattern, std::size_t count);
+inline std::vector<Index> loop_list(LoopPattern pattern, std::size_t count) {
+  if (pattern == LoopPattern::sequential) return {};
+  std::vector<Index> list(count);
+  std::iota(list.begin(), list.end(), Index{0});
+  if (pattern == LoopPattern::random) {
+    constexpr unsigned seed = 2010;
+    std::ranges::shuffle(list, std::mt19937(seed));
+  }
+  return list;
+}
 
 // How many floats an array of `bytes` holds: at least one.
 constexpr std::size_t floats_of_array(std::int64_t bytes) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(bytes) / sizeof(float));
 }
 
-std::vector<float> loop_inputs(std::size_t count);
+inline std::vector<float> loop_inputs(std::size_t count) {
+  std::vector<float> inputs(count);
+  for (std::size_t k = 0; k < count; ++k)
+    inputs[k] = loop_input(k);
+  return inputs;
+}
 
-// On the CPU.
-void run_loop(float* out, const float* in, const std::vector<Index>& list, std::size_t count);
+// On the CPU. Not inlined: what is timed is one function, whoever calls it.
+[[gnu::noinline]] inline void run_loop(float* out, const float* in, const std::vector<Index>& list,
+                                       std::size_t count) {
+  if (list.empty()) {
+    for (std::size_t k = 0; k < count; ++k)
+      out[k] = loop_result(in[k]);
+  } else {
+    for (std::size_t k = 0; k < count; ++k)
+      out[k] = loop_result(in[list[k]]);
+  }
+}
 
-bool loop_is_correct(std::span<const float> out, const std::vector<Index>& list);
+inline bool loop_is_correct(std::span<const float> out, const std::vector<Index>& list) {
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    if (out[k] != loop_result(loop_input(list.empty() ? k : list[k]))) return false;
+  }
+  return true;
+}
 
 // What copied bytes hold, different at every place and for each seed: the byte at `index` (the
 // finalizer of MurmurHash3 over its word, A. Appleby, public domain).

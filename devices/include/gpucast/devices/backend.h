@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpucast/records/records.h"
+#include "gpucast/records/this_machine.h"
 #include "gpucast/schema/vocabulary.h"
 #include "gpucast/support/context.h"
 #include "gpucast/support/interface.h"
@@ -28,7 +29,18 @@ class Backend : public support::Interface {
 
 // The first record of a run of this program on `backend`. `id`: of runs that belong together;
 // empty: this run's own.
-records::Machine machine_record(const Backend& backend, const support::Context& context,
-                                const std::string& id);
+inline records::Machine machine_record(const Backend& backend, const support::Context& context,
+                                       const std::string& id) {
+  auto machine = records::this_machine({.name = context.program, .version = support::version},
+                                       context.command_line, id);
+  if (!backend.driver().empty()) machine.driver = backend.driver();
+  if (!backend.runtime().empty()) machine.runtime = backend.runtime();
+  machine.transport = backend.transport();
+  if (backend.path() != schema::Path::host) {  // a host's devices are its cores, not GPUs
+    machine.gpus = backend.devices();
+    machine.topology = backend.topology();
+  }
+  return machine;
+}
 
 }  // namespace gpucast::devices

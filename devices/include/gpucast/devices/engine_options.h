@@ -1,18 +1,25 @@
 // Which engine a program uses, this machine's GPUs or CPU threads: options of its commands.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::devices {
 
 class EngineOptions {
  public:
-  void declare(CLI::App* command);
+  void declare(CLI::App* command) {
+    declared_ = {command->add_option("--engine", engine_, engines),
+                 command->add_option("--host-devices", host_devices_,
+                                     "devices of the engine host (0: one for each core)")};
+  }
 
   // auto: CUDA where there is a GPU, otherwise the host, with a line on `context.err` that says
   // why. `host` makes an engine of that many CPU threads (0: one for each core); `cuda` one of the
@@ -31,14 +38,46 @@ class EngineOptions {
   }
 
   // Throws InputError, `why` after the option's name, where the user gave one of these options.
-  void refuse_given(const std::string& why) const;
+  void refuse_given(const std::string& why) const {
+    for (CLI::Option* option : declared_)
+      support::refuse_given(option, why);
+  }
 
   // By which another run of the program gets the same engine.
-  std::vector<std::string> arguments() const;
+  std::vector<std::string> arguments() const {
+    return {"--engine", engine_, "--host-devices", std::to_string(host_devices_)};
+  }
 
  private:
-  bool wants_gpus() const;
-  void accept_host(const std::string& why_not, const support::Context& context) const;
+  bool wants_gpus() const {
+    if (engine_ != "auto" && engine_ != "host" && engine_ != "cuda") {
+      support::refuse_word("--engine", engine_, engines);
+    }
+    if (host_devices_ < 0 || host_devices_ > most_host_devices) {
+      throw support::InputError("--host-devices: must be from 0 to " +
+                                std::to_string(most_host_devices));
+    }
+    if (engine_ == "host") return false;
+    // A job script's variable that is empty asked for GPUs all the same.
+    const char* const servers = std::getenv("GPUCAST_REMOTE");
+    if (servers != nullptr && *servers == '\0') {
+      throw support::InputError(
+          "GPUCAST_REMOTE is set, but empty: name servers (host:port,...), or unset it");
+    }
+    return true;
+  }
+  void accept_host(const std::string& why_not, const support::Context& context) const {
+    if (engine_ == "cuda") throw support::InputError("--engine cuda: " + why_not);
+    const char* const servers = std::getenv("GPUCAST_REMOTE");
+    if (servers != nullptr) {
+      throw support::InputError(std::string("GPUCAST_REMOTE=") + servers + ": " + why_not +
+                                " (--engine host computes on this machine's cores)");
+    }
+    context.err << context.program << ": note: CPU threads stand for GPUs, " << why_not << "\n";
+  }
+
+  static constexpr int most_host_devices = 1024;
+  static constexpr const char* engines = "auto, host, cuda";
 
   std::string engine_ = "auto";
   int host_devices_ = 0;

@@ -1,11 +1,17 @@
 // When a cell has been measured enough, and when warming up is over: fed with numbers, no clock.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
 
+#include "gpucast/support/median.h"
+
 namespace gpucast::support {
+
+inline constexpr double look_growth = 1.05;
 
 // Samples until the 95 % interval of their median (median.h) is narrow, or their time is up.
 //
@@ -19,9 +25,17 @@ class StopByInterval {
     double max_seconds = std::numeric_limits<double>::infinity();  // of samples, added up
   };
 
-  explicit StopByInterval(Options options);
+  explicit StopByInterval(Options options) : options_(options), next_look_(options.min_samples) {}
 
-  void add(double seconds);
+  void add(double seconds) {
+    samples_.push_back(seconds);
+    seconds_ += seconds;
+    if (samples_.size() < next_look_) return;
+    const auto size = static_cast<double>(samples_.size());
+    next_look_ = static_cast<std::size_t>(std::max(size + 1, std::ceil(size * look_growth)));
+    const auto interval = median_interval(samples_);
+    narrow_ = interval && interval->relative_half_width() <= options_.relative_half_width;
+  }
   bool done() const { return narrow_ || seconds_ >= options_.max_seconds; }
   bool narrow() const { return narrow_; }  // false where time ended it
   const std::vector<double>& samples() const { return samples_; }
@@ -48,15 +62,32 @@ class WarmUp {
     double tolerance = 0.02;
   };
 
-  explicit WarmUp(Options options);
+  explicit WarmUp(Options options) : options_(options), next_look_(options.least_seconds) {}
 
-  void add(double seconds);
+  void add(double seconds) {
+    steps_.push_back(seconds);
+    ends_.push_back(this->seconds() + seconds);
+    if (ends_.back() < next_look_) return;
+    next_look_ = ends_.back() * look_growth;
+    settled_ = settled_ || windows_agree();
+  }
   bool done() const { return settled_ || seconds() >= options_.most_seconds; }
   bool settled() const { return settled_; }  // false: not yet, or given up
   double seconds() const { return ends_.empty() ? 0 : ends_.back(); }
 
  private:
-  bool windows_agree() const;
+  bool windows_agree() const {
+    const auto step_after = [&](double moment) {
+      return steps_.begin() + (std::ranges::upper_bound(ends_, moment) - ends_.begin());
+    };
+    const auto half = step_after(seconds() / 2);
+    const auto last_quarter = step_after(seconds() * 3 / 4);
+    constexpr std::ptrdiff_t fewest = 3;
+    if (last_quarter - half < fewest || steps_.end() - last_quarter < fewest) return false;
+    const double before = median({half, last_quarter});
+    const double now = median({last_quarter, steps_.end()});
+    return std::abs(now - before) <= options_.tolerance * before;
+  }
 
   Options options_;
   std::vector<double> steps_;
