@@ -1,9 +1,11 @@
 #include "schedule/schedule.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "gpucast/devices/clock.h"
+#include "gpucast/support/errors.h"
 #include "physics/pair.h"
 
 namespace gpucast::mdapp {
@@ -112,6 +114,72 @@ std::vector<Traffic> Devices::traffic() const {
   return result;
 }
 
+Star::Star(Engine& engine, const System& system, const ScheduleOptions& options, Devices devices)
+    : serial_(options.name == Schedule::star_serial), devices_(std::move(devices)) {
+  const Memory memory = serial_ ? options.memory : Memory::pinned;
+  const auto n = static_cast<std::size_t>(system.n());
+  positions_ = engine.array<Position>(n, memory);
+  forces_ = engine.array<Force>(n, memory);
+  sums_ = engine.array<PairSums>(n, memory);
+  if (options.graph && !devices_.all().empty()) {
+    recorded_step_ = engine.record(devices_.all(), [this] { queue_step(); });
+  }
+}
+
+// `marked`: marks 2 phase and 2 phase + 1 stand around each phase.
+void Star::queue_step(bool marked) {
+  const auto queue = [&](Phase phase, Device& device, Slice slice) {
+    if (marked) device.mark(2 * phase);
+    if (phase == h2d) device.upload(positions());
+    if (phase == kernel) device.compute(Output::forces);
+    if (phase == d2h) device.download(part(forces(), slice));
+    if (marked) device.mark(2 * phase + 1);
+  };
+  if (serial_) {
+    for (const Phase phase : {h2d, kernel, d2h})
+      devices_.each([&](Device& device, Slice slice) { queue(phase, device, slice); });
+    return;
+  }
+  devices_.each([&](Device& device, Slice slice) {
+    for (const Phase phase : {h2d, kernel, d2h})
+      queue(phase, device, slice);
+  });
+}
+
+void Star::compute() {
+  recorded_step_ ? recorded_step_() : queue_step();
+  if (!serial_) devices_.wait();
+}
+
+Phases Star::compute_in_phases() {
+  queue_step(true);
+  devices_.wait();
+  Phases phases;
+  for (Device* device : devices_.all()) {
+    const auto seconds = [&](Phase phase) {
+      return device->seconds_between(2 * phase, 2 * phase + 1);
+    };
+    // One after another the copies add up; side by side the slowest counts.
+    const auto add = [&](double& total, Phase phase) {
+      total = serial_ ? total + seconds(phase) : std::max(total, seconds(phase));
+    };
+    add(phases.h2d, h2d);
+    add(phases.d2h, d2h);
+    phases.kernel = std::max(phases.kernel, seconds(kernel));
+  }
+  return phases;
+}
+
+std::span<const PairSums> Star::compute_sums() {
+  devices_.each([this](Device& device, Slice slice) {
+    device.upload(positions());
+    device.compute(Output::forces_and_sums);
+    device.download(part(sums_.span(), slice));
+  });
+  devices_.wait();
+  return sums_.span();
+}
+
 std::unique_ptr<Star> force_schedule(Engine& engine, const System& system,
                                      const ScheduleOptions& options) {
   return options.name == Schedule::mpi ? mpi_schedule(engine, system, options)
@@ -130,5 +198,19 @@ std::unique_ptr<Stepper> make_stepper(Engine& engine, System system,
   auto schedule = force_schedule(engine, system, options);
   return std::make_unique<HostStepper>(std::move(system), integrator, std::move(schedule));
 }
+
+#ifndef GPUCAST_HAS_MPI
+bool started_by_mpi_launcher() { return false; }
+
+std::unique_ptr<Processes> join_processes() {
+  throw support::InputError("this program was built without MPI; schedule mpi needs it");
+}
+
+std::unique_ptr<Star> mpi_schedule(Engine& /*engine*/, const System& /*system*/,
+                                   const ScheduleOptions& /*options*/) {
+  join_processes();
+  return nullptr;
+}
+#endif
 
 }  // namespace gpucast::mdapp

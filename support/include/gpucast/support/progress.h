@@ -1,10 +1,14 @@
 // One line of progress, for stderr.
 #pragma once
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace gpucast::support {
 
@@ -19,22 +23,64 @@ class Progress {
   };
 
   // What suits stderr.
-  static Style for_stderr(bool quiet);
+  static Style for_stderr(bool quiet) {
+    Style style{quiet, ::isatty(STDERR_FILENO) == 1, 80};
+    winsize size{};
+    if (style.rewrite && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+      style.width = size.ws_col;
+    }
+    return style;
+  }
 
   // `total` items; 0: not known.
-  Progress(std::ostream& stream, Style style, std::size_t total);
-  ~Progress();
+  Progress(std::ostream& stream, Style style, std::size_t total)
+      : stream_(stream), style_(style), total_(total) {}
+  ~Progress() {
+    if (!shown_.empty()) stream_ << "\n" << std::flush;  // the last line stays
+  }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void under_way(std::string_view item);  // on a terminal only
-  void finished(std::string_view item);
-  void message(std::string_view line);  // a whole line, quiet or not
+  // On a terminal only.
+  void under_way(std::string_view item) {
+    if (!style_.quiet && style_.rewrite) show(counted(finished_ + 1, item));
+  }
+  void finished(std::string_view item) {
+    ++finished_;
+    if (style_.quiet) return;
+    if (style_.rewrite) {
+      show(counted(finished_, item));
+    } else {
+      stream_ << counted(finished_, item) << "\n" << std::flush;
+    }
+  }
+  // A whole line, quiet or not.
+  void message(std::string_view line) {
+    const std::string before = shown_;
+    clear();
+    stream_ << line << "\n" << std::flush;
+    if (!before.empty()) show(before);
+  }
 
  private:
-  std::string counted(std::size_t number, std::string_view item) const;
-  void show(std::string line);
-  void clear();
+  std::string counted(std::size_t number, std::string_view item) const {
+    const std::string total = total_ > 0 ? "/" + std::to_string(total_) : "";
+    return "[" + std::to_string(number) + total + "] " + std::string(item);
+  }
+  void show(std::string line) {
+    // The last column stays free: some terminals wrap as soon as it is filled.
+    if (line.size() >= style_.width) line.resize(style_.width > 0 ? style_.width - 1 : 0);
+    // What is left of a longer line before is painted over with spaces.
+    const std::size_t rest = shown_.size() > line.size() ? shown_.size() - line.size() : 0;
+    stream_ << "\r" << line << std::string(rest, ' ') << std::flush;
+    shown_ = std::move(line);
+  }
+  void clear() {
+    if (!shown_.empty()) {
+      stream_ << "\r" << std::string(shown_.size(), ' ') << "\r";
+      shown_.clear();
+    }
+  }
 
   std::ostream& stream_;
   Style style_;
