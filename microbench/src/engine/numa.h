@@ -2,9 +2,16 @@
 // take.
 #pragma once
 
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
+#include <cctype>
 #include <cstddef>
+#include <fstream>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string>
@@ -15,18 +22,44 @@ namespace gpucast::microbench {
 
 // The node that a PCI device ("0000:00:06.0", any case) is near; nothing where the system does not
 // say, as most virtual machines.
-std::optional<int> node_of_pci(std::string bus_id);
+inline std::optional<int> node_of_pci(std::string bus_id) {
+  for (char& c : bus_id)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::ifstream file("/sys/bus/pci/devices/" + bus_id + "/numa_node");
+  int node = -1;
+  if (!(file >> node) || node < 0) return std::nullopt;
+  return node;
+}
 
 // The node where the page of `address` lies; nothing where that cannot be told: not touched yet, or
 // memory of a driver.
-std::optional<int> node_of(void* address);
+inline std::optional<int> node_of(void* address) {
+  int node = -1;
+  constexpr unsigned long of_address = MPOL_F_NODE | MPOL_F_ADDR;
+  if (syscall(SYS_get_mempolicy, &node, nullptr, 0UL, address, of_address) != 0 || node < 0) {
+    return std::nullopt;
+  }
+  return node;
+}
 
 // Memory that this thread touches first comes from `node` while this lives, if there is some left:
 // whether it did, node_of says. Does nothing for no node, or where policies are not allowed.
 class PreferNode {
  public:
-  explicit PreferNode(std::optional<int> node);
-  ~PreferNode();
+  explicit PreferNode(std::optional<int> node) {
+    // A set of nodes, as the kernel takes it.
+    using Mask = std::array<unsigned long, 16>;
+    constexpr std::size_t bits = std::numeric_limits<unsigned long>::digits;
+    constexpr unsigned long mask_bits = bits * std::tuple_size_v<Mask>;
+    if (!node || static_cast<unsigned long>(*node) >= mask_bits) return;
+    const auto number = static_cast<std::size_t>(*node);
+    Mask mask{};
+    mask.at(number / bits) = 1UL << (number % bits);
+    set_ = syscall(SYS_set_mempolicy, MPOL_PREFERRED, mask.data(), mask_bits) == 0;
+  }
+  ~PreferNode() {
+    if (set_) syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0UL);
+  }
   PreferNode(const PreferNode&) = delete;
   PreferNode& operator=(const PreferNode&) = delete;
 

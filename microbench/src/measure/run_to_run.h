@@ -2,13 +2,23 @@
 // the system put its memory, which hardware queues it got. Only fresh processes show it.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <vector>
+
+#include "gpucast/support/errors.h"
+#include "gpucast/support/median.h"
 
 namespace gpucast::microbench {
 
@@ -17,31 +27,118 @@ using Json = nlohmann::ordered_json;
 class RunToRun {
  public:
   // A record of one of the fresh runs.
-  void add(const Json& record);
+  void add(const Json& record) {
+    const auto kind = kind_of(record);
+    if (!kind) return;
+    medians_[*kind][size_of(record)].push_back(
+        support::median(record.at("seconds").get<std::vector<double>>()));
+  }
 
   // Gives a record its `run_to_run`: the relative standard deviation of the medians of copies of
   // that kind (launches of that method), between the sizes (counts) that the runs measured,
   // interpolated over the logarithm, and the number of runs. Records of which nothing is known stay
   // as they are.
-  void annotate(Json& record) const;
+  void annotate(Json& record) const {
+    const auto kind = kind_of(record);
+    if (!kind) return;
+    const auto known = spread(*kind, size_of(record));
+    if (known) record["run_to_run"] = {{"sd", known->sd}, {"runs", known->runs}};
+  }
 
  private:
   struct Spread {
     double sd = 0;
     std::size_t runs = 0;
   };
-  std::optional<Spread> spread(const std::string& kind, std::int64_t size) const;
+
+  // Copies are of one kind by their route and by who makes them (a GPU that sends or one that
+  // fetches); what matters of host memory is whether it is pinned.
+  static std::optional<std::string> kind_of(const Json& record) {
+    const auto word = [&record](const char* field) { return record.value(field, std::string()); };
+    if (word("kind") == "launch") return "launch " + word("method");
+    if (word("kind") != "transfer") return std::nullopt;
+    return word("route") + " " + word("engine") + " " + word("method") +
+           (word("memory") == "pageable" ? " pageable" : "") +
+           (record.contains("issuer") && word("issuer") == word("to") ? " read" : "");
+  }
+
+  static std::int64_t size_of(const Json& record) {
+    return record.value(record.contains("bytes") ? "bytes" : "count", std::int64_t{1});
+  }
+
+  static double relative_sd(const std::vector<double>& values) {
+    const auto count = static_cast<double>(values.size());
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+    double squares = 0;
+    for (const double value : values)
+      squares += (value - mean) * (value - mean);
+    return std::sqrt(squares / (count - 1)) / mean;
+  }
+
+  std::optional<Spread> spread(const std::string& kind, std::int64_t size) const {
+    const auto of_kind = medians_.find(kind);
+    if (of_kind == medians_.end()) return std::nullopt;
+    std::map<std::int64_t, double> known;
+    std::size_t runs = 0;
+    for (const auto& [at, values] : of_kind->second) {
+      if (values.size() < 2) continue;
+      known[at] = relative_sd(values);
+      runs = std::max(runs, values.size());
+    }
+    if (known.empty()) return std::nullopt;
+    const auto above = known.lower_bound(size);
+    if (above == known.end()) return Spread{.sd = known.rbegin()->second, .runs = runs};
+    if (above == known.begin()) return Spread{.sd = above->second, .runs = runs};
+    const auto below = std::prev(above);
+    const auto logarithm = [](std::int64_t bytes) { return std::log(static_cast<double>(bytes)); };
+    const double part = (logarithm(size) - logarithm(below->first)) /
+                        (logarithm(above->first) - logarithm(below->first));
+    return Spread{.sd = below->second + part * (above->second - below->second), .runs = runs};
+  }
 
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> medians_;
 };
 
-// What `count` fresh processes measured of the probes (measure --probes) with these options.
-// Throws DeviceError where one fails.
-RunToRun fresh_runs(int count, const std::vector<std::string>& engine_arguments,
-                    const std::stop_token& interrupted);
-
 // What a command of the shell writes to stdout; its stderr is lost. Throws DeviceError where it
 // does not end with 0.
-std::string output_of(const std::string& command);
+inline std::string output_of(const std::string& command) {
+  // NOLINTNEXTLINE(bugprone-command-processor): its words are ours, or quoted
+  std::FILE* pipe = popen((command + " 2>/dev/null").c_str(), "re");
+  if (pipe == nullptr) throw support::DeviceError("no fresh run can be started");
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    text.append(buffer.data(), count);
+  if (pclose(pipe) != 0) throw support::DeviceError("a fresh run of this program failed");
+  return text;
+}
+
+// A word as the shell takes it.
+inline std::string quoted(const std::string& word) {
+  std::string text;
+  for (const char character : word)
+    text += character == '\'' ? std::string("'\\''") : std::string(1, character);
+  return "'" + text + "'";
+}
+
+// What `count` fresh processes measured of the probes (measure --probes) with these options.
+// Throws DeviceError where one fails.
+inline RunToRun fresh_runs(int count, const std::vector<std::string>& engine_arguments,
+                           const std::stop_token& interrupted) {
+  // Two GPUs are enough for all routes, and sooner ready than all. Rough medians will do: runs
+  // differ by more.
+  std::string command = "CUDA_VISIBLE_DEVICES=\"${CUDA_VISIBLE_DEVICES-0,1}\" exec " +
+                        quoted(std::filesystem::read_symlink("/proc/self/exe")) +
+                        " measure --probes --budget 1 --interval 0.02 --quiet --output -";
+  for (const std::string& argument : engine_arguments)
+    command += " " + quoted(argument);
+  RunToRun result;
+  for (int k = 0; k < count && !interrupted.stop_requested(); ++k) {
+    std::istringstream lines(output_of(command));
+    for (std::string line; std::getline(lines, line);)
+      result.add(Json::parse(line));
+  }
+  return result;
+}
 
 }  // namespace gpucast::microbench

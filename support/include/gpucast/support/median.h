@@ -12,14 +12,38 @@
 // clocks make the interval too narrow.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 namespace gpucast::support {
 
 // Mean of the two in the middle for an even number. Throws std::invalid_argument without samples.
-double median(std::vector<double> samples);
+inline double median(std::vector<double> samples) {
+  if (samples.empty()) throw std::invalid_argument("the median of no samples");
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::ranges::nth_element(samples, middle);
+  if (samples.size() % 2 != 0) return *middle;
+  return *middle / 2 + *std::max_element(samples.begin(), middle) / 2;
+}
+
+// C(n, n/2) / 2^n (n/2 rounded down), as a product of factors below 1: no overflow for any n.
+inline double middle_probability(std::size_t n) {
+  const std::size_t half = n / 2;
+  double result = 1;
+  for (std::size_t i = 1; i <= half; ++i) {
+    result *= (2 * static_cast<double>(i) - 1) / (2 * static_cast<double>(i));
+  }
+  if (n % 2 != 0) {
+    const auto h = static_cast<double>(half);
+    result *= (2 * h + 1) / (2 * h + 2);
+  }
+  return result;
+}
 
 // Ranks d and n + 1 - d of the interval's ends, counted from 1, and what they really cover.
 struct MedianRanks {
@@ -29,7 +53,21 @@ struct MedianRanks {
 };
 
 // Nothing where n samples cannot give that confidence.
-std::optional<MedianRanks> median_ranks(std::size_t n, double confidence = 0.95);
+inline std::optional<MedianRanks> median_ranks(std::size_t n, double confidence = 0.95) {
+  if (n == 0) return std::nullopt;
+  // From the middle outwards: terms i = d and i = n - d, which are one if n = 2 d.
+  std::size_t d = n / 2;
+  double term = middle_probability(n);
+  double coverage = n % 2 == 0 ? term : 2 * term;
+  while (coverage < confidence && d > 0) {
+    // C(n, d - 1) = C(n, d) d / (n - d + 1)
+    term *= static_cast<double>(d) / static_cast<double>(n - d + 1);
+    coverage += 2 * term;
+    --d;
+  }
+  if (d == 0) return std::nullopt;
+  return MedianRanks{d, n + 1 - d, coverage};
+}
 
 struct MedianInterval {
   double median = 0;
@@ -42,12 +80,24 @@ struct MedianInterval {
 };
 
 // Nothing where the samples are too few: below 6 for 95 %.
-std::optional<MedianInterval> median_interval(std::vector<double> samples,
-                                              double confidence = 0.95);
+inline std::optional<MedianInterval> median_interval(std::vector<double> samples,
+                                                     double confidence = 0.95) {
+  const auto ranks = median_ranks(samples.size(), confidence);
+  if (!ranks) return std::nullopt;
+  std::ranges::sort(samples);
+  return MedianInterval{median(samples), samples[ranks->low - 1], samples[ranks->high - 1],
+                        ranks->coverage};
+}
 
 // The interval's half-width over the median, for the median of all runs of a program where `sd` is
 // the relative standard deviation from run to run, known from `runs` of them: the two are
 // independent, and Student's factor covers that sd is an estimate.
-double with_run_to_run(double relative_half_width, double sd, std::size_t runs);
+inline double with_run_to_run(double relative_half_width, double sd, std::size_t runs) {
+  // Student's t at 97.5 %, for 1, 2, ... degrees of freedom (any table of it).
+  constexpr std::array<double, 10> student = {12.706, 4.303, 3.182, 2.776, 2.571,
+                                              2.447,  2.365, 2.306, 2.262, 2.228};
+  const std::size_t freedom = std::clamp<std::size_t>(runs, 2, student.size() + 1) - 1;
+  return std::hypot(relative_half_width, student.at(freedom - 1) * sd);
+}
 
 }  // namespace gpucast::support
