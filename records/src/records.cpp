@@ -126,10 +126,10 @@ Json bytes_json(const StepBytes& bytes) {
 }
 
 // The samples stand last but for what is long, too: lines stay readable.
-template <class Record, class... Fields>
-Json measured(schema::RecordKind kind, const Record& record, const Fields&... fields) {
+template <class... Fields>
+Json measured(schema::RecordKind kind, const Measurement& record, const Fields&... fields) {
   Json json = object("kind", kind, "machine", record.machine);
-  if constexpr (requires { record.path; }) add(json, "path", record.path);
+  if (kind != schema::RecordKind::host_memory) add(json, "path", record.path);
   add(json, fields...);
   require(!record.seconds.empty(), "seconds", "no samples");
   json["seconds"] =
@@ -162,24 +162,24 @@ Json to_json(const Machine& machine) {
       "started", machine.started, "command", machine.command ? Json(*machine.command) : Json());
 }
 
-Json to_json(const Transfer& transfer) {
+Json to_json(const Transfer& transfer, const Measurement& timed) {
   const Json concurrent = list(transfer.concurrent, [](const Copy& copy) {
     return object("from", copy.from, "to", copy.to, "bytes", copy.bytes);
   });
-  return measured(schema::RecordKind::transfer, transfer, "memory", transfer.memory, "engine",
+  return measured(schema::RecordKind::transfer, timed, "memory", transfer.memory, "engine",
                   transfer.engine, "route", transfer.route, "from", transfer.from, "to",
                   transfer.to, "bytes", transfer.bytes, "concurrent", concurrent, "method",
                   transfer.method, "issuer", transfer.issuer, "valid", transfer.valid);
 }
 
-Json to_json(const Launch& launch) {
-  return measured(schema::RecordKind::launch, launch, "method", launch.method, "count",
-                  launch.count, "arguments", Json(at_least(0, "arguments", launch.arguments)));
+Json to_json(const Launch& launch, const Measurement& timed) {
+  return measured(schema::RecordKind::launch, timed, "method", launch.method, "count", launch.count,
+                  "arguments", Json(at_least(0, "arguments", launch.arguments)));
 }
 
-Json to_json(const Step& step) {
+Json to_json(const Step& step, const Measurement& timed) {
   Json json =
-      measured(schema::RecordKind::step, step, "schedule", step.schedule, "kernel", step.kernel,
+      measured(schema::RecordKind::step, timed, "schedule", step.schedule, "kernel", step.kernel,
                "program", step.program, "case", step.case_name, "n", step.n, "unit", step.unit,
                "gpus", step.gpus, "block", step.block, "memory", step.memory, "graph", step.graph,
                "boundary", step.boundary, "bytes", step.bytes ? bytes_json(*step.bytes) : Json(),
@@ -188,24 +188,24 @@ Json to_json(const Step& step) {
   return json;
 }
 
-Json to_json(const Overlap& overlap) {
+Json to_json(const Overlap& overlap, const Measurement& timed) {
   require(!overlap.parts.empty(), "parts", "is empty");
-  return measured(schema::RecordKind::overlap, overlap, "memory", overlap.memory, "device",
+  return measured(schema::RecordKind::overlap, timed, "memory", overlap.memory, "device",
                   overlap.device, "bytes", overlap.bytes, "parts",
                   list(overlap.parts, schema::name<OverlapPart>));
 }
 
-Json to_json(const Skeleton& skeleton) {
-  return measured(schema::RecordKind::skeleton, skeleton, "schedule", skeleton.schedule, "memory",
+Json to_json(const Skeleton& skeleton, const Measurement& timed) {
+  return measured(schema::RecordKind::skeleton, timed, "schedule", skeleton.schedule, "memory",
                   skeleton.memory, "gpus", skeleton.gpus, "h2d_bytes", skeleton.h2d_bytes,
                   "d2h_bytes", skeleton.d2h_bytes, "busy", skeleton.busy, "kernel_seconds",
                   skeleton.kernel_seconds);
 }
 
-Json to_json(const HostMemory& host_memory) {
-  return measured(schema::RecordKind::host_memory, host_memory, "memory", host_memory.memory,
-                  "pattern", host_memory.pattern, "runner", host_memory.runner, "phase",
-                  host_memory.phase, "bytes", host_memory.bytes);
+Json to_json(const HostMemory& host_memory, const Measurement& timed) {
+  return measured(schema::RecordKind::host_memory, timed, "memory", host_memory.memory, "pattern",
+                  host_memory.pattern, "runner", host_memory.runner, "phase", host_memory.phase,
+                  "bytes", host_memory.bytes);
 }
 
 Json to_json(const Note& note) {

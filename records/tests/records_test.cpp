@@ -11,25 +11,19 @@
 namespace gpucast::records {
 namespace {
 
-Step least_step() {
-  Step step;
-  step.machine = "m";
-  step.path = "native";
-  step.n = 216;
-  step.gpus = 1;
-  step.seconds = {0.5};
-  return step;
-}
+const Step least_step{.n = 216, .gpus = 1};
+const Measurement least{.machine = "m", .path = "native", .seconds = {0.5}};
 
 template <class Change>
 std::string refusal(const Change& change) {
-  Step step = least_step();
-  change(step);
-  return support::refused<std::invalid_argument>([&] { to_json(step); });
+  Step step = least_step;
+  Measurement timed = least;
+  change(step, timed);
+  return support::refused<std::invalid_argument>([&] { to_json(step, timed); });
 }
 
 TEST(Records, LeaveOutWhatIsNotSet) {
-  EXPECT_EQ(to_json(least_step()).dump(),
+  EXPECT_EQ(to_json(least_step, least).dump(),
             R"({"kind":"step","machine":"m","path":"native","n":216,"gpus":1,"seconds":[0.5]})");
   EXPECT_EQ(to_json(Note{.text = "why"}).dump(), R"({"kind":"note","text":"why"})");
   EXPECT_EQ(to_json(Machine{.id = "m"}).dump(), R"({"kind":"machine","id":"m"})");
@@ -41,7 +35,7 @@ TEST(Records, SayWhatCarriesCallsToRemoteGpus) {
 }
 
 TEST(Records, WriteStepsWithAllThatIsKnownOfThem) {
-  EXPECT_EQ(to_json(sample::step()).dump(),
+  EXPECT_EQ(to_json(sample::step(), sample::timed()).dump(),
             R"({"kind":"step","machine":"m","path":"native","schedule":"star-async",)"
             R"("kernel":"tuned","n":100000,"gpus":4,"block":128,"memory":"pinned","graph":true,)"
             R"("boundary":"periodic","bytes":{"h2d":6400000,"d2h":1600000,"exchange":0},)"
@@ -52,49 +46,54 @@ TEST(Records, WriteStepsWithAllThatIsKnownOfThem) {
 }
 
 TEST(Records, NameTheProgramAndSettingOfStepsThatAreNotTheMiniApps) {
-  Step step = least_step();
+  Step step = least_step;
   step.program = "halo-exchange";
   step.case_name = "pinned";
   step.unit = "cells";
-  EXPECT_EQ(to_json(step).dump(),
+  EXPECT_EQ(to_json(step, least).dump(),
             R"({"kind":"step","machine":"m","path":"native","program":"halo-exchange",)"
             R"("case":"pinned","n":216,"unit":"cells","gpus":1,"seconds":[0.5]})");
 }
 
 TEST(Records, KeepIntegersWholeAndDoublesToTheLastBit) {
-  const auto again = nlohmann::json::parse(to_json(sample::transfer()).dump());
+  const auto again = nlohmann::json::parse(to_json(sample::transfer(), sample::timed()).dump());
   EXPECT_TRUE(again["bytes"].is_number_integer());
   EXPECT_EQ(again["bytes"].get<std::int64_t>(), std::int64_t{1} << 40U);
-  EXPECT_EQ(again["seconds"].get<std::vector<double>>(), sample::transfer().seconds);
+  EXPECT_EQ(again["seconds"].get<std::vector<double>>(), sample::timed().seconds);
 }
 
 TEST(Records, OfNoSamplesAreRefused) {
-  EXPECT_EQ(refusal([](Step& step) { step.seconds.clear(); }), "seconds: no samples");
+  EXPECT_EQ(refusal([](Step&, Measurement& timed) { timed.seconds.clear(); }),
+            "seconds: no samples");
 }
 
 TEST(Records, OfTimesThatAreNotPositiveAndFiniteAreRefused) {
   for (const double wrong : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_NE(refusal([&](Step& step) { step.seconds = {1, wrong}; }).find("seconds: "),
-              std::string::npos);
+    EXPECT_NE(
+        refusal([&](Step&, Measurement& timed) { timed.seconds = {1, wrong}; }).find("seconds: "),
+        std::string::npos);
   }
-  EXPECT_EQ(refusal([](Step& step) { step.phases = {{.cpu = std::nan("")}}; }), "cpu: is no time");
-  EXPECT_EQ(refusal([](Step& step) { step.energy_drift = std::nan(""); }),
+  EXPECT_EQ(refusal([](Step& step, Measurement&) { step.phases = {{.cpu = std::nan("")}}; }),
+            "cpu: is no time");
+  EXPECT_EQ(refusal([](Step& step, Measurement&) { step.energy_drift = std::nan(""); }),
             "step.energy_drift: not a finite number");
 }
 
 TEST(Records, OfCountsBelowOneAreRefused) {
-  EXPECT_EQ(refusal([](Step& step) { step.n = 0; }), "n: 0 is less than 1");
-  EXPECT_EQ(refusal([](Step& step) { step.bytes = {.h2d = -1}; }), "bytes.h2d: -1 is less than 0");
+  EXPECT_EQ(refusal([](Step& step, Measurement&) { step.n = 0; }), "n: 0 is less than 1");
+  EXPECT_EQ(refusal([](Step& step, Measurement&) { step.bytes = {.h2d = -1}; }),
+            "bytes.h2d: -1 is less than 0");
 }
 
 TEST(Records, OfLabelsThatNoReaderTakesAreRefused) {
-  EXPECT_EQ(refusal([](Step& step) { step.path.clear(); }), "path: must not be empty");
+  EXPECT_EQ(refusal([](Step&, Measurement& timed) { timed.path.clear(); }),
+            "path: must not be empty");
   for (const char* const wrong : {"a\nb", "\x7f", "a\xc2\x85"}) {
-    EXPECT_EQ(refusal([&](Step& step) { step.path = wrong; }), "path: has control characters");
+    EXPECT_EQ(refusal([&](Step&, Measurement& timed) { timed.path = wrong; }),
+              "path: has control characters");
   }
-  Step step = least_step();
-  step.path = "遠隔 größe";
-  EXPECT_EQ(to_json(step)["path"], step.path);
+  const Measurement remote{.machine = "m", .path = "遠隔 größe", .seconds = {0.5}};
+  EXPECT_EQ(to_json(least_step, remote)["path"], remote.path);
 }
 
 TEST(Records, OfFreeObjectsWithNumbersThatJsonLacksAreRefused) {

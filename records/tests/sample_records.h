@@ -27,90 +27,40 @@ inline Machine machine() {
   return machine;
 }
 
-template <class Measured>
-Measured measured() {
-  Measured record;
-  record.machine = "m";
-  record.seconds = {0.1, 1.0 / 3, 5e-324};
-  record.caveat = "beside\nothers";
-  return record;
+inline Measurement timed() {
+  return {.machine = "m",
+          .path = "native",
+          .seconds = {0.1, 1.0 / 3, 5e-324},
+          .caveat = "beside\nothers"};
 }
 
 inline Transfer transfer() {
-  auto transfer = measured<Transfer>();
-  transfer.path = "native";
-  transfer.memory = Memory::write_combined;
-  transfer.engine = Engine::kernel;
-  transfer.route = Route::d2h;
-  transfer.from = "gpu0";
-  transfer.to = "host";
-  transfer.bytes = 1LL << 40;
-  transfer.concurrent = {{.from = "host", .to = "gpu1", .bytes = 1024},
-                         {.from = "gpu1", .to = "gpu2"}};
-  transfer.method = TransferMethod::gated;
-  transfer.issuer = "gpu0";
-  transfer.valid = false;
-  return transfer;
-}
-
-inline Launch launch() {
-  auto launch = measured<Launch>();
-  launch.path = "native";
-  launch.method = LaunchMethod::gated;
-  launch.count = 100;
-  launch.arguments = 0;
-  return launch;
+  return {
+      .memory = Memory::write_combined,
+      .engine = Engine::kernel,
+      .route = Route::d2h,
+      .from = "gpu0",
+      .to = "host",
+      .bytes = 1LL << 40,
+      .concurrent = {{.from = "host", .to = "gpu1", .bytes = 1024}, {.from = "gpu1", .to = "gpu2"}},
+      .method = TransferMethod::gated,
+      .issuer = "gpu0",
+      .valid = false};
 }
 
 inline Step step() {
-  auto step = measured<Step>();
-  step.path = "native";
-  step.schedule = Schedule::star_async;
-  step.kernel = "tuned";
-  step.n = 100000;
-  step.gpus = 4;
-  step.block = 128;
-  step.memory = Memory::pinned;
-  step.graph = true;
-  step.boundary = "periodic";
-  step.bytes = {.h2d = 6400000, .d2h = 1600000, .exchange = 0};
-  step.phases = {{.h2d = 1e-4, .kernel = 2e-3, .d2h = 1e-4, .cpu = 0, .exchange = 1e-5},
-                 {.h2d = 0, .kernel = 2e-3, .d2h = 1e-4, .cpu = 0, .exchange = 0}};
-  step.energy_drift = -1e-9;
-  return step;
-}
-
-inline Overlap overlap() {
-  auto overlap = measured<Overlap>();
-  overlap.path = "native";
-  overlap.memory = Memory::pinned;
-  overlap.device = "gpu0";
-  overlap.bytes = 1 << 26;
-  overlap.parts = {OverlapPart::h2d, OverlapPart::kernel};
-  return overlap;
-}
-
-inline Skeleton skeleton() {
-  auto skeleton = measured<Skeleton>();
-  skeleton.path = "native";
-  skeleton.schedule = Schedule::star_async;
-  skeleton.memory = Memory::pinned;
-  skeleton.gpus = 4;
-  skeleton.h2d_bytes = 1 << 20;
-  skeleton.d2h_bytes = 3 << 16;
-  skeleton.busy = 5e-5;
-  skeleton.kernel_seconds = 5.4e-5;
-  return skeleton;
-}
-
-inline HostMemory host_memory() {
-  auto host_memory = measured<HostMemory>();
-  host_memory.memory = Memory::mapped_write_combined;
-  host_memory.pattern = "simple";
-  host_memory.runner = "cpu";
-  host_memory.phase = "loop";
-  host_memory.bytes = 50000000;
-  return host_memory;
+  return {.schedule = Schedule::star_async,
+          .kernel = "tuned",
+          .n = 100000,
+          .gpus = 4,
+          .block = 128,
+          .memory = Memory::pinned,
+          .graph = true,
+          .boundary = "periodic",
+          .bytes = StepBytes{.h2d = 6400000, .d2h = 1600000, .exchange = 0},
+          .phases = {{.h2d = 1e-4, .kernel = 2e-3, .d2h = 1e-4, .cpu = 0, .exchange = 1e-5},
+                     {.h2d = 0, .kernel = 2e-3, .d2h = 1e-4, .cpu = 0, .exchange = 0}},
+          .energy_drift = -1e-9};
 }
 
 inline Note note() {
@@ -121,8 +71,31 @@ inline Note note() {
 }
 
 inline std::vector<nlohmann::ordered_json> all() {
-  return {to_json(machine()), to_json(transfer()), to_json(launch()),      to_json(step()),
-          to_json(overlap()), to_json(skeleton()), to_json(host_memory()), to_json(note())};
+  const Launch launch{.method = LaunchMethod::gated, .count = 100, .arguments = 0};
+  const Overlap overlap{.memory = Memory::pinned,
+                        .device = "gpu0",
+                        .bytes = 1 << 26,
+                        .parts = {OverlapPart::h2d, OverlapPart::kernel}};
+  const Skeleton skeleton{.schedule = Schedule::star_async,
+                          .memory = Memory::pinned,
+                          .gpus = 4,
+                          .h2d_bytes = 1 << 20,
+                          .d2h_bytes = 3 << 16,
+                          .busy = 5e-5,
+                          .kernel_seconds = 5.4e-5};
+  const HostMemory host_memory{.memory = Memory::mapped_write_combined,
+                               .pattern = "simple",
+                               .runner = "cpu",
+                               .phase = "loop",
+                               .bytes = 50000000};
+  return {to_json(machine()),
+          to_json(transfer(), timed()),
+          to_json(launch, timed()),
+          to_json(step(), timed()),
+          to_json(overlap, timed()),
+          to_json(skeleton, timed()),
+          to_json(host_memory, timed()),
+          to_json(note())};
 }
 
 }  // namespace gpucast::records::sample

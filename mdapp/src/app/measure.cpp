@@ -137,26 +137,25 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
 
 namespace {
 
-records::Step record_of(const Cell& cell, const Common& common, const Measured& measured) {
+Record record_of(const Cell& cell, const Common& common, const Measured& measured) {
   const ScheduleOptions& options = cell.schedule;
-  records::Step step;
-  step.machine = common.machine;
-  step.path = common.path;
-  step.schedule = options.name;
-  step.kernel = support::name(options.kernel.name);
-  step.n = cell.n;
-  step.gpus = options.gpus;
-  step.block =
-      options.kernel.block > 0 ? options.kernel.block : common.default_block(options.kernel.name);
-  step.memory = options.memory;
-  step.graph = options.graph;
-  step.boundary = common.boundary;
-  step.bytes = measured.bytes_a_step;
-  step.seconds = measured.seconds;
-  step.phases = measured.phases;
-  step.energy_drift = measured.energy_drift;
-  if (measured.interrupted) step.caveat = "interrupted";
-  return step;
+  const KernelChoice& kernel = options.kernel;
+  records::Measurement timed{
+      .machine = common.machine, .path = common.path, .seconds = measured.seconds};
+  if (measured.interrupted) timed.caveat = "interrupted";
+  return to_json(
+      records::Step{.schedule = options.name,
+                    .kernel = support::name(kernel.name),
+                    .n = cell.n,
+                    .gpus = options.gpus,
+                    .block = kernel.block > 0 ? kernel.block : common.default_block(kernel.name),
+                    .memory = options.memory,
+                    .graph = options.graph,
+                    .boundary = common.boundary,
+                    .bytes = measured.bytes_a_step,
+                    .phases = measured.phases,
+                    .energy_drift = measured.energy_drift},
+      timed);
 }
 
 records::Note note_of(const Cell& cell, const Common& common, const std::string& why) {
@@ -224,7 +223,7 @@ class Runner {
     most_gpus_ = std::max(most_gpus_, cell.schedule.gpus);
     outcome_.interrupted = measured.interrupted;
     if (measured.seconds.empty()) return;
-    run_.write(to_json(record_of(cell, run_.common, measured)));
+    run_.write(record_of(cell, run_.common, measured));
     ++outcome_.measured;
     progress_.finished(describe(cell) + ": " + summary(measured.seconds) + time_left());
   }

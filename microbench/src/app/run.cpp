@@ -112,27 +112,26 @@ class Measurement {
 
   void take(const TransferCell& cell) {
     CopySet& copies = copies_.of(cell.copies, [&] { return engine_.open(cell.copies); });
-    records::Transfer record;
-    record.seconds = sample(copies, cell.method, options_, interrupted_);
-    if (record.seconds.empty()) return;
-    record.valid = copies.correct();
+    const auto seconds = sample(copies, cell.method, options_, interrupted_);
+    if (seconds.empty()) return;
     const Copy& first = cell.copies.front();
     const bool by_host = first.from == host || first.to == host || first.staged;
-    record.memory = by_host ? first.memory : records::Memory::unknown;
-    record.engine = first.engine;
-    record.route = route(first);
-    record.from = place(first.from);
-    record.to = place(first.to);
-    record.bytes = first.bytes;
+    records::Transfer record{.memory = by_host ? first.memory : records::Memory::unknown,
+                             .engine = first.engine,
+                             .route = route(first),
+                             .from = place(first.from),
+                             .to = place(first.to),
+                             .bytes = first.bytes,
+                             .method = cell.method,
+                             .valid = copies.correct()};
     for (const Copy& other : cell.copies | std::views::drop(1)) {
       record.concurrent.push_back(
           {.from = place(other.from), .to = place(other.to), .bytes = other.bytes});
     }
-    record.method = cell.method;
     if (record.route == records::Route::peer) record.issuer = place(issuer(first));
-    const Json written = write(record);
+    const Json written = write(record, seconds);
     if (!record.valid) throw DeviceError(wrong_bytes);
-    done(cell, record.seconds, written);
+    done(cell, seconds, written);
     if (cell.method == TransferMethod::gated && cell.copies.size() == 1 &&
         first.bytes == smallest_timed_twice) {
       estimate(first, copies);
@@ -143,57 +142,51 @@ class Measurement {
     Launches& launches = launches_.of({cell.device, cell.arguments}, [&] {
       return engine_.launches(cell.device, cell.arguments);
     });
-    records::Launch record;
-    record.method = cell.method;
-    record.count = cell.count;
-    record.arguments = cell.arguments;
-    record.seconds = sample(launches, cell, options_, interrupted_);
-    keep(cell, record);
+    keep(cell,
+         records::Launch{.method = cell.method, .count = cell.count, .arguments = cell.arguments},
+         sample(launches, cell, options_, interrupted_));
   }
 
   void take(const OverlapCell& cell) {
     Overlaps& overlaps = overlaps_.of({cell.device, cell.bytes},
                                       [&] { return engine_.overlaps(cell.device, cell.bytes); });
-    records::Overlap record;
-    record.memory = records::Memory::pinned;
-    record.device = place(cell.device);
-    record.bytes = cell.bytes;
-    record.parts = cell.parts;
-    record.seconds =
-        take_samples([&] { return overlaps.together(cell.parts); }, options_, interrupted_);
-    keep(cell, record);
+    keep(cell,
+         records::Overlap{.memory = records::Memory::pinned,
+                          .device = place(cell.device),
+                          .bytes = cell.bytes,
+                          .parts = cell.parts},
+         take_samples([&] { return overlaps.together(cell.parts); }, options_, interrupted_));
   }
 
   void take(const SkeletonCell& cell) {
     const auto skeleton = engine_.skeleton(cell.shape);
-    records::Skeleton record;
-    record.schedule = cell.shape.schedule;
-    record.memory = cell.shape.memory;
-    record.gpus = cell.shape.gpus();
-    record.h2d_bytes = cell.shape.h2d_bytes;
-    record.d2h_bytes = cell.shape.d2h_bytes;
-    record.busy = cell.shape.busy;
-    record.kernel_seconds = skeleton->kernel_seconds();
-    record.seconds = take_samples([&] { return skeleton->step(); }, options_, interrupted_);
-    if (!record.seconds.empty() && !skeleton->correct()) throw DeviceError(wrong_bytes);
-    keep(cell, record);
+    const records::Skeleton record{.schedule = cell.shape.schedule,
+                                   .memory = cell.shape.memory,
+                                   .gpus = cell.shape.gpus(),
+                                   .h2d_bytes = cell.shape.h2d_bytes,
+                                   .d2h_bytes = cell.shape.d2h_bytes,
+                                   .busy = cell.shape.busy,
+                                   .kernel_seconds = skeleton->kernel_seconds()};
+    const auto seconds = take_samples([&] { return skeleton->step(); }, options_, interrupted_);
+    if (!seconds.empty() && !skeleton->correct()) throw DeviceError(wrong_bytes);
+    keep(cell, record, seconds);
   }
 
   void take(const HostMemoryCell& cell) {
     HostLoops& loops = loops_.of({cell.device, cell.memory, cell.bytes}, [&] {
       return engine_.host_loops(cell.device, cell.memory, cell.bytes);
     });
-    records::HostMemory record;
-    record.memory = cell.memory;
-    record.pattern = pattern_name(cell);
-    record.runner = support::name(runner_of(cell));
-    record.phase = support::name(cell.phase);
-    record.bytes = cell.bytes;
-    record.seconds = sample(loops, cell, options_, interrupted_);
-    if (!record.seconds.empty() && cell.phase == HostPhase::loop && !loops.correct()) {
+    const auto seconds = sample(loops, cell, options_, interrupted_);
+    if (!seconds.empty() && cell.phase == HostPhase::loop && !loops.correct()) {
       throw DeviceError("the results are wrong");
     }
-    keep(cell, record);
+    keep(cell,
+         records::HostMemory{.memory = cell.memory,
+                             .pattern = pattern_name(cell),
+                             .runner = support::name(runner_of(cell)),
+                             .phase = support::name(cell.phase),
+                             .bytes = cell.bytes},
+         seconds);
   }
 
   // Two ways to the same latency, which should agree.
@@ -212,14 +205,12 @@ class Measurement {
 
   // Nothing where an interrupt came before the first sample.
   template <class Record>
-  void keep(const Cell& cell, const Record& record) {
-    if (!record.seconds.empty()) done(cell, record.seconds, write(record));
+  void keep(const Cell& cell, const Record& record, const std::vector<double>& seconds) {
+    if (!seconds.empty()) done(cell, seconds, write(record, seconds));
   }
   template <class Record>
-  Json write(Record record) {
-    record.machine = run_.machine;
-    if constexpr (requires { record.path; }) record.path = run_.path;
-    Json json = to_json(record);
+  Json write(const Record& record, const std::vector<double>& seconds) {
+    Json json = to_json(record, {.machine = run_.machine, .path = run_.path, .seconds = seconds});
     run_.run_to_run.annotate(json);
     run_.write(json);
     return json;

@@ -65,14 +65,12 @@ class SkeletonOfTrace : public Command {
     engine->warm_up(warm_up_);
     for (const Named& named : programs) {
       const std::string label = std::filesystem::path(named.name).stem().string();
-      records::Step step = record_of(named.program, label);
-      step.machine = machine.id;
-      step.path = path;
-      step.seconds = measured(*engine, named.program, context);
-      if (step.seconds.empty()) break;
-      file.write(to_json(step));
-      context.err << label << ": " << support::human_seconds(support::median(step.seconds)) << ", "
-                  << step.seconds.size() << " steps\n";
+      const auto seconds = measured(*engine, named.program, context);
+      if (seconds.empty()) break;
+      file.write(to_json(step_of(named.program, label),
+                         {.machine = machine.id, .path = path, .seconds = seconds}));
+      context.err << label << ": " << support::human_seconds(support::median(seconds)) << ", "
+                  << seconds.size() << " steps\n";
     }
     file.close();
     return context.interrupted.stop_requested() ? 1 : 0;
@@ -90,15 +88,13 @@ class SkeletonOfTrace : public Command {
   }
 
   // A program of its own, `skeleton`, with the file as its case and calls a step as its size.
-  static records::Step record_of(const TracedProgram& program, const std::string& label) {
-    records::Step step;
-    step.program = "skeleton";
-    step.case_name = label;
+  static records::Step step_of(const TracedProgram& program, const std::string& label) {
     const auto steps = static_cast<std::size_t>(program.steps);
-    step.n = static_cast<std::int64_t>((program.calls.size() + steps - 1) / steps);
-    step.unit = "calls";
-    step.gpus = std::max(1, program.devices);
-    return step;
+    return {.program = "skeleton",
+            .case_name = label,
+            .n = static_cast<std::int64_t>((program.calls.size() + steps - 1) / steps),
+            .unit = "calls",
+            .gpus = std::max(1, program.devices)};
   }
 
   std::vector<double> measured(Engine& engine, const TracedProgram& program,

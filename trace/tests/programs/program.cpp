@@ -140,16 +140,9 @@ std::vector<double> measure(Program& program, const Options& options) {
   return rule.samples();
 }
 
-records::Step record_of(const Cell& cell, const About& about, const records::Machine& machine,
-                        const std::string& path) {
-  records::Step step;
-  step.machine = machine.id;
-  step.path = path;
-  step.program = about.name;
+records::Step step_of(const Cell& cell, const About& about) {
+  records::Step step{.program = about.name, .n = cell.n, .unit = about.unit, .gpus = cell.gpus};
   if (!cell.setting.empty()) step.case_name = cell.setting;
-  step.n = cell.n;
-  step.unit = about.unit;
-  step.gpus = cell.gpus;
   return step;
 }
 
@@ -191,18 +184,17 @@ int measure_all(const About& about, Make make, const Options& options,
   bool begun = false;
   for (const Cell& cell : cells) {
     const auto program = make(cell);
-    records::Step step = record_of(cell, about, machine, path);
-    step.seconds = measure(*program, options);
+    const auto seconds = measure(*program, options);
     if (const std::string wrong = program->wrong(); !wrong.empty()) {
       std::cerr << describe(cell, about) << ": error: wrong result: " << wrong << "\n";
       status = 1;
       continue;
     }
     if (!std::exchange(begun, true)) file.write(to_json(machine));
-    file.write(to_json(step));
-    std::cerr << describe(cell, about) << ": "
-              << support::human_seconds(support::median(step.seconds)) << ", "
-              << step.seconds.size() << " steps\n";
+    file.write(
+        to_json(step_of(cell, about), {.machine = machine.id, .path = path, .seconds = seconds}));
+    std::cerr << describe(cell, about) << ": " << support::human_seconds(support::median(seconds))
+              << ", " << seconds.size() << " steps\n";
   }
   file.close();
   return status;

@@ -58,8 +58,9 @@ struct Machine {
 
 // What all timed records share.
 struct Measurement {
-  std::string machine;          // id of the machine record
-  std::vector<double> seconds;  // raw samples, in the order measured
+  std::string machine{};          // id of the machine record
+  std::string path{};             // loops over host memory have none
+  std::vector<double> seconds{};  // raw samples, in the order measured
   std::optional<std::string> caveat = std::nullopt;
 };
 
@@ -71,15 +72,14 @@ struct Copy {
 };
 
 // Copies of one size over one route.
-struct Transfer : Measurement {
-  std::string path;
+struct Transfer {
   Memory memory = Memory::unknown;  // of the host
   Engine engine = Engine::copy;
   Route route = Route::h2d;
-  std::string from;  // "host", "gpu0", ...
-  std::string to;
+  std::string from{};  // "host", "gpu0", ...
+  std::string to{};
   std::int64_t bytes = 0;
-  std::vector<Copy> concurrent;  // empty if alone
+  std::vector<Copy> concurrent{};  // empty if alone
   std::optional<TransferMethod> method = std::nullopt;
   // The GPU that makes a peer copy: the source writes, the destination reads.
   std::optional<std::string> issuer = std::nullopt;
@@ -87,8 +87,7 @@ struct Transfer : Measurement {
 };
 
 // Times of starting kernels; a sample times `count` launches together.
-struct Launch : Measurement {
-  std::string path;
+struct Launch {
   LaunchMethod method = LaunchMethod::submit;
   std::int64_t count = 1;
   std::int64_t arguments = 0;  // the kernel's, 8 bytes each
@@ -111,8 +110,7 @@ struct StepBytes {
 };
 
 // Steps of one program: a size n on some GPUs.
-struct Step : Measurement {
-  std::string path;
+struct Step {
   std::optional<Schedule> schedule = std::nullopt;  // these two of the mini-app
   std::optional<std::string> kernel = std::nullopt;
   std::optional<std::string> program = std::nullopt;    // these two of any other
@@ -130,17 +128,15 @@ struct Step : Measurement {
 };
 
 // Copies up, copies down and a kernel of one device, begun together: until all have ended.
-struct Overlap : Measurement {
-  std::string path;
+struct Overlap {
   Memory memory = Memory::unknown;
-  std::string device;
+  std::string device{};
   std::int64_t bytes = 0;  // of each copy
-  std::vector<OverlapPart> parts;
+  std::vector<OverlapPart> parts{};
 };
 
 // A step without its work: data to every GPU, a kernel that only keeps it busy, data back.
-struct Skeleton : Measurement {
-  std::string path;
+struct Skeleton {
   Schedule schedule = Schedule::star_serial;
   Memory memory = Memory::unknown;  // of the host
   std::int64_t gpus = 0;
@@ -151,11 +147,11 @@ struct Skeleton : Measurement {
 };
 
 // One loop over host memory of one kind, run by the CPU or by a GPU.
-struct HostMemory : Measurement {
+struct HostMemory {
   Memory memory = Memory::pageable;
-  std::string pattern;
-  std::string runner;
-  std::string phase;
+  std::string pattern{};
+  std::string runner{};
+  std::string phase{};
   std::optional<std::int64_t> bytes = std::nullopt;
 };
 
@@ -171,12 +167,12 @@ struct Note {
 // for what the schema does not allow: no samples, a time that is not positive and finite, a count
 // below 1, a label that is empty or has control characters.
 nlohmann::ordered_json to_json(const Machine& machine);
-nlohmann::ordered_json to_json(const Transfer& transfer);
-nlohmann::ordered_json to_json(const Launch& launch);
-nlohmann::ordered_json to_json(const Step& step);
-nlohmann::ordered_json to_json(const Overlap& overlap);
-nlohmann::ordered_json to_json(const Skeleton& skeleton);
-nlohmann::ordered_json to_json(const HostMemory& host_memory);
+nlohmann::ordered_json to_json(const Transfer& transfer, const Measurement& timed);
+nlohmann::ordered_json to_json(const Launch& launch, const Measurement& timed);
+nlohmann::ordered_json to_json(const Step& step, const Measurement& timed);
+nlohmann::ordered_json to_json(const Overlap& overlap, const Measurement& timed);
+nlohmann::ordered_json to_json(const Skeleton& skeleton, const Measurement& timed);
+nlohmann::ordered_json to_json(const HostMemory& host_memory, const Measurement& timed);
 nlohmann::ordered_json to_json(const Note& note);
 
 // A name of something in records, as it is. Throws std::invalid_argument as to_json does.
