@@ -66,10 +66,10 @@ class Batches : public Program {
     check(cudaMemcpyAsync(lane.made.data(), lane.on_gpu.data(), lane.made.bytes(),
                           cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");
-    check(cudaEventRecord(lane.done.get(), stream), "cudaEventRecord");
+    lane.done.record(stream);
   }
   void collect(Lane& lane) {
-    check(cudaEventSynchronize(lane.done.get()), "cudaEventSynchronize");
+    lane.done.wait();
     for (std::size_t i = 0; i < lane.made.size(); ++i)
       sum_ += lane.made[i];
   }
@@ -84,11 +84,11 @@ class Batches : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<Batches>(
       {.name = "batches",
        .what = "Six batches of n bytes over three streams, each behind the host's own work on it.",
        .unit = "bytes",
        .sizes = "4096,65536,1048576",
        .settings = {}},
-      make<Batches>, {argv, argv + argc});
+      argc, argv);
 }

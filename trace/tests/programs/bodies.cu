@@ -102,11 +102,12 @@ class Bodies : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "bodies",
-              .what = "n bodies that attract one another, four steps of time; then their positions "
-                      "come to pinned memory.",
-              .unit = "bodies",
-              .sizes = "1024,8192,32768",
-              .settings = {}},
-             make<Bodies>, {argv, argv + argc});
+  return run<Bodies>(
+      {.name = "bodies",
+       .what = "n bodies that attract one another, four steps of time; then their positions "
+               "come to pinned memory.",
+       .unit = "bodies",
+       .sizes = "1024,8192,32768",
+       .settings = {}},
+      argc, argv);
 }

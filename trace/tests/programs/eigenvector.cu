@@ -81,11 +81,12 @@ class Eigenvector : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "eigenvector",
-              .what = "Five iterations of the power method with a sparse matrix of n rows; the "
-                      "host reads each norm.",
-              .unit = "rows",
-              .sizes = "1024,262144,4194304",
-              .settings = {}},
-             make<Eigenvector>, {argv, argv + argc});
+  return run<Eigenvector>(
+      {.name = "eigenvector",
+       .what = "Five iterations of the power method with a sparse matrix of n rows; the "
+               "host reads each norm.",
+       .unit = "rows",
+       .sizes = "1024,262144,4194304",
+       .settings = {}},
+      argc, argv);
 }

@@ -87,11 +87,12 @@ class Fourier : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "fourier",
-              .what = "A Fourier transform of n points, a power of two, by a launch a stage: from "
-                      "pinned memory and back.",
-              .unit = "points",
-              .sizes = "4096,65536,1048576",
-              .settings = {}},
-             make<Fourier>, {argv, argv + argc});
+  return run<Fourier>(
+      {.name = "fourier",
+       .what = "A Fourier transform of n points, a power of two, by a launch a stage: from "
+               "pinned memory and back.",
+       .unit = "points",
+       .sizes = "4096,65536,1048576",
+       .settings = {}},
+      argc, argv);
 }

@@ -88,11 +88,12 @@ class Images : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "images",
-              .what = "Two images of n pixels, each to the GPU, through three filters, and back, "
-                      "on a stream of its own.",
-              .unit = "pixels",
-              .sizes = "65536,1048576,16777216",
-              .settings = {}},
-             make<Images>, {argv, argv + argc});
+  return run<Images>(
+      {.name = "images",
+       .what = "Two images of n pixels, each to the GPU, through three filters, and back, "
+               "on a stream of its own.",
+       .unit = "pixels",
+       .sizes = "65536,1048576,16777216",
+       .settings = {}},
+      argc, argv);
 }

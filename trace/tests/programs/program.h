@@ -46,11 +46,6 @@ struct About {
 // Makes a cell's program; throws InputError for a size that it cannot have.
 using Make = std::unique_ptr<Program> (*)(const Cell& cell);
 
-template <class Made>
-std::unique_ptr<Program> make(const Cell& cell) {
-  return std::make_unique<Made>(cell);
-}
-
 // All of main: a record of kind step for each cell. Returns the exit status: 1 where a result is
 // wrong or a GPU failed, 2 for wrong input.
 int run(const About& about, Make make, const std::vector<std::string>& command_line);

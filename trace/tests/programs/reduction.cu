@@ -80,12 +80,12 @@ class Reduction : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run(
+  return run<Reduction>(
       {.name = "reduction",
        .what =
            "Sums of n numbers, three in a row; the host reads each before it asks for the next.",
        .unit = "numbers",
        .sizes = "4096,1048576,33554432",
        .settings = {}},
-      make<Reduction>, {argv, argv + argc});
+      argc, argv);
 }

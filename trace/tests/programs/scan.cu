@@ -81,10 +81,11 @@ class PrefixSums : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "scan",
-              .what = "Prefix sums of n numbers from pageable memory and back, by three kernels.",
-              .unit = "numbers",
-              .sizes = "16384,262144,1048576",
-              .settings = {}},
-             make<PrefixSums>, {argv, argv + argc});
+  return run<PrefixSums>(
+      {.name = "scan",
+       .what = "Prefix sums of n numbers from pageable memory and back, by three kernels.",
+       .unit = "numbers",
+       .sizes = "16384,262144,1048576",
+       .settings = {}},
+      argc, argv);
 }

@@ -70,11 +70,12 @@ class BitonicSort : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "sort",
-              .what = "n keys, a power of two, sorted by a launch for each stage; the host reads "
-                      "eight of them.",
-              .unit = "keys",
-              .sizes = "4096,65536,1048576",
-              .settings = {}},
-             make<BitonicSort>, {argv, argv + argc});
+  return run<BitonicSort>(
+      {.name = "sort",
+       .what = "n keys, a power of two, sorted by a launch for each stage; the host reads "
+               "eight of them.",
+       .unit = "keys",
+       .sizes = "4096,65536,1048576",
+       .settings = {}},
+      argc, argv);
 }

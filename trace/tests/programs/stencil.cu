@@ -56,8 +56,8 @@ class Stencil : public Program {
     check(cudaMemcpyAsync(seen_.data(), change_.data(), change_.bytes(), cudaMemcpyDeviceToHost,
                           stream),
           "cudaMemcpyAsync");
-    check(cudaEventRecord(measured_.get(), stream), "cudaEventRecord");
-    check(cudaEventSynchronize(measured_.get()), "cudaEventSynchronize");
+    measured_.record(stream);
+    measured_.wait();
   }
 
   std::string wrong() override {
@@ -107,11 +107,12 @@ class Stencil : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "stencil",
-              .what = "Twenty sweeps over a square grid of n points; what they change comes to "
-                      "pinned memory, behind an event.",
-              .unit = "points",
-              .sizes = "16384,1048576,16777216",
-              .settings = {}},
-             make<Stencil>, {argv, argv + argc});
+  return run<Stencil>(
+      {.name = "stencil",
+       .what = "Twenty sweeps over a square grid of n points; what they change comes to "
+               "pinned memory, behind an event.",
+       .unit = "points",
+       .sizes = "16384,1048576,16777216",
+       .settings = {}},
+      argc, argv);
 }

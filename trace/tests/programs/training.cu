@@ -124,11 +124,12 @@ class Training : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "training",
-              .what = "A network of two layers with n hidden units: a batch goes to the GPU, nine "
-                      "kernels, the loss comes back.",
-              .unit = "hidden units",
-              .sizes = "64,512,4096",
-              .settings = {}},
-             make<Training>, {argv, argv + argc});
+  return run<Training>(
+      {.name = "training",
+       .what = "A network of two layers with n hidden units: a batch goes to the GPU, nine "
+               "kernels, the loss comes back.",
+       .unit = "hidden units",
+       .sizes = "64,512,4096",
+       .settings = {}},
+      argc, argv);
 }

@@ -78,11 +78,12 @@ class Traversal : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "traversal",
-              .what = "A graph of n vertices with four edges each, level by level; after each the "
-                      "host asks whether there was any.",
-              .unit = "vertices",
-              .sizes = "1024,65536,1048576",
-              .settings = {}},
-             make<Traversal>, {argv, argv + argc});
+  return run<Traversal>(
+      {.name = "traversal",
+       .what = "A graph of n vertices with four edges each, level by level; after each the "
+               "host asks whether there was any.",
+       .unit = "vertices",
+       .sizes = "1024,65536,1048576",
+       .settings = {}},
+      argc, argv);
 }

@@ -57,11 +57,12 @@ class Walks : public Program {
 
 int main(int argc, char** argv) {
   using namespace gpucast::trace;
-  return run({.name = "walks",
-              .what = "n random walks of a thousand steps in one kernel; the mean of their squares "
-                      "comes to pinned memory.",
-              .unit = "walks",
-              .sizes = "1024,65536,1048576",
-              .settings = {}},
-             make<Walks>, {argv, argv + argc});
+  return run<Walks>(
+      {.name = "walks",
+       .what = "n random walks of a thousand steps in one kernel; the mean of their squares "
+               "comes to pinned memory.",
+       .unit = "walks",
+       .sizes = "1024,65536,1048576",
+       .settings = {}},
+      argc, argv);
 }
