@@ -51,6 +51,10 @@ CUresult enter(std::string_view function) {
 }
 #define ENTER() \
   if (const CUresult status = enter(__func__); status != CUDA_SUCCESS) return status
+// The same, where the call is a line.
+#define ENTRY(...) \
+  ENTER();         \
+  return __VA_ARGS__
 
 template <class T>
 CUresult set(T& value, const std::type_identity_t<T>& to) {
@@ -115,6 +119,11 @@ std::optional<Shape> shape_of(const Parameters& what) {
 }
 
 using Body = std::function<void()>;
+
+// Queues it where what it touches is held.
+CUresult queue_if(bool is_held, CUstream stream, const char* kind, Body body) {
+  return is_held ? driver().queue(stream, kind, std::move(body)) : CUDA_ERROR_INVALID_VALUE;
+}
 
 Body copied_rows(std::byte* to, std::size_t to_pitch, const std::byte* from, std::size_t from_pitch,
                  std::size_t width, std::size_t height) {
@@ -235,15 +244,11 @@ CUresult cuGetErrorString(CUresult status, const char** text) {
 
 // ---- devices ----
 
-CUresult cuDeviceGetCount(int* count) {
-  ENTER();
-  return set(*count, driver().settings().devices);
-}
+CUresult cuDeviceGetCount(int* count) { ENTRY(set(*count, driver().settings().devices)); }
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  ENTER();
-  if (ordinal < 0 || ordinal >= driver().settings().devices) return CUDA_ERROR_INVALID_DEVICE;
-  return set(*device, ordinal);
+  ENTRY(ordinal >= 0 && ordinal < driver().settings().devices ? set(*device, ordinal)
+                                                              : CUDA_ERROR_INVALID_DEVICE);
 }
 
 CUresult cuDeviceGetName(char* name, int size, CUdevice device) {
@@ -259,8 +264,7 @@ CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
 }
 
 CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
-  ENTER();
-  return set(*bytes, driver().device(device).total_bytes());
+  ENTRY(set(*bytes, driver().device(device).total_bytes()));
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
@@ -300,8 +304,7 @@ CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
 
 // A context is no more than the device's number, counted from 1.
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  ENTER();
-  return set(*context, reinterpret_cast<CUcontext>(static_cast<std::intptr_t>(device) + 1));
+  ENTRY(set(*context, reinterpret_cast<CUcontext>(static_cast<std::intptr_t>(device) + 1)));
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
   ENTER();
@@ -322,12 +325,10 @@ CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
   return set(*total, driver().current().total_bytes());
 }
 CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
-  ENTER();
-  return driver().current().allocate(*address, bytes);
+  ENTRY(driver().current().allocate(*address, bytes));
 }
 CUresult cuMemFree(CUdeviceptr address) {
-  ENTER();
-  return address == 0 ? CUDA_SUCCESS : driver().current().free(address);
+  ENTRY(address == 0 ? CUDA_SUCCESS : driver().current().free(address));
 }
 CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
   ENTER();
@@ -337,58 +338,43 @@ CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
 }
 
 CUresult cuMemHostRegister(void* memory, std::size_t bytes, unsigned /*flags*/) {
-  ENTER();
-  return driver().register_memory(memory, bytes) ? CUDA_SUCCESS
-                                                 : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  ENTRY(driver().register_memory(memory, bytes) ? CUDA_SUCCESS
+                                                : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 }
 CUresult cuMemHostUnregister(void* memory) {
-  ENTER();
-  return driver().unregister_memory(memory) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  ENTRY(driver().unregister_memory(memory) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t /*align*/,
                              CUdeviceptr at, unsigned long long /*flags*/) {
-  ENTER();
-  return driver().current().reserve(*address, bytes, at);
+  ENTRY(driver().current().reserve(*address, bytes, at));
 }
 CUresult cuMemAddressFree(CUdeviceptr address, std::size_t /*bytes*/) {
-  ENTER();
-  return driver().current().free(address);
+  ENTRY(driver().current().free(address));
 }
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                      const CUmemAllocationProp* /*kind*/, unsigned long long /*flags*/) {
-  ENTER();
-  return set(*handle, bytes);
+  ENTRY(set(*handle, bytes));
 }
-CUresult cuMemRelease(CUmemGenericAllocationHandle /*handle*/) {
-  ENTER();
-  return CUDA_SUCCESS;
-}
+CUresult cuMemRelease(CUmemGenericAllocationHandle /*handle*/) { ENTRY(CUDA_SUCCESS); }
 CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t /*offset*/,
                   CUmemGenericAllocationHandle handle, unsigned long long /*flags*/) {
-  ENTER();
-  return valid(held(address, bytes) && handle == bytes);
+  ENTRY(valid(held(address, bytes) && handle == bytes));
 }
-CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
-  ENTER();
-  return valid(held(address, bytes));
-}
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) { ENTRY(valid(held(address, bytes))); }
 CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* /*access*/,
                         std::size_t /*count*/) {
-  ENTER();
-  return valid(held(address, bytes));
+  ENTRY(valid(held(address, bytes)));
 }
 CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* /*kind*/,
                                        CUmemAllocationGranularity_flags /*which*/) {
-  ENTER();
-  return set(*bytes, std::size_t{2} << 20);
+  ENTRY(set(*bytes, std::size_t{2} << 20));
 }
 
 // ---- memory pools ----
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
-  ENTER();
-  return set(*pool, reinterpret_cast<CUmemoryPool>(&pools().usual[device]));
+  ENTRY(set(*pool, reinterpret_cast<CUmemoryPool>(&pools().usual[device])));
 }
 CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   ENTER();
@@ -396,14 +382,8 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   Pool& made = pools().made.emplace_back(Pool{.most = properties->maxSize});
   return set(*pool, reinterpret_cast<CUmemoryPool>(&made));
 }
-CUresult cuMemPoolDestroy(CUmemoryPool /*pool*/) {
-  ENTER();
-  return CUDA_SUCCESS;
-}
-CUresult cuMemPoolTrimTo(CUmemoryPool /*pool*/, std::size_t /*bytes*/) {
-  ENTER();
-  return CUDA_SUCCESS;
-}
+CUresult cuMemPoolDestroy(CUmemoryPool /*pool*/) { ENTRY(CUDA_SUCCESS); }
+CUresult cuMemPoolTrimTo(CUmemoryPool /*pool*/, std::size_t /*bytes*/) { ENTRY(CUDA_SUCCESS); }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void* value) {
   ENTER();
   if (which > CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) return CUDA_ERROR_INVALID_VALUE;
@@ -442,62 +422,47 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
 // ---- memory of other processes ----
 
 CUresult cuMemGetAddressRange(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) {
-  ENTER();
-  return driver().current().range(*begin, *bytes, address);
+  ENTRY(driver().current().range(*begin, *bytes, address));
 }
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
-  ENTER();
-  return driver().current().share(*handle, address);
+  ENTRY(driver().current().share(*handle, address));
 }
 CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
-  ENTER();
-  if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
-  return driver().current().open(*address, handle);
+  ENTRY(flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS ? driver().current().open(*address, handle)
+                                                    : CUDA_ERROR_INVALID_VALUE);
 }
 // Waits for nothing: who closes has to know that the memory is used no more.
-CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  ENTER();
-  return driver().current().close(address);
-}
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) { ENTRY(driver().current().close(address)); }
 
 // ---- copies ----
 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
-  ENTER();
-  if (!held(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().queue(stream, "copy", [=] { std::memcpy(at(to), from, bytes); });
+  ENTRY(queue_if(held(to, bytes), stream, "copy", [=] { std::memcpy(at(to), from, bytes); }));
 }
 CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  ENTER();
-  if (!held(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().queue(stream, "copy", [=] { std::memcpy(to, at(from), bytes); });
+  ENTRY(queue_if(held(from, bytes), stream, "copy", [=] { std::memcpy(to, at(from), bytes); }));
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  ENTER();
-  if (!held(to, bytes) || !held(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().queue(stream, "copy", [=] { std::memmove(at(to), at(from), bytes); });
+  ENTRY(queue_if(held(to, bytes) && held(from, bytes), stream, "copy",
+                 [=] { std::memmove(at(to), at(from), bytes); }));
 }
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  ENTER();
-  if (copy->srcMemoryType != CU_MEMORYTYPE_DEVICE || copy->dstMemoryType != CU_MEMORYTYPE_DEVICE ||
-      !rows_held(copy->dstDevice, copy->dstPitch, copy->WidthInBytes, copy->Height) ||
-      !rows_held(copy->srcDevice, copy->srcPitch, copy->WidthInBytes, copy->Height)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  return driver().queue(stream, "copy",
-                        copied_rows(at(copy->dstDevice), copy->dstPitch, at(copy->srcDevice),
-                                    copy->srcPitch, copy->WidthInBytes, copy->Height));
+  const CUDA_MEMCPY2D& c = *copy;
+  ENTRY(queue_if(c.srcMemoryType == CU_MEMORYTYPE_DEVICE &&
+                     c.dstMemoryType == CU_MEMORYTYPE_DEVICE &&
+                     rows_held(c.dstDevice, c.dstPitch, c.WidthInBytes, c.Height) &&
+                     rows_held(c.srcDevice, c.srcPitch, c.WidthInBytes, c.Height),
+                 stream, "copy",
+                 copied_rows(at(c.dstDevice), c.dstPitch, at(c.srcDevice), c.srcPitch,
+                             c.WidthInBytes, c.Height)));
 }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
-  ENTER();
-  if (!held(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().queue(stream, "memset", [=] { std::memset(at(to), value, bytes); });
+  ENTRY(queue_if(held(to, bytes), stream, "memset", [=] { std::memset(at(to), value, bytes); }));
 }
 CUresult cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned char value,
                            std::size_t width, std::size_t height, CUstream stream) {
-  ENTER();
-  if (!rows_held(to, pitch, width, height)) return CUDA_ERROR_INVALID_VALUE;
-  return driver().queue(stream, "memset", set_rows(to, pitch, value, width, height));
+  ENTRY(queue_if(rows_held(to, pitch, width, height), stream, "memset",
+                 set_rows(to, pitch, value, width, height)));
 }
 
 // ---- streams and events ----
@@ -513,24 +478,20 @@ CUresult cuStreamDestroy(CUstream stream) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamQuery(CUstream stream) {
-  ENTER();
-  return state_of(driver().queues().last(driver().stream(stream)));
+  ENTRY(state_of(driver().queues().last(driver().stream(stream))));
 }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned /*flags*/) {
-  ENTER();
-  return driver().queue(stream, "wait", [] {}, driver().recorded(*event_of(event)));
+  ENTRY(driver().queue(stream, "wait", [] {}, driver().recorded(*event_of(event))));
 }
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
                               unsigned /*flags*/) {
-  ENTER();
-  return driver().queue(stream, "write", [=] {
+  ENTRY(driver().queue(stream, "write", [=] {
     std::atomic_ref(*reinterpret_cast<cuuint32_t*>(address))
         .store(value, std::memory_order_release);
-  });
+  }));
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  ENTER();
-  return driver().queue(stream, "host", [=] { function(data); });
+  ENTRY(driver().queue(stream, "host", [=] { function(data); }));
 }
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   ENTER();
@@ -544,13 +505,9 @@ CUresult cuEventDestroy(CUevent event) {
   return CUDA_SUCCESS;
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
-  ENTER();
-  return driver().record(event_of(event), stream);
+  ENTRY(driver().record(event_of(event), stream));
 }
-CUresult cuEventQuery(CUevent event) {
-  ENTER();
-  return state_of(driver().recorded(*event_of(event)));
-}
+CUresult cuEventQuery(CUevent event) { ENTRY(state_of(driver().recorded(*event_of(event)))); }
 CUresult cuEventSynchronize(CUevent event) {
   ENTER();
   driver().queues().wait(driver().recorded(*event_of(event)));
@@ -583,10 +540,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* /
                  : reinterpret_cast<CUlibrary>(&the_driver());  // they do not differ
   return CUDA_SUCCESS;
 }
-CUresult cuLibraryUnload(CUlibrary /*library*/) {
-  ENTER();
-  return CUDA_SUCCESS;
-}
+CUresult cuLibraryUnload(CUlibrary /*library*/) { ENTRY(CUDA_SUCCESS); }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   ENTER();
   const Kernel* known = driver().kernel(name);
@@ -606,8 +560,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* bytes, CUlibrary 
   return set(*bytes, variable->bytes);
 }
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  ENTER();
-  return set(*function, reinterpret_cast<CUfunction>(kernel));
+  ENTRY(set(*function, reinterpret_cast<CUfunction>(kernel)));
 }
 CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset,
                               std::size_t* bytes) {
@@ -658,8 +611,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
 // ---- graphs ----
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned /*flags*/) {
-  ENTER();
-  return set(*graph, reinterpret_cast<CUgraph>(std::make_unique<Nodes>().release()));
+  ENTRY(set(*graph, reinterpret_cast<CUgraph>(std::make_unique<Nodes>().release())));
 }
 CUresult cuGraphDestroy(CUgraph graph) {
   ENTER();
@@ -668,36 +620,30 @@ CUresult cuGraphDestroy(CUgraph graph) {
 }
 CUresult cuGraphAddEmptyNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                              std::size_t count) {
-  ENTER();
-  return add_node(made, graph, after, count, GraphNode());
+  ENTRY(add_node(made, graph, after, count, GraphNode()));
 }
 CUresult cuGraphAddKernelNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_KERNEL_NODE_PARAMS* what) {
-  ENTER();
-  return add_node(made, graph, after, count, node_of(*what));
+  ENTRY(add_node(made, graph, after, count, node_of(*what)));
 }
 CUresult cuGraphAddMemcpyNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_MEMCPY3D* what, CUcontext context) {
-  ENTER();
-  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return add_node(made, graph, after, count, node_of(*what));
+  ENTRY(context != nullptr ? add_node(made, graph, after, count, node_of(*what))
+                           : CUDA_ERROR_INVALID_VALUE);
 }
 CUresult cuGraphAddMemsetNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_MEMSET_NODE_PARAMS* what,
                               CUcontext context) {
-  ENTER();
-  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return add_node(made, graph, after, count, node_of(*what));
+  ENTRY(context != nullptr ? add_node(made, graph, after, count, node_of(*what))
+                           : CUDA_ERROR_INVALID_VALUE);
 }
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode /*node*/, CUkernelNodeAttrID /*which*/,
                                        const CUkernelNodeAttrValue* /*value*/) {
-  ENTER();
-  return CUDA_SUCCESS;
+  ENTRY(CUDA_SUCCESS);
 }
 CUresult cuGraphInstantiate(CUgraphExec* made, CUgraph graph, unsigned long long /*flags*/) {
-  ENTER();
-  return set(*made,
-             reinterpret_cast<CUgraphExec>(std::make_unique<Nodes>(nodes_of(graph)).release()));
+  ENTRY(set(*made,
+            reinterpret_cast<CUgraphExec>(std::make_unique<Nodes>(nodes_of(graph)).release())));
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
   ENTER();
@@ -706,19 +652,16 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
 }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode which,
                                         const CUDA_KERNEL_NODE_PARAMS* what) {
-  ENTER();
-  return set_node(exec, which, node_of(*what));
+  ENTRY(set_node(exec, which, node_of(*what)));
 }
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode which,
                                         const CUDA_MEMCPY3D* what, CUcontext /*context*/) {
-  ENTER();
-  return set_node(exec, which, node_of(*what));
+  ENTRY(set_node(exec, which, node_of(*what)));
 }
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode which,
                                         const CUDA_MEMSET_NODE_PARAMS* what,
                                         CUcontext /*context*/) {
-  ENTER();
-  return set_node(exec, which, node_of(*what));
+  ENTRY(set_node(exec, which, node_of(*what)));
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   ENTER();
