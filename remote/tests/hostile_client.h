@@ -12,7 +12,6 @@
 #include "protocol/inbox.h"
 #include "security/secret.h"
 #include "tests/server_process.h"
-#include "transport/address.h"
 #include "transport/shared_memory.h"
 #include "transport/sockets.h"
 

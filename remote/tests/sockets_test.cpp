@@ -16,7 +16,6 @@
 
 #include "gpucast/support/descriptor.h"
 #include "tests/own_folder.h"
-#include "transport/address.h"
 
 namespace gpucast::remote {
 namespace {

@@ -26,7 +26,7 @@
 
 #include "client/handshake.h"
 #include "protocol/limits.h"
-#include "transport/address.h"
+#include "transport/sockets.h"
 
 namespace gpucast::remote::client {
 

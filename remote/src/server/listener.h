@@ -20,7 +20,7 @@
 
 #include "protocol/handshake.h"
 #include "security/secret.h"
-#include "transport/address.h"
+#include "transport/sockets.h"
 
 namespace gpucast::remote::server {
 

@@ -1,14 +1,30 @@
-// TCP and Unix sockets.
+// TCP and Unix sockets, and their addresses.
 #pragma once
 
 #include <chrono>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "gpucast/support/descriptor.h"
-#include "transport/address.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote {
+
+// Where a server listens: "host:port", "[::1]:port" or "unix:/path".
+struct Endpoint {
+  std::string host = {};  // of TCP
+  std::string port = {};
+  std::string path = {};  // of a Unix socket; empty for TCP
+
+  bool is_unix() const { return !path.empty(); }
+  std::string text() const;
+};
+
+// std::invalid_argument with one line that says what is wrong.
+Endpoint parse_endpoint(const std::string& text);
+// Separated by commas; at least one.
+std::vector<Endpoint> parse_endpoints(const std::string& text);
 
 // Takes over a socket that is connected, of either kind.
 std::unique_ptr<Connection> adopt_descriptor(int descriptor);
