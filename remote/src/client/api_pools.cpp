@@ -17,11 +17,8 @@ int pools_device_of(const cudaMemLocation* location,
   return existing(location->id);
 }
 
-bool is_pool_flag(cudaMemPoolAttr which) {
-  return which == cudaMemPoolReuseFollowEventDependencies ||
-         which == cudaMemPoolReuseAllowOpportunistic ||
-         which == cudaMemPoolReuseAllowInternalDependencies;
-}
+// Whether its value is an int, and not 64 bits: the flags come first.
+bool is_pool_flag(cudaMemPoolAttr which) { return which < cudaMemPoolAttrReleaseThreshold; }
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-#include "server/bulk_connection.h"
+#include "server/bulk.h"
 
 #include <algorithm>
 #include <array>

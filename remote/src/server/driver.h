@@ -86,6 +86,14 @@ CUresult status_of(Body body) {
   }
 }
 
+// What the map holds for what a client names. DriverError where that is nothing.
+template <class Map>
+auto& named(Map& map, const typename Map::key_type& name) {
+  const auto at = map.find(name);
+  if (at == map.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  return at->second;
+}
+
 // ---- the driver's parameters, from what the client asks for ----
 
 // The driver's name for a number that a client sends, where it is between these two; DriverError

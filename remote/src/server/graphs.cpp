@@ -53,10 +53,9 @@ Graphs::Instance::~Instance() {
 // ---- what graphs are ----
 
 Graphs::Graph& Graphs::graph(Id id, bool ready) {
-  const auto known = graphs_.find(id);
-  if (known == graphs_.end() || known->second.is_ready < ready)
-    throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  return known->second;
+  Graph& known = named(graphs_, id);
+  if (known.is_ready < ready) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  return known;
 }
 
 void Graphs::run(const GraphNode& call) {

@@ -22,12 +22,8 @@ std::uint64_t whole_units(std::uint64_t bytes) {
   return units * granularity;
 }
 
-// Whether the driver takes or gives an int, and not 64 bits.
-bool is_pool_flag(CUmemPool_attribute which) {
-  return which == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
-         which == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
-         which == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
-}
+// Whether the driver takes or gives an int, and not 64 bits: the flags come first.
+bool is_pool_flag(CUmemPool_attribute which) { return which < CU_MEMPOOL_ATTR_RELEASE_THRESHOLD; }
 
 CUmemPool_attribute attribute_of(std::int32_t asked) {
   return enumerator(asked, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,

@@ -92,10 +92,9 @@ KnownModules Modules::run(const ModulesKnown& call) {
 }
 
 void Modules::run(const ModuleLoad& call) {
-  const auto known = modules_.find(call.module);
-  if (known == modules_.end() || known->second.library != nullptr)
-    throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  load(known->second);
+  Module& module = named(modules_, call.module);
+  if (module.library != nullptr) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  load(module);
 }
 
 // Each takes milliseconds and more, much of which the driver does for several at a time.
@@ -143,10 +142,9 @@ void Modules::load(Module& module) const {
 }
 
 CUlibrary Modules::library(Id module) const {
-  const auto known = modules_.find(module);
-  if (known == modules_.end() || known->second.library == nullptr)
-    throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  return known->second.library;
+  auto* const library = named(modules_, module).library;
+  if (library == nullptr) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  return library;
 }
 
 std::vector<Parameter> Modules::parameters_of(CUkernel kernel) const {
@@ -210,9 +208,7 @@ void Modules::run(const ModuleUnload& call) {
 }
 
 Modules::KernelOfModule& Modules::kernel(Id id) {
-  const auto known = kernels_.find(id);
-  if (known == kernels_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  KernelOfModule& kernel = known->second;
+  KernelOfModule& kernel = named(kernels_, id);
   if (kernel.function == nullptr)
     check(driver_.cuKernelGetFunction(&kernel.function, kernel.kernel));
   return kernel;

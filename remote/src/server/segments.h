@@ -37,18 +37,14 @@ class Segments {
   }
   // DriverError where there is none; nothing uses it any more.
   void remove(Id id) {
-    const auto segment = segments_.find(id);
-    if (segment == segments_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-    const std::span<std::byte> bytes = segment->second.bytes();
+    const std::span<std::byte> bytes = named(segments_, id).bytes();
     check(driver_.cuMemHostUnregister(bytes.data()));
     bytes_ -= bytes.size();
-    segments_.erase(segment);
+    segments_.erase(id);
   }
   // DriverError unless all of it lies within the segment.
   std::byte* find(Id id, std::uint64_t offset, std::uint64_t bytes) const {
-    const auto segment = segments_.find(id);
-    if (segment == segments_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-    const std::span<std::byte> all = segment->second.bytes();
+    const std::span<std::byte> all = named(segments_, id).bytes();
     if (offset > all.size() || bytes > all.size() - offset)
       throw DriverError(CUDA_ERROR_INVALID_VALUE);
     return all.data() + offset;

@@ -22,9 +22,7 @@ Streams::Streams(const Driver& driver) : driver_(driver), prune_at_(first_prune)
 }
 
 CUstream Streams::stream(Id id) {
-  const auto known = streams_.find(id);
-  if (known == streams_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  Stream& stream = known->second;
+  Stream& stream = named(streams_, id);
   if (stream.fences_seen != fences_) {
     if (id != fenced_stream_) driver_.cuStreamWaitEvent(stream.handle, fence_->get(), 0);
     stream.fences_seen = fences_;
@@ -40,12 +38,6 @@ void Streams::fence(Id id) {
   fenced_stream_ = id;
   ++fences_;
   streams_[id].fences_seen = fences_;
-}
-
-std::shared_ptr<Event> Streams::event(Id id) const {
-  const auto known = events_.find(id);
-  if (known == events_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
-  return known->second;
 }
 
 std::shared_ptr<Event> Streams::record(CUstream stream) {

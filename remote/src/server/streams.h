@@ -43,7 +43,7 @@ class Streams {
   void fence(Id stream);
   // What the last one waits for; nothing where there is none.
   std::shared_ptr<Event> last_fence() const { return fence_; }
-  std::shared_ptr<Event> event(Id id) const;
+  std::shared_ptr<Event> event(Id id) const { return named(events_, id); }
   // Events behind all that every stream holds, those included that are destroyed: the same list for
   // all who ask until there is new work. Who sees that an event is done takes it off.
   std::shared_ptr<Events> record_all();
