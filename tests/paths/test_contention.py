@@ -75,10 +75,7 @@ def test_copies_that_share_one_port_pairwise_share_it_all_together() -> None:
 
 def test_rates_are_max_min_fair() -> None:
     a, b, c = ("host", "a"), ("host", "b"), ("host", "c")
-    shared = {
-        "slow": lambda copy: 1 / 10 if copy == a else 0.0,
-        "wide": lambda copy: 1 / 100,
-    }
+    shared = {"slow": {a: 1 / 10}, "wide": dict.fromkeys((a, b, c), 1 / 100)}
     rates = fair_rates([a, b, c], shared)
     assert rates == {a: (10, "slow"), b: (45, "wide"), c: (45, "wide")}
     with pytest.raises(ValueError, match="nothing limits"):

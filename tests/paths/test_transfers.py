@@ -194,7 +194,7 @@ def test_a_route_that_wins_small_sizes_only_does_not_win_for_good() -> None:
 def test_routes_are_compared_at_the_sizes_that_both_measured() -> None:
     peer = line("peer", 1e-5, 4e9, sizes=(1000, 10_000, 100_000))
     staged = line("staged", 3e-5, 3e9, sizes=(5000, 50_000, 500_000))
-    ((_, _, cross),) = crossovers(fitted(*peer, *staged))
+    (cross,) = crossovers(fitted(*peer, *staged))
     assert (cross.smallest, cross.largest) == (5000, 100_000)
 
 
@@ -217,6 +217,6 @@ def test_only_peer_and_staged_of_one_machine_and_path_are_compared() -> None:
 def test_the_published_peer_copies() -> None:
     """Peer is faster at every size on the Tesla C2050 and from about 1 MB on the GTX 580: the
     source's own tables, read off at the sizes where the columns change places."""
-    found = {a.machine: cross for a, _, cross in crossovers(fit_transfers(gc.load("p2p-copy")))}
+    found = {cross.machine: cross for cross in crossovers(fit_transfers(gc.load("p2p-copy")))}
     assert found["tesla-c2050"].bytes == found["tesla-c2050"].smallest
     assert 0.5e6 < found["geforce-gtx580"].bytes < 2e6

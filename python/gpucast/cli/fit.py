@@ -246,10 +246,7 @@ def _fit_transfers(
         print_json(
             {
                 "transfers": [fit.to_dict() for fit in fits],
-                "crossovers": [
-                    {"machine": a.machine, "path": a.path, **vars(cross)}
-                    for a, _, cross in compared
-                ],
+                "crossovers": [vars(cross) for cross in compared],
                 "launches": [cost.to_dict() for cost in costs],
                 "warnings": texts_of(known),
             }
@@ -257,8 +254,8 @@ def _fit_transfers(
         return
     _print_transfers(fits)
     _print_launches(costs)
-    for direct, _, cross in compared:
-        say(_describe_crossover(direct.machine, cross))
+    for cross in compared:
+        say(_describe_crossover(cross))
 
 
 def _print_transfers(fits: list[TransferFit]) -> None:
@@ -293,7 +290,7 @@ def _print_launches(costs: list[LaunchCost]) -> None:
             *(Column(name, name) for name in ("machine", "path")),
             Column("launch", "method"),
             Column("t_kernel", lambda cost: cost.t_kernel.value, duration),
-            Column("95 % interval", lambda cost: interval(cost.ci95, "s")),
+            Column("95 % interval", lambda cost: interval(cost.t_kernel.ends, "s")),
             Column("", lambda cost: f"one of {cost.count}" if cost.count > 1 else ""),
         ],
     )
@@ -315,9 +312,9 @@ def _piece(points: Sequence[float], piece: int) -> str:
     return f"{'just above' if jump else 'up to'} {points[piece]:.0f} bytes"
 
 
-def _describe_crossover(machine: str, cross: Crossover) -> str:
+def _describe_crossover(cross: Crossover) -> str:
     """One sentence on where a route begins to win."""
-    who = f"{machine}: {cross.faster}"
+    who = f"{cross.machine}: {cross.faster}"
     tail = f"; {cross.speedup:.2f} times as fast at {cross.largest} bytes"
     if cross.bytes is None:
         return f"{who} is never faster for good than {cross.slower}{tail}"

@@ -30,7 +30,7 @@ A set is forecast twice: with everything that was measured, and with that set le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,10 +88,7 @@ class Measured:
     @property
     def interval(self) -> tuple[float, float] | None:
         """Holds the true factor with at least 90 %: both medians lie in their 95 % intervals."""
-        together, alone = self.seconds, self.alone
-        if together.low is None or together.high is None or alone.low is None or alone.high is None:
-            return None
-        return together.low / alone.high, together.high / alone.low
+        return self.seconds.over(self.alone)
 
     @property
     def disturbed(self) -> bool:
@@ -186,23 +183,24 @@ def contention(data: Dataset) -> list[Contention]:
     Raises:
         InputError: no copy was timed beside others, or none of those was timed alone as well.
     """
-    usable = [record for record in data.transfers if record.valid and not record.cold]
     together: dict[Setting, dict[_Set, list[float]]] = {}
     beside_sizes: dict[tuple[Copy, int], None] = {}
-    for record in usable:
-        if record.concurrent:
-            for other in record.concurrent:
-                beside_sizes[(other.from_, other.to), other.bytes or record.bytes] = None
-            beside = sorted((other.from_, other.to) for other in record.concurrent)
-            key = (_copy(record), tuple(beside), record.bytes, record.memory)
-            together.setdefault(_setting(record), {}).setdefault(key, []).extend(record.seconds)
+    alone: dict[tuple[Setting, Copy, int, str], list[float]] = {}
+    for record in data.transfers:
+        if not record.valid or record.cold:
+            continue
+        setting, copy = _setting(record), (record.from_, record.to)
+        if not record.concurrent:
+            single = (setting, copy, record.bytes, record.memory)
+            alone.setdefault(single, []).extend(record.seconds)
+            continue
+        for other in record.concurrent:
+            beside_sizes[(other.from_, other.to), other.bytes or record.bytes] = None
+        beside = tuple(sorted((other.from_, other.to) for other in record.concurrent))
+        sets = together.setdefault(setting, {})
+        sets.setdefault((copy, beside, record.bytes, record.memory), []).extend(record.seconds)
     if not together:
         raise InputError("no transfer was timed beside others", file=data.name, field="concurrent")
-    alone: dict[tuple[Setting, Copy, int, str], list[float]] = {}
-    for record in usable:
-        if not record.concurrent:
-            single = (_setting(record), _copy(record), record.bytes, record.memory)
-            alone.setdefault(single, []).extend(record.seconds)
     contentions = [
         _contention(setting, sets, alone, beside_sizes) for setting, sets in together.items()
     ]
@@ -225,10 +223,6 @@ def _setting(record: Transfer) -> Setting:
     return Setting(record.machine, record.path, record.engine, record.method, reads)
 
 
-def _copy(record: Transfer) -> Copy:
-    return record.from_, record.to
-
-
 def _contention(
     setting: Setting,
     together: Mapping[_Set, list[float]],
@@ -245,21 +239,21 @@ def _contention(
             rates.setdefault(copy, size / timing.alone.value)
     for copy, size in beside_sizes:
         # Under way, but never timed beside others: alone, with the nearest size there is.
-        sizes = [of_size for of, other, of_size, _ in alone if (of, other) == (setting, copy)]
+        sizes = [key[2] for key in alone if key[:2] == (setting, copy)]
         if copy not in rates and sizes:
-            nearest = min(sizes, key=lambda other_size: abs(np.log(other_size / size)))
+            nearest = min(sizes, key=lambda other: abs(np.log(other / size)))
             rates[copy] = max(
                 nearest / median_of(samples).value
-                for (of, other, of_size, _), samples in alone.items()
-                if (of, other, of_size) == (setting, copy, nearest)
+                for key, samples in alone.items()
+                if key[:3] == (setting, copy, nearest)
             )
     pairs = [timing for timing in measured if len(timing.beside) == 1]
     sets = [timing for timing in measured if len(timing.beside) > 1]
     return Contention(setting, rates, pairs, sets, _forecasts(rates, pairs, sets))
 
 
-# Resources: seconds of each that a byte of a copy keeps it busy.
-Resources = dict[str, Callable[[Copy], float]]
+# Resources by name: seconds that a byte of each copy keeps it busy.
+Resources = dict[str, dict[Copy, float]]
 
 
 def _forecasts(
@@ -271,9 +265,10 @@ def _forecasts(
     for timing in known:
         if len(timing.copies) > 2:
             others = [other for other in known if set(other.copies) != set(timing.copies)]
-            fitted, _ = _forecast(timing, links, _host_memory(links, known))
-            left_out, limit = _forecast(timing, links, _host_memory(links, others))
-            result.append(Forecast(timing, fitted, left_out, limit))
+            (seconds, _), (left_out, limit) = (
+                _forecast(timing, links, _host_memory(links, some)) for some in (known, others)
+            )
+            result.append(Forecast(timing, seconds, left_out, limit))
     return result
 
 
@@ -286,31 +281,17 @@ def _forecast(measured: Measured, links: Resources, memory: HostMemory) -> tuple
 def _links(rates: Mapping[Copy, float], pairs: Sequence[Measured]) -> Resources:
     """Links by name: those of single copies, and what pairs show to be shared."""
     resources: Resources = {}
-    for start, end in rates:
-        if HOST in (start, end):
-            resources[f"link {start}>{end}"] = _only({(start, end): 1 / rates[start, end]})
+    for copy, rate in rates.items():
+        start, end = copy
+        if HOST in copy:
+            resources[f"link {start}>{end}"] = {copy: 1 / rate}
         elif start != end:
-            resources[f"egress of {start}"] = _ends(rates, 0, start)
-            resources[f"ingress of {end}"] = _ends(rates, 1, end)
+            resources.setdefault(f"egress of {start}", {})[copy] = 1 / rate
+            resources.setdefault(f"ingress of {end}", {})[copy] = 1 / rate
     for members, total in _pairwise(pairs):
         names = " and ".join(f"{start}>{end}" for start, end in members)
-        resources[f"shared by {names}"] = _only(dict.fromkeys(members, 1 / total))
+        resources[f"shared by {names}"] = dict.fromkeys(members, 1 / total)
     return resources
-
-
-def _only(weights: Mapping[Copy, float]) -> Callable[[Copy], float]:
-    return lambda copy: weights.get(copy, 0.0)
-
-
-def _ends(rates: Mapping[Copy, float], side: int, device: str) -> Callable[[Copy], float]:
-    """Copies between GPUs that begin (side 0) or end (side 1) at a device."""
-    return _only(
-        {
-            copy: 1 / rate
-            for copy, rate in rates.items()
-            if copy[side] == device and HOST not in copy and copy[0] != copy[1]
-        }
-    )
 
 
 def _pairwise(pairs: Sequence[Measured]) -> list[tuple[tuple[Copy, ...], float]]:
@@ -382,15 +363,16 @@ def _both_ways(copies: Sequence[Copy]) -> bool:
 
 def _memory_shared_by(copies: Sequence[Copy], memory: HostMemory) -> Resources:
     both = _both_ways(copies)
-    resources: Resources = {}
-    for side, name in ((0, "host memory, reads"), (1, "host memory, writes")):
-        if (side, both) in memory:
-            weight = 1 / memory[side, both]
-            resources[name] = _only({copy: weight for copy in copies if copy[side] == HOST})
-    return resources
+    return {
+        name: {copy: 1 / memory[side, both] for copy in copies if copy[side] == HOST}
+        for side, name in ((0, "host memory, reads"), (1, "host memory, writes"))
+        if (side, both) in memory
+    }
 
 
-def fair_rates(copies: Iterable[Copy], shared: Resources) -> dict[Copy, tuple[float, str]]:
+def fair_rates(
+    copies: Iterable[Copy], shared: Mapping[str, Mapping[Copy, float]]
+) -> dict[Copy, tuple[float, str]]:
     """Max-min fair rates (byte/s) of copies under way together, and what limits each.
 
     Raises:
@@ -401,13 +383,13 @@ def fair_rates(copies: Iterable[Copy], shared: Resources) -> dict[Copy, tuple[fl
     while growing:
         best, limit = np.inf, ""
         for name, weight in shared.items():
-            busy = sum(rate * weight(copy) for copy, (rate, _) in rates.items())
-            pace = sum(weight(copy) for copy in growing)
+            busy = sum(rate * weight.get(copy, 0.0) for copy, (rate, _) in rates.items())
+            pace = sum(weight.get(copy, 0.0) for copy in growing)
             if pace > 0 and max(0.0, 1 - busy) / pace < best:
                 best, limit = max(0.0, 1 - busy) / pace, name
         if not limit:
             raise ValueError(f"nothing limits {growing}")
-        stopped = [copy for copy in growing if shared[limit](copy) > 0]
+        stopped = [copy for copy in growing if copy in shared[limit]]
         rates.update(dict.fromkeys(stopped, (float(best), limit)))
         growing = [copy for copy in growing if copy not in stopped]
     return rates
@@ -441,7 +423,7 @@ def to_dict(found: Contention) -> dict[str, object]:
             "seconds": timing.seconds.value,
             "alone_seconds": timing.alone.value,
             "factor": timing.factor,
-            "interval": None if timing.interval is None else list(timing.interval),
+            "interval": timing.interval,
             "shared": timing.disturbed,
         }
 

@@ -6,7 +6,8 @@ where a driver changes from one way of copying to another (model/transfer_curve.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.records import Transfer
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
-from gpucast.fitting.problem import Problem, transfer_observations
+from gpucast.fitting.problem import transfer_observations
 from gpucast.fitting.selection import pose
 from gpucast.util.remarks import Remark, texts_of
 
@@ -92,16 +94,8 @@ class TransferFit:
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready: names, values and 95 % intervals."""
-        return {
-            "machine": self.machine,
-            "path": self.path,
-            "route": self.route,
-            "breakpoints": self.breakpoints,
-            "parameters": self.parameters,
-            "noise": self.noise,
-            "bytes": list(self.bytes),
-            "sizes": self.sizes,
-        }
+        of_route = ("machine", "path", "route", "breakpoints", "parameters")
+        return {name: getattr(self, name) for name in (*of_route, "noise", "bytes", "sizes")}
 
 
 def fit_transfers(
@@ -134,17 +128,14 @@ def fit_transfers(
     for of_machine, of_path in groups:
         problem = pose(only, StepSelection(of_machine, of_path, memory=memory), method=method)
         for route, transfers in problem.transfers.items():
-            require_sizes(problem, route)
-            cells = [
-                (transfer.bytes, transfer.seconds, transfer.uncertainty) for transfer in transfers
-            ]
-            # Percentiles of fewer than forty draws do not reach 2.5 %.
-            draws = max(40, replicates)
+            require_sizes(transfers, f"{problem.machine}, {problem.path}, {route}", data.name)
+            cells = [(own.bytes, own.seconds, own.uncertainty) for own in transfers]
             result.append(
                 fit_curve(
                     *(problem.machine, problem.path, route, cells),
                     piecewise=piecewise,
-                    replicates=draws,
+                    # Percentiles of fewer than forty draws do not reach 2.5 %.
+                    replicates=max(40, replicates),
                     seed=seed,
                     remarks=tuple(problem.remarks),
                 )
@@ -175,8 +166,7 @@ def fit_curve(
         InputError: fewer than three sizes.
     """
     sizes = {size for size, _, _ in cells}
-    if len(sizes) < FEWEST_SIZES:
-        raise too_few_sizes(f"{machine}, {path}, {route}", len(sizes), machine)
+    _require_sizes(sizes, f"{machine}, {path}, {route}", machine)
     observations = transfer_observations(route, cells)
     points = _core.find_breakpoints(observations, LARGEST_BREAKPOINTS) if piecewise else []
     fitted = _core.fit(_core.Model(curves={route: points}), observations, [1])
@@ -196,25 +186,19 @@ def fit_curve(
     )
 
 
-def too_few_sizes(what: str, count: int, name: str) -> InputError:
-    """The error of a curve that has too few sizes."""
-    return InputError(
-        f"{what}: {count} size(s); a latency and a throughput need at least three",
-        file=name,
-        field="bytes",
-    )
-
-
-def require_sizes(problem: Problem, route: str) -> None:
-    """Refuse a route that was measured with too few sizes for a curve and its errors.
+def require_sizes(transfers: Iterable[Transfer], what: str, file: str) -> None:
+    """Refuse transfers of too few sizes for a curve and its errors; ``what``: they are.
 
     Raises:
         InputError: fewer than three sizes.
     """
-    count = len({record.bytes for record in problem.transfers[route]})
-    if count < FEWEST_SIZES:
-        what = f"{problem.machine}, {problem.path}, {route}"
-        raise too_few_sizes(what, count, problem.dataset.name)
+    _require_sizes({record.bytes for record in transfers}, what, file)
+
+
+def _require_sizes(sizes: Collection[int], what: str, file: str) -> None:
+    if len(sizes) < FEWEST_SIZES:
+        message = f"{what}: {len(sizes)} size(s); a latency and a throughput need at least three"
+        raise InputError(message, file=file, field="bytes")
 
 
 @dataclass(frozen=True)
@@ -222,12 +206,15 @@ class Crossover:
     """From which size one route beats another, on every larger size as well.
 
     Attributes:
+        machine, path: where both were measured.
         bytes: that size; None if it never does, the smallest size compared if it always does.
         ci95: 95 % interval over replicates that have one; None if none has.
         probability: share of replicates in which the route is faster for the largest size.
         speedup: how many times faster it is at the largest size compared.
     """
 
+    machine: str
+    path: str
     faster: str
     slower: str
     bytes: float | None
@@ -258,6 +245,8 @@ def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
     known = draws[np.isfinite(draws)]
     interval = np.percentile(known, [2.5, 97.5]) if known.size else None
     return Crossover(
+        machine=faster.machine,
+        path=faster.path,
         faster=faster.route,
         slower=slower.route,
         bytes=float(point) if np.isfinite(point) else None,
@@ -286,13 +275,12 @@ def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
     return np.array(result)
 
 
-def crossovers(fits: Sequence[TransferFit]) -> list[tuple[TransferFit, TransferFit, Crossover]]:
+def crossovers(fits: Sequence[TransferFit]) -> list[Crossover]:
     """Peer against staged on one machine and path, where their sizes overlap."""
-    result = []
-    for direct in fits:
-        for other in fits:
-            same = (direct.machine, direct.path) == (other.machine, other.path)
-            overlap = max(direct.bytes[0], other.bytes[0]) <= min(direct.bytes[1], other.bytes[1])
-            if same and overlap and (direct.route, other.route) == ("peer", "staged"):
-                result.append((direct, other, crossover(direct, other)))
-    return result
+    return [
+        crossover(direct, other)
+        for direct, other in itertools.product(fits, fits)
+        if (direct.machine, direct.path) == (other.machine, other.path)
+        and max(direct.bytes[0], other.bytes[0]) <= min(direct.bytes[1], other.bytes[1])
+        and (direct.route, other.route) == ("peer", "staged")
+    ]

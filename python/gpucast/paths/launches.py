@@ -29,21 +29,10 @@ class LaunchCost:
     count: int
     t_kernel: Median
 
-    @property
-    def ci95(self) -> tuple[float, float] | None:
-        """95 % interval of t_kernel; None with fewer than six samples."""
-        low, high = self.t_kernel.low, self.t_kernel.high
-        return None if low is None or high is None else (low, high)
-
     def to_dict(self) -> dict[str, object]:
         """The content of a JSON answer."""
-        return {
-            "machine": self.machine,
-            "path": self.path,
-            "method": self.method,
-            "count": self.count,
-            "t_kernel": {"value": self.t_kernel.value, "unit": "s", "ci95": self.ci95},
-        }
+        known = {"value": self.t_kernel.value, "unit": "s", "ci95": self.t_kernel.ends}
+        return {**vars(self), "t_kernel": known}
 
 
 def launch_costs(dataset: Dataset) -> list[LaunchCost]:

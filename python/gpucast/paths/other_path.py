@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,29 +42,17 @@ _BUSY_SD = 0.003
 _LEAST = 0.1
 
 
-@dataclass(frozen=True)
-class Deviations:
-    """By how much skeletons' communication deviates from the form fitted to them, by cell.
+def known_by_skeletons(
+    fit: _core.Fit, problem: Problem, noise: Noise, facts: PathFacts
+) -> OtherPath:
+    """What is known of a path with skeletons: by how much their communication deviates from the
+    form fitted to them, by cell, and by how much from visit to visit.
 
-    Attributes:
-        n, gpus, wait: cells; wait in s, of each GPU.
-        deviation: of ln S.
-        variance: of each deviation, by noise.
-        visit: sd of ln S from visit to visit.
-        most: the largest GPU count of skeletons.
+    Args:
+        fit: to the problem's skeletons.
+        noise: of the model whose GPU and CPU terms are kept.
+        facts: of the path.
     """
-
-    n: list[float]
-    gpus: list[int]
-    wait: list[float]
-    deviation: list[float]
-    variance: list[float]
-    visit: float
-    most: int
-
-
-def deviations(fit: _core.Fit, problem: Problem) -> Deviations:
-    """Deviations of a problem's skeletons from a fit to them."""
     cells = list(map(problem.skeleton_cell, problem.skeletons))
     n, gpus, busy = (np.array(column, dtype=np.float64) for column in zip(*cells, strict=True))
     measured = np.array([np.median(skeleton.seconds) for skeleton in problem.skeletons])
@@ -77,18 +65,47 @@ def deviations(fit: _core.Fit, problem: Problem) -> Deviations:
     of_busy = (_BUSY_SD * busy / moved) ** 2
     visit = _visit(list(zip(n, gpus, busy, strict=True)), log_ratio, of_busy, usable)
     variance = visit**2 + of_busy
-    result = Deviations([], [], [], [], [], visit, int(gpus.max()))
+    rows = []
     for cell in sorted(set(zip(n, gpus, busy, strict=True))):
         at = (n == cell[0]) & (gpus == cell[1]) & (busy == cell[2]) & usable
         if at.any():
             weight = 1 / variance[at]
-            mean = float(weight @ log_ratio[at] / weight.sum())
-            result.n.append(float(cell[0]))
-            result.gpus.append(int(cell[1]))
-            result.wait.append(float(cell[2]))
-            result.deviation.append(mean)
-            result.variance.append(float(1 / weight.sum()))
-    return result
+            rows.append((*cell, weight @ log_ratio[at] / weight.sum(), 1 / weight.sum()))
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 5).T
+    along_n, along_gpus = learnt_amplitudes(*columns) if rows else (USUAL, USUAL)
+    of_n, of_gpus, wait, deviation, noise_variance = columns.tolist()
+    return _known(
+        noise,
+        facts,
+        n=of_n,
+        gpus=[int(count) for count in of_gpus],
+        wait=wait,
+        deviation=deviation,
+        variance=noise_variance,
+        along_n=along_n,
+        along_gpus=along_gpus,
+        # What skeletons vary from visit to visit, all steps of one occasion have in common.
+        beyond=float(np.hypot(BEYOND["skeletons"], max(0.0, visit**2 - _VISIT**2) ** 0.5)),
+        known_gpus=int(gpus.max()),
+    )
+
+
+def known_by_transfers(launch: str, noise: Noise, facts: PathFacts) -> OtherPath:
+    """What is known of a path with transfers alone, and launches by one of ``Launch``."""
+    beyond = float(np.hypot(BEYOND["transfers"], _LAUNCH_UNKNOWN[launch]))
+    return _known(noise, facts, along_n=USUAL, along_gpus=USUAL, beyond=beyond, known_gpus=1)
+
+
+def _known(noise: Noise, facts: PathFacts, **known: Any) -> OtherPath:
+    messages = facts.forwarded and facts.transport != "shm"
+    return OtherPath(
+        **known,
+        host=HOST,
+        computing=noise.between_cells,
+        visit=_VISIT,
+        sleeps=facts.sleeps,
+        most_inline=float(facts.inline_bytes) if messages else None,
+    )
 
 
 def _visit(
@@ -114,52 +131,3 @@ def _visit(
     # The median ignores what disturbed single skeletons, which is no noise of visits.
     sd = _MAD * float(np.median(np.abs(np.concatenate(apart))))
     return float(np.sqrt((_WORTH * _VISIT**2 + freedom * sd**2) / (_WORTH + freedom)))
-
-
-def known_by_skeletons(measured: Deviations, noise: Noise, facts: PathFacts) -> OtherPath:
-    """What is known of a path with skeletons.
-
-    Args:
-        noise: of the model whose GPU and CPU terms are kept.
-        facts: of the path.
-    """
-    columns = (measured.n, measured.gpus, measured.wait, measured.deviation, measured.variance)
-    arrays = (np.array(column, dtype=np.float64) for column in columns)
-    along_n, along_gpus = learnt_amplitudes(*arrays) if measured.n else (USUAL, USUAL)
-    return OtherPath(
-        n=measured.n,
-        gpus=measured.gpus,
-        wait=measured.wait,
-        deviation=measured.deviation,
-        variance=measured.variance,
-        along_n=along_n,
-        along_gpus=along_gpus,
-        # What skeletons vary from visit to visit, all steps of one occasion have in common.
-        beyond=float(np.hypot(BEYOND["skeletons"], max(0.0, measured.visit**2 - _VISIT**2) ** 0.5)),
-        host=HOST,
-        computing=noise.between_cells,
-        visit=_VISIT,
-        known_gpus=measured.most,
-        sleeps=facts.sleeps,
-        most_inline=_most_inline(facts),
-    )
-
-
-def known_by_transfers(launch: str, noise: Noise, facts: PathFacts) -> OtherPath:
-    """What is known of a path with transfers alone, and launches by one of ``Launch``."""
-    return OtherPath(
-        along_n=USUAL,
-        along_gpus=USUAL,
-        beyond=float(np.hypot(BEYOND["transfers"], _LAUNCH_UNKNOWN[launch])),
-        host=HOST,
-        computing=noise.between_cells,
-        visit=_VISIT,
-        known_gpus=1,
-        sleeps=facts.sleeps,
-        most_inline=_most_inline(facts),
-    )
-
-
-def _most_inline(facts: PathFacts) -> float | None:
-    messages = facts.forwarded and facts.transport != "shm"
-    return float(facts.inline_bytes) if messages else None

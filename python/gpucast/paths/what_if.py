@@ -31,7 +31,7 @@ from gpucast.model.fitted import Model
 from gpucast.model.intervals import T90
 from gpucast.model.kinds import on_kind
 from gpucast.paths.curves import require_sizes
-from gpucast.paths.other_path import deviations, known_by_skeletons, known_by_transfers
+from gpucast.paths.other_path import known_by_skeletons, known_by_transfers
 from gpucast.paths.path_facts import PathFacts, facts_of
 from gpucast.paths.skeletons import communication
 from gpucast.util.remarks import Kind, remark
@@ -120,11 +120,11 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
         {route: list(points) for route, points in chosen.breakpoints}, chosen.com
     )
     source = _source(problem, "skeletons")
-    measured = deviations(fitted, problem)
-    _say_what_is_unknown(model, problem, measured.most)
+    known = known_by_skeletons(fitted, problem, model.noise, _facts(problem))
+    _say_what_is_unknown(model, problem, known.known_gpus)
     result = _merge(model, problem, target, fitted, _measured(model, fitted), source, seed)
     result.terms = replace(terms, com=chosen.com)
-    return _as_other_path(model, result, known_by_skeletons(measured, model.noise, _facts(problem)))
+    return _as_other_path(model, result, known)
 
 
 def _facts(problem: Problem) -> PathFacts:
@@ -169,15 +169,15 @@ def _as_other_path(model: Model, result: Model, known: OtherPath) -> Model:
 
 def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> Model:
     com = _term_left(model, problem)
-    needed = _core.COM_TERMS[com].routes
+    needed, data = _core.COM_TERMS[com].routes, problem.dataset.name
     for route in needed:
         if route not in problem.transfers:
             raise InputError(
                 f"path {problem.path!r} has no {route} transfers, which {com} needs",
-                file=problem.dataset.name,
+                file=data,
                 field="route",
             )
-        require_sizes(problem, route)
+        require_sizes(problem.transfers[route], f"{problem.machine}, {problem.path}, {route}", data)
         _refuse_other_sizes(model, problem, route)
     problem.transfers = {route: problem.transfers[route] for route in needed}
     problem.skeletons = []

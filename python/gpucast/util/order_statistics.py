@@ -32,6 +32,19 @@ class Median:
     low: float | None
     high: float | None
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None with too few samples."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def over(self, other: Median) -> tuple[float, float] | None:
+        """The ends between which the ratio of two medians lies where both lie in their intervals;
+        None where these are not known, or the other's may be 0."""
+        mine, beside = self.ends, other.ends
+        if mine is None or beside is None or beside[0] <= 0:
+            return None
+        return mine[0] / beside[1], mine[1] / beside[0]
+
     def with_run_to_run(self, sd: float, runs: int) -> Median:
         """The interval for the median of all runs of a program.
 
