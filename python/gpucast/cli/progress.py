@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gpucast.errors import Terminated
+from gpucast.util.signals import handled
 from gpucast.util.tables import one_line
 from gpucast.util.units import duration
 
@@ -32,11 +33,8 @@ def terminated_as_interrupted() -> Iterator[None]:
     def terminate(*_: object) -> None:
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
+    with handled({signal.SIGTERM: terminate}):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

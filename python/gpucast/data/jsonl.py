@@ -15,7 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from gpucast.data.records import KINDS, SCHEMA, Record
 from gpucast.errors import InputError
@@ -24,6 +24,7 @@ from gpucast.util.files import read_bytes
 from gpucast.util.typed_json import WrongValueError, from_json, near, shown, to_json
 
 PathLike = str | os.PathLike[str]
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,19 @@ def record(
         InputError: names the field, and the file and line where given.
     """
     return _record({"schema": SCHEMA, **value}, file, line)
+
+
+def made(kind: type[R], **fields: object) -> R:
+    """A record of this kind; fields that are None are left out.
+
+    Raises:
+        InputError: names the field.
+    """
+    word = next(word for word, known in KINDS.items() if known is kind)
+    given = {name: value for name, value in fields.items() if value is not None}
+    result = record({"kind": word, **given})
+    assert isinstance(result, kind)
+    return result
 
 
 def _record(value: object, file: str | None, line: int | None) -> Record:

@@ -103,10 +103,7 @@ class Store:
 
     def note(self, machine: str | None, path: str, text: str, **about: object) -> bool:
         """Write a note, unless the file says the same already; whether it was written."""
-        stated = {"machine": machine, "path": path, "text": text, "about": about or None}
-        given = {key: value for key, value in stated.items() if value is not None}
-        made = jsonl.record({"kind": "note", **given})
-        assert isinstance(made, Note)
+        made = jsonl.made(Note, machine=machine, path=path, text=text, about=about or None)
         if any(isinstance(entry, Note) and _same_note(entry, made) for entry in self._entries):
             return False
         self.append(made)

@@ -108,12 +108,8 @@ def facts_here(path: str) -> Machine:
     try:
         facts = programs.probe(where, None)
     except GpucastError:  # without our own programs, or where GPUs are on other nodes only
-        made = jsonl.record(
-            {"kind": "machine", "id": "host", "host": platform.node() or "host",
-             "cpu_cores": os.cpu_count() or 1}
-        )  # fmt: skip
-        assert isinstance(made, Machine)
-        facts = made
+        name, cores = platform.node() or "host", os.cpu_count() or 1
+        facts = jsonl.made(Machine, id="host", host=name, cpu_cores=cores)
     if _JOB not in os.environ:
         return facts
     names = [os.environ.get(f"SLURM_{name}") for name in ("CLUSTER_NAME", "JOB_PARTITION")]

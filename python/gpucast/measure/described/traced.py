@@ -73,13 +73,13 @@ class TracedRuns:
         finally:
             shutil.rmtree(workdir, ignore_errors=True)
 
-    def phases(self, run: Run, seconds: float) -> dict[str, list[float]] | None:
-        """The parts of a step of ``seconds``, for its record; None: not known."""
+    def phases(self, run: Run, seconds: float) -> dict[str, object]:
+        """The field of a record with the parts of a step of ``seconds``; empty: not known."""
         split = self._parts.get(run.digest)
         if split is None:
-            return None
+            return {}
         parts = split.lasting(seconds)
-        return {"kernel": [parts.gpu], "cpu": [parts.cpu], "calls": [parts.com]}
+        return {"phases": {"kernel": [parts.gpu], "cpu": [parts.cpu], "calls": [parts.com]}}
 
     def _made(self, run: Run, log: Path, workdir: Path, bound: Mapping[str, str]) -> None:
         program = self._program

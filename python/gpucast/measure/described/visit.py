@@ -96,25 +96,20 @@ class Visitor:
         seconds = time.monotonic() - begin
         for text in times.warnings:
             self._doubt(text)
-        split = None
-        if self._traces is not None:
-            split = self._traces.phases(run, float(np.median(times.seconds)))
+        traces, median = self._traces, float(np.median(times.seconds))
+        split = {} if traces is None else traces.phases(run, median)
         cell = run.cell
         stated = {
-            "kind": "step", "machine": self._machine, "path": program.path,
-            "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
-            "gpus": cell.gpus, "instances": cell.instances if cell.instances > 1 else None,
-            "mps": run.mps or None, "nodes": run.nodes if program.gpus_per_node else None,
-            "ranks": run.ranks, "seconds": times.seconds, **times.more,
+            "machine": self._machine, "path": program.path, "program": program.program,
+            "case": program.case, "n": cell.n, "unit": program.unit, "gpus": cell.gpus,
+            "instances": cell.instances if cell.instances > 1 else None, "mps": run.mps or None,
+            "nodes": run.nodes if program.gpus_per_node else None, "ranks": run.ranks,
+            "seconds": times.seconds, **times.more, **split,
             "visit": {
                 "digest": run.digest, "number": number, "seconds": seconds, **self._allocation
             },
         }  # fmt: skip
-        if split:
-            stated["phases"] = split
-        step = jsonl.record({key: value for key, value in stated.items() if value is not None})
-        assert isinstance(step, Step)
-        return step
+        return jsonl.made(Step, **stated)
 
     def _times(self, run: Run, logs: Sequence[Path]) -> Times:
         """Step times of all instances of a run; ``logs``: one for each of warm-up and repeats, of
@@ -210,9 +205,7 @@ def failure(
     }  # fmt: skip
     known = {name: value for name, value in about.items() if value is not None}
     text = f"n={units.number(cell.n)} gpus={cell.share}: {why}"
-    note = jsonl.record({"kind": "note", "text": text, "about": known})
-    assert isinstance(note, Note)
-    return note
+    return jsonl.made(Note, text=text, about=known)
 
 
 @contextmanager

@@ -14,8 +14,8 @@ import signal
 import subprocess
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -24,6 +24,7 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.measure.machine import asked
 from gpucast.measure.tracing import libraries, ranks
 from gpucast.util import files
+from gpucast.util.signals import handled
 
 SCHEMA = "gpucast.trace/1"
 ENOUGH = "enough"
@@ -273,7 +274,8 @@ def run_program(
         running = subprocess.Popen(list(program), env={**os.environ, **variables}, **streams)
     except OSError as error:
         raise InputError(error.strerror or str(error), file=program[0]) from error
-    with _signals_of(running):
+    # A terminal sends SIGINT to the program, too; SIGTERM comes to this process alone.
+    with handled({signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: lambda *_: running.terminate()}):
         try:
             return _watch(running, folder, watcher, enough)
         except BaseException:
@@ -308,20 +310,6 @@ class Patience:
             return False
         self._next = 2 * size
         return True
-
-
-@contextmanager
-def _signals_of(running: subprocess.Popen[bytes]) -> Iterator[None]:
-    # A terminal sends SIGINT to the program, too; SIGTERM comes to this process alone.
-    before = {
-        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: running.terminate()),
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 # --- files ----------------------------------------------------------------------------------------

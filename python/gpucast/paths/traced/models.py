@@ -24,7 +24,7 @@ import numpy as np
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset, from_records
 from gpucast.data.formats import Options
-from gpucast.data.records import Step
+from gpucast.data.records import Machine, Step
 from gpucast.data.traces.agreement import repeats, said_of_repeats, shape_of, unlike
 from gpucast.data.traces.finding_steps import find_steps
 from gpucast.data.traces.parts import Ints, StepParts, Union
@@ -95,18 +95,15 @@ class CellOnPath:
         """The step on the path, as if it had been measured."""
         parts = {"kernel": self.parts.gpu, "cpu": self.parts.cpu, "calls": self.parts.com}
         kept = ("machine", "program", "case", "n", "unit", "gpus", "ranks")
-        made = {
-            "kind": "step",
-            "path": path,
-            "seconds": [self.seconds],
-            "phases": {name: [value] for name, value in parts.items()},
+        return jsonl.made(
+            Step,
+            path=path,
+            seconds=[self.seconds],
+            phases={name: [value] for name, value in parts.items()},
             # Even between two ends, as a rounded number is.
-            "uncertainty": float(np.sqrt(3)) * self.unknown or None,
+            uncertainty=float(np.sqrt(3)) * self.unknown or None,
             **{name: getattr(self.step, name) for name in kept},
-        }
-        record = jsonl.record({key: value for key, value in made.items() if value is not None})
-        assert isinstance(record, Step)
-        return record
+        )
 
 
 @dataclass(frozen=True)
@@ -252,7 +249,7 @@ def fitted(
         )
     _one_program([cell.step for cell in cells], name)
     path = costs.name
-    machine = jsonl.record({"kind": "machine", "id": str(cells[0].step.machine)})
+    machine = jsonl.made(Machine, id=str(cells[0].step.machine))
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(cell.record(path) for cell in everything)])
     model = fit_scaling(pose(records), look_ahead=False)

@@ -90,8 +90,7 @@ class SlurmCampaign:
         """The cluster's partition: cells of one are compared, whichever of its nodes ran them."""
         partition = None if self._options is None else self._options.partition
         where = [cluster_name(), *([partition] if partition else [])]
-        made = jsonl.record({"kind": "machine", "id": "slurm", "host": "-".join(where)})
-        assert isinstance(made, Machine)
+        made = jsonl.made(Machine, id="slurm", host="-".join(where))
         for text in self._jobs.adopt():
             self._watcher.say(text)
         # Written with the first record of it: until then the jobs alone know its id.

@@ -6,8 +6,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from gpucast.data.records import Note
 from gpucast.errors import GpucastError
@@ -18,6 +16,7 @@ from gpucast.measure.described.slurm.options import RESERVE_SECONDS
 from gpucast.measure.described.slurm.work import Work, marker_of, part_of, workdir_ending
 from gpucast.measure.described.visit import Visitor, failure
 from gpucast.measure.store import Store
+from gpucast.util.signals import handled
 
 GRACE_SECONDS = 0.3
 """A program of a job that is cancelled may die of the same signal a little before we hear of it."""
@@ -43,7 +42,9 @@ def run_cells(work: Work) -> str:
         SystemExit: somebody ends the job; only the queue knows whether it will be started again.
     """
     job = os.environ["SLURM_JOB_ID"]
-    with _signals_end_it():
+    # SIGTERM (scancel, requeue) and SIGUSR2 (the time is nearly over) end the visit under way and
+    # its program. submitit would go on until it is killed, or put the job into the queue.
+    with handled(dict.fromkeys((signal.SIGTERM, signal.SIGUSR2), _end)):
         try:
             with Store(part_of(work.folder, job)) as store:
                 ended = _make_visits(work, job, store)
@@ -111,17 +112,5 @@ def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _signals_end_it() -> Iterator[None]:
-    """SIGTERM (scancel, requeue) and SIGUSR2 (the time is nearly over) end the visit under way
-    and its program. submitit would go on until it is killed, or put the job into the queue."""
-
-    def end(number: int, frame: object) -> None:
-        raise _EndsError(number)
-
-    before = {sent: signal.signal(sent, end) for sent in (signal.SIGTERM, signal.SIGUSR2)}
-    try:
-        yield
-    finally:
-        for sent, handler in before.items():
-            signal.signal(sent, handler)
+def _end(number: int, _: object) -> None:
+    raise _EndsError(number)

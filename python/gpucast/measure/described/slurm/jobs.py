@@ -30,6 +30,7 @@ from gpucast.measure.described.slurm.work import (
     part_of,
     workdir_ending,
 )
+from gpucast.util.signals import handled
 
 _SUBMITTED = "_submitted.pkl"
 _LEFT = re.compile(r"[0-9a-f]{32}\.pkl|\.submission_file_[0-9a-f]{32}\.sh")
@@ -236,15 +237,11 @@ def _message_of(error: BaseException) -> str:
 def _uninterrupted() -> Iterator[None]:
     """Ctrl-C and SIGTERM wait until a job that sbatch took is in the book."""
     came: list[tuple[int, FrameType | None]] = []
-    before = {
-        sent: signal.signal(sent, lambda number, frame: came.append((number, frame)))
-        for sent in (signal.SIGINT, signal.SIGTERM)
-    }
+    later = dict.fromkeys((signal.SIGINT, signal.SIGTERM), lambda *sent: came.append(sent))
     try:
-        yield
+        with handled(later) as before:
+            yield
     finally:
-        for sent, handler in before.items():
-            signal.signal(sent, handler)
         if came:
             handler = before[signal.Signals(came[0][0])]
             if callable(handler):

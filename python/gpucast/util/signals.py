@@ -1,0 +1,23 @@
+"""Signals that are handled otherwise for a while."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+Handler = Callable[[int, FrameType | None], Any] | int | None
+"""As ``signal.signal`` takes and returns it."""
+
+
+@contextmanager
+def handled(handlers: Mapping[signal.Signals, Handler]) -> Iterator[dict[signal.Signals, Handler]]:
+    """Handle these signals so; yields the handlers before, which come back at the end."""
+    before = {sent: signal.signal(sent, handler) for sent, handler in handlers.items()}
+    try:
+        yield before
+    finally:
+        for sent, handler in before.items():
+            signal.signal(sent, handler)
