@@ -9,8 +9,8 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, only_json
-from gpucast.measure.described.results import Times
-from gpucast.measure.described.sharing import at_once, of_repeats, side_by_side
+from gpucast.measure.described.results import Times, together
+from gpucast.measure.described.sharing import at_once
 from waiting import HANG
 
 # Each instance waits until as many are there as it was told: run one after another they would
@@ -210,7 +210,7 @@ def test_how_many_ran_at_once_is_an_average_over_their_runs() -> None:
 
 
 def test_samples_follow_one_another_instance_by_instance() -> None:
-    first = side_by_side([Times([1.0, 2.0, 3.0]), Times([5.0, 6.0])])
-    assert first.seconds == [2.0, 3.0, 5.0, 6.0]
-    again = side_by_side([Times([4.0]), Times([7.0])])
-    assert of_repeats([first, again], 2).seconds == [3.0, 4.0, 6.0, 7.0]
+    first = [Times([1.0, 2.0, 3.0]), Times([5.0, 6.0])]
+    assert together([first], alike=True).seconds == [2.0, 3.0, 5.0, 6.0]
+    again = [Times([4.0]), Times([7.0])]
+    assert together([first, again], alike=True).seconds == [3.0, 4.0, 6.0, 7.0]

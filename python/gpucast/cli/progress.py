@@ -67,7 +67,7 @@ class Lines:
     ) -> None:
         """``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
         if not self._quiet:
-            _print(f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}")
+            self._line(f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}")
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """Nothing: the table at the end says it."""
@@ -75,17 +75,22 @@ class Lines:
     def answered(self, path: str, series: StepSelection, text: str) -> None:
         """A line."""
         if not self._quiet:
-            _print(_answer(path, series, text))
+            self._line(f"{path}{f' {series}' if series.schedule else ''}: {text}")
 
     def say(self, text: str) -> None:
         """A line."""
-        _print(f"gpucast: {one_line(text)}")
+        self._line(f"gpucast: {one_line(text)}")
+
+    def _line(self, text: str) -> None:
+        # In one piece: an interruption between a line and its end would let the next one join it.
+        sys.stderr.write(f"{text}\n")
 
 
-class Bar:
+class Bar(Lines):
     """A bar of rich's, for one path after the other; other lines stand above it."""
 
     def __init__(self, bar: Progress) -> None:
+        super().__init__(quiet=False)
         self._bar = bar
         self._task = bar.add_task("", left="", fit="")
 
@@ -106,25 +111,8 @@ class Bar:
         """The error of the fit so far."""
         self._bar.update(self._task, fit=f"fit {100 * error:.1f} %")
 
-    def answered(self, path: str, series: StepSelection, text: str) -> None:
-        """A line."""
-        self._line(_answer(path, series, text))
-
-    def say(self, text: str) -> None:
-        """A line."""
-        self._line(f"gpucast: {one_line(text)}")
-
     def _line(self, text: str) -> None:
         self._bar.console.print(text, highlight=False, markup=False)
-
-
-def _answer(path: str, series: StepSelection, text: str) -> str:
-    return f"{path}{f' {series}' if series.schedule else ''}: {text}"
-
-
-def _print(line: str) -> None:
-    # In one piece: an interruption between a line and its end would let the next one join it.
-    sys.stderr.write(f"{line}\n")
 
 
 def _left(value: float) -> str:

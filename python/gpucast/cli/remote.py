@@ -262,7 +262,7 @@ def doctor(json: bool = options.JSON) -> None:
 
     facts = list(findings())
     if json:
-        print_json({"findings": [finding.as_object() for finding in facts]})
+        print_json({"findings": [vars(finding) for finding in facts]})
     else:
         mark = Column("", lambda finding: _MARKS[finding.state])
         print_rows(facts, [mark, Column("what", "what"), Column("found", "found")])

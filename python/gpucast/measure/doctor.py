@@ -11,7 +11,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -47,10 +47,6 @@ class Finding:
     state: State
     found: str
     advice: str = ""
-
-    def as_object(self) -> dict[str, str]:
-        """For JSON."""
-        return asdict(self)
 
 
 def findings() -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from gpucast.measure.design.cells import Cell
 from gpucast.measure.machine import asked
 from gpucast.measure.report import AnswerReport, FitReport
 from gpucast.measure.store import Store
-from gpucast.measure.until import answers_of, ended_by
+from gpucast.measure.until import ended_by
 from gpucast.measure.visits import Visits
 from gpucast.measure.work import HOUR, PathReport, Watcher
 from gpucast.util.gpu_shares import Device
@@ -122,8 +122,20 @@ class PathRun:
 
     def answers(self) -> list[AnswerReport]:
         """The answers to the questions so far."""
-        costs = self.visits.costs
-        return answers_of(self.report.path, self.visits.until, costs.seconds, self.report.device)
+        seconds, report = self.visits.costs.seconds, self.report
+        return [
+            AnswerReport(
+                report.path,
+                str(series) if series.schedule else "",
+                answered,
+                asked.seconds_left(seconds),
+                asked.seconds_left(lambda cell: seconds(cell) * cell.gpus / HOUR),
+                report.device,
+                outlook,
+            )
+            for series, asked in self.visits.until.items()
+            for answered, outlook in zip(asked.answers, asked.outlooks(seconds), strict=True)
+        ]
 
     def fits(self) -> list[FitReport]:
         """How good the last fit of each series is."""

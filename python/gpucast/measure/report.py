@@ -73,12 +73,10 @@ class Report:
 
     def to_dict(self) -> dict[str, object]:
         """One JSON object."""
+        counted = ("measured", "skipped", "failed", "transfers")
         return {
             "file": self.file,
-            "measured": sum(path.measured for path in self.paths),
-            "skipped": sum(path.skipped for path in self.paths),
-            "failed": sum(path.failed for path in self.paths),
-            "transfers": sum(path.transfers for path in self.paths),
+            **{name: sum(getattr(path, name) for path in self.paths) for name in counted},
             "notes": [note for path in self.paths for note in path.notes],
             "paths": [path.to_dict() for path in self.paths],
             "fits": [vars(fit) for fit in self.fits],

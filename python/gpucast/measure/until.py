@@ -15,8 +15,6 @@ from gpucast.measure.design.cells import Cell, pairs_of
 from gpucast.measure.design.next_cells import Advice, next_cells
 from gpucast.measure.design.questions import Answer, Question, answer
 from gpucast.measure.design.spreading import START, spread_over
-from gpucast.measure.report import AnswerReport
-from gpucast.measure.work import HOUR
 from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import GPU, Device
 from gpucast.util.units import long_duration
@@ -264,49 +262,8 @@ def _fell(before: Answer, now: Answer) -> bool:
     return before.open is None or now.open < HOPELESS * before.open
 
 
-def by_series(
-    questions: Sequence[Question],
-    cells: Sequence[Cell],
-    costs: Callable[[Cell], float],
-    visits: Mapping[Cell, int],
-    most: int,
-    device: Device,
-) -> dict[StepSelection, Until]:
-    """The questions to each series of these cells, with the arguments of ``Until``; empty where
-    nothing is asked."""
-    cells_by_series: dict[StepSelection, list[Cell]] = {}
-    for cell in cells if questions else ():
-        cells_by_series.setdefault(cell.series, []).append(cell)
-    return {
-        series: Until(questions, own, costs, visits, most, device)
-        for series, own in cells_by_series.items()
-    }
-
-
 def ended_by(until: Mapping[StepSelection, Until]) -> Literal["sure", "unsure"] | None:
     """Whether nothing more need be measured: all is sure, or what is not sure gets no surer."""
     if not until or not all(asked.reached or asked.hopeless for asked in until.values()):
         return None
     return "sure" if all(asked.reached for asked in until.values()) else "unsure"
-
-
-def answers_of(
-    path: str,
-    until: Mapping[StepSelection, Until],
-    seconds: Callable[[Cell], float],
-    device: Device,
-) -> list[AnswerReport]:
-    """The last answers. ``seconds``: expected for a visit; ``device``: what GPU counts count."""
-    return [
-        AnswerReport(
-            path,
-            str(series) if series.schedule else "",
-            answered,
-            asked.seconds_left(seconds),
-            asked.seconds_left(lambda cell: seconds(cell) * cell.gpus / HOUR),
-            device,
-            outlook,
-        )
-        for series, asked in until.items()
-        for answered, outlook in zip(asked.answers, asked.outlooks(seconds), strict=True)
-    ]

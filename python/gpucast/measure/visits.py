@@ -19,7 +19,7 @@ from gpucast.measure.costs import Costs
 from gpucast.measure.design.cells import Cell
 from gpucast.measure.report import FitReport
 from gpucast.measure.rounds import spread_round
-from gpucast.measure.until import by_series, ended_by
+from gpucast.measure.until import Until, ended_by
 from gpucast.measure.work import HOUR, Bounds
 from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import Device
@@ -105,7 +105,9 @@ class Visits:
         for cell, step in known:
             self.add(cell, step)
         # Questions tell these visits from new ones.
-        self.until = by_series(bounds.until, self.cells, costs, self.counts, self.most, device)
+        asked = (costs, self.counts, self.most, device)
+        every = dict.fromkeys(cell.series for cell in self.cells if bounds.until)
+        self.until = {series: Until(bounds.until, self.of(series), *asked) for series in every}
 
     def add(self, cell: Cell, step: Step) -> None:
         """Count a visit, and learn from it."""
@@ -113,6 +115,10 @@ class Visits:
         seconds = 0.0 if step.visit is None else step.visit.seconds
         self.costs.learn(cell, seconds, float(np.median(step.seconds)))
         self.stale.add(cell.series)
+
+    def of(self, series: StepSelection) -> list[Cell]:
+        """The cells of a series."""
+        return [cell for cell in self.cells if cell.series == series]
 
     def to_do(self) -> list[Cell]:
         """A cell for each visit that is left."""
@@ -162,7 +168,7 @@ class Visits:
             except InputError as error:
                 why_not = self._why_not[series] = error.message
             else:
-                self.costs.take([cell for cell in self.cells if cell.series == series], model)
+                self.costs.take(self.of(series), model)
             if series in self.until:
                 left = [cell for cell in self.open() if cell.series == series]
                 self.until[series].update(model, left, why_not)

@@ -61,14 +61,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, object]:
         """One JSON object."""
-        return {
-            "visits": [asdict(visit) for visit in self.visits],
-            "made": self.made,
-            "chosen": self.chosen,
-            "first": list(self.first),
-            "seconds": self.seconds,
-            "gpu_hours": self.gpu_hours,
-        }
+        return {**asdict(self), "seconds": self.seconds, "gpu_hours": self.gpu_hours}
 
 
 def planned(request: Request, output: Path | None) -> Plan:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpucast.data.formats import Options, formats, printed
@@ -107,14 +107,18 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
     return Times(seconds, stated, warnings)
 
 
-def joined(times: list[Times]) -> Times:
-    """The samples of several runs; all else as the last run says it."""
-    seconds = [sample for one in times for sample in one.seconds]
-    last = times[-1]
-    more = dict(last.more)
-    if len(times) > 1:
+def together(repeats: Sequence[Sequence[Times]], *, alike: bool) -> Times:
+    """The samples of repeats, each of some instances, instance by instance; all else as the last
+    says it. ``alike``: the same number of each, the last ones."""
+    least = min(len(one.seconds) for repeat in repeats for one in repeat)
+    first = -least if alike else None
+    instances = zip(*repeats, strict=True)
+    seconds = [sample for own in instances for one in own for sample in one.seconds[first:]]
+    last = repeats[-1]
+    more = dict(last[-1].more)
+    if alike or len(repeats) > 1:
         more.pop("phases", None)
-    return replace(last, seconds=seconds, more=more)
+    return Times(seconds, more, [text for one in last for text in one.warnings])
 
 
 def _file(path: Path, name: str) -> str:

@@ -19,7 +19,6 @@ from statistics import mean, median
 
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
-from gpucast.measure.described.results import Times
 from gpucast.measure.described.running import FailedRunError, started, succeeded
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.usage import OfCores, OfGpu, Usage
@@ -108,26 +107,6 @@ def at_once(runs: Sequence[tuple[float, float]]) -> float:
         / max(end - begin, 1e-9)
         for begin, end in runs
     )
-
-
-def side_by_side(times: Sequence[Times]) -> Times:
-    """The samples of instances as one record has them: the same number of each, the last ones."""
-    count = min(len(one.seconds) for one in times)
-    more = {key: value for key, value in times[-1].more.items() if key != "phases"}
-    seconds = [sample for one in times for sample in one.seconds[-count:]]
-    return Times(seconds, more, [text for one in times for text in one.warnings])
-
-
-def of_repeats(times: Sequence[Times], instances: int) -> Times:
-    """The samples of several repeats, each from ``side_by_side``, again instance by instance."""
-    last = times[-1]
-    count = min(len(repeat.seconds) // instances for repeat in times)
-    seconds = []
-    for i in range(instances):
-        for repeat in times:
-            end = (i + 1) * (len(repeat.seconds) // instances)
-            seconds += repeat.seconds[end - count : end]
-    return Times(seconds, last.more, last.warnings)
 
 
 def said_of(groups: Sequence[Together], instances: int) -> dict[str, object]:

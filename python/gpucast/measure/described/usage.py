@@ -11,7 +11,6 @@ import os
 import subprocess
 import tempfile
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -28,19 +27,7 @@ PERIOD = 0.4
 _TICKS = os.sysconf("SC_CLK_TCK")  # a second
 
 
-class Usage(ABC):
-    """Takes readings while a run is waited for."""
-
-    @abstractmethod
-    def look(self) -> None:
-        """Take a reading, where it is time for one."""
-
-    @abstractmethod
-    def share(self) -> float | None:
-        """The share of the time in which they worked, 0 to 1; None: not known. The last call."""
-
-
-class OfCores(Usage):
+class OfCores:
     """Processor time of the programs' sessions over the time of ``cores`` cores."""
 
     def __init__(self, sessions: Iterable[int], cores: int) -> None:
@@ -51,6 +38,7 @@ class OfCores(Usage):
         self._shares: list[float] = []
 
     def look(self) -> None:
+        """Take a reading, where it is time for one."""
         now = time.monotonic()
         if now - self._at < PERIOD:
             return
@@ -62,6 +50,7 @@ class OfCores(Usage):
         self._at = now
 
     def share(self) -> float | None:
+        """The share of the time in which they worked, 0 to 1; None: not known. The last call."""
         if len(self._shares) < FEWEST_READINGS:
             return None
         return min(1.0, max(0.0, median(self._shares)))
@@ -80,7 +69,7 @@ class OfCores(Usage):
         return seconds
 
 
-class OfGpu(Usage):
+class OfGpu:
     """The share of time in which a kernel ran on one GPU, as the driver tells it."""
 
     def __init__(self, gpu: str) -> None:
@@ -97,6 +86,7 @@ class OfGpu(Usage):
         """It reads by itself."""
 
     def share(self) -> float | None:
+        """As of cores."""
         if self._process is not None:
             processes.end(self._process)
         with self._listing as listing:
@@ -104,3 +94,7 @@ class OfGpu(Usage):
             lines = listing.read().decode("ascii", errors="replace").splitlines()
         read = [float(line) for line in lines if line.strip().isdecimal()]
         return quantiles(read, n=4)[2] / 100 if len(read) >= FEWEST_READINGS else None
+
+
+Usage = OfCores | OfGpu
+"""Takes readings while a run is waited for."""

@@ -23,15 +23,10 @@ from gpucast.measure.described.here import (
     step_of_allocation,
 )
 from gpucast.measure.described.mps import service
-from gpucast.measure.described.results import Times, joined, times_in
+from gpucast.measure.described.results import Times, times_in, together
 from gpucast.measure.described.running import FailedRunError, in_folder, last_lines
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.sharing import (
-    of_repeats,
-    run_together,
-    said_of,
-    side_by_side,
-)
+from gpucast.measure.described.sharing import run_together, said_of
 from gpucast.measure.described.traced import TracedRuns
 from gpucast.measure.energy import metered
 from gpucast.util import units
@@ -140,11 +135,10 @@ class Visitor:
                         )
                     if i >= program.warmup:
                         ended = zip(group.outputs, group.seconds, folders, strict=True)
-                        of_instances = [_times_in(*end, program, run) for end in ended]
+                        times.append([_times_in(*end, program, run) for end in ended])
                         power = None if meter is None else meter.at_work()
                         if power is not None:
                             powers.append(power)
-                        times.append(side_by_side(of_instances) if shared else of_instances[0])
                         groups.append(group)
                 except FailedRunError as error:
                     listed = own[0] if instances == 1 else log.with_suffix(".*.log")
@@ -152,11 +146,8 @@ class Visitor:
                 finally:
                     for folder in folders:
                         shutil.rmtree(folder, ignore_errors=True)
-        if shared:
-            all_times = of_repeats(times, instances)
-            more = said_of(groups, instances)
-        else:
-            all_times, more = joined(times), {}
+        all_times = together(times, alike=shared)
+        more = said_of(groups, instances) if shared else {}
         if powers:
             watts, uncertainty = np.mean(powers, axis=0)
             joules = float(watts * np.mean(all_times.seconds))

@@ -9,7 +9,7 @@ wide as visits differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -92,10 +92,6 @@ class Answer:
     text: str
     open: float | None = None
     probability: float | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON values."""
-        return asdict(self)
 
 
 def answer(

@@ -430,12 +430,11 @@ def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) 
 def _slope(half: Median, most: Median, size: int) -> Median:
     """Seconds a byte between two sizes that differ by ``size`` bytes; of its interval the ends that
     those of both leave open."""
-
-    def between(one: float | None, other: float | None) -> float | None:
-        return None if one is None or other is None else (other - one) / size
-
     value = (most.value - half.value) / size
-    return Median(value, between(half.high, most.low), between(half.low, most.high))
+    if half.ends is None or most.ends is None:
+        return Median(value, None, None)
+    (near, far), (low, high) = half.ends, most.ends
+    return Median(value, (low - far) / size, (high - near) / size)
 
 
 def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, Median]]:
@@ -470,14 +469,11 @@ def _row(
     text: Callable[[float], str],
 ) -> None:
     times = remote.value / native.value
-    known = None
-    if native.low and native.high and remote.low and remote.high and native.low > 0:
-        known = (remote.low / native.high, remote.high / native.low)
     finding.add(
         times > LARGER,
         times,
         [what, path, text(native.value), text(remote.value), f"{times:.2f}"],
-        interval=known,
+        interval=remote.over(native),
         against=f"{times:.2f} times is not above {LARGER:g}",
     )
 

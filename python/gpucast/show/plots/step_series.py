@@ -98,10 +98,9 @@ class Series:
         for cell, seconds in sorted(samples.items()):
             median = median_of(seconds)
             half = rounding[cell] * median.value
-            low, high = (median.value if end is None else end for end in (median.low, median.high))
-            points[cell] = Point(
-                median.value, min(low, median.value - half), max(high, median.value + half)
-            )
+            low, high = median.ends or 2 * (median.value,)
+            ends = min(low, median.value - half), max(high, median.value + half)
+            points[cell] = Point(median.value, *ends)
         return points
 
     @cached_property

@@ -25,7 +25,7 @@ from gpucast.paths.curves import FEWEST_SIZES, Array, TransferFit
 from gpucast.paths.overlap import overlap_efficiencies
 from gpucast.paths.series import ALIGNMENT, Series, SeriesFit, fit_series
 from gpucast.show.plots import style
-from gpucast.util.order_statistics import Median, median_of
+from gpucast.util.order_statistics import median_of
 
 ALIKE = 1.1
 """Ways whose medians differ by less at every size are drawn as one."""
@@ -163,7 +163,7 @@ def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
     series, colour = line.fit.series, style.colour(at)
     medians = [median_of(samples) for samples in series.samples.values()]
     values = scale(series.sizes, np.array([median.value for median in medians]))
-    ends = np.transpose([_ends(median) for median in medians])
+    ends = np.transpose([median.ends or 2 * (median.value,) for median in medians])
     scaled = [scale(series.sizes, end) for end in ends]
     marks = {"label": line.label, "ms": 3.5, "mfc": "none"}
     style.points(axes, series.sizes, values, scaled, at, **marks)
@@ -171,12 +171,6 @@ def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
         _curve(axes, curve, scale, colour, "--" if curve is line.fit.unaligned else "-")
     if line.fit.unaligned is not None:
         axes.plot([], [], "--", color=colour, label=f"the same, no multiple of {ALIGNMENT} B")
-
-
-def _ends(median: Median) -> tuple[float, float]:
-    """Ends of the median's interval; the median itself where too few samples give none."""
-    low, high = median.low, median.high
-    return (median.value if low is None else low, median.value if high is None else high)
 
 
 def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, dashes: str) -> None:
@@ -239,7 +233,7 @@ def launch_costs(data: Dataset, title: str) -> Figure:
     at = np.arange(len(medians))
     axes.barh(at, [median.value * 1e6 for median in medians], color=style.COLOURS[5], height=0.7)
     for y, median in zip(at, medians, strict=True):
-        low, high = (1e6 * end for end in _ends(median))
+        low, high = (1e6 * end for end in median.ends or 2 * (median.value,))
         axes.plot([low, high], [y, y], color="black", lw=1.5)
         axes.annotate(
             f"{median.value * 1e6:.3g} us",

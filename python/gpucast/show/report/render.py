@@ -13,7 +13,7 @@ import datetime
 import hashlib
 import importlib.resources
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jinja2
 from markupsafe import Markup
@@ -59,41 +59,35 @@ def page(
         panel: of a page that files can be loaded on, see ``loading_page``.
         downloads: texts of files that the page offers to save, by their names.
     """
-    scripts = [_resource(name) for name in (*_SCRIPTS, *([_LOADING] if panel else []))]
     shown = [n for n in content["gpus"] if n <= content["most"]]
     start = content["n"]["start"]
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            c={
-                **content,
-                "models": [_shown(model) for model in content["models"]],
-                "size_label": f"n, {content['unit']}" if content["unit"] else "n",
-            },
-            page={
-                **{key: content[key] for key in _PAGE_KEYS},
-                "models": [{key: model[key] for key in _MODEL_KEYS} for model in content["models"]],
-            },
-            panel=panel,
-            downloads={
-                name: base64.b64encode(text.encode()).decode()
-                for name, text in (downloads or {}).items()
-            },
-            css=_resource("static/report.css"),
-            scripts=scripts,
-            script_hashes=Markup(" ").join(map(_hash, scripts)),
-            further=columns_of(content["weak"][0]["rows"][0], content["throughput"]),
-            start_row=next(row for row in content["table"] if row["n"] == start),
-            pictures=[picture(model, shown) for model in content["models"]],
-            points=sum(len(c["n"]) for model in content["models"] for c in model["curves"]),
-            interpolation=max(model["interpolation_error"] for model in content["models"]),
-            made={
-                "version": version,
-                "command": command,
-                "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            },
-        )
+    return _rendered(
+        "report.html",
+        (*_SCRIPTS, *([_LOADING] if panel else [])),
+        c={
+            **content,
+            "models": [_shown(model) for model in content["models"]],
+            "size_label": f"n, {content['unit']}" if content["unit"] else "n",
+        },
+        page={
+            **{key: content[key] for key in _PAGE_KEYS},
+            "models": [{key: model[key] for key in _MODEL_KEYS} for model in content["models"]],
+        },
+        panel=panel,
+        downloads={
+            name: base64.b64encode(text.encode()).decode()
+            for name, text in (downloads or {}).items()
+        },
+        further=columns_of(content["weak"][0]["rows"][0], content["throughput"]),
+        start_row=next(row for row in content["table"] if row["n"] == start),
+        pictures=[picture(model, shown) for model in content["models"]],
+        points=sum(len(c["n"]) for model in content["models"] for c in model["curves"]),
+        interpolation=max(model["interpolation_error"] for model in content["models"]),
+        made={
+            "version": version,
+            "command": command,
+            "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        },
     )
 
 
@@ -105,17 +99,15 @@ def loading_page(panel: JsonObject) -> str:
             (lines), ``settings`` [{name, meaning, value}], ``series`` and which is ``chosen``,
             ``most`` (bytes that may be sent) and ``downloads`` (names).
     """
-    scripts = [_resource(_LOADING)]
-    return (
-        _environment()
-        .get_template("start.html")
-        .render(
-            panel=panel,
-            css=_resource("static/report.css"),
-            scripts=scripts,
-            script_hashes=Markup(" ").join(map(_hash, scripts)),
-        )
-    )
+    return _rendered("start.html", (_LOADING,), panel=panel)
+
+
+def _rendered(template: str, names: Sequence[str], **context: object) -> str:
+    """A template with the page's style and the scripts of these names."""
+    scripts = [_resource(name) for name in names]
+    hashes = Markup(" ").join(map(_hash, scripts))
+    own = {"css": _resource("static/report.css"), "scripts": scripts, "script_hashes": hashes}
+    return _environment().get_template(template).render(**own, **context)
 
 
 def _environment() -> jinja2.Environment:
