@@ -127,6 +127,10 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     return _as_other_path(model, result, known)
 
 
+def _assume(about: Problem | Model, text: str) -> None:
+    about.remarks.append(remark(Kind.ASSUMED, text))
+
+
 def _facts(problem: Problem) -> PathFacts:
     return facts_of(problem.dataset, problem.path, problem.machine)
 
@@ -143,24 +147,20 @@ def _measured(model: Model, fitted: _core.Fit) -> set[str]:
 def _say_what_is_unknown(model: Model, problem: Problem, most: int) -> None:
     """Where the other path was measured with ``most`` GPUs."""
     if most == 1 and model.domain.gpus[1] > 1:
-        problem.remarks.append(
-            remark(
-                Kind.ASSUMED,
-                f"path {problem.path!r} was measured with one GPU alone: what several cost is a "
-                "guess, and intervals are the wider the more GPUs; measure skeletons on two",
-            )
+        _assume(
+            problem,
+            f"path {problem.path!r} was measured with one GPU alone: what several cost is a "
+            "guess, and intervals are the wider the more GPUs; measure skeletons on two",
         )
 
 
 def _as_other_path(model: Model, result: Model, known: OtherPath) -> Model:
     """``result`` with intervals of what is known of its path in place of the model's own."""
     if model.domain.gpus[1] == 1:
-        result.remarks.append(
-            remark(
-                Kind.ASSUMED,
-                "the model was fitted to steps of one GPU alone: how its GPU and CPU terms go on "
-                "with more is their form's guess",
-            )
+        _assume(
+            result,
+            "the model was fitted to steps of one GPU alone: how its GPU and CPU terms go on "
+            "with more is their form's guess",
         )
     result.other_path = known
     result.noise = replace(model.noise, pure_error=None, between_cells=0.0, t90=T90)
@@ -226,17 +226,13 @@ def _term_left(model: Model, problem: Problem) -> str:
         return own
     needed = {name for name, _, _ in _core.COM_TERMS[left[0]].parameters}
     if not needed <= {name for name, _, _ in _core.COM_TERMS[own].parameters}:
-        problem.remarks.append(
-            remark(
-                Kind.ASSUMED,
-                f"path {problem.path!r} does not wait for calls as the model's does, and {left[0]} "
-                f"cannot be known without skeletons: {own} is kept",
-            )
+        _assume(
+            problem,
+            f"path {problem.path!r} does not wait for calls as the model's does, and {left[0]} "
+            f"cannot be known without skeletons: {own} is kept",
         )
         return own
-    problem.remarks.append(
-        remark(Kind.ASSUMED, f"calls of path {problem.path!r} are waited for: {left[0]} is taken")
-    )
+    _assume(problem, f"calls of path {problem.path!r} are waited for: {left[0]} is taken")
     return left[0]
 
 
@@ -277,11 +273,8 @@ def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "kee
     if launch == "auto":
         if problem.launches:
             return "measured"
-        problem.remarks.append(
-            remark(
-                Kind.ASSUMED,
-                f"path {problem.path!r} has no launch records: t_kernel is kept from the model",
-            )
+        _assume(
+            problem, f"path {problem.path!r} has no launch records: t_kernel is kept from the model"
         )
         return "keep"
     return launch
@@ -332,9 +325,7 @@ def _merge(
         columns.append(model.replicates[:, old[name]] * factor)
         parameters[name] = model.parameters[name].scaled(factor)
         if name != "t_kernel" and name in target.communication:
-            problem.remarks.append(
-                remark(Kind.ASSUMED, f"{name} is kept from the model: no transfer measures it")
-            )
+            _assume(problem, f"{name} is kept from the model: no transfer measures it")
     fitted_combinations = [
         combination
         for combination in combinations(fit, drawn)

@@ -7,7 +7,7 @@ wait: how often a loop asks depends on how long it waits, and so on the path.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gpucast.data.traces import tables, waiting
 from gpucast.data.traces.trace import Process
 from gpucast.errors import InputError
-from gpucast.paths.traced.program import ASKED, NONE, Direction, Engine, Ints, Memory, Operation
+from gpucast.paths.traced.program import NONE, Calls, Direction, Engine, Ints, Memory, Operation
 
 _DIRECTION = {
     tables.TO_DEVICE: Direction.h2d,
@@ -93,9 +93,9 @@ class Streams:
         return int(self.device.size) - self.devices.size + device
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Columns as in ``CallProgram``; ``start`` and ``end`` in s since the first step's begin.
+@dataclass(frozen=True, kw_only=True)
+class Asked(Calls):
+    """Calls as they were recorded; ``start`` and ``end`` in s since the first step's begin.
 
     Attributes:
         work_start, work_end: of the call's work, by the GPU's clock as the trace has it; not a
@@ -106,32 +106,12 @@ class Asked:
 
     start: NDArray[np.float64]
     end: NDArray[np.float64]
-    thread: Ints
-    operation: Ints
-    direction: Ints
-    memory: Ints
-    blocking: Ints
-    device: Ints
-    stream: Ints
-    bytes: Ints
-    recording: Ints
-    engine: Ints
     work_start: NDArray[np.float64]
     work_end: NDArray[np.float64]
     work: Ints
     name: Ints
     threads: Ints
     streams: Streams
-
-    @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """The columns of ``CallProgram`` that say what is asked for."""
-        return {name: getattr(self, name) for name in ASKED}
-
-    @property
-    def works(self) -> NDArray[np.bool_]:
-        """Calls that ask for work."""
-        return np.asarray(self.engine != NONE)
 
 
 def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
@@ -156,8 +136,8 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
     columns = {
         name: np.full(size, NONE) for name in ("device", "stream", "recording", "engine", "work")
     }
-    columns |= {name: np.zeros(size, np.int64) for name in ("direction", "memory", "blocking")}
-    columns["bytes"] = np.zeros(size, np.int64)
+    zero = ("direction", "memory", "blocking", "bytes")
+    columns |= {name: np.zeros(size, np.int64) for name in zero}
     columns["operation"] = np.array([by_name[number] for number in names], np.int64)
     times = {name: np.full(size, np.nan) for name in ("work_start", "work_end")}
     _add_works(process, place, begin_ns, streams, columns, times)

@@ -47,7 +47,6 @@ def lines_of(program: CallProgram) -> Iterator[str]:
     for call in range(len(program)):
         memory = Memory(int(program.memory[call]))
         is_copy = program.operation[call] == Operation.copy
-        works = program.engine[call] != NONE
         yield _line(
             {
                 "thread": int(program.thread[call]),
@@ -60,7 +59,7 @@ def lines_of(program: CallProgram) -> Iterator[str]:
                 "device": int(program.device[call]),
                 "stream": _number(program.stream[call]),
                 "event": _number(events[call]),
-                "busy": _short(program.seconds[call]) if works else None,
+                "busy": _short(program.seconds[call]) if program.works[call] else None,
                 "cost": _short(program.cost[call]),
                 "step": int(program.step[call]),
                 "name": program.names[int(program.name[call])],

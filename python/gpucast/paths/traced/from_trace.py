@@ -18,7 +18,7 @@ from gpucast.data.traces.trace import Process, Trace
 from gpucast.errors import InputError
 from gpucast.paths.traced.asked import Asked, asked_of
 from gpucast.paths.traced.native import native_times
-from gpucast.paths.traced.program import SYNCS, CallProgram, Operation, Seconds, tick_of
+from gpucast.paths.traced.program import ASKED, SYNCS, CallProgram, Operation, Seconds, tick_of
 from gpucast.paths.traced.without_recorder import as_natively
 
 MOST_STEPS = 100
@@ -80,7 +80,8 @@ def program_of(
     names, name = np.unique(asked.name, return_inverse=True)
     begins = (bounds - bounds[0]) / 1e9
     program = CallProgram(
-        **asked.columns | {"blocking": np.where(waits, 1, asked.blocking)},
+        **{name: getattr(asked, name) for name in ASKED}
+        | {"blocking": np.where(waits, 1, asked.blocking)},
         **native_times(asked, np.isin(asked.operation, SYNCS) | waits),
         threads=int(asked.thread.max()) + 1,
         devices=int(asked.streams.devices.size),

@@ -180,23 +180,21 @@ def alone(data: Dataset, path: str) -> Alone:
         raise _missing(data, path, "launch", "launches (submit and sync, one at a time)")
     each = launch if burst is None or many is None else max((many - burst) / (MANY - FEW), 0.0)
     first = 0.0 if burst is None else max((burst - waited) / (FEW - 1) - each, 0.0)
-    curves = {}
-    for route in ("h2d", "d2h"):
-        for memory in (Memory.pageable, Memory.pinned):
-            curve = curve_of(data, path, route, memory.name)
-            if curve is None:
-                raise _missing(
-                    data, path, "transfer", f"copies ({route}, method call) of two sizes"
-                )
-            curves[route, memory] = curve
-    up, down = (
-        {memory: curves[route, memory] for memory in (Memory.pageable, Memory.pinned)}
-        for route in ("h2d", "d2h")
-    )
+    up, down = (_copies(data, path, route) for route in ("h2d", "d2h"))
     copied_up, copied_down = (
         curve_of(data, path, route, "pinned", "gated") or _COPIED for route in ("h2d", "d2h")
     )
     return Alone(launch, each, first, waited, idle, up, down, copied_up, copied_down)
+
+
+def _copies(data: Dataset, path: str, route: str) -> dict[Memory, Curve]:
+    curves = {}
+    for memory in (Memory.pageable, Memory.pinned):
+        curve = curve_of(data, path, route, memory.name)
+        if curve is None:
+            raise _missing(data, path, "transfer", f"copies ({route}, method call) of two sizes")
+        curves[memory] = curve
+    return curves
 
 
 def _missing(data: Dataset, path: str, field: str, what: str) -> InputError:

@@ -45,7 +45,7 @@ from gpucast.paths.traced.from_trace import (
 )
 from gpucast.paths.traced.network import Network
 from gpucast.paths.traced.path import PathCosts, path_costs, takes_on
-from gpucast.paths.traced.program import CallProgram, Engine, Operation, Seconds
+from gpucast.paths.traced.program import CallProgram, Operation, Seconds
 from gpucast.paths.traced.timeline import Takes, median_seconds, native_seconds, steady, times_of
 from gpucast.paths.traced.workload import Traced, workload_of
 from gpucast.util.remarks import Kind, remarks_of
@@ -203,9 +203,8 @@ def parts_on(program: CallProgram, takes: Takes) -> StepParts:
     bounds = np.append(begin, end.max())[program.bound_call] - program.bound_offset
     begins, ends = (steady(edges) for edges in (bounds[:-1], bounds[1:]))
     works = np.isfinite(work)
-    kernels = works & (program.engine % len(Engine) == Engine.compute)
     drives = program.thread == program.thread[np.minimum(program.bound_call[0], len(program) - 1)]
-    computing = _union(work, done, kernels)
+    computing = _union(work, done, works & program.computes)
     busy = computing | _union(work, done, works) | _union(begin, end, drives)
     first, last = _ns(begins), _ns(ends)
     gpu, either = (float(union.within(first, last).mean()) for union in (computing, busy))

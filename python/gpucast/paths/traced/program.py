@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 
 import numpy as np
@@ -67,13 +67,6 @@ class Engine(IntEnum):
 
 SYNCS = (Operation.sync_stream, Operation.sync_event, Operation.sync_device)
 
-ASKED = (
-    "thread", "operation", "direction", "memory", "blocking", "device", "stream", "bytes",
-    "recording", "engine",
-)  # fmt: skip
-"""Columns of a program that say what its calls ask for; the next, what they take."""
-_TAKES = ("gap", "cost", "tail", "latency", "delay", "seconds")
-
 SWITCH = 1.8e-6
 """s from the end of an engine's work until another's begins that has just looked for it: H200."""
 TICK = 8.192e-6
@@ -85,16 +78,52 @@ def tick_of(gpus: Iterable[str]) -> float:
     return TICK if any("H100" in name or "H200" in name for name in gpus) else 0.0
 
 
-@dataclass(frozen=True)
-class CallProgram:
-    """Calls of all threads in the order of their begin, as recorded; an entry a call, times in s.
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """What calls ask for, in the order of their begin; an entry a call.
 
     Attributes:
-        streams: rows device and kind (1 blocking, 2 non-blocking, 3 legacy, 4 per thread).
-        thread, operation, direction, memory, device, stream, bytes: what each call asks for.
         blocking: the host returns only when the work is done, or its data staged.
         recording: of a wait for an event: the call that recorded it; -1: it is done long since.
         engine: that does the work; -1: the call asks for none.
+    """
+
+    thread: Ints
+    operation: Ints
+    direction: Ints
+    memory: Ints
+    blocking: Ints
+    device: Ints
+    stream: Ints
+    bytes: Ints
+    recording: Ints
+    engine: Ints
+
+    def __len__(self) -> int:
+        """How many calls."""
+        return int(self.thread.size)
+
+    @property
+    def works(self) -> NDArray[np.bool_]:
+        """Calls that ask for work."""
+        return np.asarray(self.engine != NONE)
+
+    @property
+    def computes(self) -> NDArray[np.bool_]:
+        """Calls whose work is no copy."""
+        return np.asarray(self.works & (self.engine % len(Engine) == Engine.compute))
+
+
+ASKED = tuple(field.name for field in fields(Calls))
+_TAKES = ("gap", "cost", "tail", "latency", "delay", "seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallProgram(Calls):
+    """Calls of all threads, as recorded; times in s.
+
+    Attributes:
+        streams: rows device and kind (1 blocking, 2 non-blocking, 3 legacy, 4 per thread).
         gap: of the host, since the thread's previous call returned.
         cost: of the call itself, without what it waits for; tail: from the end of what it waits for
             until it returns.
@@ -112,16 +141,6 @@ class CallProgram:
     threads: int
     devices: int
     streams: Ints
-    thread: Ints
-    operation: Ints
-    direction: Ints
-    memory: Ints
-    blocking: Ints
-    device: Ints
-    stream: Ints
-    bytes: Ints
-    recording: Ints
-    engine: Ints
     gap: Seconds
     cost: Seconds
     tail: Seconds
@@ -135,11 +154,7 @@ class CallProgram:
     bound_offset: Seconds
     recorded: Seconds
     tick: float = 0.0
-    warnings: tuple[str, ...] = field(default=())
-
-    def __len__(self) -> int:
-        """How many calls."""
-        return int(self.thread.size)
+    warnings: tuple[str, ...] = ()
 
     @property
     def steps(self) -> int:

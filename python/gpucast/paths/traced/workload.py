@@ -18,7 +18,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.paths.traced.path import PathCosts
-from gpucast.paths.traced.program import CallProgram, Direction, Engine, Ints, Operation, Seconds
+from gpucast.paths.traced.program import CallProgram, Direction, Ints, Operation, Seconds
 
 LEAST_TIME = 1e-8
 """s a step below which a part is none."""
@@ -59,7 +59,7 @@ class Traced:
     @property
     def kernels(self) -> float:
         """s a step, one kernel after another."""
-        return float(self.program.seconds[_computes(self.program)].sum()) / self.steps
+        return float(self.program.seconds[self.program.computes].sum()) / self.steps
 
     @property
     def host(self) -> float:
@@ -123,7 +123,7 @@ class Workload:
             costs.native.copied_up.at(size)
             / costs.native.copied_up.at(program.bytes.astype(float)),
         )
-        seconds = program.seconds * np.where(_computes(program), kernels, 1.0)
+        seconds = program.seconds * np.where(program.computes, kernels, 1.0)
         seconds[copies] *= copied[copies]
         made = replace(
             program,
@@ -155,11 +155,6 @@ def workload_of(cells: Sequence[Traced]) -> Workload | None:
             [cell.host + HOST_FLOOR * float(np.median(cell.program.recorded)) for cell in ordered],
         ),
     )
-
-
-def _computes(program: CallProgram) -> np.ndarray:
-    works = program.engine >= 0
-    return np.asarray(works & (program.engine % len(Engine) == Engine.compute))
 
 
 def _fit(cells: Sequence[Traced], seconds: Sequence[float]) -> _core.Scaling | None:
