@@ -11,7 +11,7 @@ from described_programs import described
 from gpucast.measure.described import reading
 from gpucast.measure.described.dry_run import Plan, PlannedVisit
 from gpucast.measure.described.request import Request
-from gpucast.measure.described.slurm.dry_run import jobs_of
+from gpucast.measure.described.slurm.batches import jobs_of
 from gpucast.measure.described.slurm.options import parse
 
 OPTIONS = "--partition=gpu --time=1:00:00"

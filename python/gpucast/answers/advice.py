@@ -10,11 +10,10 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
-from gpucast.measure.design.cells import GPU_SIZES, KERNELS, SCHEDULES
+from gpucast.measure.design.cells import GPU_SIZES, KERNELS, SCHEDULES, spread_over
 from gpucast.measure.design.next_cells import Advice, Ask
 from gpucast.measure.design.next_cells import next_cells as proposed
 from gpucast.measure.design.questions import SOME
-from gpucast.measure.design.spreading import spread_over
 from gpucast.model.asked import grain_of
 from gpucast.model.fitted import Model
 from gpucast.util import JsonObject

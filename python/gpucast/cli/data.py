@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from gpucast.cli import contention, data_shown, documents, options, output
-from gpucast.cli import reconstructions as reconstructed
 from gpucast.cli.options import argument, flag, option, with_options
 from gpucast.cli.output import load, say
 from gpucast.data import bundled_files, jsonl, reconstructed_files, summary
@@ -14,10 +13,13 @@ from gpucast.data.formats import formats
 from gpucast.data.formats.csv_tables import expressible
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
+from gpucast.model.content import Quantity, Reconstruction
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
 from gpucast.util import JsonObject, files
 from gpucast.util.tables import Column, print_rows
+from gpucast.util.typed_json import to_json
+from gpucast.util.units import interval, quantity
 
 app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
@@ -41,15 +43,13 @@ def list_datasets(json: bool = options.JSON) -> None:
             {"name": name, **summary.overview(data), "digest": data.digest}
             for name, data in datasets.items()
         ]
-        output.print_json(
-            {"datasets": rows, "reconstructions": [reconstructed.summary_of(it) for it in models]}
-        )
+        output.print_json({"datasets": rows, "reconstructions": [_summary_of(it) for it in models]})
         return
     print_rows(
         [_overview_row(name, data) for name, data in datasets.items()],
         [Column(name, name, side=side) for name, side in zip(_OVERVIEW, "llllrrll", strict=True)],
     )
-    reconstructed.print_listed(models)
+    _print_listed(models)
 
 
 def _reconstruction(name: str) -> Model:
@@ -69,9 +69,9 @@ def show(
     if len(names) == 1 and names[0] in reconstructed_files():
         model = _reconstruction(names[0])
         if json:
-            output.print_json(reconstructed.shown(model))
+            output.print_json(_shown_reconstruction(model))
         else:
-            reconstructed.print_shown(model)
+            _print_reconstruction(model)
         return
     data = load(*names)
     for warning in data.warnings:
@@ -171,3 +171,73 @@ def _shown(data: Dataset) -> JsonObject:
         "records": [jsonl.to_object(record) for record in data.records],
         "warnings": data.warnings,
     }
+
+
+# --- reconstructed models: never that they are data ---
+
+
+HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
+
+
+def _summary_of(model: Model) -> dict[str, str]:
+    """A row of the list, JSON-ready."""
+    made = _said_of_itself(model)
+    return {"name": model.name, "title": made.title, "label": made.label, "path": made.path}
+
+
+def _print_listed(models: list[Model]) -> None:
+    """A section of its own below the datasets."""
+    if models:
+        say(
+            f"\n{HEADING}\n"
+            "(gpucast predict NAME -n 1000,1e5; report NAME -o PAGE.html; data show NAME)\n"
+        )
+        columns = [Column("name", "name"), Column("what", "title"), Column("path", "path")]
+        print_rows(map(_summary_of, models), columns)
+
+
+def _shown_reconstruction(model: Model) -> JsonObject:
+    """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
+    return {
+        **_summary_of(model),
+        "quantities": [vars(part) for part in _said_of_itself(model).quantities],
+        "parameters": to_json(model.parameters),
+    }
+
+
+def _print_reconstruction(model: Model) -> None:
+    """Label first, then every quantity with its source or why it was assumed."""
+    say("{name}: {title}\n{label}\n{path}\n".format(**_summary_of(model)))
+    print_rows(
+        model.parameters.items(),
+        [
+            Column("parameter", 0),
+            Column("value", lambda row: _si(row[1].value, row[1].unit), side="r"),
+            Column("95 % of the draws", lambda row: interval(row[1].ci95, row[1].unit)),
+        ],
+    )
+    print("\nmade of:")
+    for part in _said_of_itself(model).quantities:
+        say(f"\n  {part.name} = {_value(part)}: {part.meaning}")
+        say(f"    source:  {part.source}" if part.source else f"    assumed: {part.assumed}")
+        if part.range is not None:
+            say(f"    bounds:  {part.range}")
+
+
+def _said_of_itself(model: Model) -> Reconstruction:
+    """What a reconstructed model says of itself."""
+    assert model.reconstruction is not None
+    return model.reconstruction
+
+
+def _value(part: Quantity) -> str:
+    value = _si(part.value, part.unit)
+    if part.low is None or part.high is None:
+        return value
+    return f"{value} ({_si(part.low, part.unit)} ... {_si(part.high, part.unit)})"
+
+
+def _si(value: float, unit: str) -> str:
+    if unit == "Hz":
+        return f"{value / 1e6:.4g} MHz"
+    return str(quantity(value, unit)) if unit in ("s", "B/s") else f"{value:.6g} {unit}".strip()

@@ -141,7 +141,7 @@ def _show(request: ProgramRequest, output: Path | None, as_json: bool, slurm: st
 
     plan, jobs = planned(request, output), None
     if slurm is not None:
-        from gpucast.measure.described.slurm.dry_run import jobs_of
+        from gpucast.measure.described.slurm.batches import jobs_of
         from gpucast.measure.described.slurm.options import parse
 
         jobs = jobs_of(plan, request, parse(slurm))

@@ -5,8 +5,8 @@
     store       the file: whole lines only, one writer, resumed
     costs       what a visit of a cell is expected to take
     until       questions, what fits answer, and which visits would make them sure
-    rounds      the order of cells: the cheapest first, or spread over all of them
-    visits      which visits were made, what may be spent, which ones are next
+    visits      which visits were made, what may be spent, which ones are next: the cheapest first,
+                or spread over all cells
     pathrun     the visits of a path by any program, into the file
     own         a path measured by our own programs
     campaign    all paths measured by them

@@ -20,9 +20,8 @@ from gpucast.measure.machine import sharing
 from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import Path
 from gpucast.measure.programs import ProgramError, ShortSuite, Stepper
-from gpucast.measure.rounds import cheapest_round
 from gpucast.measure.store import Store
-from gpucast.measure.visits import Budget, Visits
+from gpucast.measure.visits import Budget, Visits, cheapest_round
 from gpucast.measure.work import Request, Watcher
 from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import device

@@ -11,10 +11,9 @@ import numpy as np
 
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
-from gpucast.measure.design.cells import Cell, pairs_of
+from gpucast.measure.design.cells import START, Cell, pairs_of, spread_over
 from gpucast.measure.design.next_cells import Advice, next_cells
 from gpucast.measure.design.questions import Answer, Question, answer
-from gpucast.measure.design.spreading import START, spread_over
 from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import GPU, Device
 from gpucast.util.units import long_duration

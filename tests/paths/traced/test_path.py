@@ -18,8 +18,8 @@ from gpucast.data.remote_layer import SUPPORTED
 from gpucast.data.traces import find_steps
 from gpucast.errors import InputError
 from gpucast.paths.traced import Operation, causes, program_of
+from gpucast.paths.traced.causes import changes_of
 from gpucast.paths.traced.forecast import forecast, trace_on_path
-from gpucast.paths.traced.helps import changes_of
 from gpucast.paths.traced.network import Network, parse_network
 from gpucast.paths.traced.path import PathCosts, path_costs, takes_on
 from gpucast.paths.traced.timeline import median_seconds, native_seconds

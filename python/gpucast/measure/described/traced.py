@@ -15,8 +15,7 @@ from gpucast.measure.described.running import in_folder
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.sharing import run_together
 from gpucast.measure.tracing import Limits, enough, libraries
-from gpucast.measure.tracing.beside import record_beside
-from gpucast.measure.tracing.recording import NothingRecordedError
+from gpucast.measure.tracing.recording import NothingRecordedError, record_beside
 from gpucast.util.units import number
 
 STEPS = 200

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.measure.design.cells import Timing
-from gpucast.measure.design.spreading import Pairs
+from gpucast.measure.design.cells import Pairs, Timing
 from gpucast.model.asked import outer
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import Z90

@@ -15,8 +15,8 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from gpucast.errors import InputError
+from gpucast.measure.design.cells import Pairs, spread_over
 from gpucast.measure.design.next_cells import Ask
-from gpucast.measure.design.spreading import Pairs, spread_over
 from gpucast.model.asked import outer
 from gpucast.model.fitted import Model
 from gpucast.model.joint import DRAWS

@@ -23,9 +23,8 @@ from scipy.special import ndtri
 from gpucast.data.dataset import Dataset
 from gpucast.data.traces.steps import Steps
 from gpucast.data.traces.trace import Trace
-from gpucast.paths.traced.causes import Cause, causes_of
+from gpucast.paths.traced.causes import WORTH_SAYING, Cause, Help, causes_of, helps_of
 from gpucast.paths.traced.from_trace import refused_calls, traced_programs, warnings_of
-from gpucast.paths.traced.helps import WORTH_SAYING, Help, helps_of
 from gpucast.paths.traced.network import Network
 from gpucast.paths.traced.path import PathCosts, path_costs, takes_on
 from gpucast.paths.traced.program import CallProgram

@@ -7,5 +7,5 @@ queue     Slurm's queue, as squeue tells it, and submitit's jobs in it
 jobs      the jobs of a campaign: submitted, found again, cancelled
 losses    what becomes of visits that a job left undone
 batches   which visits are worth a job next, and the budget of all starts together
-campaign  all of it, into the file of records; dry_run: the jobs that would be submitted
+campaign  all of it, into the file of records
 """

@@ -1,4 +1,5 @@
-"""Which visits the next jobs are to make, which of them go into one job, and what they may cost.
+"""Which visits the next jobs are to make, which of them go into one job, and what they may cost;
+and all jobs that a campaign would submit.
 
 A batch is chosen before the one before it has come home: visits that are queued count as made.
 Batches are large, since each waits in the queue: two have 40 % of the budget each at most, and the
@@ -9,21 +10,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
 from gpucast.data.records import Entry, Note, Step
 from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.campaign import DescribedRun
+from gpucast.measure.described.dry_run import Plan, PlannedVisit
 from gpucast.measure.described.request import Request, in_random_order
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Shape
+from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Options, Shape, words_of
 from gpucast.measure.described.slurm.work import Key
-from gpucast.measure.design.cells import Cell
-from gpucast.measure.design.spreading import START, in_turn
-from gpucast.measure.rounds import up_to
+from gpucast.measure.design.cells import START, Cell, in_turn
 from gpucast.measure.until import ended_by
-from gpucast.measure.visits import Budget
+from gpucast.measure.visits import Budget, up_to
 
 T = TypeVar("T")
 
@@ -217,3 +218,34 @@ class SharedBudget(Budget):
 
     def _share(self, seconds: float, gpus: int) -> float:
         return seconds * (gpus if self.by_gpu else 1)
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A job, and what it would do in order.
+
+    Attributes:
+        options: of sbatch.
+    """
+
+    gpus: int
+    options: list[str]
+    visits: list[PlannedVisit]
+
+    def to_dict(self) -> dict[str, object]:
+        """One JSON object; visits by their number in the plan's list."""
+        return {"gpus": self.gpus, "options": self.options, "visits": len(self.visits)}
+
+
+def jobs_of(plan: Plan, request: Request, options: Options) -> list[PlannedJob]:
+    """The jobs for a plan's visits: for each round and shape of cells one, or as many as their time
+    limits need."""
+    shapes = {(run.cell.n, run.cell.gpus): Shape.of(run) for run in request.runs}
+    jobs: dict[tuple[int, Shape], list[PlannedVisit]] = {}
+    for visit in plan.visits:
+        jobs.setdefault((visit.number, shapes[visit.n, visit.gpus]), []).append(visit)
+    return [
+        PlannedJob(shape.gpus, words_of(options.of_job(shape, request.program.path)), some)
+        for (_, shape), visits in jobs.items()
+        for some in within_limit(visits, lambda visit: visit.seconds or 0.0, options.seconds)
+    ]
