@@ -82,10 +82,8 @@ def show(
     say(f"{data.name}: {data.title()}" if data.title() else data.name)
     say(f"sha256 {data.digest}")
     data_shown.print_machines(data)
-    if everything:
-        data_shown.print_records(data)
-    elif series:
-        data_shown.print_series(data)
+    if everything or series:
+        data_shown.print_all(data, series=not everything)
     else:
         data_shown.print_screen(data)
     data_shown.print_notes(data, everything)

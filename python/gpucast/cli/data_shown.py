@@ -47,18 +47,11 @@ def print_machines(data: Dataset) -> None:
             say(f"  started: {' ... '.join(dict.fromkeys((started[0], started[-1])))}")
 
 
-def print_records(data: Dataset) -> None:
-    """Every record, a table a kind."""
+def print_all(data: Dataset, *, series: bool) -> None:
+    """Every record, or a row a series; a table a kind."""
     for kind, records in _kinds(data).items():
         say(f"\n{kind}: {len(records)} records")
-        _print_columns([_record_row(record) for record in records])
-
-
-def print_series(data: Dataset) -> None:
-    """A row a series, a table a kind."""
-    for kind, records in _kinds(data).items():
-        say(f"\n{kind}: {len(records)} records")
-        _print_columns(_series_rows(kind, records))
+        _print_columns(_series_rows(kind, records) if series else list(map(_record_row, records)))
 
 
 def print_screen(data: Dataset) -> None:
@@ -67,7 +60,7 @@ def print_screen(data: Dataset) -> None:
     kinds = _kinds(data)
     paths = {kind: _path_rows(kind, records) for kind, records in kinds.items()}
     series = {kind: _series_rows(kind, records) for kind, records in kinds.items()}
-    single = {kind: [_record_row(record) for record in records] for kind, records in kinds.items()}
+    single = {kind: list(map(_record_row, records)) for kind, records in kinds.items()}
     rows: dict[str, Rows] = dict(paths)
     for finer in (series, single):
         for kind, finer_rows in finer.items():

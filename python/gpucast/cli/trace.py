@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +19,6 @@ from gpucast.util.units import duration
 
 if TYPE_CHECKING:
     from gpucast.measure.tracing import Recorded
-    from gpucast.measure.tracing.recording import Enough
 
 
 class _Group(TyperGroup):
@@ -78,13 +78,15 @@ def record(
     """Run a program and record what it asks of its GPUs (`record` may be left out)."""
     from gpucast.measure.tracing import Limits
     from gpucast.measure.tracing import record as run
+    from gpucast.measure.tracing.recording import has_steps
     from gpucast.measure.tracing.unrecorded import SecondRun
 
     limits = Limits(after, seconds, calls, whole_graphs=graphs == "whole")
     if full:
         limits = replace(limits, phase=0.0)
     watcher = _Line(shown=not quiet and sys.stderr.isatty())
-    enough = _has_steps(steps, range_name, light=not full) if steps else None
+    look = partial(has_steps, wanted=steps, range_name=range_name, light=not full)
+    enough = look if steps else None
     second = None if once else SecondRun(program, limits, watcher, range_name)
     try:
         recorded = run(program, output, limits, watcher, enough=enough, again=second, force=force)
@@ -214,15 +216,6 @@ def calls(
     write_calls(program, output, force=force)
     say(f"{program.steps} steps, {len(program)} calls")
     say(f"written: {output}")
-
-
-def _has_steps(wanted: int, range_name: str | None, *, light: bool) -> Enough:
-    def has_steps(folder: Path) -> bool:
-        from gpucast.measure.tracing import enough  # reads tables, which takes a second to load
-
-        return enough.has_steps(folder, wanted, range_name, light=light)
-
-    return has_steps
 
 
 def _summary(output: Path, recorded: Recorded) -> str:

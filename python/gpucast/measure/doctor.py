@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from gpucast import installed
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.machine import asked
-from gpucast.measure.programs import MDAPP, MICROBENCH, find
+from gpucast.measure.programs import MDAPP, MICROBENCH
 from gpucast.measure.tracing import libraries
 from gpucast.remote import CLIENT, client_folder, server_program
 from gpucast.remote.addresses import addresses, named_twice
@@ -63,21 +64,13 @@ def findings() -> Iterator[Finding]:
 
 
 def _programs() -> Finding:
-    lacking = [name for name in (MDAPP, MICROBENCH) if not _is_there(name)]
+    lacking = [name for name in (MDAPP, MICROBENCH) if installed.program(name) is None]
     if lacking:
         return Finding(
             "programs", "missing", f"{' and '.join(lacking)} not found",
             "gpucast measure needs them, all else does not: make build",
         )  # fmt: skip
     return Finding("programs", "good", f"{MDAPP}, {MICROBENCH}")
-
-
-def _is_there(name: str) -> bool:
-    try:
-        find(name)
-    except GpucastError:
-        return False
-    return True
 
 
 def _gpus() -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import numpy as np
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.measure.design.cells import START, Cell, pairs_of, spread_over
-from gpucast.measure.design.next_cells import Advice, next_cells
+from gpucast.measure.design.next_cells import next_cells
 from gpucast.measure.design.questions import Answer, Question, answer
 from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import GPU, Device
@@ -219,7 +219,17 @@ class Until:
         self, model: Model, question: Question, known: Answer, among: Sequence[Cell]
     ) -> _Part | None:
         """The visits that one question needs; None: it cannot be told."""
-        advice = self._advice(model, question, among)
+        try:
+            advice = next_cells(
+                model,
+                question.ask(),
+                pairs_of(among),
+                costs=np.array([self._costs(cell) for cell in among]),
+                most=[self._most - self._visits.get(cell, 0) for cell in among],
+                count=LOOK_AHEAD,
+            )
+        except InputError:  # a GPU count whose communication the data cannot know
+            return None
         if advice is None or not advice.order or advice.before <= 0:
             return None
         cells = [among[i] for i in advice.order]
@@ -231,19 +241,6 @@ class Until:
             remaining[-1],
             None if count is None else Counter(cells[:count]),
         )
-
-    def _advice(self, model: Model, question: Question, left: Sequence[Cell]) -> Advice | None:
-        try:
-            return next_cells(
-                model,
-                question.ask(),
-                pairs_of(left),
-                costs=np.array([self._costs(cell) for cell in left]),
-                most=[self._most - self._visits.get(cell, 0) for cell in left],
-                count=LOOK_AHEAD,
-            )
-        except InputError:  # a GPU count whose communication the data cannot know
-            return None
 
 
 def _more_visits(count: int) -> str:

@@ -128,12 +128,7 @@ class SeriesFit:
         seconds = self.curve.seconds(sizes)
         if self.unaligned is None:
             return seconds
-        return np.where(aligned(sizes), seconds, self.unaligned.seconds(sizes))
-
-
-def aligned(sizes: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Which sizes in bytes are whole multiples of ``ALIGNMENT``."""
-    return np.asarray(sizes % ALIGNMENT == 0)
+        return np.where(sizes % ALIGNMENT == 0, seconds, self.unaligned.seconds(sizes))
 
 
 def series_of(data: Dataset) -> list[Series]:

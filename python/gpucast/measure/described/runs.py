@@ -100,7 +100,9 @@ def run_of(program: Program, n: float, share: GpuShare, *, mps: bool = False) ->
     content: dict[str, object] = {
         "words": words,
         "environment": environment,
-        "files": [[file.name, _content(file)] for file in files],
+        "files": [
+            [file.name, _sha256(file.source) if file.source else file.text] for file in files
+        ],
         "programs": _contents(
             words[len(program.launcher) :], program.folder, environment.get("PATH")
         ),
@@ -178,12 +180,6 @@ def _files(program: Program, values: Mapping[str, str]) -> Iterable[InFolder]:
 
 def _last(text: str) -> str:
     return text.replace("{{", "{").replace("}}", "}")
-
-
-def _content(file: InFolder) -> str:
-    if file.source is None:
-        return file.text
-    return _sha256(file.source)
 
 
 def program_of(word: str, search: str | None) -> Path | None:

@@ -14,8 +14,8 @@ from gpucast.measure.described.description import Program
 from gpucast.measure.described.running import in_folder
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.sharing import run_together
-from gpucast.measure.tracing import Limits, enough, libraries
-from gpucast.measure.tracing.recording import NothingRecordedError, record_beside
+from gpucast.measure.tracing import Limits, libraries
+from gpucast.measure.tracing.recording import NothingRecordedError, has_steps, record_beside
 from gpucast.util.units import number
 
 STEPS = 200
@@ -89,7 +89,7 @@ class TracedRuns:
                 [workdir], [log], run, program, {**bound, **variables}, None, watch=False
             ),
             words, self.path(run), _LIMITS,
-            lambda folder: enough.has_steps(folder, STEPS, None, light=True),
+            lambda folder: has_steps(folder, STEPS, None, light=True),
         )  # fmt: skip
 
     def _split(self, run: Run) -> StepParts:

@@ -403,3 +403,26 @@ def _look(folder: Path, enough: Enough, over: threading.Event) -> None:
         if patience.is_due(summary(folder, 0).size) and enough(folder):
             (folder / ENOUGH).touch()
             return
+
+
+def has_steps(folder: Path, wanted: int, range_name: str | None, *, light: bool) -> bool:
+    """Whether each process with steps has ``wanted`` typical ones or more whose work is recorded.
+
+    With ``light``, also enough steps of light phases to tell how long a step takes. Without the
+    name of a range, steps are found by what repeats. A folder that a recorder is writing to is read
+    as far as it is whole.
+    """
+    # Here: tables take a second to load.
+    from gpucast.data.traces import find_steps, phases, read
+    from gpucast.data.traces.steps import ENOUGH_LIGHT
+
+    try:
+        steps = find_steps(read(folder), range_name)
+    except GpucastError:  # not yet
+        return False
+    least = {phases.FULL: wanted} | ({phases.LIGHT: min(wanted, ENOUGH_LIGHT)} if light else {})
+    return all(
+        (process.kept & (process.phase == phase)).sum() >= count
+        for process in steps.processes
+        for phase, count in least.items()
+    )

@@ -35,6 +35,7 @@ HEIGHT = 1.9
 _POINTS = 120
 _MOST_TICKS = 8
 _GREY = "#555555"
+_DOTTED: dict[str, Any] = {"ls": ":", "lw": 0.7}
 _ENTRY = 1.7
 """Inches of an entry of a key."""
 
@@ -136,7 +137,7 @@ def draw(
         for at, one in enumerate(lines):
             _line(axes, one, quantity, per, at)
         if quantity == "efficiency" and threshold is not None:
-            axes.axhline(threshold, color="black", lw=0.7, ls=":")
+            axes.axhline(threshold, color="black", **_DOTTED)
         _scales(axes, quantity, [gpus / per for one in lines for gpus in one.curve.gpus[[0, -1]]])
         axes.set_ylabel(words[quantity])
         _name(axes, lines, quantity)
@@ -254,26 +255,18 @@ def handles(lines: Sequence[Line], what: Sequence[What], threshold: float | None
     """For a key: what marks and lines mean."""
     marks = {"marker": "o", "ls": "none", "color": _GREY, "mew": 0.8}
     fitted = any(not np.isnan(one.points.measured).all() for one in lines)
+    later = any(one.later for one in lines)
     beyond = any(one.curve.forecasts.extrapolated.any() for one in lines)
-    efficient = {"color": "black", "ls": ":", "lw": 0.7}
-    entries: list[tuple[str, dict[str, Any]]] = [
-        *([("measured", {"mfc": _GREY, **marks})] if fitted else []),
-        *(
-            [("measured, not shown to the fit", {"mfc": "white", **marks})]
-            if any(one.later for one in lines)
-            else []
-        ),
-        ("forecast, 90 % interval", {"color": _GREY}),
-        *(
-            [("beyond what was measured", {"color": _GREY, "ls": "--", "lw": 0.8})]
-            if beyond
-            else []
-        ),
-        ("ideal", {"color": "#999999", "lw": 0.7}),
+    efficient = threshold is not None and "efficiency" in what
+    entries: list[tuple[bool, str, dict[str, Any]]] = [
+        (fitted, "measured", {"mfc": _GREY, **marks}),
+        (later, "measured, not shown to the fit", {"mfc": "white", **marks}),
+        (True, "forecast, 90 % interval", {"color": _GREY}),
+        (beyond, "beyond what was measured", {"color": _GREY, "ls": "--", "lw": 0.8}),
+        (True, "ideal", {"color": "#999999", "lw": 0.7}),
+        (efficient, f"{100 * (threshold or 0):g} % efficient", {"color": "black", **_DOTTED}),
     ]
-    if threshold is not None and "efficiency" in what:
-        entries.append((f"{100 * threshold:g} % efficient", efficient))
-    return style.handles(entries)
+    return style.handles((label, look) for shown, label, look in entries if shown)
 
 
 def key_below(figure: Figure, entries: Sequence[Line2D], caption: str = "") -> None:

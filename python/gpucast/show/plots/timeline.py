@@ -70,8 +70,8 @@ def timeline(process: Process, steps: ProcessSteps) -> Figure:
     """One typical step of a process."""
     at = typical_step(steps)
     begin, end = int(steps.begins_ns[at]), int(steps.begins_ns[at + 1])
-    rows = [*_threads(process, steps, begin, end), *_gpus(process, begin, end)]
-    left = _streams_left_out(process, begin, end)
+    of_gpus, left = _gpus(process, begin, end)
+    rows = [*_threads(process, steps, begin, end), *of_gpus]
     name = f"{process.program}{'' if process.rank is None else f', rank {process.rank}'}"
     kept = int((steps.kept & (steps.phase == phases.FULL)).sum())
     caption = (
@@ -155,10 +155,11 @@ def _threads(process: Process, steps: ProcessSteps, begin: int, end: int) -> lis
     return rows
 
 
-def _gpus(process: Process, begin: int, end: int) -> list[Row]:
+def _gpus(process: Process, begin: int, end: int) -> tuple[list[Row], int]:
+    """The rows of GPUs, and how many streams have none."""
     work = process.work
     work = work[(work["start_ns"] < end) & (work["end_ns"] > begin)]
-    rows = []
+    rows, left = [], 0
     several = work["device"].nunique() > 1
     for device, own in work.groupby("device"):
         where = f"GPU {device}: " if several else ""
@@ -172,6 +173,7 @@ def _gpus(process: Process, begin: int, end: int) -> list[Row]:
                 rows.append(_row(where + label, copies, begin, [look] * len(copies), sizes))
         rest = own[~((own["kind"] == tables.COPY) & own["direction"].isin((1, 2)))]
         taken = (rest["end_ns"] - rest["start_ns"]).groupby(rest["stream"]).sum()
+        left += max(0, len(taken) - MOST_STREAMS)
         shown = taken.sort_values(ascending=False, kind="stable").index[:MOST_STREAMS]
         for stream in sorted(shown):
             done = rest[rest["stream"] == stream]
@@ -181,15 +183,7 @@ def _gpus(process: Process, begin: int, end: int) -> list[Row]:
                 for kind, name in zip(done["kind"].tolist(), done["name"].tolist(), strict=True)
             ]
             rows.append(_row(f"{where}stream {stream}", done, begin, looks, texts))
-    return rows
-
-
-def _streams_left_out(process: Process, begin: int, end: int) -> int:
-    work = process.work
-    there = work[(work["start_ns"] < end) & (work["end_ns"] > begin)]
-    rest = there[~((there["kind"] == tables.COPY) & there["direction"].isin((1, 2)))]
-    counts = rest.groupby("device")["stream"].nunique()
-    return int((counts - MOST_STREAMS).clip(lower=0).sum())
+    return rows, left
 
 
 def _row(label: str, table: pd.DataFrame, begin: int, looks: list[str], texts: list[str]) -> Row:

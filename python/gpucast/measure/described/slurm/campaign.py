@@ -124,24 +124,21 @@ class SlurmCampaign:
                 time.sleep(POLL_SECONDS)
             self._jobs.close()
         except KeyboardInterrupt:
-            self._say_that_jobs_go_on()
+            if self._jobs.live:
+                self._watcher.say(
+                    f"{_jobs(self._jobs.live)} left in the queue; the same command takes over what "
+                    "they measure, with --cancel it ends them"
+                )
             raise
         report = self._run.result()
         if self._options is None and self._run.visits.to_do():
             self._run.report.status = "ended"
         return report
 
-    def _say_that_jobs_go_on(self) -> None:
-        if self._jobs.live:
-            self._watcher.say(
-                f"{_jobs(self._jobs.live)} left in the queue; the same command takes over what "
-                "they measure, with --cancel it ends them"
-            )
-
     def _collect(self) -> None:
         """Take over what jobs have written, and deal with those that are over."""
         for live in list(self._jobs.live):
-            over = self._jobs.is_over(live)  # before the last look into its file
+            over = live.job.done()  # before the last look into its file
             for record in live.part.new():
                 self._take(live, record)
             if not over:

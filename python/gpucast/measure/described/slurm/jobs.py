@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import re
 import shutil
 import signal
@@ -120,7 +121,8 @@ class Jobs:
         token = hashlib.sha256(str(self.folder).encode()).hexdigest()[:8]
         self._name = f"gpucast-{token}"
         self.live: list[LiveJob] = []
-        queue.quiet()
+        # gpucast says itself that a queue does not answer.
+        logging.getLogger("submitit").setLevel(logging.ERROR)
 
     def adopt(self) -> list[str]:
         """Take over the jobs of earlier starts; what was left of a killed one is removed.
@@ -176,10 +178,6 @@ class Jobs:
             self.live.append(made)
         return made
 
-    def is_over(self, live: LiveJob) -> bool:
-        """Whether it has ended, however it did."""
-        return bool(live.job.done())
-
     def retire(self, live: LiveJob) -> None:
         """Forget a job that is over, and remove its files, whose records have been taken over."""
         self.live.remove(live)
@@ -190,7 +188,7 @@ class Jobs:
     def cancel(self) -> None:
         """Tell Slurm to end all."""
         for live in self.live:
-            if not self.is_over(live):
+            if not live.job.done():
                 live.job.cancel(check=False)
 
     def close(self) -> None:
@@ -206,12 +204,9 @@ class Jobs:
 
     def _remove(self, job: queue.QueuedJob) -> None:
         # The book last: a client that is killed in between removes the rest at its next start.
-        for path in sorted(self.folder.glob(f"{job.job_id}[._]*"), key=_is_book):
+        files = self.folder.glob(f"{job.job_id}[._]*")
+        for path in sorted(files, key=lambda path: path.name.endswith(_SUBMITTED)):
             path.unlink(missing_ok=True)
-
-
-def _is_book(path: Path) -> bool:
-    return path.name.endswith(_SUBMITTED)
 
 
 def cluster_name() -> str:

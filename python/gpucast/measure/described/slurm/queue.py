@@ -6,7 +6,6 @@ would stay UNKNOWN there for good.
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import time
 from dataclasses import dataclass
@@ -94,8 +93,3 @@ class QueueExecutor(SlurmExecutor):
     """Submits jobs that squeue is asked about."""
 
     job_class: type[Any] = QueuedJob
-
-
-def quiet() -> None:
-    """Silence submitit's log: gpucast says itself that a queue does not answer."""
-    logging.getLogger("submitit").setLevel(logging.ERROR)
