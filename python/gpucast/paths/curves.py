@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +21,12 @@ from gpucast.errors import InputError
 from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
 from gpucast.fitting.problem import transfer_observations
 from gpucast.fitting.selection import pose
+from gpucast.util import JsonObject
 from gpucast.util.remarks import Remark, texts_of
 
 Array = NDArray[np.float64]
 
 FEWEST_SIZES = 3
-
-
-class CurveParameter(TypedDict):
-    """A parameter of a curve, in its unit."""
-
-    value: float
-    unit: str
-    ci95: list[float]
 
 
 @dataclass(frozen=True)
@@ -83,8 +75,8 @@ class TransferFit:
         return np.array(rows).reshape(len(rows), sizes.size)
 
     @property
-    def parameters(self) -> dict[str, CurveParameter]:
-        """Values and 95 % intervals by name."""
+    def parameters(self) -> dict[str, JsonObject]:
+        """``value``, ``unit`` and ``ci95`` by name."""
         ends = np.percentile(self.replicates, [2.5, 97.5], axis=0).T.tolist()
         rows = zip(self.core.parameters, self.values.tolist(), ends, strict=True)
         return {

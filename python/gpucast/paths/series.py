@@ -25,7 +25,6 @@ from functools import cached_property
 import numpy as np
 
 from gpucast.data.dataset import Dataset
-from gpucast.data.records import Transfer
 from gpucast.paths.curves import FEWEST_SIZES, Array, TransferFit, fit_curve
 
 ALIGNMENT = 16
@@ -138,7 +137,9 @@ def series_of(data: Dataset) -> list[Series]:
     for record in data.transfers:
         if record.concurrent or record.cold or not record.valid:
             continue
-        way = way_of(record)
+        where = (record.machine, record.path, record.route)
+        how = (record.memory, record.engine, record.method)
+        way = Way(*where, *how, record.from_, record.to, record.issuer)
         samples_by_way.setdefault(way, {}).setdefault(record.bytes, []).extend(record.seconds)
         if record.uncertainty:
             rounding.setdefault(way, {})[record.bytes] = record.uncertainty
@@ -148,45 +149,27 @@ def series_of(data: Dataset) -> list[Series]:
     ]
 
 
-def way_of(record: Transfer) -> Way:
-    """The way that a record is about."""
-    where = (record.machine, record.path, record.route)
-    how = (record.memory, record.engine, record.method)
-    return Way(*where, *how, record.from_, record.to, record.issuer)
-
-
-def fit_series(series: Series, *, replicates: int = 0, seed: int = 1) -> SeriesFit:
+def fit_series(series: Series) -> SeriesFit:
     """The curve of a series, in two where its sizes show that alignment matters.
-
-    Args:
-        series: at least three sizes.
-        replicates: bootstrap refits behind intervals; 0: none.
 
     Raises:
         InputError: fewer than three sizes.
     """
-    sizes = [int(size) for size in series.samples]
-    even = [size for size in sizes if size % ALIGNMENT == 0]
-    odd = [size for size in sizes if size % ALIGNMENT != 0]
-    whole = _curve(series, replicates, seed)
+    even = [size for size in series.samples if size % ALIGNMENT == 0]
+    odd = [size for size in series.samples if size % ALIGNMENT != 0]
+    whole = _curve(series)
     if series.way.route != "local" or min(len(even), len(odd)) < 2 * FEWEST_SIZES:
         return SeriesFit(series, whole)
-    parts = [_curve(series.only(part), replicates, seed) for part in (even, odd)]
+    parts = [_curve(series.only(part)) for part in (even, odd)]
     if _criterion(series, [whole]) - _criterion(series, parts) < STRONG_EVIDENCE:
         return SeriesFit(series, whole)
     return SeriesFit(series, *parts)
 
 
-def _curve(series: Series, replicates: int, seed: int) -> TransferFit:
+def _curve(series: Series) -> TransferFit:
     way = series.way
-    return fit_curve(
-        way.machine,
-        way.path,
-        way.route,
-        [(size, times, series.uncertainty.get(size)) for size, times in series.samples.items()],
-        replicates=replicates,
-        seed=seed,
-    )
+    cells = [(size, times, series.uncertainty.get(size)) for size, times in series.samples.items()]
+    return fit_curve(way.machine, way.path, way.route, cells, replicates=0)
 
 
 def _criterion(series: Series, curves: Sequence[TransferFit]) -> float:

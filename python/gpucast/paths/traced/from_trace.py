@@ -40,7 +40,6 @@ def traced_programs(
     *,
     steps: Steps | None = None,
     most_steps: int = MOST_STEPS,
-    at_once: int = MOST_CALLS_AT_ONCE,
 ) -> list[CallProgram]:
     """The program of each process of a trace, with at most this many steps and calls.
 
@@ -50,7 +49,7 @@ def traced_programs(
     programs = []
     for own in (steps or find_steps(trace, range_name)).processes:
         calls = max(1, int(own.calls.mean()))
-        most = max(ENOUGH_STEPS, min(most_steps, at_once // calls))
+        most = max(ENOUGH_STEPS, min(most_steps, MOST_CALLS_AT_ONCE // calls))
         programs.append(program_of(trace, own, most_steps=most))
     return programs
 

@@ -28,7 +28,7 @@ class Network:
         return f"{self.bandwidth * 8 / 1e9:.4g} Gb/s, round trip {duration(self.round_trip)}"
 
 
-def parse_network(text: str, field: str = "--network") -> Network:
+def parse_network(text: str) -> Network:
     """``25Gb/s,30us``: bandwidth (Mb/s, Gb/s, MB/s, GB/s) and round trip (ns, us, ms, s).
 
     Raises:
@@ -38,9 +38,8 @@ def parse_network(text: str, field: str = "--network") -> Network:
     bandwidth = _quantity(rate, _RATES)
     round_trip = _quantity(time, _TIMES)
     if bandwidth is None or round_trip is None or not 0 < bandwidth < 1e15 or not round_trip < 10:
-        raise InputError(
-            f"{text!r} is no network such as 25Gb/s,30us: bandwidth and round trip", field=field
-        )
+        message = f"{text!r} is no network such as 25Gb/s,30us: bandwidth and round trip"
+        raise InputError(message, field="--network")
     return Network(bandwidth, round_trip)
 
 

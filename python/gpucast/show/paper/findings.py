@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -52,24 +52,15 @@ FILES = ("findings.md", "findings.json")
 _WORDS = {True: "true", False: "false", None: "open"}
 
 
-class Studied(Protocol):
+class Study(NamedTuple):
     """A group's steps: medians (s) of its cells, and a model of them where there is one."""
 
-    @property
-    def measured(self) -> Mapping[Cell, float]: ...
-    @property
-    def whole(self) -> Model | None: ...
-
-
-Studies = Mapping[StepSelection, Studied]
-Names = Mapping[StepSelection, str]
-
-
-class Steps(NamedTuple):
-    """The plainest ``Studied``."""
-
     measured: Mapping[Cell, float]
-    whole: Model | None = None
+    whole: Model | None
+
+
+Studies = Mapping[StepSelection, Study]
+Names = Mapping[StepSelection, str]
 
 
 @dataclass
@@ -171,21 +162,17 @@ def findings(
         raise InputError(f"no path {native!r}; there are: {there}", file=data.name, field="native")
     known = models or {}
     studies = {
-        group: Steps(medians_of(steps), known.get(group)) for group, steps in steps_of(data).items()
+        group: Study(medians_of(steps), known.get(group)) for group, steps in steps_of(data).items()
     }
-    return findings_of(data, studies, names_of(studies), native or native_path(data))
-
-
-def findings_of(data: Dataset, studies: Studies, names: Names, native: str) -> list[Finding]:
-    """All findings, in the paper's order."""
+    names, usual = names_of(studies), native or native_path(data)
     several = {g: s for g, s in studies.items() if len({gpus for _, gpus in s.measured}) > 1}
     return [
         _gflops("Gflops fall with N at small n", several, names, _near_small_n, rising=False),
         _gflops("Gflops rise with N at large n", several, names, max, rising=True),
         linear_then_quadratic(studies, names),
         communication_share(data, several, names),
-        dearer_when_remote(data, native),
-        widest_gap(studies, names, native),
+        dearer_when_remote(data, usual),
+        widest_gap(studies, names, usual),
     ]
 
 
@@ -367,7 +354,7 @@ def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
     return shares
 
 
-def _fitted_shares(study: Studied, n: float, counts: Sequence[int]) -> dict[int, float]:
+def _fitted_shares(study: Study, n: float, counts: Sequence[int]) -> dict[int, float]:
     if study.whole is None or not study.whole.knows_parts:
         return {}
     forecasts = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])
@@ -375,7 +362,7 @@ def _fitted_shares(study: Studied, n: float, counts: Sequence[int]) -> dict[int,
     return {count: float(share) for count, share in zip(counts, shares, strict=True)}
 
 
-def _without_shares(study: Studied, n: float, counts: Sequence[int]) -> str:
+def _without_shares(study: Study, n: float, counts: Sequence[int]) -> str:
     """Why shares at n cannot be compared."""
     if len(counts) < 2:
         return f"n = {n} was measured on one number of GPUs only"
