@@ -59,14 +59,11 @@ def _measure(output: Path, common: Common, own: Own, *, quiet: bool, json: bool)
             kernels=words(own.kernels, KERNELS, "kernels"),
             memories=words(own.memory, MEMORIES, "memory"),
         ),
-        budget=common.seconds(),
         transfers=own.transfers,
-        visits=common.visits,
         cell_seconds=None if own.max_time is None else duration(own.max_time, "max-time"),
-        machine=common.label(),
         launcher=own.launcher,
         secret_file=own.secret_file,
-        until=common.questions(),
+        **common.bounds(),
     )
     for path in request.paths or ():
         twins = named_twice(path.servers)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from gpucast.cli.options import flag, kernels, list_of, memories, option
 from gpucast.data import vocabulary
@@ -48,13 +48,16 @@ class Common:
     )
     machine: str | None = option("Name of this machine in the records.")
 
-    def seconds(self) -> float | None:
-        """The budget."""
-        return None if self.budget is None else duration(self.budget, "budget")
-
-    def questions(self) -> list[Question]:
-        """What is asked, once each."""
-        return questions(self.until or ())
+    def bounds(self) -> dict[str, Any]:
+        """What requests of all campaigns have."""
+        if self.machine is not None and (not self.machine or not self.machine.isprintable()):
+            raise InputError(f"{self.machine!r} is no name", field="machine")
+        return {
+            "visits": self.visits,
+            "budget": None if self.budget is None else duration(self.budget, "budget"),
+            "machine": self.machine,
+            "until": questions(self.until or ()),
+        }
 
     def shares(self) -> list[GpuShare] | None:
         """GPU counts, and 1/k of a GPU."""
@@ -63,12 +66,6 @@ class Common:
         instances, rest = parted(self.gpus)
         counted = whole(counts, rest, "gpus") if rest or not instances else ()
         return [*(Fraction(1, count) for count in instances), *(counted or ())]
-
-    def label(self) -> str | None:
-        """The machine's name."""
-        if self.machine is not None and (not self.machine or not self.machine.isprintable()):
-            raise InputError(f"{self.machine!r} is no name", field="machine")
-        return self.machine
 
 
 @dataclass(frozen=True)

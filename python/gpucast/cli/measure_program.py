@@ -48,9 +48,8 @@ def measure(
     from gpucast.measure.store import Store
 
     n = None if common.n is None else sizes(common.n, "n")
-    gpus, budget, hours = common.shares(), common.seconds(), described.gpu_hours
-    machine, until = common.label(), common.questions()
-    if budget is not None and hours is not None:
+    gpus, bounds, hours = common.shares(), common.bounds(), described.gpu_hours
+    if common.budget is not None and hours is not None:
         raise InputError("either --budget or --gpu-hours", field="--gpu-hours")
     if hours is not None and not 0 < hours < float("inf"):
         raise InputError(f"{hours:g} is no time greater than 0", field="--gpu-hours")
@@ -58,8 +57,8 @@ def measure(
     runs = reading.runs_of(program, n, gpus, mps=described.mps)
     if described.mps and not described.dry_run:
         require()
-    trace, slurm = described.trace, described.slurm
-    request = Request(program, runs, common.visits, budget, hours, machine, until, trace)
+    slurm = described.slurm
+    request = Request(program, runs, described.trace, gpu_hours=hours, **bounds)
     _check(request, described)
     if described.dry_run:
         _show(request, output, json, slurm)

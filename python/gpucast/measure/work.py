@@ -73,20 +73,23 @@ class PathReport:
         return {**vars(self), "device": self.device.one}
 
 
+@dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How far the requests of all campaigns go.
+    """What is wanted of all campaigns.
 
     Attributes:
         visits: how often each cell is measured, in passes over all cells; with a budget or
             questions at most. None: once, or up to six times.
         budget: seconds for all of it; ``gpu_hours``: of the GPUs that runs have. None: no bound.
+        machine: name of this machine in the records; None: the file's, or a new one.
         until: questions to the steps of each series; once all are sure, a path is done.
     """
 
-    visits: int | None
-    budget: float | None
+    visits: int | None = None
+    budget: float | None = None
     gpu_hours: float | None = None
-    until: Sequence[Question]
+    machine: str | None = None
+    until: Sequence[Question] = ()
 
     @property
     def has_budget(self) -> bool:
@@ -111,17 +114,12 @@ class Request(Bounds):
     Attributes:
         paths: None for those that are there.
         cell_seconds: longest time of a cell's timed steps in a visit; None: what suits the budget.
-        machine: name of this machine in the records; None: the file's, or a new one.
         launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
     """
 
     paths: tuple[Path, ...] | None = None
     choice: Choice = field(default_factory=Choice)
-    budget: float | None = None
     transfers: bool = True
-    visits: int | None = None
     cell_seconds: float | None = None
-    machine: str | None = None
     launcher: str | None = None
     secret_file: FilePath | None = None
-    until: Sequence[Question] = ()

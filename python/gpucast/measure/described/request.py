@@ -15,7 +15,6 @@ from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
 from gpucast.measure.design.cells import Cell
-from gpucast.measure.design.questions import Question
 from gpucast.measure.visits import Budget, Visits
 from gpucast.measure.work import Bounds
 from gpucast.model.fitted import Model
@@ -28,17 +27,11 @@ class Request(Bounds):
 
     Attributes:
         runs: one a cell.
-        machine: name of this machine in the records; None: the file's, or a new one.
         trace: a run of each cell is recorded, too, and its visits say how a step is split.
     """
 
     program: Program
     runs: Sequence[Run]
-    visits: int | None = None
-    budget: float | None = None
-    gpu_hours: float | None = None
-    machine: str | None = None
-    until: Sequence[Question] = ()
     trace: bool = False
 
 
