@@ -26,16 +26,8 @@ from gpucast.measure.campaign import usual_launcher
 from made_data import transfer
 from waiting import HANG, size, until
 
-GRID = (
-    "--paths",
-    "host",
-    "--n",
-    "64,216",
-    "--gpus",
-    "1,2",
-    "--schedules",
-    "star-serial,star-async",
-)
+GRID = ("--paths", "host", "--n", "64,216", "--gpus", "1,2", "--schedules",
+        "star-serial,star-async")  # fmt: skip
 SHORT = (*GRID, "--kernels", "tuned", "--no-transfers")
 """Eight cells, of some 0.3 s each on a machine of two cores."""
 
@@ -285,20 +277,10 @@ def test_a_budget_that_is_used_up_ends_a_path(run: Run, tmp_path: Path) -> None:
 def test_a_path_that_is_not_there_ends_with_a_note_and_the_others_go_on(
     run: Run, tmp_path: Path
 ) -> None:
-    if not subprocess.run(
-        [
-            programs.find("gpucast-mdapp"),
-            "forces",
-            "--n",
-            "8",
-            "--engine",
-            "cuda",
-            "--precision",
-            "float",
-        ],
-        capture_output=True,
-    ).returncode:
-        pytest.skip("there is a GPU")  # fmt: skip
+    forces = ["forces", "--n", "8", "--engine", "cuda", "--precision", "float"]
+    words = [programs.find("gpucast-mdapp"), *forces]
+    if subprocess.run(words, capture_output=True, check=False).returncode == 0:
+        pytest.skip("there is a GPU")
     path = tmp_path / "data.jsonl"
     status, out, err = run(
         "measure", *SHORT, "--paths", "native,host", "--n", "64", "--json", "-o", path

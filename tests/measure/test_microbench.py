@@ -154,23 +154,9 @@ def test_what_a_budget_does_not_allow_is_skipped_and_noted(tmp_path: Path) -> No
 
 def test_an_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    running = subprocess.Popen(
-        [
-            PROGRAM,
-            "measure",
-            *HOST,
-            "--fresh",
-            "0",
-            "--budget",
-            "0",
-            "--interval",
-            "1e-9",
-            "-o",
-            path,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    how = ["--fresh", "0", "--budget", "0", "--interval", "1e-9"]
+    words, pipe = [PROGRAM, "measure", *HOST, *how, "-o", path], subprocess.PIPE
+    running = subprocess.Popen(words, stdout=pipe, stderr=pipe)
     assert until(lambda: path.exists() and '"kind":"launch"' in path.read_text(), running)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=HANG)
