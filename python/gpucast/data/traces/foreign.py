@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from gpucast.data.traces import tables
+from gpucast.data.traces.trace import Process
 
 Ints = NDArray[np.int64]
 
@@ -54,7 +56,24 @@ def call_name(text: str) -> str:
     return _VERSIONS.sub("", text)
 
 
-def outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
+def process(
+    calls: pd.DataFrame, work: pd.DataFrame, waits: pd.DataFrame, ranges: pd.DataFrame,
+    names: Names, flags: dict[tuple[int, int], int], **facts: Any,
+) -> Process:  # fmt: skip
+    """A process of these tables, in any order of rows, and facts.
+
+    ``flags``: of streams, by context and stream.
+    """
+    calls = _outermost(calls, work, waits)
+    _mark_asynchronous(work, calls, names)
+    return Process(
+        calls=calls, work=_by_start(work), waits=_number_recordings(waits),
+        ranges=_by_start(ranges), streams=_streams_of(work, flags), names=names.texts, lost=0,
+        ended="exit", **facts,
+    )  # fmt: skip
+
+
+def _outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
     """The calls that no other call of their thread contains.
 
     The runtime's calls make driver's calls, whose work then is theirs: correlations of inner calls
@@ -77,22 +96,22 @@ def outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
     if renamed:
         for table in others:
             table["correlation"] = table["correlation"].replace(renamed)
-    return by_start(ordered[~inner])
+    return _by_start(ordered[~inner])
 
 
-def by_start(rows: pd.DataFrame) -> pd.DataFrame:
+def _by_start(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows in time."""
     return rows.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
-def mark_asynchronous(work: pd.DataFrame, calls: pd.DataFrame, names: Names) -> None:
+def _mark_asynchronous(work: pd.DataFrame, calls: pd.DataFrame, names: Names) -> None:
     """Work asked for by calls whose name says so: the formats do not tell it themselves."""
     asynchronous = [number for text, number in names.numbers.items() if "Async" in text]
     calls = calls[calls["name"].isin(asynchronous)]
     work["asynchronous"] = work["correlation"].isin(calls["correlation"]).astype("uint8")
 
 
-def number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
+def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
     """Waits for events with the number of the recording they wait for, where it is not known.
 
     The recording is then the last of that event before the wait, in the order of the calls, as
@@ -110,7 +129,7 @@ def number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
     return waits.assign(recording=last.where(of_event, 0).astype("uint64").reindex(waits.index))
 
 
-def streams_of(work: pd.DataFrame, flags: dict[tuple[int, int], int]) -> pd.DataFrame:
+def _streams_of(work: pd.DataFrame, flags: dict[tuple[int, int], int]) -> pd.DataFrame:
     """The streams that work ran in; flags by context and stream, 1 (blocking) where not known."""
     keys = work[["context", "device", "stream"]].drop_duplicates()
     known = [

@@ -17,9 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
+import pandas as pd
+
 from gpucast.data.traces import foreign, tables
 from gpucast.data.traces.json_pieces import JsonPieces
-from gpucast.data.traces.trace import Process, RunDescription, Trace, TracedMachine
+from gpucast.data.traces.trace import RunDescription, Trace, TracedMachine
 from gpucast.errors import InputError
 from gpucast.util import limits
 from gpucast.util.files import PathLike
@@ -89,12 +91,19 @@ def read(path: PathLike) -> Trace:
 
 
 _FIELDS = ("cat", "name", "pid", "tid", "ts", "dur")
-_ARGUMENTS = (
-    "correlation", "device", "inDevice", "context", "inContext", "stream", "graph id",
-    "graph node id", "shared memory", "registers per thread", "bytes", "fromDevice", "toDevice",
-    "grid", "block", "cuda_sync_kind", "event_id", "wait_on_cuda_event_id",
-    "wait_on_cuda_event_record_corr_id",
-)  # fmt: skip
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "correlation": ("correlation",), "device": ("device", "inDevice"),
+    "context": ("context", "inContext"), "stream": ("stream",), "graph": ("graph id",),
+    "node": ("graph node id",), "shared_bytes": ("shared memory",),
+    "registers": ("registers per thread",), "bytes": ("bytes",),
+    "event": ("event_id", "wait_on_cuda_event_id"),
+    "recording": ("wait_on_cuda_event_record_corr_id",),
+}  # fmt: skip
+"""Where an event's arguments say the numbers of a table's columns: the first that is there."""
+_READ = {
+    *(name for names in _ARGUMENTS.values() for name in names), "fromDevice", "toDevice", "grid",
+    "block", "cuda_sync_kind",
+}  # fmt: skip
 _KEPT = {*_CALLS, *_WORK, "cuda_sync", "cuda_event", "user_annotation"}
 
 
@@ -126,7 +135,7 @@ class _Events:
                 )
         given = event.get("args")
         arguments = given if isinstance(given, dict) else {}
-        plain["args"] = {name: arguments[name] for name in _ARGUMENTS if name in arguments}
+        plain["args"] = {name: arguments[name] for name in _READ if name in arguments}
         self.by_category.setdefault(category, []).append((self.seen - 1, plain))
 
 
@@ -148,16 +157,30 @@ class _Kineto:
         if isinstance(base, int) and abs(base) > _LATEST:
             raise InputError("must be ns", file=self.file, field="baseTimeNanoseconds")
         names = foreign.Names()
-        first = {
-            event.get("tid"): self._span(at, event)["start_ns"] for at, event in reversed(calls)
-        }
-        threads = {
-            tid: number for number, tid in enumerate(sorted(first, key=lambda tid: first[tid]))
-        }
-        done = self._work(events, names)
-        waits = self._waits(events)
-        made = foreign.outermost(self._calls(calls, threads, names), done, waits)
-        foreign.mark_asynchronous(done, made, names)
+        spans = [(self._span(at, event)["start_ns"], event.get("tid")) for at, event in calls]
+        in_time = dict.fromkeys(tid for _, tid in sorted(spans, key=lambda span: span[0]))
+        threads = {tid: number for number, tid in enumerate(in_time)}
+        work = _framed("work", [
+            (event, {"kind": kind, **self._span(at, event), **_of_kind(event, kind, names)})
+            for category, kind in _WORK.items()
+            for at, event in events.get(category, ())
+        ])  # fmt: skip
+        called = _framed("calls", [
+            (event, {
+                **self._span(at, event),
+                "thread": threads[event.get("tid")],
+                "name": names.number(foreign.call_name(str(event.get("name")))),
+            })
+            for at, event in calls
+        ])  # fmt: skip
+        ranges = _framed("ranges", [
+            (event, {
+                **self._span(at, event),
+                "thread": threads.get(event.get("tid"), 0),
+                "name": names.number(str(event.get("name"))),
+            })
+            for at, event in events.get("user_annotation", ())
+        ])  # fmt: skip
         stated = self.document.get("deviceProperties")
         listed = stated if isinstance(stated, list) else []
         gpus = [str(gpu.get("name", "?")) for gpu in listed if isinstance(gpu, dict)]
@@ -165,22 +188,13 @@ class _Kineto:
         rank = distributed.get("rank") if isinstance(distributed, dict) else None
         pids = Counter(event.get("pid") for _, event in calls)
         pid = pids.most_common(1)[0][0]
-        process = Process(
+        flags = {(int(context), 7): tables.LEGACY_DEFAULT for context in set(work["context"])}
+        process = foreign.process(
+            called, work, self._waits(events), ranges, names, flags, program="python",
             pid=pid if isinstance(pid, int) and 0 < pid < 2**32 else 0,
             rank=rank if isinstance(rank, int) and 0 <= rank < _MOST_RANKS else None,
-            program="python",
-            lost=0,
-            ended="exit",
-            calls=made,
-            work=foreign.by_start(done),
-            waits=foreign.number_recordings(waits),
-            ranges=self._ranges(events.get("user_annotation", []), threads, names),
-            streams=foreign.streams_of(
-                done, {(int(c), 7): tables.LEGACY_DEFAULT for c in set(done["context"])}
-            ),
-            names=names.texts,
-        )
-        started = int(made["start_ns"].min()) / 1e9
+        )  # fmt: skip
+        started = int(process.calls["start_ns"].min()) / 1e9
         run = RunDescription("kineto", machine=TracedMachine(gpus=gpus), started=started)
         missing = [UNFIT]
         if "cuda_sync" not in events:
@@ -190,63 +204,16 @@ class _Kineto:
             )
         return Trace(run, (process,), self.file, tuple(missing))
 
-    def _calls(self, calls: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
-        return _framed(
-            "calls",
-            [
-                {
-                    **self._span(at, event),
-                    "correlation": _number(event, "correlation"),
-                    "thread": threads[event.get("tid")],
-                    "name": names.number(foreign.call_name(str(event.get("name")))),
-                }
-                for at, event in calls
-            ],
-        )
-
-    def _work(self, events: Mapping[str, Events], names: foreign.Names) -> Any:
-        return _framed(
-            "work",
-            [
-                {
-                    "kind": kind,
-                    **self._span(at, event),
-                    "correlation": _number(event, "correlation"),
-                    "device": _number(event, "device", "inDevice"),
-                    "context": _number(event, "context", "inContext"),
-                    "stream": _number(event, "stream"),
-                    "graph": _number(event, "graph id"),
-                    "node": _number(event, "graph node id"),
-                    **_of_kind(event, kind, names),
-                }
-                for category, kind in _WORK.items()
-                for at, event in events.get(category, ())
-            ],
-        )
-
-    def _waits(self, events: Mapping[str, Events]) -> Any:
+    def _waits(self, events: Mapping[str, Events]) -> pd.DataFrame:
         rows = []
         for at, event in events.get("cuda_sync", ()):
             kind = str(event["args"].get("cuda_sync_kind", event.get("name")))
-            recording = _number(event, "wait_on_cuda_event_record_corr_id")
-            row = {"kind": _WAITS.get(kind, 0), "recording": recording, **_wait(event)}
-            rows.append(row | self._span(at, event))
+            rows.append((event, {"kind": _WAITS.get(kind, 0), **self._span(at, event)}))
         for _, event in events.get("cuda_event", ()):
             # The correlation of the call that recorded it numbers a recording as well.
-            recording = _number(event, "correlation")
-            rows.append({"kind": tables.EVENT_RECORDED, "recording": recording, **_wait(event)})
+            own = {"kind": tables.EVENT_RECORDED, "recording": _number(event, "correlation")}
+            rows.append((event, own | {"start_ns": 0, "end_ns": 0}))
         return _framed("waits", rows)
-
-    def _ranges(self, events: Events, threads: Mapping[object, int], names: foreign.Names) -> Any:
-        rows = [
-            {
-                **self._span(at, event),
-                "thread": threads.get(event.get("tid"), 0),
-                "name": names.number(str(event.get("name"))),
-            }
-            for at, event in events
-        ]
-        return foreign.by_start(_framed("ranges", rows))
 
     def _span(self, at: int, event: Event) -> dict[str, int]:
         base = self.document.get("baseTimeNanoseconds", 0)
@@ -262,10 +229,17 @@ class _Kineto:
         return {"start_ns": start, "end_ns": end}
 
 
-def _framed(table: str, rows: list[dict[str, int]]) -> Any:
-    """Rows as a table, with 0 for what they do not say."""
-    columns = tables.COLUMNS[table]
-    return tables.frame(table, {name: [row.get(name, 0) for row in rows] for name in columns})
+def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFrame:
+    """Events as a table: what each row says beside its event, else what the event's arguments do,
+    else 0."""
+    columns = {name: _ARGUMENTS.get(name, ()) for name in tables.COLUMNS[table]}
+    return tables.frame(
+        table,
+        {
+            name: [own[name] if name in own else _number(event, *said) for event, own in rows]
+            for name, said in columns.items()
+        },
+    )
 
 
 def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
@@ -276,32 +250,19 @@ def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
             "name": names.number(text),
             "blocks": _product(event, "grid"),
             "threads": _product(event, "block"),
-            "shared_bytes": _number(event, "shared memory"),
-            "registers": _number(event, "registers per thread"),
         }
-    size = {"bytes": _number(event, "bytes")}
     if kind == tables.SET:
         memory = _SET.match(text)
-        return size | {"to_memory": foreign.MEMORIES.get(memory[1].lower(), 0) if memory else 0}
+        return {"to_memory": foreign.MEMORIES.get(memory[1].lower(), 0) if memory else 0}
     copied = _COPY.match(text)
     if copied is None:
-        return size
-    return size | {
+        return {}
+    return {
         "direction": _DIRECTIONS.get(copied[1], 0),
         "from_memory": foreign.MEMORIES.get(copied[2].lower(), 0),
         "to_memory": foreign.MEMORIES.get(copied[3].lower(), 0),
         "from_device": _number(event, "fromDevice", "device"),
         "to_device": _number(event, "toDevice", "device"),
-    }
-
-
-def _wait(event: Event) -> dict[str, int]:
-    """What waits and recordings of events say both."""
-    return {
-        "correlation": _number(event, "correlation"),
-        "context": _number(event, "context"),
-        "stream": _number(event, "stream"),
-        "event": _number(event, "event_id", "wait_on_cuda_event_id"),
     }
 
 

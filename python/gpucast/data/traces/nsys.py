@@ -176,26 +176,14 @@ class _Export:
         )  # fmt: skip
         kernels = work["text"].map(texts).fillna("")
         work = work.assign(name=[names.number(name) if name else 0 for name in kernels])
-        done, waited = _framed("work", work), _framed("waits", waits)
-        outer = foreign.outermost(_framed("calls", calls), done, waited)
-        foreign.mark_asynchronous(done, outer, names)
         ranges = ranges.assign(
             thread=ranges["globalTid"].map(threads).fillna(0), name=names.all_of(ranges["text"])
         )
-        return Process(
-            pid=(owner >> 24) & _OF_THREAD,
-            rank=None,
-            program=self._program(owner, texts),
-            lost=0,
-            ended="exit",
-            calls=outer,
-            work=foreign.by_start(done),
-            waits=foreign.number_recordings(waited),
-            ranges=foreign.by_start(_framed("ranges", ranges)),
-            streams=foreign.streams_of(done, self._flags()),
-            names=names.texts,
-            folder=str(at),
-        )
+        return foreign.process(
+            _framed("calls", calls), _framed("work", work), _framed("waits", waits),
+            _framed("ranges", ranges), names, self._flags(), pid=(owner >> 24) & _OF_THREAD,
+            rank=None, program=self._program(owner, texts), folder=str(at),
+        )  # fmt: skip
 
     def _work(self, name: str, kind: int, memories: dict[int, int]) -> pd.DataFrame:
         needed = ("start", "end", "deviceId", "streamId", "correlationId")
