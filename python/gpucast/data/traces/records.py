@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,15 +57,6 @@ class Observed:
     gpus: int | None
     lost: bool = False
 
-    def times(self, repeats: int) -> Observed:
-        """The step that ``repeats`` of them in a row make."""
-        return replace(
-            self,
-            seconds=[repeats * seconds for seconds in self.seconds],
-            parts=self.parts.times(repeats),
-            work=StepWork(*(repeats * count for count in vars(self.work).values())),
-        )
-
 
 @dataclass(frozen=True)
 class ImportedTrace(Imported):
@@ -81,23 +72,29 @@ class ImportedTrace(Imported):
 
     def repeated(self, times: int, remarks: Sequence[Remark]) -> Imported:
         """The record where ``times`` of its steps are one, with remarks on that."""
-        step, found = self.step, self.found.times(times)
-        changed: dict[str, Any] = {"seconds": [times * seconds for seconds in step.seconds]}
-        if step.phases is not None:
-            parts = {name: part for name, part in vars(step.phases).items() if part is not None}
-            longer = {name: [times * part for part in column] for name, column in parts.items()}
-            changed["phases"] = replace(step.phases, **longer)
-        if step.bytes is not None:
-            sizes = {name: size for name, size in vars(step.bytes).items() if size is not None}
-            more = {name: times * size for name, size in sizes.items()}
-            changed["bytes"] = replace(step.bytes, **more)
+        changed = {name: _longer(getattr(self.step, name), times)
+                   for name in ("seconds", "phases", "bytes")}  # fmt: skip
+        found = _longer(self.found, times, ("seconds", "parts", "work"))
         return replace(
             self,
-            entries=[replace(step, **changed)],
+            entries=[replace(self.step, **changed)],
             remarks=[*self.remarks, *remarks],
             notes=[*self.notes[:-1], _understood(found)],
             found=found,
         )
+
+
+def _longer(value: Any, times: int, fields: Sequence[str] = ()) -> Any:
+    """Numbers, in lists and in objects' fields, of a step that is ``times`` of them in a row.
+
+    ``fields``: those that are such numbers; all, where none is named.
+    """
+    if isinstance(value, list):
+        return [times * number for number in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {name: _longer(getattr(value, name), times) for name in fields or vars(value)}
+        return replace(value, **parts)
+    return None if value is None else times * value
 
 
 def observed(trace: Trace, found: Steps | None = None) -> Observed:
