@@ -22,7 +22,7 @@ import numpy as np
 
 from gpucast.data.traces import waiting
 from gpucast.data.traces.native_step import usual
-from gpucast.data.traces.steps import ProcessSteps, Steps
+from gpucast.data.traces.steps import ProcessSteps, Steps, among
 from gpucast.data.traces.trace import Process, Trace
 from gpucast.errors import InputError
 from gpucast.util.units import number
@@ -66,7 +66,7 @@ def _counts(process: Process, steps: ProcessSteps) -> tuple[float, float, float]
     """Calls, launches and waits of a step."""
     own = usual(process, steps)
     waits = waiting.of_calls(process)
-    calls = (steps.call_step >= 0) & own[steps.call_step] & ~waiting.asked_again(process, waits)
+    calls = among(steps.call_step, own) & ~waiting.asked_again(process, waits)
     # By the calls' names: the recorder may lack records of kernels.
     launching = [
         number

@@ -55,17 +55,20 @@ def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
         InputError: no such range, or no repeating step; what to do.
     """
 
-    def steps_of(process: Process, at: int) -> ProcessSteps | None:
+    def steps_of(process: Process) -> ProcessSteps | None:
         if range_name is None:
-            return by_period(process, at)
+            return by_period(process)
         if range_name.startswith(KERNEL):
-            return by_kernel(process, at, range_name.removeprefix(KERNEL))
-        return by_range(process, at, range_name)
+            return by_kernel(process, range_name.removeprefix(KERNEL))
+        return by_range(process, range_name)
 
-    steps = [steps_of(process, at) for at, process in enumerate(trace.processes)]
-    those_with_steps = tuple(one for one in steps if one is not None)
-    if those_with_steps:
-        return Steps(those_with_steps)
+    steps = [
+        replace(own, process=at)
+        for at, own in enumerate(map(steps_of, trace.processes))
+        if own is not None
+    ]
+    if steps:
+        return Steps(tuple(steps))
     ranges = sum((counted_ranges(process) for process in trace.processes), Counter[str]())
     if range_name is None:
         raise InputError(_none_repeats(trace, ranges), file=trace.file or None)
@@ -108,11 +111,10 @@ SAME: Final = 0.05
 """Share by which the median of steps of full phases, cut again, may lie beside their quartiles."""
 
 
-def by_kernel(process: Process, at: int, kernel: str) -> ProcessSteps | None:
+def by_kernel(process: Process, kernel: str) -> ProcessSteps | None:
     """From each launch of a kernel to the next one, of the thread that launches it most.
 
-    None where it is launched less than twice. ``kernel``: what its name has in it; ``at``: the
-    process's place in the trace.
+    None where it is launched less than twice. ``kernel``: what its name has in it.
     """
     names = process.names.items()
     numbers = [number for number, name in names if kernel in name or kernel in short(name)]
@@ -134,9 +136,7 @@ def by_kernel(process: Process, at: int, kernel: str) -> ProcessSteps | None:
     how = f"from one launch of {kernel} to the next, {launched.size - 1} times"
     bounds = np.union1d(begins, ends) if begins.size else launched
     are_steps = np.isin(bounds[:-1], begins)
-    return steps_between(
-        process, at, thread, sequence, bounds, how, are_steps=are_steps, named=True
-    )
+    return steps_between(process, thread, sequence, bounds, how, are_steps=are_steps, named=True)
 
 
 def _light_steps(
@@ -174,10 +174,10 @@ def _light_steps(
 _NUMBER = re.compile(r"[\s#:_-]*(\d+|\*)$")
 
 
-def by_range(process: Process, at: int, name: str) -> ProcessSteps | None:
+def by_range(process: Process, name: str) -> ProcessSteps | None:
     """From each range's begin to the next one's: work between two ranges belongs to the first.
 
-    None where fewer than two ranges have that name. ``at``: the process's place in the trace.
+    None where fewer than two ranges have that name.
     """
     ranges = _named_ranges(process, name)
     if len(ranges) < 2:
@@ -191,7 +191,7 @@ def by_range(process: Process, at: int, name: str) -> ProcessSteps | None:
     how = f"range {shown!r}, {bounds.size - 1} times"
     thread = int(ranges["thread"].iloc[0])
     sequence = next((one for one in of_threads(process) if one.thread == thread), None)
-    return steps_between(process, at, thread, sequence, bounds, how, named=True)
+    return steps_between(process, thread, sequence, bounds, how, named=True)
 
 
 def counted_ranges(process: Process) -> Counter[str]:
@@ -243,15 +243,15 @@ _AS_OFTEN = 0.25
 """A part that comes less often than this times the most frequent one comes now and then."""
 
 
-def by_period(process: Process, at: int) -> ProcessSteps | None:
-    """What repeats, or None; ``at``: the process's place in the trace."""
+def by_period(process: Process) -> ProcessSteps | None:
+    """What repeats, or None."""
     for sequence in of_threads(process)[:_THREADS_TRIED]:
         if not sequence.gpu_ns.sum():
             break
         for wait in [*_longest_waits(sequence), None]:
             for ends in _readings(sequence, wait):
                 if ends.size >= FEWEST_REPEATS:
-                    steps = _steps(process, at, sequence, ends, wait)
+                    steps = _steps(process, sequence, ends, wait)
                     if _counts(process, steps):
                         return steps
     return None
@@ -313,9 +313,7 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
     yield from alone + several if likely else several + alone
 
 
-def _steps(
-    process: Process, at: int, sequence: Sequence, ends: Ints, wait: int | None
-) -> ProcessSteps:
+def _steps(process: Process, sequence: Sequence, ends: Ints, wait: int | None) -> ProcessSteps:
     """Steps that end with these tokens: where the wait is over, or the next call begins.
 
     What comes before the first end is warm-up and a step, which is taken to have as many calls as
@@ -328,10 +326,10 @@ def _steps(
         ended = sequence.end_ns
     bounds = np.append(ended, sequence.start_ns[0])[ends]  # -1: from the first call on
 
-    steps = steps_between(process, at, sequence.thread, sequence, bounds, "")
+    steps = steps_between(process, sequence.thread, sequence, bounds, "")
     if steps.kind[0] == NO_KIND:  # warm-up
         bounds, ends = bounds[1:], ends[1:]
-        steps = steps_between(process, at, sequence.thread, sequence, bounds, "")
+        steps = steps_between(process, sequence.thread, sequence, bounds, "")
     usual = int(np.median(np.diff(ends)[steps.kind == 0]))
     other_calls = steps.call_step[process.calls["thread"].to_numpy() != steps.thread]
     others = np.bincount(other_calls[other_calls >= 0], minlength=steps.count)

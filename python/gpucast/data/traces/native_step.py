@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.traces import phases, waiting
-from gpucast.data.traces.steps import ProcessSteps
+from gpucast.data.traces.steps import ProcessSteps, among
 from gpucast.data.traces.trace import Process
 
 FEWEST_LIGHT: Final = 5
@@ -107,15 +107,13 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
     """s by which notes make the light steps longer, each."""
     calls = process.calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    within = (steps.call_step >= 0) & (steps.call_step < steps.count)
-    drives = within & (calls["thread"] == steps.thread).to_numpy()
+    drives = (calls["thread"] == steps.thread).to_numpy()
     in_full = drives & (phases.of_spans(process, start, end) == phases.FULL)
-    in_full[in_full] = steps.kept[steps.call_step[in_full]]
+    in_full &= among(steps.call_step, steps.kept)
     noting = note(np.maximum(start[in_full][1:] - end[in_full][:-1], 0) / 1e9)
     names = calls["name"].to_numpy()
     waits = np.isin(names, np.unique(names[waiting.of_calls(process) != waiting.NOTHING]))
-    there = drives.copy()
-    there[there] = own[steps.call_step[there]]
+    there = drives & among(steps.call_step, own)
     count = np.count_nonzero(own)
     waited = float((end - start)[there & waits].sum()) / 1e9
     working = 1 - min(1.0, waited / float(steps.seconds[own].sum()))

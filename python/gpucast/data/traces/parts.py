@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpucast.data.traces import tables, waiting
 from gpucast.data.traces.native_step import usual
-from gpucast.data.traces.steps import ProcessSteps
+from gpucast.data.traces.steps import ProcessSteps, among
 from gpucast.data.traces.trace import Process
 
 Ints = NDArray[np.int64]
@@ -96,7 +96,7 @@ def work_of(process: Process, steps: ProcessSteps) -> StepWork:
     """What the steps whose work is recorded ask for."""
     own = usual(process, steps)
     count = np.count_nonzero(own)
-    work = process.work[_within(steps.work_step, own)]
+    work = process.work[among(steps.work_step, own)]
     size, direction = work["bytes"].to_numpy(), work["direction"].to_numpy()
     copying = (work["kind"] == tables.COPY).to_numpy()
     up, down, between = (
@@ -104,7 +104,7 @@ def work_of(process: Process, steps: ProcessSteps) -> StepWork:
         for way in (tables.TO_DEVICE, tables.TO_HOST, tables.BETWEEN_DEVICES)
     )
     asked = work["correlation"].to_numpy()
-    waits = waiting.of_calls(process)[_within(steps.call_step, own)]
+    waits = waiting.of_calls(process)[among(steps.call_step, own)]
     return StepWork(
         up=up,
         down=down,
@@ -113,10 +113,6 @@ def work_of(process: Process, steps: ProcessSteps) -> StepWork:
         copies=np.unique(asked[copying]).size / count,
         waits=float(np.count_nonzero(waits != waiting.NOTHING)) / count,
     )
-
-
-def _within(step: Ints, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.asarray((step >= 0) & own[step])
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ class ProcessSteps:
     """The steps of one process.
 
     Attributes:
-        process: its place in ``Trace.processes``.
         thread: the thread that drives them.
         begins_ns: k + 1 bounds, on the host's clock: a step ends where the next begins.
         kept: whether each step is typical: neither warm-up nor outlier, and within a phase of the
@@ -46,9 +45,9 @@ class ProcessSteps:
         how: in words, what a step is.
         call_step, work_step: the step of each row of calls and of work; -1 for none.
         gpu_share: share of the GPUs' time in the trace that is in steps.
+        process: its place in ``Trace.processes``.
     """
 
-    process: int
     thread: int
     begins_ns: Ints
     kept: Bools
@@ -58,6 +57,7 @@ class ProcessSteps:
     call_step: Ints = field(repr=False)
     work_step: Ints = field(repr=False)
     gpu_share: float
+    process: int = 0
 
     @property
     def seconds(self) -> NDArray[np.float64]:
@@ -98,9 +98,13 @@ class Steps:
         return self.processes[0]
 
 
+def among(step: Ints, chosen: Bools) -> Bools:
+    """Which rows are of the chosen steps; ``step``: that of each row, -1 for none."""
+    return np.asarray((step >= 0) & chosen[step])
+
+
 def steps_between(
     process: Process,
-    at: int,
     thread: int,
     sequence: Sequence | None,
     bounds: Ints,
@@ -112,7 +116,6 @@ def steps_between(
     """The steps of a process between bounds, with their kinds, calls and work.
 
     Args:
-        at: the process's place in ``Trace.processes``.
         thread, sequence: the thread that drives the steps, and what it called; None: nothing.
         bounds: k + 1 of them, ns on the host's clock.
         how: in words, what a step is.
@@ -131,7 +134,6 @@ def steps_between(
     phase = _phases_that_count(process, bounds, kinds)
     judged = np.where(chosen, np.maximum(kinds, 0), NO_KIND) if named else kinds
     return ProcessSteps(
-        process=at,
         thread=thread,
         begins_ns=bounds,
         kept=_typical(np.diff(bounds) / 1e9, judged) & (phase != phases.BETWEEN),

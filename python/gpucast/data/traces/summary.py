@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gpucast.data.traces import phases, tables, waiting
 from gpucast.data.traces.native_step import native_steps
 from gpucast.data.traces.parts import Skew, Union, skew_of
-from gpucast.data.traces.steps import ProcessSteps
+from gpucast.data.traces.steps import ProcessSteps, among
 from gpucast.data.traces.trace import Process
 from gpucast.data.traces.work_names import labels_of, short
 
@@ -232,7 +232,7 @@ def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
 
 
 def _work(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> list[WorkTime]:
-    work = process.work[_in_steps(steps.work_step, typical)]
+    work = process.work[among(steps.work_step, typical)]
     labels = labels_of(process, work)
     table = pd.DataFrame(
         {
@@ -249,7 +249,7 @@ def _waits(
     process: Process, steps: ProcessSteps, waits: waiting.Kinds, typical: NDArray[np.bool_]
 ) -> list[Wait]:
     calls = process.calls
-    there = _in_steps(steps.call_step, typical) & (waits != waiting.NOTHING)
+    there = among(steps.call_step, typical) & (waits != waiting.NOTHING)
     copies = _copies(process)
     words = [waiting.WORDS[kind] for kind in waits[there].tolist()]
     rows = np.flatnonzero(there).tolist()
@@ -305,7 +305,3 @@ def _kernels_before(process: Process, steps: ProcessSteps) -> NDArray[np.object_
     launched[rows[rows >= 0]] = np.array(names, object)[rows >= 0]
     places = [process.calls["thread"].to_numpy(), steps.call_step]
     return pd.Series(launched).groupby(places).ffill().fillna("").to_numpy()
-
-
-def _in_steps(step: Ints, typical: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.asarray((step >= 0) & typical[step])
