@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, get_args
 
 from gpucast.data import jsonl
@@ -45,10 +47,9 @@ _NONE = "none"
 Json = dict[str, Any]
 """An object whose keys are looked up as they are; what then is raised is reported."""
 
-Point = tuple[object, ...]
 Number = int | float | str
-Sample = tuple[str, str, Point, list[object], int | None]
-"""Call path, metric, point (in the order of the parameters), values, line."""
+Sample = tuple[str, str, Mapping[str, object], list[object], int | None]
+"""Call path, metric, point (by parameter), values, line."""
 
 
 # --- between steps and series ---------------------------------------------------------------
@@ -117,33 +118,20 @@ def _decoded(label: str) -> str:
     )
 
 
-def _imported(
-    samples: Iterable[Sample], parameters: list[str], file: str, options: Options
-) -> Imported:
+def _imported(samples: Iterable[Sample], file: str, options: Options) -> Imported:
     """Step records, one a point and series; metrics that are no time become notes."""
-    names = [name.strip().lower() for name in parameters]
-    if sorted(names) != sorted(PARAMETERS):
-        raise InputError(
-            f"the parameters must be n and gpus, not {', '.join(map(str, parameters)) or 'none'}",
-            file=file,
-            field="parameters",
-        )
-    n_at, gpus_at = names.index("n"), names.index("gpus")
     gathered: dict[tuple[str, Number, Number], tuple[list[object], int | None]] = {}
-    others: dict[str, int] = {}
+    others: Counter[str] = Counter()
     for call, metric, point, values, line in samples:
+        known = {name.strip().lower(): _plain(value) for name, value in point.items()}
+        if known.keys() != {*PARAMETERS}:
+            told = ", ".join(known) or "none"
+            raise InputError(f"the parameters must be n and gpus, not {told}",
+                             file=file, field="parameters")  # fmt: skip
         if metric.lower() not in _TIME:
-            others[metric] = others.get(metric, 0) + len(values)
+            others[metric] += len(values)
             continue
-        if len(point) != len(names):
-            raise InputError(
-                f"has {len(point)} coordinates for {len(names)} parameters",
-                file=file,
-                line=line,
-                field="point",
-            )
-        key = (call, _plain(point[n_at]), _plain(point[gpus_at]))
-        gathered.setdefault(key, ([], line))[0].extend(values)
+        gathered.setdefault((call, known["n"], known["gpus"]), ([], line))[0].extend(values)
     entries: list[Entry] = []
     for (call, n, gpus), (seconds, line) in gathered.items():
         value: dict[str, object] = {"kind": "step", **labels(call, options), "n": n, "gpus": gpus}
@@ -186,10 +174,8 @@ def read_json(text: str, file: str, options: Options) -> Imported:
     """Step records from Extra-P's JSON, new or old. Raises InputError."""
     value = _json(text, file)
     try:
-        if "callpaths" in value:
-            return _imported(_old_samples(value), _old_parameters(value), file, options)
-        parameters = [str(name) for name in value["parameters"]]
-        return _imported(_new_samples(value), parameters, file, options)
+        read = _old_samples if "callpaths" in value else _new_samples
+        return _imported(read(value, file), file, options)
     except KeyError as error:
         raise InputError("missing", file=file, field=str(error.args[0])) from None
     except (TypeError, ValueError, AttributeError) as error:
@@ -215,40 +201,39 @@ def _json(text: str, file: str, line: int | None = None) -> Json:
     return value
 
 
-def _new_samples(value: Json) -> Iterator[Sample]:
+def _new_samples(value: Json, file: str) -> Iterator[Sample]:
+    names = [str(name) for name in value["parameters"]]
     for call, metrics in value["measurements"].items():
         for metric, measurements in metrics.items():
             for measurement in measurements:
-                point, values = measurement["point"], measurement["values"]
-                yield call, metric, _list(point), list(_list(values)), None
+                point, values = _list(measurement["point"]), _list(measurement["values"])
+                if len(point) != len(names):
+                    raise InputError(
+                        f"has {len(point)} coordinates for {len(names)} parameters",
+                        file=file, field="point",
+                    )  # fmt: skip
+                yield call, metric, dict(zip(names, point, strict=True)), values, None
 
 
-def _old_parameters(value: Json) -> list[str]:
-    return [row["name"] for row in sorted(value["parameters"], key=lambda row: row["id"])]
-
-
-def _old_samples(value: Json) -> Iterator[Sample]:
-    calls = {row["id"]: str(row["name"]) for row in value["callpaths"]}
-    metrics = {row["id"]: str(row["name"]) for row in value["metrics"]}
+def _old_samples(value: Json, file: str) -> Iterator[Sample]:
+    calls, metrics, parameters = (
+        {row["id"]: str(row["name"]) for row in value[key]}
+        for key in ("callpaths", "metrics", "parameters")
+    )
     points = {
-        row["id"]: tuple(
-            float(pair["parameter_value"])
-            for pair in sorted(row["parameter_value_pairs"], key=lambda pair: pair["parameter_id"])
-        )
+        row["id"]: {
+            parameters[pair["parameter_id"]]: float(pair["parameter_value"])
+            for pair in row["parameter_value_pairs"]
+        }
         for row in value["coordinates"]
     }
     for row in value["measurements"]:
-        yield (
-            calls[row["callpath_id"]],
-            metrics[row["metric_id"]],
-            points[row["coordinate_id"]],
-            [row["value"]],
-            None,
-        )
+        call, metric = calls[row["callpath_id"]], metrics[row["metric_id"]]
+        yield call, metric, points[row["coordinate_id"]], [row["value"]], None
 
 
-def _list(value: object) -> Point:
-    return tuple(value) if isinstance(value, list) else (value,)
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 # --- JSON Lines -----------------------------------------------------------------------------
@@ -266,29 +251,19 @@ def detect_jsonl(text: str) -> bool:
 
 def read_jsonl(text: str, file: str, options: Options) -> Imported:
     """Step records from Extra-P's JSON Lines. Raises InputError."""
-    parameters: list[str] = []
     samples: list[Sample] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         value = _json(line, file, number)
-        params = value.get("params")
-        if not isinstance(params, dict):
-            raise InputError("missing", file=file, line=number, field="params")
-        if "value" not in value:
-            raise InputError("missing", file=file, line=number, field="value")
-        parameters = parameters or list(params)
-        if sorted(params) != sorted(parameters):
-            raise InputError(
-                f"has other parameters than {', '.join(parameters)}",
-                file=file,
-                line=number,
-                field="params",
-            )
-        point = tuple(params[name] for name in parameters)
+        for field, is_there in (
+            ("params", isinstance(value.get("params"), dict)), ("value", "value" in value)
+        ):  # fmt: skip
+            if not is_there:
+                raise InputError("missing", file=file, line=number, field=field)
         call, metric = str(value.get("callpath", "")), str(value.get("metric", ""))
-        samples.append((call, metric, point, list(_list(value["value"])), number))
-    return _imported(samples, parameters, file, options)
+        samples.append((call, metric, value["params"], _list(value["value"]), number))
+    return _imported(samples, file, options)
 
 
 def write_jsonl(data: Dataset) -> str:
@@ -324,37 +299,38 @@ def detect_text(text: str) -> bool:
 def read_text(text: str, file: str, options: Options) -> Imported:
     """Step records from Extra-P's text format. Raises InputError."""
     parameters: list[str] = []
-    points: list[Point] = []
+    points: list[dict[str, object]] = []
     samples: list[Sample] = []
     call = metric = ""
     at = 0
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.startswith("#"):
             continue
+        error = partial(InputError, file=file, line=number)
         keyword, _, rest = " ".join(line.split()).partition(" ")
         if keyword == "PARAMETER":
             parameters += rest.split(" ")
         elif keyword == "POINTS":
-            points += _points(rest, len(parameters), file, number)
+            for group in re.findall(r"\(([^()]*)\)", rest) if "(" in rest else rest.split(" "):
+                point = _numbers(group.split(), error, keyword)
+                if len(point) != len(parameters):
+                    message = f"has {len(point)} coordinates for {len(parameters)} parameters"
+                    raise error(f"a point {message}", field=keyword)
+                points.append(dict(zip(parameters, point, strict=True)))
         elif keyword == "REGION":
             call, at = rest, 0
         elif keyword == "METRIC":
             metric, at = rest, 0
         elif keyword == "DATA":
             if at >= len(points):
-                raise InputError(
-                    f"more DATA lines than POINTS ({len(points)})", file=file, line=number
-                )
-            values = _numbers(rest.split(" "), file, number, "DATA")
-            samples.append((call, metric, points[at], list(values), number))
+                raise error(f"more DATA lines than POINTS ({len(points)})")
+            values = _numbers(rest.split(" "), error, keyword)
+            samples.append((call, metric, points[at], values, number))
             at += 1
         else:
-            raise InputError(
-                f"{keyword[:20]!r} is unknown; lines start with {', '.join(_KEYWORDS)}",
-                file=file,
-                line=number,
-            )
-    return _imported(samples, parameters, file, options)
+            known = ", ".join(_KEYWORDS)
+            raise error(f"{keyword[:20]!r} is unknown; lines start with {known}")
+    return _imported(samples, file, options)
 
 
 def write_text(data: Dataset) -> str:
@@ -369,26 +345,11 @@ def write_text(data: Dataset) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _points(text: str, dimensions: int, file: str, line: int) -> list[Point]:
-    groups = re.findall(r"\(([^()]*)\)", text) if "(" in text else text.split(" ")
-    points = [_numbers(group.split(), file, line, "POINTS") for group in groups]
-    for point in points:
-        if len(point) != dimensions:
-            raise InputError(
-                f"a point has {len(point)} coordinates for {dimensions} parameters",
-                file=file,
-                line=line,
-                field="POINTS",
-            )
-    return points
-
-
-def _numbers(words: list[str], file: str, line: int, field: str) -> Point:
+def _numbers(words: list[str], error: Callable[..., InputError], field: str) -> list[object]:
     try:
-        return tuple(float(word) for word in words)
+        return [float(word) for word in words]
     except ValueError:
-        raise InputError("holds something that is no number", file=file, line=line,
-                         field=field) from None  # fmt: skip
+        raise error("holds something that is no number", field=field) from None
 
 
 FORMATS = (
