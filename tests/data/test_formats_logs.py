@@ -667,7 +667,7 @@ def test_columns_beside_regex_state_a_unit_or_are_refused(
 def test_a_log_is_stated_by_patterns() -> None:
     def read(part: Part) -> None:
         for match in positive(part.all("step (?P<ms>[0-9.]+) ms"), "ms"):
-            part.timed(match.start(), [match["ms"]], lambda value: value / 1e3)
+            part.run(match.start(), [float(match["ms"]) / 1e3], runs.rounding(match["ms"]))
 
     log = Log(
         name="solver", what="a solver's log", read=read, program="Solver", unit="cells",

@@ -49,8 +49,8 @@ def _read(part: Part) -> None:
         gpus = tasks or 1
     elif "version" in part.facts:
         gpus, path = ranks or 1, runs.HOST
-    part.timed(
-        timing.start(), [timing[name]], lambda value: value / divisors[name],
+    part.run(
+        timing.start(), [seconds[name]], runs.rounding(timing[name]),
         gpus=gpus, path=path, ranks=ranks,
     )  # fmt: skip
 

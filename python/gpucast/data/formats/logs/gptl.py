@@ -34,14 +34,15 @@ def _read(part: Part) -> None:
         return
     timer = timers[name]
     processes, calls = int(timer["processes"]), runs.decimal(timer["calls"])
-    if not processes or not calls or not runs.decimal(timer["most"]):
+    most = runs.decimal(timer["most"])
+    if not processes or not calls or not most:
         part.remark(f"timer {name}: never called", name)
         return
     if name == WHOLE:
         text = f"times all steps together ({WHOLE}): they count as one step"
         part.remark(text, "steps", Kind.READ_AS)
-    part.timed(
-        timer.start(), [timer["most"]], lambda seconds: seconds / max(1.0, calls / processes),
+    part.run(
+        timer.start(), [most / max(1.0, calls / processes)], runs.rounding(timer["most"]),
         program="E3SM" if name.startswith("CPL") else "HOMMEXX", ranks=processes, case=name,
     )  # fmt: skip
 

@@ -35,9 +35,10 @@ def _read(part: Part) -> None:
     timed = [repetitions] * bool(repetitions) + [[average] for average in averages]
     for rates in timed:
         printed = [match["rate"] for match in rates]
-        part.timed(rates[0].start("rate"), printed, lambda rate: 1 / rate, gpus=gpus)
-    if (runs.decimal(bare) or 0) > 0:
-        part.timed(0, [bare], lambda rate: 1 / rate)
+        width = max(map(runs.rounding, printed))
+        part.run(rates[0].start("rate"), [1 / float(rate) for rate in printed], width, gpus=gpus)
+    if (rate := runs.decimal(bare) or 0) > 0:
+        part.run(0, [1 / rate], runs.rounding(bare))
     elif not timed:
         begun = part.find(BEGUN)
         part.unfinished(begun.start() if begun else 0)

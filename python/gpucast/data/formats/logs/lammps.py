@@ -45,14 +45,16 @@ _SHARED = r"with (?P<ranks>[0-9]+) proc\(s\) per device"
 _PACKAGE = r"package\s+gpu\s+(?P<number>-?[0-9]+)"
 _KOKKOS = r"KOKKOS mode[^\n]* is enabled"
 _KOKKOS_GPUS = r"will use up to (?P<number>[0-9]+) GPU\(s\) per node"
-_UNITS = r"(?:Unit style\s*:|units)\s+(?P<style>lj|real|metal|si|cgs|electron|micro|nano)\b"
-_STEP = r"(?:Time step\s*:|timestep)\s+(?P<value>[0-9.eE+-]+)\s"
+_UNITS = r"(?:Unit style\s*:|units)\s+(?P<units>lj|real|metal|si|cgs|electron|micro|nano)\b"
+_STEP = r"(?:Time step\s*:|timestep)\s+(?P<step>[0-9.eE+-]+)\s"
 _RATE = (
     r"Performance: (?P<rate>[0-9.eE+-]+) (?P<unit>[nf])s/day, [^\n]{0,60}?"
     r"(?P<steps>[0-9.eE+-]+) timesteps/s"
 )
-_PAIR = r"pair_style\s+(?P<style>[^\n#&$]+)\n"
-_ACCELERATED = r"acceleration for (?P<style>[\w/]+)"
+_PAIR = r"pair_style\s+(?P<pair>[^\n#&$]+)\n"
+_ACCELERATED = r"acceleration for (?P<accelerated>[\w/]+)"
+_SETTINGS = (_BANNER, _PAIR, _ACCELERATED, _UNITS, _STEP)
+"""Of a run's settings, what was said last counts."""
 _SECTION = (
     r"\n(?P<name>Pair|Bond|Kspace|Neigh|Comm|Modify)\s*\|[^|\n]*\| *(?P<mean>[0-9.eE+-]+) *\|"
 )
@@ -83,10 +85,12 @@ def _read(part: Part) -> None:
     loops = part.all(_LOOP)
     ends = [*(loop.start() for loop in loops), len(part.text)][1:]
     begins = [0, *(loop.end() for loop in loops)]
-    settings, known = _Settings(), dict[tuple[int, int], _Devices]()
+    settings, known = dict[str, str](), dict[tuple[int, int], _Devices]()
     for loop, start, end in zip(loops, begins, ends, strict=False):
         tail = part.text[loop.end() : end]
-        settings.read(part.text[start : loop.start()])
+        for pattern in _SETTINGS:
+            for match in part.all(pattern, start, loop.start()):
+                settings |= match.groupdict()
         steps, seconds = int(loop["steps"]), runs.decimal(loop["seconds"])
         minimized = re.search(_MINIMIZE, part.text[start : loop.start()])
         if steps < 1 or not seconds or minimized or "Minimization stats" in tail:
@@ -101,7 +105,7 @@ def _read(part: Part) -> None:
         part.run(
             loop.start(), [seconds / steps], runs.rounding_of_six(seconds),
             n=int(loop["atoms"]) or None, gpus=devices.gpus, unclear=devices.unclear,
-            path=devices.path, nodes=devices.nodes, ranks=ranks, case=settings.case(devices),
+            path=devices.path, nodes=devices.nodes, ranks=ranks, case=_case(settings, devices),
             timestep=_timestep(settings, tail),
             phases=_phases(tail, devices, ranks, steps, single=len(loops) == 1),
         )  # fmt: skip
@@ -192,41 +196,19 @@ def _kokkos(part: Part, ranks: int, procs: int) -> _Devices:
     )  # fmt: skip
 
 
-@dataclass
-class _Settings:
-    """What was last said of a run's settings, from the log's beginning on."""
-
-    version: str | None = None
-    pair: str | None = None
-    accelerated: str | None = None
-    units: str | None = None
-    step: str | None = None
-
-    def read(self, text: str) -> None:
-        """Take in what stands next in the log."""
-        if (banner := re.search(_BANNER, text)) is not None:
-            self.version = banner["version"]
-        self.pair = _last(_PAIR, text) or self.pair
-        self.accelerated = _last(_ACCELERATED, text) or self.accelerated
-        self.units = _last(_UNITS, text) or self.units
-        self.step = _last(_STEP, text) or self.step
-
-    def case(self, devices: _Devices) -> str | None:
-        """Version, pair style and package: what must be the same."""
-        style = " ".join(self.pair.split()) if self.pair else self.accelerated
-        return ", ".join(word for word in (self.version, style, devices.how) if word) or None
+def _case(settings: dict[str, str], devices: _Devices) -> str | None:
+    """Version, pair style and package: what must be the same."""
+    style = " ".join(settings.get("pair", settings.get("accelerated", "")).split())
+    words = (settings.get("version"), style, devices.how)
+    return ", ".join(word for word in words if word) or None
 
 
-def _last(pattern: str, text: str) -> str | None:
-    matches: list[str] = re.findall(pattern, text)
-    return matches[-1] if matches else None
-
-
-def _timestep(settings: _Settings, tail: str) -> float | None:
+def _timestep(settings: dict[str, str], tail: str) -> float | None:
     """Seconds; None for units without seconds (lj)."""
-    if settings.step and settings.units in _TIME_UNITS:
-        value = runs.decimal(settings.step)
-        return value / _TIME_UNITS[settings.units] if value else None
+    units = settings.get("units")
+    if "step" in settings and units in _TIME_UNITS:
+        value = runs.decimal(settings["step"])
+        return value / _TIME_UNITS[units] if value else None
     rate = re.search(_RATE, tail)
     if rate is None:
         return None

@@ -5,7 +5,7 @@ Its description stands in ``gpucast import --help``, and with its name and the m
 docs/how-to/logs.md.
 
 A log falls into parts, one for each start of the program, and ``read`` is given one after another.
-It looks for what was timed and says so with ``Part.timed``; what holds for the whole part the
+It looks for what was timed and says so with ``Part.run``; what holds for the whole part the
 named groups of ``facts`` and ``settings`` tell: n, gpus, ranks, nodes, the simulated time of a step
 as fs or ps, and words for the ``case``. ``<n>`` in a pattern is a number, as a group of that name.
 
@@ -163,28 +163,17 @@ class Part:
                 return value / per_second
         return None
 
-    def timed(
-        self,
-        place: int,
-        printed: Sequence[str],
-        seconds: Callable[[float], float] = float,
-        rounding: Callable[[str], float] = runs.rounding,
-        **more: Any,
-    ) -> None:
-        """Add a run: its time stands at ``place`` as ``printed``, a number for each sample.
-
-        Args:
-            seconds: makes seconds a step of such a number.
-            rounding: relative half-width of what its digits round away.
-            more: other fields of the run.
-        """
-        samples = [seconds(float(text)) for text in printed]
-        self.run(place, samples, max(map(rounding, printed)), **more)
-
     def run(
         self, place: int, seconds: Iterable[float], uncertainty: float | None, **more: Any
     ) -> None:
-        """Add a run of these samples; ``more`` are fields that the log's facts do not tell."""
+        """Add a run whose time stands at a place.
+
+        Args:
+            place: in the part.
+            seconds: a step's, of each sample.
+            uncertainty: relative half-width of what their digits round away.
+            more: fields of the run that the log's facts do not tell.
+        """
         told: dict[str, Any] = {name: self.whole(name) for name in ("n", "gpus", "ranks", "nodes")}
         told |= {"program": self.log.program, "unit": self.log.unit, "unclear": self.log.unclear,
                  "case": self.case, "timestep": self.timestep, "execution": self.number,

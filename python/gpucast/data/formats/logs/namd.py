@@ -39,11 +39,9 @@ def _read(part: Part) -> None:
         minimizes = part.text.startswith("TCL: Minimizing", begin)
         samples = [] if minimizes else _samples(part, begin, end)
         if samples:
-            part.timed(
-                samples[0].start(), [sample["seconds"] for sample in samples],
-                rounding=lambda text: runs.rounding_of_six(float(text)),
-                gpus=gpus, unclear=unclear, path=path,
-            )  # fmt: skip
+            times = [float(sample["seconds"]) for sample in samples]
+            width = max(map(runs.rounding_of_six, times))
+            part.run(samples[0].start(), times, width, gpus=gpus, unclear=unclear, path=path)
             is_timed = True
     if not is_timed and "TCL: Minimizing for" not in part.text:
         part.unfinished()

@@ -34,11 +34,12 @@ def _read(part: Part) -> None:
         size = runs.decimal(out_of_place.get("size", ""))
         words = [part.facts.get("version"), out_of_place.get("type"), out_of_place.get("redop")]
         for fields, where in (out_of_place, None), (in_place, "in place"):
-            if not size or not runs.decimal(fields.get("time", "")):
+            microseconds = runs.decimal(fields.get("time", ""))
+            if not size or not microseconds:
                 continue
             case = [word for word in (*words, where) if word and word not in ("none", "-1")]
-            part.timed(
-                place, [fields["time"]], lambda microseconds: microseconds / 1e6,
+            part.run(
+                place, [microseconds / 1e6], runs.rounding(fields["time"]),
                 program=f"nccl-tests {operation}" if operation else "nccl-tests", n=size,
                 gpus=count, ranks=count, nodes=len({rank["host"] for rank in ranks}) or None,
                 case=", ".join(case) or None, secondary=where is not None,
