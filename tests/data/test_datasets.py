@@ -178,12 +178,6 @@ def test_steps_of_several_kinds_are_no_repetitions_of_each_other(tmp_path: Path)
     assert load(write(tmp_path / "d.jsonl", MACHINE, *kinds)).warnings == []
 
 
-def test_selecting_what_is_not_there_lists_what_is(tmp_path: Path) -> None:
-    data = load(write(tmp_path / "d.jsonl", *EXAMPLES))
-    with pytest.raises(InputError, match="path: no records of 'nat'; there are: native"):
-        data.select(path="nat")
-
-
 def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
     data = load(write(tmp_path / "d.jsonl", *EXAMPLES))
     steps = data.frame("step")

@@ -17,7 +17,6 @@ from records_samples import (
     NOTE,
     SCHEMA,
     STEP,
-    TRANSFER,
     complaint_of,
     records,
     relaxed,
@@ -111,10 +110,6 @@ def test_a_field_is_named_alike_in_every_kind_and_a_misspelt_kind_is_recognized(
 def test_a_missing_field_is_named(field: str) -> None:
     value = {key: each for key, each in STEP.items() if key != field}
     assert error_of(lines(value)).startswith(f"data.jsonl:1: {field}: missing")
-
-
-def test_a_transfer_of_no_bytes_is_refused() -> None:
-    assert error_of(lines({**TRANSFER, "bytes": 0})).startswith("data.jsonl:1: bytes: ")
 
 
 def test_the_largest_n_and_unicode_names_are_fine() -> None:

@@ -346,14 +346,17 @@ def test_the_factor_in_a_name_of_sizes_counts(name: str, unit: str | None) -> No
     assert "(times 1e+06)" in table.notes[0]
 
 
-@pytest.mark.parametrize("name", ["size [k atoms]", "atoms in thousands", "atoms [10^3]", "katoms"])
-def test_thousands_are_a_factor_too(name: str) -> None:
-    assert steps(f"gpus,{name},seconds\n2,24,0.5\n")[0].n == 24_000
-
-
-@pytest.mark.parametrize("name", ["atoms (NVE)", "n (total)", "size [-]", "atoms (box 2)"])
-def test_other_words_beside_a_name_of_sizes_are_no_factor(name: str) -> None:
-    assert steps(f"gpus,{name},seconds\n2,24,0.5\n")[0].n == 24
+@pytest.mark.parametrize(
+    ("names", "n"),
+    [
+        ("size [k atoms]|atoms in thousands|atoms [10^3]|katoms", 24_000),
+        ("atoms (NVE)|n (total)|size [-]|atoms (box 2)", 24),
+    ],
+    ids=["thousands", "other words"],
+)
+def test_thousands_are_a_factor_too_and_other_words_are_none(names: str, n: float) -> None:
+    for name in names.split("|"):
+        assert steps(f"gpus,{name},seconds\n2,24,0.5\n")[0].n == n
 
 
 @pytest.mark.parametrize(

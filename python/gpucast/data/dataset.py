@@ -241,8 +241,7 @@ class Dataset:
 
 def from_records(name: str, records: Iterable[Record]) -> Dataset:
     """A dataset of records made in memory; checked as files are."""
-    kept = list(records)
-    return merged(name, [(name, jsonl.Lines(kept, list(range(1, len(kept) + 1))))])
+    return merged(name, [(name, jsonl.numbered(records))])
 
 
 def merged(

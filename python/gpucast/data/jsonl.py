@@ -42,6 +42,12 @@ class Lines:
     warnings: list[str] = field(default_factory=list)
 
 
+def numbered(records: Iterable[Record]) -> Lines:
+    """Records made in memory, as those of a file that has nothing else."""
+    kept = list(records)
+    return Lines(kept, list(range(1, len(kept) + 1)))
+
+
 def read(path: PathLike) -> Lines:
     """Read a file of records; one that is called ``.gz``, as bundled ones are, is decompressed.
 

@@ -27,7 +27,7 @@ from gpucast.data.formats import (
 from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.formats.tables.grid import FRAME
-from gpucast.data.records import Entry, Machine, Record
+from gpucast.data.records import Entry, Machine
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
 from gpucast.util import JsonObject, version
@@ -76,8 +76,8 @@ class Imports:
         """The records of each source, with its name; machines before all others."""
         if not self.names:
             return []
-        sources = zip(self.names, map(_lines, self.entries), strict=True)
-        return [(" + ".join(self.names), _lines(self.machines)), *sources]
+        sources = zip(self.names, map(jsonl.numbered, self.entries), strict=True)
+        return [(" + ".join(self.names), jsonl.numbered(self.machines)), *sources]
 
     def dataset(self, name: str) -> Dataset:
         """All of it. Raises InputError."""
@@ -338,11 +338,6 @@ def _is_foreign(path: Path, name: str, options: Options, others: Sequence[PathFo
             return False
         raise
     return form is not None or not ours
-
-
-def _lines(records: Iterable[Record]) -> jsonl.Lines:
-    kept = list(records)
-    return jsonl.Lines(kept, list(range(1, len(kept) + 1)))
 
 
 def _machine_facts(imported: list[Imported]) -> JsonObject:

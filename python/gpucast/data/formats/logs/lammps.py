@@ -54,7 +54,7 @@ _RATE = (
 _PAIR = r"pair_style\s+(?P<pair>[^\n#&$]+)\n"
 _ACCELERATED = r"acceleration for (?P<accelerated>[\w/]+)"
 _SETTINGS = (_BANNER, _PAIR, _ACCELERATED, _UNITS, _STEP)
-"""Of a run's settings, what was said last counts."""
+"""What a run is set to; what was said last counts."""
 _SECTION = (
     r"\n(?P<name>Pair|Bond|Kspace|Neigh|Comm|Modify)\s*\|[^|\n]*\| *(?P<mean>[0-9.eE+-]+) *\|"
 )
