@@ -372,11 +372,14 @@ def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
     bracket = re.fullmatch(r"(.+?)_?[(\[](.+)[)\]]", word)
     stem, inner = bracket.groups() if bracket else (word, "")
     unit = _unit_in(word, stem, inner)
-    scale = _timestep_scale(word, stem, inner)
+    before, behind = (stem, inner) if inner else word.rpartition("_")[::2]
+    scale = SIMULATED_TIMES.get(behind) if _TIMESTEP.fullmatch(before) else None
+    if word == "timestep":
+        scale = 1.0
     if unit is not None:
         whose: Literal["step"] | None = "step" if _STEPWISE.search(word) else None
         yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit, of=whose)
-    elif (whole := _run_unit(word, stem, inner)) is not None:
+    elif (whole := _run_unit(word, before, behind)) is not None:
         yield "run", 0, Column(name, at, unit=whole, of="run")
     elif scale is not None:
         yield "timestep", 0, Column(name, at, scale=scale, confirmed=True)
@@ -415,13 +418,11 @@ def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
     return None
 
 
-def _run_unit(word: str, stem: str, inner: str) -> Unit | None:
+def _run_unit(word: str, before: str, behind: str) -> Unit | None:
     """The unit of the time of a whole run: ``wall time``, ``Elapsed [hh:mm:ss]``, ``runtime_s``."""
-    if not inner and _RUN.fullmatch(word):
+    if _RUN.fullmatch(word):
         return parse_unit("s")
-    if not inner:
-        stem, _, inner = word.rpartition("_")
-    unit = parse_unit(inner) if _RUN.fullmatch(stem) else None
+    unit = parse_unit(behind) if _RUN.fullmatch(before) else None
     return unit if unit is not None and unit.rank == 1 else None
 
 
@@ -430,14 +431,6 @@ def _of_each(unit: Unit | None, share: str | None) -> Unit | None:
     if unit is None or share is None or unit.share is not None or unit.rank != RATE_OF_WORK:
         return unit
     return replace(unit, share=share)
-
-
-def _timestep_scale(word: str, stem: str, inner: str) -> float | None:
-    if word == "timestep":
-        return 1.0
-    if not inner:
-        stem, _, inner = word.rpartition("_")
-    return SIMULATED_TIMES.get(inner) if _TIMESTEP.fullmatch(stem) else None
 
 
 def _best(role: str, found: list[tuple[int, Column]], grid: Grid) -> Column:
