@@ -174,6 +174,7 @@ def test_other_metrics_are_noted_and_warned_of() -> None:
         ("PARAMETER n gpus\nPOINTS (1 1)\nDATA 1\nDATA 2\n", "f:4: more DATA lines than POINTS"),
         ("PARAMETER n gpus\nPOINTS (1 1)\nDATA x\n", "f:3: DATA: holds something"),
         ("PARAMETER n gpus\nPOINTS (1)\nDATA 1\n", "f:2: POINTS: a point has 1 coordinates"),
+        ("PARAMETER n n gpus\nPOINTS (1 2 1)\nDATA 1\n", "f:2: POINTS: a point has 3 coordinates"),
         ("PARAMETER n gpus\nPOINTS (1 1)\nDATA -1\n", "f:3: seconds[0]: must be greater than 0"),
         ("PARAMETER n gpus\nPOINTS (0 1)\nDATA 1\n", "f:3: n: must be greater than 0"),
         ("PARAMETER n gpus\nPOINTS (1 1)\nFOO 1\n", "f:3: 'FOO' is unknown"),

@@ -202,7 +202,7 @@ def _json(text: str, file: str, line: int | None = None) -> Json:
 
 
 def _new_samples(value: Json, file: str) -> Iterator[Sample]:
-    names = [str(name) for name in value["parameters"]]
+    names = dict.fromkeys(map(str, value["parameters"]))
     for call, metrics in value["measurements"].items():
         for metric, measurements in metrics.items():
             for measurement in measurements:
@@ -298,7 +298,7 @@ def detect_text(text: str) -> bool:
 
 def read_text(text: str, file: str, options: Options) -> Imported:
     """Step records from Extra-P's text format. Raises InputError."""
-    parameters: list[str] = []
+    parameters: dict[str, None] = {}  # in their order
     points: list[dict[str, object]] = []
     samples: list[Sample] = []
     call = metric = ""
@@ -309,7 +309,7 @@ def read_text(text: str, file: str, options: Options) -> Imported:
         error = partial(InputError, file=file, line=number)
         keyword, _, rest = " ".join(line.split()).partition(" ")
         if keyword == "PARAMETER":
-            parameters += rest.split(" ")
+            parameters |= dict.fromkeys(rest.split(" "))
         elif keyword == "POINTS":
             for group in re.findall(r"\(([^()]*)\)", rest) if "(" in rest else rest.split(" "):
                 point = _numbers(group.split(), error, keyword)
