@@ -664,6 +664,27 @@ def test_columns_beside_regex_state_a_unit_or_are_refused(
 # What all share
 
 
+def test_what_an_older_trainer_calls_samples_a_second_is_no_rate_of_samples() -> None:
+    # transformers before 4.7 divides steps by the time, as its own pages show for two GPUs.
+    text = (
+        "torchrun --nproc_per_node 2 run_clm.py --per_device_train_batch_size 4 --max_steps 200\n"
+        "{'train_runtime': 101.9003, 'train_samples_per_second': 1.963, 'epoch': 0.69}\n"
+    )
+    (step,) = steps_of(read_text(text, "hf-trainer"))
+    assert (step.n, step.gpus, step.seconds) == (8, 2, [101.9003 / 200])
+    with pytest.raises(InputError, match=r"--steps: .* says the time of the whole run"):
+        read_text(text.replace("--max_steps 200", ""), "hf-trainer")
+
+
+def test_a_rate_is_one_sample_however_often_a_run_prints_it() -> None:
+    summary = (
+        "{'train_runtime': 172.8523, 'train_samples_per_second': 4.628, "
+        "'train_steps_per_second': 1.157}\n"
+    )
+    (step,) = steps_of(read_text(2 * summary, "hf-trainer", gpus=1, size=4))
+    assert step.seconds == [1 / 1.157]
+
+
 def test_a_log_is_stated_by_patterns() -> None:
     def read(part: Part) -> None:
         for match in positive(part.all("step (?P<ms>[0-9.]+) ms"), "ms"):

@@ -49,6 +49,55 @@ def error_of(text: str, columns: str | None = None, **options: object) -> str:
     return str(caught.value)
 
 
+# ---------------------------------------------------------------- Markdown ----
+
+README = """# A solver
+
+Fast, and runs on 2, 4, or more GPUs.
+
+## GPU scaling: N = 20,000^2, 1000 steps
+
+| GPUs | Nodes | Time | GFLOP/s | **Speedup** | Field per GPU |
+|---:|---:|---:|---:|---:|---:|
+| 4 | 1 | 6.695 s | 299 | 1.25x | 1.49 GiB |
+| **8** | 2 | **4.025 s** | 497 | 1.66x | 0.75 GiB |
+
+Time falls, but not as fast as GPUs are added, one after the other.
+"""
+"""As tables stand in READMEs of programs."""
+
+
+def test_a_table_in_a_readme_ends_where_its_text_goes_on() -> None:
+    expected = [(4, 1, [6.695e-3]), (8, 2, [4.025e-3])]
+    for above in "", "Words of no table, and more of them.\n" * 100:
+        records = steps(above + README, size=4e8, steps=1000)
+        assert [(step.gpus, step.nodes, step.seconds) for step in records] == expected
+
+
+def test_times_below_a_title_that_speaks_of_steps_are_asked_about() -> None:
+    message = error_of(README, size=4e8)
+    assert "Time: may be the time of a step or of the 1000 steps" in message
+    assert "--columns seconds=Time:s/step if of one, with --steps 1000 if of all" in message
+    of_one = steps(README, "seconds=Time:s/step", size=4e8)
+    assert [step.seconds for step in of_one] == [[6.695], [4.025]]
+    per_step = README.replace("| Time ", "| Time per step ")
+    assert steps(per_step.replace(" s ", " "), "seconds=Time per step:s", size=4e8)
+
+
+def test_a_second_table_in_a_readme_is_not_read_over() -> None:
+    both = README + "\n## CPUs\n\n| GPUs | n | ms |\n|--|--|--|\n| 1 | 2 | 3 |\n"
+    assert error_of(both, size=4e8, steps=1000).startswith("t.csv:16: another table begins here")
+    other = README + "\n| option | meaning |\n|--|--|\n| -g | GPUs |\n"
+    assert len(steps(other, size=4e8, steps=1000)) == 2
+
+
+def test_a_row_of_markdown_with_a_cell_too_few_is_refused() -> None:
+    text = "| GPUs | n | ms |\n|--|--|--|\n| 1 | 2 |\n"
+    assert error_of(text) == "t.csv:3: has 2 fields where the header has 3"
+    (step,) = steps("| GPUs | n | ms |\n|--|--|--|\n| 1 | 2 | 3\n")  # nor a stroke at its end
+    assert step.seconds == [0.003]
+
+
 # ----------------------------------------------------------------- headers ----
 
 
@@ -406,12 +455,27 @@ def test_that_a_size_is_of_each_gpu_may_be_said(of_each: str) -> None:
 )  # fmt: skip
 def test_a_throughput_of_each_gpu_is_added_up(name: str) -> None:
     # 2 GPUs do 50 a second each: 200 of them take 2 s.
-    table = read(f"GPUs,Global batch,{name}\n2,200,50\n")
+    counted = "n=Global batch:tokens" if "tokens" in name else None
+    table = read(f"GPUs,Global batch,{name}\n2,200,50\n", counted)
     (step,) = steps_of(table)
     assert (step.n, step.seconds) == (200, [2.0])
     assert table.notes[0] == f"throughput is {name!r} times the GPUs"
     (step,) = steps("GPUs,Global batch,Speed\n2,200,50\n", "seconds=Speed:img/s/GPU")
     assert step.seconds == [2.0]
+
+
+def test_a_unit_stated_of_a_rate_of_each_gpu_leaves_it_that_of_each() -> None:
+    # As MosaicML's llm-foundry has it: 2 GPUs do 50 a second each.
+    (step,) = steps("# GPUs,n,Throughput (T/s/GPU)\n2,200,50\n",
+                    "seconds=Throughput (T/s/GPU):tokens/s")  # fmt: skip
+    assert step.seconds == [2.0]
+
+
+def test_a_batch_beside_tokens_a_second_is_asked_about() -> None:
+    text = "gpus,batch,tokens/s\n1,20,771\n"
+    assert "n=batch:tokens if it counts tokens" in error_of(text)
+    (step,) = steps(text, "n=batch:tokens")
+    assert step.seconds == [pytest.approx(20 / 771)]
 
 
 @pytest.mark.parametrize("name", ["Performance per GPU [ns/day]", "steps/s/GPU", "ns/day/GPU"])

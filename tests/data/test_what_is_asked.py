@@ -42,6 +42,57 @@ def test_a_table_of_nodes_and_several_times_says_the_command_that_reads_it(tmp_p
     ]  # fmt: skip
 
 
+def test_the_command_for_unknown_columns_takes_their_units_and_no_rates(tmp_path: Path) -> None:
+    text = "nranks,kernel_ms,MFU,req/s,wall_ms\n1,1.5,40.5,3.5,6.5\n"
+    with pytest.raises(gc.InputError) as caught:
+        gc.read(file(tmp_path, "t.csv", text))
+    command = str(caught.value).partition("import with ")[2]
+    assert command == (
+        "--columns gpus=nranks,seconds=wall_ms (or kernel_ms) -n SIZE (or n=COLUMN), and --steps N "
+        "where times are of whole runs; gpus=nranks where each rank has a GPU of its own"
+    )
+    (step,) = gc.read(tmp_path / "t.csv", columns="gpus=nranks,seconds=wall_ms", n=8).steps
+    assert step.seconds == [0.0065]
+    with pytest.raises(gc.InputError, match=r"where no column has it, with -n SIZE --gpus N$"):
+        gc.read(
+            file(tmp_path, "u.csv", "a,time per step (s)\n1,2\n"),
+            columns="seconds=time per step (s)",
+        )
+
+
+def test_a_rate_of_the_tables_work_says_what_long_times_are(tmp_path: Path) -> None:
+    text = "gpus,samples,time (s),samples/s\n1,3072000,1321.98,{}\n2,3072000,664.08,4626.0\n"
+    (step, *_) = gc.read(file(tmp_path, "t.csv", text.format("2323.8"))).steps
+    assert step.seconds == [1321.98]
+    with pytest.raises(gc.InputError, match="one is wrong"):
+        gc.read(file(tmp_path, "t.csv", text.format("23.2")))
+
+
+@pytest.mark.parametrize(
+    ("row", "seconds"),
+    [
+        ("2;6.695 s;1.66x", 6.695),
+        ("2;6,695 s;1,66x", 6.695),
+        ("2;1.695 s;$2.00", 1.695),
+    ],
+)
+def test_decimals_of_other_columns_tell_what_a_time_is(
+    tmp_path: Path, row: str, seconds: float
+) -> None:
+    table = file(tmp_path, "t.csv", f"gpus;time;other\n{row}\n")
+    (step,) = gc.read(table, n=8).steps
+    assert step.seconds == [seconds]
+    version = file(tmp_path, "v.csv", "gpus;time;version\n2;6.695;2024.1\n")
+    with pytest.raises(gc.InputError, match=r"may be 6\.695 or 6695"):
+        gc.read(version, n=8)
+
+
+def test_atoms_are_counted_whole_and_steps_may_be_thousands(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.csv", "gpus;atoms;total time (s);steps\n1;28,823;450;450k\n")
+    (step,) = gc.read(table).steps
+    assert (step.n, step.seconds) == (28823, [1e-3])
+
+
 def test_a_table_of_unknown_columns_is_refused_with_their_names(tmp_path: Path) -> None:
     table = file(tmp_path, "t.csv", "model,x,y\nllama,1.5,2\nllama,2.5,3\n")
     with pytest.raises(gc.InputError, match="of its columns model, x, y say which are what"):
@@ -131,6 +182,14 @@ def test_an_unknown_log_is_refused_with_the_expression_that_reads_it(tmp_path: P
     regex = shlex.split(str(caught.value))[-1]
     (step,) = gc.read(log, regex=regex, n=64).steps
     assert (step.gpus, step.seconds) == (8, [0.95, 0.45, 0.55])
+
+
+def test_a_rate_that_stands_behind_its_unit_is_read(tmp_path: Path) -> None:
+    lines = "".join(f"epoch 1 - iter {i}/219 - samples/sec: {19 + i} - lr: 0.1\n" for i in range(3))
+    made = expression(lines)
+    assert made is not None
+    (step,) = gc.read(file(tmp_path, "flair.log", lines), regex=made, n=38, gpus=1).steps
+    assert step.seconds == [2.0, 1.9, pytest.approx(38 / 21)]
 
 
 @pytest.mark.parametrize(

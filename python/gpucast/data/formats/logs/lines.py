@@ -46,7 +46,9 @@ _RATES = {
     "work_seconds": "n",
 }  # fmt: skip
 """Rates, and of what: steps, what n counts, or a GPU's share of it."""
-_KINDS = (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", *_RATES, "total")
+_KINDS = tuple(dict.fromkeys(
+    (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", *_RATES, "total")
+))  # fmt: skip
 _LAUNCHED = {"nodes", "per_node"}
 WARM = 1.25
 """A first step that takes so many times the median of the later ones warms up."""

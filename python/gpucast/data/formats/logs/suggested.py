@@ -19,6 +19,7 @@ from gpucast.errors import InputError
 NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(rf"(?<![\w.]){NUMBER}")
 _UNIT = re.compile(r"\s?(?P<unit>[a-zµ]+(?:/[a-z]+)?)(?![\w/])", re.I)
+_RATE_BEFORE = re.compile(r"([a-z]+/s(?:ec)?)\W{1,3}$", re.I)
 _TIME = re.compile(
     r"time|elapsed|took|duration|dauer|laufzeit|wall|\bms\b|\bsec|\(s\)|_s\b|_ms\b", re.I
 )
@@ -67,6 +68,9 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
         before, end = line[end : match.start()], match.end()
         label = re.search(r"[^\d|;,]{0,40}$", before)
         words = label[0] if label else ""
+        if (named := _RATE_BEFORE.search(words)) and parse_column_unit(named[1]):
+            yield rf"(?P<unit>{re.escape(named[1])})\W{{1,3}}(?P<rate>[\d.,]+)", 2.0
+            continue
         unit = _UNIT.match(line, match.end())
         known = parse_column_unit(unit["unit"]) if unit and len(unit["unit"]) < 20 else None
         speaks = _TIME.search(words) is not None

@@ -225,7 +225,10 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
     def seems(names: list[str]) -> bool:
         if kind_of(names, given) is None:
             return False
-        if _of_columns(given or {}) or counts_across(names):
+        across = [*counts_across(names)]
+        # Prose has numbers here and there between its commas.
+        beside = across == [*range(len(names))[across[0] : across[-1] + 1]] if across else False
+        if _of_columns(given or {}) or beside or any(is_worded(names[at]) for at in across):
             return True
         has_time = any({TIME, "run"} & {*roles_of(name)} for name in names) or _are_words(names)
         return has_time and not any(re.fullmatch(r"[\d.,]+", name) for name in names)
@@ -470,7 +473,7 @@ def _as_said(role: str, said: str, grid: Grid) -> Column:
     if unit_text is None and own is not None:
         return own
     if role == TIME:
-        heading = _unit_of_heading(name) if unit_text is None else None
+        heading = unit_of_heading(name) if unit_text is None else None
         if heading is not None:
             return Column(name, at, unit=heading, of="step")
         if unit_text is None and "/" in name:  # not seconds, then, whatever it is in
@@ -502,7 +505,7 @@ def _as_said(role: str, said: str, grid: Grid) -> Column:
     return Column(name, at)
 
 
-def _unit_of_heading(name: str) -> Unit | None:
+def unit_of_heading(name: str) -> Unit | None:
     """The unit in brackets or at the end of a name that says nothing else: ``real (min)``."""
     word = normalized(name)
     bracket = re.fullmatch(r".+?_?[(\[](.+)[)\]]", word)

@@ -2,8 +2,9 @@
 
 In a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters, else blanks that align
 its columns; lines before the header that start with ``#`` are comments, and titles may stand above
-it. Blank lines, and rules such as ``----``, are skipped everywhere. Cells are text, numbers, or
-None where empty.
+it. Blank lines, and rules such as ``----``, are skipped everywhere. A table of Markdown, with ``|``
+before each row, may stand anywhere in a text, and ends with the first line of another kind. Cells
+are text, numbers, or None where empty.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
         next(lines)
         lines.row_ends()
     aligned = (_aligned(line, len(names)) for line in lines)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    marked = _marked_rows(lines, is_header, file, skipped + 1) if top.marked else lines
+    reader = csv.reader(marked, delimiter=delimiter, strict=not top.marked)
     rows: list[tuple[int, Cells]] = []
     line = skipped
     while True:
@@ -118,7 +120,9 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
         except csv.Error as error:
             raise InputError(f"not valid CSV: {error}", file=file, line=line) from None
         lines.row_ends()
-        cells: Cells = [unquoted(value.strip()) or None for value in values]
+        texts = (_EMPHASIS.sub(r"\2", value.strip()) if top.marked else value.strip()
+                 for value in values)  # fmt: skip
+        cells: Cells = [unquoted(text) or None for text in texts]
         if all(cell is None or _RULE.fullmatch(str(cell)) for cell in cells):
             continue
         while len(cells) > len(names) and cells[-1] is None:
@@ -306,22 +310,62 @@ class _Lines:
 
 @dataclass(frozen=True)
 class _Top:
-    """Column names, delimiter, the number of the line that holds them (0: there is none), and what
-    stands above."""
+    """Column names, delimiter, the number of the line that holds them (0: there is none), what
+    stands above, and whether it is Markdown's: with ``|`` at its beginning."""
 
     names: list[str]
     delimiter: str
     line: int
     above: tuple[str, ...] = ()
+    marked: bool = False
+
+
+_STROKE = "|"
+_EMPHASIS = re.compile(r"^(\*{1,3}|`+|__)(.+?)\1$")
+_MARKED_RULE = re.compile(r"\s*\|[\s|:-]*-[\s|:+-]*")
+
+
+def _marked_rows(lines: _Lines, is_header: IsHeader, file: str, first: int) -> Iterator[str]:
+    """The rows of a table of Markdown, without the strokes at their ends, up to other text.
+
+    Raises:
+        InputError: another table that one could read stands below.
+    """
+    ended = False
+    for number, line in enumerate(lines, start=first):
+        if not line.lstrip().startswith(_STROKE):
+            ended = ended or bool(line.strip())
+            lines.row_ends()
+            yield from () if ended else ("\n",)
+        elif not ended:
+            yield _within(line)
+        elif (top := _top(line, number)) and is_header(top.names):
+            raise InputError(
+                "another table begins here; keep one in the file", file=file, line=number
+            )
+
+
+def _within(line: str) -> str:
+    """A row of Markdown without the strokes at its ends."""
+    return line.strip().removeprefix(_STROKE).removesuffix(_STROKE)
 
 
 def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
     first: _Top | None = None
     commented: _Top | None = None
     aligned: _Top | None = None
+    far: _Top | None = None
     above: list[str] = []
+    seen = 0
     for number, line in enumerate(lines, start=1):
         if not line.strip():
+            continue
+        if seen >= MOST_ABOVE:  # of what is farther, a table of Markdown is beyond doubt
+            if far is not None and _MARKED_RULE.fullmatch(line.rstrip()):
+                return far
+            top = _top(line, number) if line.lstrip().startswith(_STROKE) else None
+            far = replace(top, above=tuple(above)) if top and is_header(top.names) else None
+            above = [*above[-MOST_ABOVE:], line.strip()]
             continue
         if aligned is not None:
             if all(map(_RULE.fullmatch, line.split())):
@@ -334,6 +378,7 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
             # "# GPUs" is a name as well as a comment: taken where no other line is a header.
             if top and is_header(top.names) and (first is None or len(first.names) < 2):
                 commented = top
+            above.append(line.strip("# \r\n"))
             continue
         top = _top(line, number)
         if top is None:
@@ -344,8 +389,7 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
             return replace(top, above=tuple(above))
         aligned = _aligned_top(line, number, is_header, tuple(above))
         above.append(line.strip().strip(DELIMITERS))
-        if len(above) == MOST_ABOVE:
-            break
+        seen += 1
     return commented or first or _Top([], DELIMITERS[0], 0)
 
 
@@ -373,12 +417,15 @@ def _aligned(line: str, count: int) -> list[str]:
 
 
 def _top(line: str, number: int) -> _Top | None:
-    delimiter = max(DELIMITERS, key=line.count)
+    marked = line.lstrip().startswith(_STROKE) and line.count(_STROKE) > 1
+    delimiter = _STROKE if marked else max(DELIMITERS, key=line.count)
+    text = _within(line) if marked else line.strip("\r\n")
     try:
-        values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+        values = next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error:  # a field longer than any is: what was to be found out is whether it is one
         return None
-    return _Top([value.strip() for value in values], delimiter, number)
+    names = [_EMPHASIS.sub(r"\2", value.strip()) if marked else value.strip() for value in values]
+    return _Top(names, delimiter, number, marked=marked)
 
 
 def _values(frame: pandas.DataFrame) -> list[Cells]:

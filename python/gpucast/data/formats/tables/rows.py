@@ -65,7 +65,7 @@ class Row:
         if cell is None:
             raise self.error(role, f"missing{self._if_above(role)}")
         value, factor = self._value(role, cell), 1.0
-        if value is None and role == "n" and isinstance(cell, str):
+        if value is None and role in ("n", "steps") and isinstance(cell, str):
             digits, factor = with_factor(cell)
             value = numbers.parse(digits, self.decimal) or points(cell)
         if value is None:
@@ -305,6 +305,12 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
         return "comma"
     # Where commas stand between the columns, those within numbers do not mark decimals.
     if either is not None and point is None and grid.delimiter != ",":
+        n = columns.by_role.get("n")
+        if n and n.counts and n.scale == 1 and "," in either and _is_in(grid, n.at, either):
+            return "point"  # nobody counts 24.000 atoms to three digits
+        point, comma, _ = numbers.decimals_of(_beside(grid))
+        if (point is None) != (comma is None):
+            return "comma" if point is None else "point"
         values = [numbers.parse(either, how) for how in ("point", "comma")]
         one, other = (f"{value:.15g}" for value in values if value is not None)
         raise InputError(
@@ -314,6 +320,22 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
             line=_line_of(grid, indices, either),
         )
     return "point"
+
+
+def _is_in(grid: Grid, at: int, text: str) -> bool:
+    return any(_digits(str(cells[at])) == text for _, cells in grid.rows)
+
+
+_MEASURED = re.compile(r"[$€]? ?([0-9][0-9.,]*[0-9]) ?(?:[×x%]|[a-z]{1,4}(?:/[a-z]+)?)?", re.I)
+
+
+def _beside(grid: Grid) -> Iterator[str]:
+    """The digits of whatever the table measures: ``1.66x``, ``$2.00``, ``1.49 GiB``."""
+    for at, name in enumerate(grid.names):
+        texts = [cells[at] for _, cells in grid.rows if cells[at] is not None]
+        matches = [_MEASURED.fullmatch(text) for text in texts if isinstance(text, str)]
+        if all(matches) and not re.search("vers|release|date|driver|cuda|id$", name, re.I):
+            yield from (match[1] for match in matches if match)
 
 
 def _digits(text: str) -> str:

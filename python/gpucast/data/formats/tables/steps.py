@@ -31,6 +31,7 @@ from gpucast.data.formats.tables.columns import (
     resolve,
     roles_of,
     shown,
+    unit_of_heading,
 )
 from gpucast.data.formats.tables.grid import FRAME, Grid, with_sides
 from gpucast.data.formats.tables.numbers import OUTCOMES, failure, speaks_of_failure
@@ -67,6 +68,7 @@ def read(grid: Grid, options: Options) -> Imported:
     _require(columns, options, grid)
     model = _only_model(grid, columns)
     time = columns.by_role[TIME]
+    _ask_about_runs(time, options, grid)
     skipped = 0
     words: list[str] = []
     worded: list[Row] = []
@@ -120,8 +122,10 @@ def read(grid: Grid, options: Options) -> Imported:
             notes.append(f"gpus from 'nodes' (times {per_node})")
     if not entries:
         raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
-    _ask_about_long_steps(entries, time, grid)
+    if not any(rival.unit and rival.unit.rank == RATE_OF_WORK for rival in columns.rivals.values()):
+        _ask_about_long_steps(entries, time, grid)  # else a rate says the same
     _ask_about_shares(entries, columns, options, grid)
+    _ask_about_tokens(columns, grid)
     entries = _on_one_machine(entries)
     notes += _of_shares(columns)
     if sides and columns.by_role.get("n") and columns.by_role["n"].name == sides:
@@ -196,6 +200,17 @@ def _ask_about_shares(entries: list[Entry], columns: Columns, options: Options, 
         f"{column}:per-GPU if it is, with {column} if of all together",
         n.name,
     )
+
+
+def _ask_about_tokens(columns: Columns, grid: Grid) -> None:
+    """Ask for the tokens of a step beside tokens a second: a batch mostly counts sequences."""
+    n, unit = columns.by_role.get("n"), columns.by_role[TIME].unit
+    if n and unit and unit.name.startswith("tokens") and not n.counts and "batch" in n.name.lower():
+        raise grid.error(
+            f"is a rate of tokens, and {n.name!r} may count sequences; import with --columns "
+            f"n={shown(n.name)}:tokens if it counts tokens, or else with the tokens of a step as n",
+            columns.by_role[TIME].name,
+        )
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -277,41 +292,68 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
 def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
     """How to name columns: on the command line, or in Python, where a data frame comes from."""
     times = _may_be_times(grid, columns) if TIME in examples else []
-    if times and grid.file != FRAME:
-        others = f" (or {', '.join(map(shown, times[1:MOST_NAMED]))})" if times[1:] else ""
-        of_nodes = "nodes" in columns.by_role and "gpus" in examples
-        column = f"{examples.get('gpus')}," * ("gpus" in examples and not of_nodes)
-        sized = re.search(
-            r"R[0-9]{1,2}B[0-9]{2}|[0-9]+(?:x[0-9]+){1,2}", os.path.basename(grid.file)
-        )
-        size = f" -n {sized[0] if sized else 'SIZE'} (or n=COLUMN)" * ("n" in examples)
-        return (
-            f"import with --columns {column}seconds={shown(times[0])}:s{others}"
-            f"{' --gpus-per-node N' * of_nodes}{size}, and --steps N where times are of whole runs"
-        )
-    if grid.file != FRAME:
-        return f"import with --columns {','.join(examples.values())}"
-    pairs = (example.split(" ")[0].split("=") for example in examples.values())
-    named = ", ".join(f"{role!r}: {column!r}" for role, column in pairs)
-    return f"read it with gc.read(frame, columns={{{named}}})"
+    named = {role: example.partition(" where ") for role, example in examples.items()}
+    if grid.file == FRAME:
+        pairs = (example.split("=") for example, _, _ in named.values())
+        listed = ", ".join(f"{role!r}: {column!r}" for role, column in pairs)
+        return f"read it with gc.read(frame, columns={{{listed}}})"
+    sized = re.search(r"R[0-9]{1,2}B[0-9]{2}|[0-9]+(?:x[0-9]+){1,2}", os.path.basename(grid.file))
+    size = sized[0] if sized else "SIZE"
+    of_nodes = "nodes" in columns.by_role and "gpus" in named
+    where = [f"; {example} where {when}" for example, _, when in named.values() if when]
+    if not times:
+        stated = {"n": f"-n {size}", "gpus": "--gpus N"}
+        left = [stated[role] for role in stated if examples.get(role, "").endswith("COLUMN")]
+        listed = ",".join(example for example, _, _ in named.values())
+        if TIME not in examples:  # GPUs are the last, and what holds of them may stand there
+            listed, where = ",".join(examples.values()), []
+        where += [f"; where no column has it, with {' '.join(left)}"] * bool(left)
+        return f"import with --columns {listed}{''.join(where)}"
+    column = f"{named['gpus'][0]}," if "gpus" in named and not of_nodes else ""
+    others = f" (or {', '.join(map(shown, times[1:MOST_NAMED]))})" if times[1:] else ""
+    return (
+        f"import with --columns {column}{_with_unit(times[0])}{others}"
+        f"{' --gpus-per-node N' * of_nodes}{f' -n {size} (or n=COLUMN)' * ('n' in named)}, and "
+        f"--steps N where times are of whole runs{''.join(where) * (not of_nodes)}"
+    )
+
+
+_NO_TIME = re.compile(
+    r"/s|per_s|flop|speed_?up|eff|throughput|cost|price|[$%]|mem|[gm]i?b\b|util|mfu|hfu|loss|acc|watt",
+    re.I,
+)
+"""Names of what is no time, whatever its numbers look like."""
+
+
+def _with_unit(name: str) -> str:
+    """How to name a column of times, with seconds where its own name says nothing else."""
+    return f"{TIME}={shown(name)}{'' if unit_of_heading(name) else ':s'}"
 
 
 def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
-    """Names of columns that are not used and hold numbers with decimals, or times of runs."""
+    """Names of columns that are not used and may hold times, those of all of a step first."""
     used = {column.at for column in columns.by_role.values()}
     names = [
         name
         for at, name in enumerate(grid.names)
         if at not in used
         and name
+        and not _NO_TIME.search(name)
         and (
             "run" in roles_of(name)
             or any(re.fullmatch(r"[0-9]+[.,][0-9]+", str(cells[at])) for _, cells in grid.rows)
         )
     ]
+
+    def lacks(words: str, name: str) -> bool:
+        return re.search(words, name, re.I) is None
+
     return sorted(
-        names, key=lambda name: not re.search("time|total|lat|sec|avg|mean|median", name, re.I)
-    )
+        names,
+        key=lambda name: (
+            lacks("time|total|lat|sec|avg|mean|median|wall|_ms", name), lacks("wall|total", name)
+        ),
+    )  # fmt: skip
 
 
 def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
@@ -481,6 +523,28 @@ def _check_all(counted: dict[tuple[int, int], Row], options: Options) -> None:
 
 def _on(gpus: int, nodes: int) -> str:
     return f"{gpus} GPU{'s' * (gpus > 1)} on {nodes} node{'s' * (nodes > 1)}"
+
+
+_STEPS_ABOVE = re.compile(r"\b[0-9][0-9,]*\s(?:time[- ]?)?(?:steps|iterations)\b", re.I)
+
+
+def _ask_about_runs(time: Column, options: Options, grid: Grid) -> None:
+    """Ask whether times that nobody calls those of a step are of all that a title speaks of."""
+    assert time.unit is not None  # a column of times has one
+    if time.of or time.confirmed or time.unit.rank > 1 or options.steps is not None:
+        return
+    steps = _STEPS_ABOVE.search("\n".join(grid.above[-_NEAR:]))
+    if steps is not None:
+        raise grid.error(
+            f"may be the time of a step or of the {steps[0]} that the text above speaks of; import "
+            f"with --columns seconds={shown(time.name)}:{time.unit.name}/step if of one, with "
+            f"--steps {steps[0].split()[0].replace(',', '')} if of all",
+            time.name,
+        )
+
+
+_NEAR = 5
+"""Lines above a table that may be its title."""
 
 
 def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> None:

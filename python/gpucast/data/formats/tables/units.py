@@ -89,9 +89,10 @@ LONGEST_NAME = 200
 
 
 def normalized(text: str) -> str:
-    """A column's name as it is compared: in English, lower case, words joined by ``_``, ``per`` and
-    ``pro`` as ``/``; cut where it is longer than any name."""
-    text = text.strip()[:LONGEST_NAME].casefold().replace("µ", "u").replace("μ", "u")
+    """A column's name as it is compared: in English, lower case, words (``BatchSize`` has two)
+    joined by ``_``, ``per`` and ``pro`` as ``/``; cut where it is longer than any name."""
+    text = re.sub("(?<=[a-z])(?=[A-Z][a-z]{2})", "_", text.strip()[:LONGEST_NAME])
+    text = text.casefold().replace("µ", "u").replace("μ", "u")
     text = re.sub(r"[a-zäöü]+", lambda word: _GERMAN.get(word[0], word[0]), text)
     text = re.sub(r"[\s_-]+", "_", text)
     return re.sub(r"_?(?:_per_|_pro_|/)_?", "/", text).strip("_")
@@ -171,7 +172,7 @@ def share_in(word: str) -> tuple[str, str | None]:
     the ``gpus`` or the ``ranks``; None: it does not say so."""
     for share, words in _SHARES.items():
         for pattern in (
-            rf"(.*?)_?/(?:each_)?(?:{words})((?:[_/].*)?)",
+            rf"(.*?)_?/(?:each_)?(?:{words})((?:[_/)\]].*)?)",
             rf"()(?:per|pro|je)_(?:each_)?(?:{words})((?:_.*)?)",
             rf"(.+)_je_(?:{words})()",
         ):
