@@ -184,6 +184,30 @@ def test_an_unknown_log_is_refused_with_the_expression_that_reads_it(tmp_path: P
     assert (step.gpus, step.seconds) == (8, [0.95, 0.45, 0.55])
 
 
+def test_a_csv_of_one_runs_steps_is_a_log(tmp_path: Path) -> None:
+    # As training loops write it; the first time includes start-up, or is none.
+    text = "step,loss,ms_per_step,elapsed_s\n0,4,0.00,0\n1,3,95.5,9\n2,3,55.0,15\n3,2,54.5,20\n"
+    (step,) = gc.read(file(tmp_path, "log.csv", text), n=8, gpus=1).steps
+    assert step.seconds == [0.055, 0.0545]
+    table = file(tmp_path, "t.csv", "iter,gpus,n,ms\n1,1,8,4\n2,2,8,2.5\n3,4,8,1.5\n")
+    assert [step.gpus for step in gc.read(table).steps] == [1, 2, 4]
+
+
+def test_two_times_of_runs_are_asked_about_by_the_role_that_there_is(tmp_path: Path) -> None:
+    table = file(tmp_path, "jube.dat", "| n | gpus | total_time[s] | run_time[s] |\n|--|--|--|--|\n"
+                 "| 36 | 32 | 1083.79 | 1073.46 |\n")  # fmt: skip
+    with pytest.raises(gc.InputError, match=r"--columns seconds='total_time\[s\]' or the other"):
+        gc.read(table)
+    (step,) = gc.read(table, columns="seconds=run_time[s]", steps=10).steps
+    assert step.seconds == [107.346]
+
+
+def test_a_row_with_whole_numbers_is_no_header_of_gpu_counts(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.csv", "lang,device,grid,rep,ms_per_step\npython,GPU,512,1,0.55\n")
+    with pytest.raises(gc.InputError, match=r"of its columns lang, device, grid, rep, ms_per_step"):
+        gc.read(table)
+
+
 def test_a_rate_that_stands_behind_its_unit_is_read(tmp_path: Path) -> None:
     lines = "".join(f"epoch 1 - iter {i}/219 - samples/sec: {19 + i} - lr: 0.1\n" for i in range(3))
     made = expression(lines)

@@ -1,4 +1,5 @@
-"""What loggers of training keep: CSV of Weights & Biases and TensorBoard, and JSON lines.
+"""What loggers of training keep: CSV of Weights & Biases and TensorBoard, JSON and CSV lines of
+steps.
 
 The wall times of TensorBoard's ``Wall time,Step,Value`` between steps count, whatever the value is.
 Columns of Weights & Biases are read whose names speak of the time of a step, or of a rate; each
@@ -16,6 +17,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from gpucast.data.formats import Format, Imported, Options
@@ -59,7 +61,7 @@ def _object(line: str) -> object:
 def detect(text: str) -> bool:
     """Whether the header is that of an export."""
     try:
-        names, _ = _table(text[:_LOOKED_AT])
+        names, rows = _table(text[:_LOOKED_AT])
     except (ValueError, csv.Error):
         return False
     first, rest = names[:1], names[1:]
@@ -68,7 +70,17 @@ def detect(text: str) -> bool:
         return has_steps and bool([*_timed(names)])
     of_wandb = "_step" in names and any(map(CLOCKS.fullmatch, names))
     of_panel = any(map(STEPS.fullmatch, first)) and any(" - " in name for name in rest)
-    return names == TENSORBOARD or of_wandb or of_panel
+    return names == TENSORBOARD or of_wandb or of_panel or _counts_steps(names, rows)
+
+
+def _counts_steps(names: list[str], rows: list[list[str]]) -> bool:
+    """Whether a table is one run's, a row each so many steps: tables of runs have their GPUs."""
+    at = next((at for at, name in enumerate(names[:2]) if STEPS.fullmatch(name)), None)
+    if at is None or any({"gpus", "nodes", "ranks"} & {*roles_of(name)} for name in names):
+        return False
+    steps = [runs.decimal(row[at].strip()) or 0 for row in rows if len(row) > at]
+    grows = len(steps) > 2 and all(before < after for before, after in pairwise(steps))
+    return grows and any(_timed(names))
 
 
 def read(text: str, file: str, options: Options) -> Imported:
@@ -158,7 +170,7 @@ def _run(
 FORMATS = (
     Format(
         "exports",
-        "exports of Weights & Biases and TensorBoard (CSV), JSON lines of steps",
+        "exports of Weights & Biases and TensorBoard (CSV), JSON and CSV lines of steps",
         detect,
         read,
         log=True,

@@ -226,14 +226,19 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
         if kind_of(names, given) is None:
             return False
         across = [*counts_across(names)]
-        # Prose has numbers here and there between its commas.
-        beside = across == [*range(len(names))[across[0] : across[-1] + 1]] if across else False
+        others = [name for at, name in enumerate(names) if at not in across]
+        # Prose has numbers here and there between its commas, rows have other ones beside them.
+        beside = across and across[-1] - across[0] < len(across) and not _has_numbers(others)
         if _of_columns(given or {}) or beside or any(is_worded(names[at]) for at in across):
             return True
         has_time = any({TIME, "run"} & {*roles_of(name)} for name in names) or _are_words(names)
-        return has_time and not any(re.fullmatch(r"[\d.,]+", name) for name in names)
+        return has_time and not _has_numbers(names)
 
     return seems
+
+
+def _has_numbers(names: Sequence[str]) -> bool:
+    return any(re.fullmatch(r"[\d.,]+", name) for name in names)
 
 
 def roles_of(name: str) -> list[str]:
@@ -445,8 +450,8 @@ def _best(role: str, found: list[tuple[int, Column]], grid: Grid) -> Column:
     if normalized(first) == normalized(second):
         raise grid.error(f"column {first!r} is there twice")
     raise grid.error(
-        f"columns {first!r} and {second!r} are both {role}; import with "
-        f"--columns {role}={shown(first)} or the other"
+        f"columns {first!r} and {second!r} are both {'of whole runs' if role == 'run' else role}; "
+        f"import with --columns {TIME if role == 'run' else role}={shown(first)} or the other"
     )
 
 

@@ -105,6 +105,7 @@ def parse_unit(text: str) -> Unit | None:
     if name in ("mlups", "glups", "klups", "lups", "mlup/s", "glup/s"):
         name = name.removesuffix("/s").rstrip("s") + "s/s"
     above, slash, below = name.partition("/")
+    below = re.sub("^wall_?", "", below)
     if not slash or (above in _WALL and below in _STEPS):
         return _time(above)
     if below in _WALL and above in _STEPS:
@@ -209,7 +210,7 @@ def _time(word: str) -> Unit | None:
 def _work_scale(word: str) -> float | None:
     """``samples``: 1; ``matom_steps``: 1e6; None: nothing that sizes count."""
     for scale, rest in ((1.0, word), (_PREFIXES.get(word[:1]), word[1:])):
-        bare = re.sub(r"_?(steps?|updates?)$", "", rest)
+        bare = re.sub(r"_?(steps?|updates?|cycles?)$", "", rest)
         if scale is not None and bare in COUNTED:
             return scale
     return None
