@@ -43,7 +43,7 @@ def test_a_table_of_nodes_and_several_times_says_the_command_that_reads_it(tmp_p
 
 
 def test_the_command_for_unknown_columns_takes_their_units_and_no_rates(tmp_path: Path) -> None:
-    text = "nranks,kernel_ms,MFU,req/s,wall_ms\n1,1.5,40.5,3.5,6.5\n"
+    text = "nranks,kernel_ms,MFU,req/s,energy_kJ,wall_ms\n1,1.5,40.5,3.5,9.5,6.5\n"
     with pytest.raises(gc.InputError) as caught:
         gc.read(file(tmp_path, "t.csv", text))
     command = str(caught.value).partition("import with ")[2]

@@ -319,7 +319,8 @@ def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
 
 
 _NO_TIME = re.compile(
-    r"/s|per_s|flop|speed_?up|eff|throughput|cost|price|[$%]|mem|[gm]i?b\b|util|mfu|hfu|loss|acc|watt",
+    r"/s(?:ec(?:ond)?)?\b|per_s|flop|speed_?up|eff|throughput|cost|price|[$%]|mem|[gm]i?b\b|util|mfu"
+    r"|hfu|loss|acc|watt|energy|_k?j$|estimat|predict",
     re.I,
 )
 """Names of what is no time, whatever its numbers look like."""
