@@ -8,8 +8,6 @@
 
 namespace gpucast::fit {
 
-void StudentMixture::clear() { *this = {}; }
-
 void StudentMixture::add(double weight, double mean, double scale) {
   // Student's t with 8 degrees is within 7 of its mean but for 1e-4.
   const double low = mean - 7 * scale;

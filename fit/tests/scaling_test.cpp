@@ -78,17 +78,16 @@ TEST(Minimize, FindsTheBottomOfRosenbrocksValley) {
 }
 
 TEST(Process, CovarianceFallsWithDistance) {
-  const Priors priors;
   const Cells cells = cells_of({100, 200}, {1, 4}, [](double, double) { return 1; });
   const Amplitudes of{.01, {.2, .3, .4}};
-  const MatrixXd covariance = Correlations(priors, cells, cells).covariance(of);
+  const MatrixXd covariance = Correlations(cells, cells).covariance(of);
   EXPECT_NEAR(covariance(0, 0), of.variance(), 1e-14);
   const double ln2 = std::numbers::ln2;  // cells 0 and 3: twice the n, 4 times the N
   EXPECT_NEAR(covariance(0, 3),
               .04 * std::exp(-ln2 / priors.length[0]) + .09 * std::exp(-ln2 / priors.length[1]) +
                   .16 * std::exp(-2 * ln2 / priors.length[2]),
               1e-14);
-  const Process process(Correlations(priors, cells, cells), of, cells);
+  const Process process(Correlations(cells, cells), of, cells);
   MatrixXd whole = covariance;
   whole.diagonal().array() += 1e-4 + 1e-10;
   EXPECT_NEAR(2 * process.log_determinant(), std::log(whole.determinant()), 1e-9);
@@ -96,17 +95,14 @@ TEST(Process, CovarianceFallsWithDistance) {
   EXPECT_NEAR(process.whiten(one).squaredNorm(), one.dot(whole.inverse() * one), 1e-8);
 }
 
-// With priors as wide as this, the coefficients are those of the data.
+// With as little noise as this, the coefficients are those of the data.
 TEST(FormFit, FindsTheCoefficientsOfExactTimes) {
-  Priors priors;
-  priors.work_share.log_sd = priors.share.log_sd = 100;
   const Cells cells = cells_of({1e4, 1e5, 1e6}, {1, 2, 8, 64}, [](double n, double gpus) {
     return 2e-9 * n / gpus + 1e-4 + 3e-5 * std::log2(gpus);
   });
   const model::scaling::Form form{{place("work"), place("start"), place("reduction")}, 0, 0};
-  const Process process(Correlations(priors, cells, cells), amplitudes(priors, {}), cells);
-  const FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
-                               priors, nullptr, 200);
+  const Process process(Correlations(cells, cells), {1e-5, {1e-5, 1e-5, 1e-5}}, cells);
+  const FormFit fit = fit_form(form, cells, process, {}, 200);
   EXPECT_NEAR(std::exp(fit.parameters[0]), 2e-9, 2e-12);
   EXPECT_NEAR(std::exp(fit.parameters[1]), 1e-4, 1e-7);
   EXPECT_NEAR(std::exp(fit.parameters[2]), 3e-5, 3e-8);
@@ -114,17 +110,15 @@ TEST(FormFit, FindsTheCoefficientsOfExactTimes) {
 
 // Laplace's approximation is exact where the form is linear in its log coefficients: one term.
 TEST(FormFit, EvidenceOfOneTermIsThatOfANormalDistribution) {
-  const Priors priors;
   const Cells cells =
       cells_of({1e4, 1e5}, {1, 4}, [](double n, double gpus) { return 1.1e-9 * n / gpus; });
   const model::scaling::Form form{{Priors::work_term}, 0, 0};
-  const Shapes both = shapes(form, cells, cells.largest_size());
-  const MatrixXd& shape = both.value;
-  const Amplitudes of = amplitudes(priors, {});
-  const Process process(Correlations(priors, cells, cells), of, cells);
-  const FormFit fit = fit_form(form, both, cells, process, priors, nullptr, 50);
+  const MatrixXd shape = shapes(form, cells, cells.largest_size()).value;
+  const Amplitudes of = amplitudes({});
+  const Process process(Correlations(cells, cells), of, cells);
+  const FormFit fit = fit_form(form, cells, process, {}, 50);
   // ln T ~ N(ln shape + mean, covariance + log_sd^2 1 1^T)
-  MatrixXd covariance = Correlations(priors, cells, cells).covariance(of);
+  MatrixXd covariance = Correlations(cells, cells).covariance(of);
   covariance.diagonal().array() += of.noise * of.noise + 1e-10;
   covariance.array() += priors.work_share.log_sd * priors.work_share.log_sd;
   const VectorXd seconds = cells.log_seconds.array().exp();
@@ -303,7 +297,7 @@ TEST(Scaling, IsWhatItsComponentsSay) {
 TEST(Scaling, DrawsALawThatWasWrongHalfWayToWhereAllScales) {
   const auto flat = [](double n, double) { return 1e-3 + n * 1e-9; };
   const Mixture law = fit_scaling(cells_of({1e6}, {1, 2, 4, 8}, flat), 1);
-  const Mixture doubted(law.cells(), law.components(), Priors{}.slope_sd);
+  const Mixture doubted(law.cells(), law.components(), priors.slope_sd);
   const Cells at = cells_of({1e6}, {4, 8, 16, 32}, flat);
   const Eigen::VectorXd off = (doubted.medians(at, 1).array() / law.medians(at, 1).array()).log();
   for (Eigen::Index i = 0; i < 4; ++i)

@@ -103,55 +103,27 @@ FormFit::Predicted Mixture::predict(std::size_t component, const Eigen::VectorXd
 }
 
 AveragedForecast Mixture::forecast(const Asked& asked, unsigned threads) const {
-  return forecast_in_pieces(asked.n.size(), threads,
-                            [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
-                              forecast_piece(asked, first, count, into);
-                            });
-}
-
-void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
-                             AveragedForecast& into) const {
-  const Eigen::VectorXd n = asked.n.segment(first, count);
-  const Eigen::VectorXd gpus = asked.gpus.segment(first, count);
-  std::vector<FormFit::Predicted> predicted;
-  std::vector<Eigen::MatrixXd> parts;
-  predicted.reserve(components_.size());
-  for (std::size_t i = 0; i < components_.size(); ++i) {
-    predicted.push_back(predict(i, n, gpus, false));
-    const auto& model = components_[i].form.model;
-    const auto& z = fits_[i].point().z;
-    const Eigen::VectorXd values = values_of(components_[i].form, z);
-    Eigen::MatrixXd& seconds = parts.emplace_back(count, 3);
-    for (Eigen::Index j = 0; j < count; ++j) {
-      const auto each = model.step_seconds(values.data(), n[j], gpus[j]);
-      seconds.row(j) << each.gpu, each.cpu, each.com;
-      seconds.row(j) /= each.total();
-    }
-  }
-  StudentMixture expected;
-  StudentMixture measured;
-  for (Eigen::Index j = 0; j < count; ++j) {
-    const Eigen::Index at = first + j;
-    expected.clear();
-    measured.clear();
-    double mean = 0;
-    double square = 0;
-    Eigen::RowVector3d shares = Eigen::RowVector3d::Zero();
+  const auto piece = [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
+    const Eigen::VectorXd n = asked.n.segment(first, count);
+    const Eigen::VectorXd gpus = asked.gpus.segment(first, count);
+    std::vector<CellMixture> cells(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < components_.size(); ++i) {
-      const double weight = components_[i].weight;
-      const auto& one = predicted[i];
-      const double variance = one.variance[j] + asked.common[at];
-      expected.add(weight, one.mean[j], scale * std::sqrt(variance));
-      measured.add(
-          weight, one.mean[j],
-          scale * std::sqrt(variance + one.of_visit[j] / asked.visits[at] + asked.variance[at]));
-      mean += weight * one.mean[j];
-      square += weight * (variance + one.mean[j] * one.mean[j]);
-      shares += weight * parts[i].row(j);
+      const auto one = predict(i, n, gpus, false);
+      const auto& model = components_[i].form.model;
+      const Eigen::VectorXd values = values_of(components_[i].form, components_[i].point.z);
+      for (Eigen::Index j = 0; j < count; ++j) {
+        const Eigen::Index at = first + j;
+        const auto part = model.step_seconds(values.data(), n[j], gpus[j]);
+        cells[static_cast<std::size_t>(j)].add(
+            components_[i].weight, one.mean[j], one.variance[j] + asked.common[at],
+            one.of_visit[j] / asked.visits[at] + asked.variance[at],
+            Eigen::RowVector3d(part.gpu, part.cpu, part.com) / part.total(), scale);
+      }
     }
-    into.set(at, expected, measured, mean, square);
-    into.parts.row(at) = into.seconds[at] * shares;
-  }
+    for (Eigen::Index j = 0; j < count; ++j)
+      into.set(first + j, cells[static_cast<std::size_t>(j)]);
+  };
+  return forecast_in_pieces(asked.n.size(), threads, piece);
 }
 
 Computing Mixture::computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) const {
@@ -176,17 +148,11 @@ Computing Mixture::computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gp
 
 Eigen::MatrixXd Mixture::draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus,
                                Eigen::Index count, std::uint64_t seed) const {
-  std::vector<double> weights;
-  weights.reserve(components_.size());
-  for (const Component& each : components_)
-    weights.push_back(each.weight);
-  return fit::draws(
-      weights,
-      [&](std::size_t i) {
-        auto one = predict(i, n, gpus, true);
-        return Joint{std::move(one.mean), scale * scale * one.covariance};
-      },
-      count, seed);
+  const auto member = [&](std::size_t i) {
+    auto one = predict(i, n, gpus, true);
+    return Joint{std::move(one.mean), scale * scale * one.covariance};
+  };
+  return fit::draws(weights_of(components_), member, count, seed);
 }
 
 Mixture fit_components(const Measured& measured, const std::vector<Candidate>& candidates,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <ranges>
 #include <stdexcept>
 
 #include "gpucast/fit/parallel.h"
@@ -19,7 +21,6 @@ constexpr std::size_t most_forms = 25;
 constexpr std::size_t most_first_forms = 60;
 constexpr std::size_t most_open = 60;
 constexpr std::size_t forms_for_amplitudes = 3;
-constexpr int rounds = 2;
 constexpr double farthest_deviate = 4;
 constexpr double integration_step = 1.2;    // of deviates about the most plausible
 constexpr double negligible_weight = 1e-4;  // of a component
@@ -58,15 +59,10 @@ struct Learned {
 };
 
 // The most plausible deviates, by the marginal likelihood of the best forms.
-Learned learn(const Cells& cells, const Correlations& among, const Priors& priors,
-              const std::vector<Plausible>& forms, Deviates deviates) {
+Learned learn(const Cells& cells, const Correlations& among, const std::vector<Plausible>& forms,
+              const Deviates& deviates) {
   const auto extent = cells.extent();
   const std::vector<std::size_t> free = free_deviates(extent);
-  const std::size_t count = std::min(forms_for_amplitudes, forms.size());
-  std::vector<Shapes> shape;
-  shape.reserve(count);
-  for (std::size_t i = 0; i < count; ++i)
-    shape.push_back(shapes(forms[i].form, cells, cells.largest_size()));
   const auto with = [&](const Eigen::VectorXd& x) {
     Deviates all = deviates;
     for (std::size_t i = 0; i < free.size(); ++i)
@@ -76,19 +72,17 @@ Learned learn(const Cells& cells, const Correlations& among, const Priors& prior
   const auto cost = [&](const Eigen::VectorXd& x) {
     if (x.cwiseAbs().maxCoeff() > farthest_deviate) return std::numeric_limits<double>::max();
     const Deviates at = with(x);
-    const Process process(among, amplitudes(priors, at), cells);
+    const Process process(among, amplitudes(at), cells);
     std::vector<double> log_weights;
-    for (std::size_t i = 0; i < count; ++i) {
-      const FormFit fit =
-          fit_form(forms[i].form, shape[i], cells, process, priors, &forms[i].parameters, 6);
-      log_weights.push_back(fit.log_evidence + priors.odds(forms[i].form, extent));
+    for (const Plausible& each : forms | std::views::take(forms_for_amplitudes)) {
+      const FormFit fit = fit_form(each.form, cells, process, each.parameters, 6);
+      log_weights.push_back(fit.log_evidence + log_odds(each.form, extent));
     }
     return half_square(at) - log_sum_exp(log_weights);
   };
   Eigen::VectorXd start(static_cast<Eigen::Index>(free.size()));
-  for (std::size_t i = 0; i < free.size(); ++i) {
+  for (std::size_t i = 0; i < free.size(); ++i)
     start[static_cast<Eigen::Index>(i)] = deviates[free[i]];
-  }
   const Eigen::VectorXd found = minimize(cost, start, .02, 100);
   return {with(found), cost(found)};
 }
@@ -101,11 +95,9 @@ struct LeftOut {
   Eigen::VectorXd sd;
 };
 
-LeftOut leave_out(const Cells& cells, const Process& process, const Priors& priors,
-                  const Plausible& best) {
+LeftOut leave_out(const Cells& cells, const Process& process, const Plausible& best) {
   const Eigen::Index count = cells.size();
-  const FormFit fit = fit_form(best.form, shapes(best.form, cells, cells.largest_size()), cells,
-                               process, priors, &best.parameters, 50);
+  const FormFit fit = fit_form(best.form, cells, process, best.parameters);
   const Eigen::MatrixXd inverse =
       process.whiten(Eigen::MatrixXd(Eigen::MatrixXd::Identity(count, count)));
   const Eigen::MatrixXd seen = inverse.transpose() * fit.jacobian;
@@ -118,8 +110,8 @@ LeftOut leave_out(const Cells& cells, const Process& process, const Priors& prio
 
 // Gives cells that are unlike all others a deviation of their own, one after another; returns the
 // most plausible deviates then.
-Deviates set_apart(Cells& cells, const Correlations& among, const Priors& priors,
-                   const std::vector<Plausible>& forms, const Deviates& deviates) {
+Deviates set_apart(Cells& cells, const Correlations& among, const std::vector<Plausible>& forms,
+                   const Deviates& deviates) {
   const Eigen::Index count = cells.size();
   if (count < fewest_cells_to_tell) return deviates;
   const Eigen::VectorXd before = cells.local;
@@ -127,8 +119,8 @@ Deviates set_apart(Cells& cells, const Correlations& among, const Priors& priors
   const double suspicious = count <= most_cells_to_search ? 1.5 : 3.5;
   Learned learned{deviates, std::numeric_limits<double>::quiet_NaN()};
   for (Eigen::Index found = 0; found <= count / most_unlike_share; ++found) {
-    const Process process(among, amplitudes(priors, learned.deviates), cells);
-    const LeftOut left_out = leave_out(cells, process, priors, forms.front());
+    const Process process(among, amplitudes(learned.deviates), cells);
+    const LeftOut left_out = leave_out(cells, process, forms.front());
     Eigen::ArrayXd far = left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs();
     for (Eigen::Index i = 0; i < count; ++i) {
       if (!cells.may_be_mistaken(i)) far[i] = 0;
@@ -136,10 +128,10 @@ Deviates set_apart(Cells& cells, const Correlations& among, const Priors& priors
     Eigen::Index worst = 0;
     const double farthest = far.maxCoeff(&worst);
     if (farthest < suspicious || cells.local[worst] > 0) return learned.deviates;
-    if (std::isnan(learned.cost)) learned = learn(cells, among, priors, forms, deviates);
+    if (std::isnan(learned.cost)) learned = learn(cells, among, forms, deviates);
     const double sd = std::max(least_unlike_sd, std::abs(left_out.residual[worst]));
     cells.local[worst] = sd * sd;
-    const Learned next = learn(cells, among, priors, forms, learned.deviates);
+    const Learned next = learn(cells, among, forms, learned.deviates);
     if (next.cost > learned.cost - unusual) {
       cells.local[worst] = 0;
       return learned.deviates;
@@ -147,28 +139,35 @@ Deviates set_apart(Cells& cells, const Correlations& among, const Priors& priors
     learned = next;
   }
   cells.local = before;
-  return learn(cells, among, priors, forms, learned.deviates).deviates;
+  return learn(cells, among, forms, learned.deviates).deviates;
 }
 
 // Every so many of the cells, in the order of GPU count and size, so that a search takes no longer.
-Cells thinned(const Cells& cells, Eigen::Index most) {
+Cells thinned(const Cells& cells) {
   const Eigen::Index count = cells.size();
-  if (count <= most) return cells;
+  if (count <= most_cells_to_search) return cells;
   std::vector<Eigen::Index> order(static_cast<std::size_t>(count));
-  for (Eigen::Index i = 0; i < count; ++i)
-    order[static_cast<std::size_t>(i)] = i;
+  std::iota(order.begin(), order.end(), Eigen::Index{0});
   std::ranges::sort(order, {},
                     [&](Eigen::Index i) { return std::pair(cells.gpus[i], cells.n[i]); });
   std::vector<Eigen::Index> kept;
-  kept.reserve(static_cast<std::size_t>(most));
-  for (Eigen::Index i = 0; i < most; ++i) {
-    kept.push_back(order[static_cast<std::size_t>(i * (count - 1) / (most - 1))]);
-  }
+  for (Eigen::Index i = 0; i < most_cells_to_search; ++i)
+    kept.push_back(order[static_cast<std::size_t>(i * (count - 1) / (most_cells_to_search - 1))]);
   return cells.some(kept);
 }
 
+// Such cells with the process about them.
+struct Thinned {
+  Thinned(const Cells& all, const Deviates& deviates)
+      : cells(thinned(all)), among(cells, cells), process(among, amplitudes(deviates), cells) {}
+
+  Cells cells;
+  Correlations among;
+  Process process;
+};
+
 std::vector<Component> components_about(const Cells& cells, const Correlations& among,
-                                        const Priors& priors, const std::vector<Plausible>& forms,
+                                        const std::vector<Plausible>& forms,
                                         const Deviates& deviates, unsigned threads) {
   const auto extent = cells.extent();
   std::vector<Deviates> points{deviates};
@@ -178,19 +177,16 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
       points.back()[each] += step;
     }
   }
-  std::vector<Shapes> shape;
-  shape.reserve(forms.size());
-  for (const Plausible& each : forms)
-    shape.push_back(shapes(each.form, cells, cells.largest_size()));
   std::vector<Component> components(points.size() * forms.size());
   parallel_for(points.size(), threads, 1, [&](std::size_t p) {
-    const Process process(among, amplitudes(priors, points[p]), cells);
+    const Process process(among, amplitudes(points[p]), cells);
     for (std::size_t f = 0; f < forms.size(); ++f) {
-      const auto& form = forms[f].form;
-      FormFit fit = fit_form(form, shape[f], cells, process, priors, &forms[f].parameters, 50);
-      const double log_weight = fit.log_evidence + priors.odds(form, extent) +
-                                forms[f].log_stands_for - half_square(points[p]);
-      components[p * forms.size() + f] = {form, points[p], std::move(fit.parameters), log_weight};
+      const Plausible& from = forms[f];
+      FormFit fit = fit_form(from.form, cells, process, from.parameters);
+      const double log_weight = fit.log_evidence + log_odds(from.form, extent) +
+                                from.log_stands_for - half_square(points[p]);
+      components[p * forms.size() + f] = {from.form, points[p], std::move(fit.parameters),
+                                          log_weight};
     }
   });
   return components;
@@ -198,9 +194,7 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
 
 // Log weights become weights; components that do not matter are left out.
 void normalize(std::vector<Component>& components) {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (const Component& each : components)
-    largest = std::max(largest, each.weight);
+  const double largest = std::ranges::max(components, {}, &Component::weight).weight;
   double sum = 0;
   for (Component& each : components)
     sum += each.weight = std::exp(each.weight - largest);
@@ -214,35 +208,30 @@ void normalize(std::vector<Component>& components) {
 
 }  // namespace
 
-Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& priors) {
+Mixture fit_scaling(const Cells& measured, unsigned threads) {
   if (measured.size() == 0) throw std::invalid_argument("a fit needs cells");
   Cells cells = measured;
-  const Correlations among(priors, cells, cells);
+  const Correlations among(cells, cells);
   Deviates deviates{};
-  Starts starts;
-  std::vector<Plausible> forms;
-  for (int round = 0; round < rounds; ++round) {
-    const Cells few = thinned(cells, most_cells_to_search);
-    const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates), few);
-    if (round > 0 && few.size() >= enough_cells_to_know_forms) {
-      forms = rank_forms(forms, few, among_few, priors, most_forms, threads);
-    } else {
-      const std::size_t most = round == 0 ? most_first_forms : most_forms;
-      forms = search_forms(few, among_few, priors, starts, most, threads);
-    }
-    // The first round only leads the search: few cells do for it.
-    deviates = round == 0
-                   ? learn(few, Correlations(priors, few, few), priors, forms, deviates).deviates
-                   : learn(cells, among, priors, forms, deviates).deviates;
-    if (round == 0) deviates = set_apart(cells, among, priors, forms, deviates);
+  Tried tried;
+  Thinned few(cells, deviates);
+  auto forms = search_forms(few.cells, few.process, tried, most_first_forms, threads);
+  // These forms only lead the search: few cells do for it.
+  deviates = learn(few.cells, few.among, forms, deviates).deviates;
+  deviates = set_apart(cells, among, forms, deviates);
+  few = Thinned(cells, deviates);
+  if (few.cells.size() >= enough_cells_to_know_forms) {
+    weigh(forms, few.cells, few.process, threads);
+    keep_best(forms, most_forms);
+  } else {
+    forms = search_forms(few.cells, few.process, tried, most_forms, threads);
   }
-  const Cells few = thinned(cells, most_cells_to_search);
-  const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates), few);
-  forms = open_laws(forms, few, among_few, priors, most_open, threads);
-  std::vector<Component> components =
-      components_about(cells, among, priors, forms, deviates, threads);
+  deviates = learn(cells, among, forms, deviates).deviates;
+  few = Thinned(cells, deviates);
+  forms = open_laws(forms, few.cells, few.process, most_open, threads);
+  std::vector<Component> components = components_about(cells, among, forms, deviates, threads);
   normalize(components);
-  return {std::move(cells), std::move(components), 0, priors};
+  return {std::move(cells), std::move(components), 0};
 }
 
 }  // namespace gpucast::fit::scaling

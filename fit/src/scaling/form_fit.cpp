@@ -38,8 +38,7 @@ double largest_share_of_unseen(std::size_t term, const model::scaling::Form& for
   return largest;
 }
 
-Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells,
-               const Priors& priors) {
+Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells) {
   const auto count = static_cast<Eigen::Index>(form.parameter_count());
   Prior prior{Eigen::VectorXd(count), Eigen::VectorXd(count), 0};
   const Eigen::VectorXd rate = (-cells.log_seconds.array()).exp();
@@ -65,8 +64,7 @@ Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cel
 
 // Where to begin: the prior's median, but the least time of a GPU that is not full is half of a
 // step. A smaller one would be hidden in all cells, and the iteration would not see it.
-Eigen::VectorXd begin(const model::scaling::Form& form, Eigen::VectorXd median,
-                      const Priors& priors) {
+Eigen::VectorXd begin(const model::scaling::Form& form, Eigen::VectorXd median) {
   for (std::size_t k = 0; k < form.terms.size(); ++k) {
     const std::size_t term = form.terms[k];
     if (model::scaling::terms[term].place != model::scaling::Place::filling) continue;
@@ -129,19 +127,19 @@ FormTimes form_times(const model::scaling::Form& form, const Shapes& shapes,
   return result;
 }
 
-FormFit fit_form(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells,
-                 const Process& process, const Priors& priors, const Eigen::VectorXd* start,
-                 int most_iterations) {
-  const Prior prior = prior_of(form, shapes, cells, priors);
+FormFit fit_form(const model::scaling::Form& form, const Cells& cells, const Process& process,
+                 const Eigen::VectorXd& start, int most_iterations) {
+  const Shapes shape = shapes(form, cells, cells.largest_size());
+  const Prior prior = prior_of(form, shape, cells);
   const auto evaluate = [&](Eigen::VectorXd parameters) {
-    FormTimes times = form_times(form, shapes, parameters);
+    FormTimes times = form_times(form, shape, parameters);
     At at{std::move(parameters), process.whiten(cells.log_seconds - times.log_seconds),
           std::move(times.slopes), 0};
     const Eigen::ArrayXd off = at.parameters - prior.mean;
     at.cost = .5 * at.residuals.squaredNorm() + .5 * (off.square() * prior.precision.array()).sum();
     return at;
   };
-  At at = evaluate(start != nullptr ? *start : begin(form, prior.mean, priors));
+  At at = evaluate(start.size() > 0 ? start : begin(form, prior.mean));
   Eigen::MatrixXd jacobian;
   Eigen::MatrixXd precision;
   const auto linearize = [&] {

@@ -22,53 +22,40 @@ Beyond beyond(const Cells& cells) {
 
 }  // namespace
 
-Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_error,
-                 const Priors& priors)
+Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_error)
     : cells_(std::move(cells)),
       components_(std::move(components)),
-      priors_(priors),
       beyond_(beyond(cells_)),
       slope_error_(slope_error),
       trust_(1 / (1 + std::pow(slope_error / priors.slope_sd, 2))) {
   if (components_.empty()) throw std::invalid_argument("a mixture needs components");
-  const Correlations among(priors_, cells_, cells_);
+  const Correlations among(cells_, cells_);
   for (std::size_t i = 0; i < components_.size(); ++i) {
-    const Component& component = components_[i];
-    if (component.form.parameter_count() != static_cast<std::size_t>(component.parameters.size())) {
+    const auto& [form, deviates, parameters, weight] = components_[i];
+    if (form.parameter_count() != static_cast<std::size_t>(parameters.size())) {
       throw std::invalid_argument("a form needs one coefficient a term, and a power where free");
     }
-    if (i == 0 || component.deviates != components_[i - 1].deviates) {
-      const Amplitudes of = amplitudes(priors_, component.deviates);
-      points_.push_back({of, Process(among, of, cells_), {}, {}});
+    if (i == 0 || deviates != components_[i - 1].deviates) {
+      const Amplitudes of = amplitudes(deviates);
+      points_.push_back({of, Process(among, of, cells_)});
     }
-    Point& point = points_.back();
-    point.components.push_back(i);
-    point.fits.push_back(fit_form(component.form,
-                                  shapes(component.form, cells_, cells_.largest_size()), cells_,
-                                  point.process, priors_, &component.parameters, 0));
+    point_of_.push_back(points_.size() - 1);
+    fits_.push_back(fit_form(form, cells_, points_.back().process, parameters, 0));
   }
 }
 
 double Mixture::noise() const {
   double sum = 0;
-  for (const Point& point : points_) {
-    for (const std::size_t i : point.components) {
-      sum += components_[i].weight * point.amplitudes.noise * point.amplitudes.noise;
-    }
-  }
+  for (std::size_t i = 0; i < components_.size(); ++i)
+    sum += components_[i].weight * std::pow(points_[point_of_[i]].amplitudes.noise, 2);
   return std::sqrt(sum);
 }
 
 Eigen::VectorXd Mixture::log_errors(std::size_t component) const {
-  for (const Point& point : points_) {
-    for (std::size_t c = 0; c < point.components.size(); ++c) {
-      if (point.components[c] != component) continue;
-      const Eigen::MatrixXd& precision = point.fits[c].precision;
-      const auto count = precision.rows();
-      return precision.llt().solve(Eigen::MatrixXd::Identity(count, count)).diagonal().cwiseSqrt();
-    }
-  }
-  throw std::invalid_argument("there is no such component");
+  if (component >= fits_.size()) throw std::invalid_argument("there is no such component");
+  const Eigen::MatrixXd& precision = fits_[component].precision;
+  const auto count = precision.rows();
+  return precision.llt().solve(Eigen::MatrixXd::Identity(count, count)).diagonal().cwiseSqrt();
 }
 
 Eigen::MatrixXd Mixture::local_covariance(const Cells& at) const {
@@ -90,35 +77,36 @@ class Mixture::Prediction {
       : mixture_(mixture),
         at_(at),
         joint_(joint),
-        across_(mixture.priors_, mixture.cells_, at),
-        among_(mixture.priors_, at, joint ? at : Cells{}),
+        across_(mixture.cells_, at),
+        among_(at, joint ? at : Cells{}),
         local_(mixture.local_covariance(at)),
         own_(local_.colwise().sum()) {}
 
   Predicted of(std::size_t component) {
-    if (point_ == nullptr || component > point_->components.back() ||
-        component < point_->components.front()) {
-      enter(component);
-    }
-    const std::size_t place = component - point_->components.front();
+    const Point& point = mixture_.points_[mixture_.point_of_[component]];
+    if (point_ != &point) enter(point);
     const Component& from = mixture_.components_[component];
-    const FormFit& fit = point_->fits[place];
-    const double reference = mixture_.cells_.largest_size();
+    const FormFit& fit = mixture_.fits_[component];
     auto known_shapes = shapes_.find(from.form);
     if (known_shapes == shapes_.end()) {
-      known_shapes = shapes_.emplace(from.form, shapes(from.form, at_, reference)).first;
+      Shapes anew = shapes(from.form, at_, mixture_.cells_.largest_size());
+      known_shapes = shapes_.emplace(from.form, std::move(anew)).first;
     }
-    FormTimes times = form_times(from.form, known_shapes->second, fit.parameters);
+    const FormTimes times = form_times(from.form, known_shapes->second, fit.parameters);
     // How the forecast moves with the coefficients: by the form, less what the process follows.
     const Eigen::MatrixXd slope = times.slopes - known_.transpose() * fit.jacobian;
     const Eigen::MatrixXd half =
         fit.precision.llt().matrixL().solve(Eigen::MatrixXd(slope.transpose()));
-    Predicted one{&from,
-                  point_->amplitudes.noise * point_->amplitudes.noise,
+    Predicted one{std::pow(point.amplitudes.noise, 2),
                   times.log_seconds + known_.transpose() * fit.residuals,
                   {},
                   {},
-                  std::move(times.shares)};
+                  Eigen::MatrixXd::Zero(at_.size(), 3)};
+    for (std::size_t k = 0; k < from.form.terms.size(); ++k) {
+      const auto part = model::scaling::terms[from.form.terms[k]].part;
+      one.parts.col(static_cast<Eigen::Index>(part)) +=
+          times.shares.col(static_cast<Eigen::Index>(k));
+    }
     if (joint_) {
       one.covariance = covariance_ + half.transpose() * half;
     } else {
@@ -128,12 +116,11 @@ class Mixture::Prediction {
   }
 
  private:
-  // Goes on to the point of a component.
-  void enter(std::size_t component) {
-    point_ = &*std::ranges::find_if(
-        mixture_.points_, [&](const Point& point) { return component <= point.components.back(); });
-    const Amplitudes& amplitudes = point_->amplitudes;
-    known_ = point_->process.whiten(Eigen::MatrixXd(across_.covariance(amplitudes) + local_));
+  // Goes on to another point.
+  void enter(const Point& point) {
+    point_ = &point;
+    const Amplitudes& amplitudes = point.amplitudes;
+    known_ = point.process.whiten(Eigen::MatrixXd(across_.covariance(amplitudes) + local_));
     if (joint_) {
       covariance_ = among_.covariance(amplitudes) - known_.transpose() * known_;
       covariance_.diagonal() += own_;
@@ -158,133 +145,95 @@ class Mixture::Prediction {
   Eigen::VectorXd variance_;
 };
 
-std::vector<Mixture::Predicted> Mixture::predict(const Cells& at) const {
-  Prediction prediction(*this, at, false);
-  std::vector<Predicted> result;
-  result.reserve(components_.size());
-  for (std::size_t i = 0; i < components_.size(); ++i)
-    result.push_back(prediction.of(i));
-  return result;
-}
-
 AveragedForecast Mixture::forecast(const Cells& at, unsigned threads) const {
-  return forecast_in_pieces(at.size(), threads,
-                            [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
-                              forecast_piece(at.some(Eigen::seqN(first, count)), first, into);
-                            });
+  return forecast(at, threads, false);
 }
 
 Eigen::VectorXd Mixture::medians(const Cells& at, unsigned threads) const {
-  const auto piece = [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
-    const Cells some = at.some(Eigen::seqN(first, count));
-    std::vector<Predicted> predicted = predict(some);
-    if (trust_ < 1) draw_to_ideal(some, predicted);
-    for (Eigen::Index j = 0; j < count; ++j)
-      into.seconds[first + j] = std::exp(measurement(predicted, some, j).quantile(.5));
-  };
-  return forecast_in_pieces(at.size(), threads, piece).seconds;
+  return forecast(at, threads, true).seconds;
 }
 
-double Mixture::off_beyond(const Cells& at, Eigen::Index cell) const {
-  return std::hypot(slope_error_ * std::sqrt(trust_) * beyond_.distance(at.gpus[cell]),
-                    beyond_.jump(at.gpus[cell], at.nodes[cell]));
+Eigen::VectorXd Mixture::mean(const Cells& at) const {
+  Prediction prediction(*this, at, false);
+  Eigen::VectorXd result = Eigen::VectorXd::Zero(at.size());
+  for (std::size_t i = 0; i < components_.size(); ++i)
+    result += components_[i].weight * prediction.of(i).mean;
+  return result;
 }
 
-Eigen::VectorXd Mixture::draw_to_ideal(const Cells& at, std::vector<Predicted>& predicted) const {
-  Eigen::VectorXd slopes = Eigen::VectorXd::Zero(at.size());
+Mixture::Ideal Mixture::ideal(const Cells& at, const Eigen::VectorXd& mean) const {
+  Ideal result{Eigen::VectorXd::Zero(at.size()), Eigen::VectorXd::Zero(at.size())};
   std::vector<Eigen::Index> far;
   for (Eigen::Index j = 0; j < at.size(); ++j) {
     if (beyond_.distance(at.gpus[j]) > 0) far.push_back(j);
   }
-  if (far.empty()) return slopes;
+  if (far.empty()) return result;
   Cells edge = at.some(far);
   Eigen::Index last = 0;
   edge.gpus.setConstant(cells_.gpus.maxCoeff(&last));
   edge.nodes.setConstant(cells_.nodes[last]);
-  Eigen::VectorXd change = Eigen::VectorXd::Zero(edge.size());
-  Prediction at_edge(*this, edge, false);
-  for (std::size_t i = 0; i < components_.size(); ++i)
-    change += components_[i].weight * (predicted[i].mean(far) - at_edge.of(i).mean);
+  const Eigen::VectorXd at_edge = this->mean(edge);
   for (std::size_t k = 0; k < far.size(); ++k) {
     const Eigen::Index j = far[k];
     const double distance = beyond_.distance(at.gpus[j]);
-    const double law = change[static_cast<Eigen::Index>(k)] / distance;
-    slopes[j] = trust_ * law - (1 - trust_);
-    for (Predicted& one : predicted)
-      one.mean[j] += (slopes[j] - law) * distance;
-  }
-  return slopes;
-}
-
-StudentMixture Mixture::measurement(const std::vector<Predicted>& predicted, const Cells& at,
-                                    Eigen::Index cell) const {
-  const double beyond = std::pow(off_beyond(at, cell), 2);
-  StudentMixture result;
-  for (const Predicted& one : predicted) {
-    const double variance = priors_.inflation * one.variance[cell] + beyond;
-    result.add(one.component->weight, one.mean[cell],
-               std::sqrt(variance + priors_.inflation * one.noise + at.variance[cell]));
+    const double law = (mean[j] - at_edge[static_cast<Eigen::Index>(k)]) / distance;
+    result.slopes[j] = trust_ * law - (1 - trust_);
+    result.shift[j] = (result.slopes[j] - law) * distance;
   }
   return result;
 }
 
-void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const {
-  std::vector<Predicted> predicted = predict(at);
-  const Eigen::VectorXd slopes = draw_to_ideal(at, predicted);
-  StudentMixture expected;
-  for (Eigen::Index j = 0; j < at.size(); ++j) {
-    expected.clear();
-    double mean = 0;
-    double square = 0;
-    const double beyond = std::pow(off_beyond(at, j), 2);
-    Eigen::RowVector3d shares = Eigen::RowVector3d::Zero();
-    for (const Predicted& one : predicted) {
-      const double weight = one.component->weight;
-      const double variance = priors_.inflation * one.variance[j] + beyond;
-      expected.add(weight, one.mean[j], std::sqrt(variance) + 1e-12);
-      mean += weight * one.mean[j];
-      square += weight * (variance + one.mean[j] * one.mean[j]);
-      for (std::size_t k = 0; k < one.component->form.terms.size(); ++k) {
-        const auto part = model::scaling::terms[one.component->form.terms[k]].part;
-        shares[static_cast<Eigen::Index>(part)] +=
-            weight * one.shares(j, static_cast<Eigen::Index>(k));
+Mixture::Off Mixture::off_beyond(const Cells& at) const {
+  const double slope = slope_error_ * std::sqrt(trust_);
+  return {slope * at.gpus.unaryExpr([&](double gpus) { return beyond_.distance(gpus); }),
+          at.gpus.binaryExpr(at.nodes,
+                             [&](double gpus, double nodes) { return beyond_.jump(gpus, nodes); })};
+}
+
+AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medians_only) const {
+  const auto piece = [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
+    const Cells at = all.some(Eigen::seqN(first, count));
+    std::vector<Predicted> predicted;
+    Eigen::VectorXd mean = Eigen::VectorXd::Zero(count);
+    Prediction prediction(*this, at, false);
+    for (std::size_t i = 0; i < components_.size(); ++i)
+      mean += components_[i].weight * predicted.emplace_back(prediction.of(i)).mean;
+    // The law itself moves no median.
+    const bool moves = !medians_only || trust_ < 1;
+    const auto [slopes, shift] = ideal(moves ? at : Cells{}, mean);
+    const auto [by_slope, by_node] = off_beyond(at);
+    for (Eigen::Index j = 0; j < count; ++j) {
+      const double beyond = by_slope[j] * by_slope[j] + by_node[j] * by_node[j];
+      CellMixture cell;
+      for (std::size_t i = 0; i < components_.size(); ++i) {
+        const Predicted& one = predicted[i];
+        cell.add(components_[i].weight, one.mean[j] + (moves ? shift[j] : 0),
+                 priors.inflation * one.variance[j] + beyond,
+                 priors.inflation * one.noise + at.variance[j], one.parts.row(j));
+      }
+      if (medians_only) {
+        into.seconds[first + j] = cell.median();
+      } else {
+        into.set(first + j, cell, beyond_.outcomes(beyond_.distance(at.gpus[j]), slopes[j]));
       }
     }
-    const StudentMixture measured = measurement(predicted, at, j);
-    const Eigen::Index i = first + j;
-    into.set(i, expected, measured, mean, square,
-             beyond_.outcomes(beyond_.distance(at.gpus[j]), slopes[j]));
-    into.parts.row(i) = into.seconds[i] * shares / shares.sum();
-  }
+  };
+  return forecast_in_pieces(all.size(), threads, piece);
 }
 
 Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const {
   Prediction prediction(*this, at, true);
-  std::vector<double> weights;
-  weights.reserve(components_.size());
-  for (const Component& each : components_)
-    weights.push_back(each.weight);
-  Eigen::VectorXd slope(at.size());
-  Eigen::VectorXd jump(at.size());
-  for (Eigen::Index j = 0; j < at.size(); ++j) {
-    slope[j] = slope_error_ * std::sqrt(trust_) * beyond_.distance(at.gpus[j]);
-    jump[j] = beyond_.jump(at.gpus[j], at.nodes[j]);
-  }
+  const auto [by_slope, by_node] = off_beyond(at);
   const bool reaches_beyond = (at.gpus.array() > cells_.gpus.maxCoeff()).any();
-  std::vector<Predicted> predicted;
-  if (reaches_beyond) predicted = predict(at);
-  const Eigen::VectorXd slopes = draw_to_ideal(at, predicted);
+  const auto [slopes, shift] = ideal(at, reaches_beyond ? mean(at) : Eigen::VectorXd{});
+  const auto member = [&](std::size_t i) {
+    const Predicted one = prediction.of(i);
+    return Joint{one.mean + shift, priors.inflation * one.covariance +
+                                       by_slope * by_slope.transpose() +
+                                       by_node * by_node.transpose()};
+  };
   return beyond_.draws(at.gpus, slopes, count, seed) +
-         fit::draws(
-             weights,
-             [&](std::size_t i) {
-               Predicted one = prediction.of(i);
-               if (reaches_beyond) one.mean = predicted[i].mean;
-               return Joint{std::move(one.mean), priors_.inflation * one.covariance +
-                                                     slope * slope.transpose() +
-                                                     jump * jump.transpose()};
-             },
-             count, seed);
+         fit::draws(weights_of(components_), member, count, seed);
 }
 
 }  // namespace gpucast::fit::scaling

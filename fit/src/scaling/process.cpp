@@ -6,7 +6,7 @@
 
 namespace gpucast::fit::scaling {
 
-Amplitudes amplitudes(const Priors& priors, const Deviates& deviates) {
+Amplitudes amplitudes(const Deviates& deviates) {
   const auto value = [](const LogNormal& prior, double deviate) {
     return std::exp(prior.log_median + deviate * prior.log_sd);
   };
@@ -17,7 +17,7 @@ Amplitudes amplitudes(const Priors& priors, const Deviates& deviates) {
   return result;
 }
 
-Correlations::Correlations(const Priors& priors, const Cells& rows, const Cells& columns) {
+Correlations::Correlations(const Cells& rows, const Cells& columns) {
   const Eigen::VectorXd n[] = {rows.n.array().log(), columns.n.array().log()};
   const Eigen::VectorXd gpus[] = {rows.gpus.array().log(), columns.gpus.array().log()};
   each_[0] = correlation(n[0], n[1], priors.length[0]);

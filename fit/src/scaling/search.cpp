@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "gpucast/fit/parallel.h"
+#include "gpucast/fit/scaling/form_fit.h"
 
 namespace gpucast::fit::scaling {
 
@@ -18,7 +18,6 @@ using model::scaling::Form;
 
 constexpr std::size_t beam = 20;
 constexpr std::size_t most_terms = 6;  // the work included
-constexpr int most_iterations = 50;
 constexpr double least_log_weight = -6;  // relative to the best form
 
 // So many forms of GPUs that may not be full lead to others (open_laws), however many are ahead of
@@ -27,8 +26,9 @@ constexpr std::size_t most_opened = 12;
 
 // Where all shares are alike, as in a weak-scaling series, growth beyond n cannot be told from any
 // cost that grows with N.
-bool tells_growth(const model::scaling::Extent& measured) {
-  return measured.sizes > 1 && (measured.shares_differ || measured.counts == 1);
+std::size_t growths_told(const model::scaling::Extent& measured) {
+  const bool told = measured.sizes > 1 && (measured.shares_differ || measured.counts == 1);
+  return told ? model::scaling::growths.size() : 1;
 }
 
 // No GPU does so many operations a second, and a unit of work is one operation at least.
@@ -54,9 +54,7 @@ bool is_filling(std::size_t term) {
 // The plausible ones of some forms, or where they are more than `most` some that stand for all:
 // as many of each law as its weight says (systematic resampling).
 std::vector<Plausible> resampled(std::vector<Plausible> forms, std::size_t most) {
-  double best = -std::numeric_limits<double>::infinity();
-  for (const Plausible& each : forms)
-    best = std::max(best, each.log_weight);
+  const double best = std::ranges::max(forms, {}, &Plausible::log_weight).log_weight;
   std::erase_if(forms,
                 [&](const Plausible& each) { return each.log_weight < best + least_log_weight; });
   std::ranges::sort(forms, {}, [](const Plausible& each) {
@@ -86,17 +84,16 @@ std::vector<Plausible> resampled(std::vector<Plausible> forms, std::size_t most)
 
 class Search {
  public:
-  Search(const Cells& cells, const Process& process, const Priors& priors, Starts& starts,
-         unsigned threads)
+  Search(const Cells& cells, const Process& process, Tried& tried, unsigned threads)
       : cells_(cells),
         process_(process),
-        priors_(priors),
-        starts_(starts),
+        before_(std::exchange(tried, {})),
+        tried_(tried),
         threads_(threads),
-        extent_(cells.extent()),
-        growths_(tells_growth(extent_) ? model::scaling::growths.size() : 1) {
+        growths_(growths_told(cells.extent())) {
+    const auto extent = cells.extent();
     for (std::size_t term = 0; term < model::scaling::terms.size(); ++term) {
-      if (model::scaling::terms[term].offered(extent_)) offered_.push_back(term);
+      if (model::scaling::terms[term].offered(extent)) offered_.push_back(term);
     }
   }
 
@@ -116,17 +113,14 @@ class Search {
     for (std::size_t level = 1; level <= most_terms; ++level) {
       forms.clear();
       for (const bool fills : {false, true}) {
-        for (const Form& form : best(fills ? most_opened : beam, fills))
-          vary(form, forms);
+        for (const Plausible& each : best(fills ? most_opened : beam, fills))
+          vary(each.form, forms);
       }
       try_all(forms);
     }
-    std::vector<Plausible> result;
-    for (const bool fills : {false, true}) {
-      for (const Form& form : best(fills ? most_opened : most, fills))
-        result.push_back({form, starts_.at(form), log_weights_.at(form)});
-    }
-    std::ranges::sort(result, std::greater(), &Plausible::log_weight);
+    std::vector<Plausible> result = best(most, false);
+    std::ranges::move(best(most_opened, true), std::back_inserter(result));
+    keep_best(result, result.size());
     return result;
   }
 
@@ -173,82 +167,93 @@ class Search {
 
   void try_all(std::vector<Form> forms) {
     std::erase_if(forms, [&](const Form& form) {
-      return !form.is_meaningful() || !is_possible(form, cells_) || log_weights_.contains(form);
+      return !form.is_meaningful() || !is_possible(form, cells_) || tried_.contains(form);
     });
     std::ranges::sort(forms);
     const auto repeated = std::ranges::unique(forms);
     forms.erase(repeated.begin(), repeated.end());
-    std::vector<FormFit> fits(forms.size());
-    parallel_for(forms.size(), threads_, 8, [&](std::size_t i) {
-      const auto known = starts_.find(forms[i]);
-      fits[i] =
-          fit_form(forms[i], shapes(forms[i], cells_, cells_.largest_size()), cells_, process_,
-                   priors_, known == starts_.end() ? nullptr : &known->second, most_iterations);
-    });
-    for (std::size_t i = 0; i < forms.size(); ++i) {
-      log_weights_[forms[i]] = fits[i].log_evidence + priors_.odds(forms[i], extent_);
-      starts_[forms[i]] = fits[i].parameters;
+    std::vector<Plausible> fresh;
+    for (const Form& form : forms) {
+      const auto known = before_.find(form);
+      fresh.push_back(
+          {form, known == before_.end() ? Eigen::VectorXd{} : known->second.parameters});
     }
+    weigh(fresh, cells_, process_, threads_);
+    for (Plausible& each : fresh)
+      tried_.emplace(each.form, each);
   }
 
   // The most plausible forms of GPUs that are full, or of such that may not be.
-  std::vector<Form> best(std::size_t most, bool fills) const {
-    std::vector<std::pair<double, Form>> ranked;
-    ranked.reserve(log_weights_.size());
-    for (const auto& [form, weight] : log_weights_) {
-      if (form.fills() == fills) ranked.emplace_back(-weight, form);
+  std::vector<Plausible> best(std::size_t most, bool fills) const {
+    std::vector<std::pair<double, const Plausible*>> ranked;
+    for (const auto& [form, one] : tried_) {
+      if (form.fills() == fills) ranked.emplace_back(-one.log_weight, &one);
     }
-    std::ranges::sort(ranked);
-    std::vector<Form> forms;
-    for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
-      forms.push_back(ranked[i].second);
-    }
+    std::ranges::stable_sort(ranked, {}, &std::pair<double, const Plausible*>::first);
+    std::vector<Plausible> forms;
+    for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i)
+      forms.push_back(*ranked[i].second);
     return forms;
   }
 
   const Cells& cells_;
   const Process& process_;
-  const Priors& priors_;
-  Starts& starts_;
+  Tried before_;
+  Tried& tried_;
   unsigned threads_;
-  model::scaling::Extent extent_;
   std::size_t growths_;
   std::vector<std::size_t> offered_;
-  std::map<Form, double> log_weights_;
 };
 
 }  // namespace
 
-double Priors::odds(const model::scaling::Form& form,
-                    const model::scaling::Extent& measured) const {
+double log_odds(const Form& form, const model::scaling::Extent& measured) {
   const auto& growth = model::scaling::growths[form.growth];
   double sum = growth.odds + model::scaling::overlaps[form.overlap].odds;
   if (form.growth > 0 && measured.sizes < 3) {
-    if (growth.freedom == 0) sum += odds_of_two_sizes;
+    if (growth.freedom == 0) sum += priors.odds_of_two_sizes;
   } else if (form.growth > 0 && form.fills()) {
     sum += growth.odds_beyond - growth.odds;
   }
   for (const std::size_t term : form.terms) {
     sum += model::scaling::terms[term].odds;
-    if (term == ring_term && measured.largest_gpus <= few_gpus) sum += ring_odds_few_gpus;
-    if (term == host_term) {
-      sum += host_odds_by_gpus * std::max(0.0, std::log(measured.largest_gpus / 8));
-      if (static_cast<double>(measured.sizes) < few_sizes) sum += host_odds_few_sizes;
-      if (static_cast<double>(measured.sizes_of_a_count) >= many_sizes) sum += host_odds_many_sizes;
+    if (term == Priors::ring_term && measured.largest_gpus <= priors.few_gpus)
+      sum += priors.ring_odds_few_gpus;
+    if (term == Priors::host_term) {
+      sum += priors.host_odds_by_gpus * std::max(0.0, std::log(measured.largest_gpus / 8));
+      if (static_cast<double>(measured.sizes) < priors.few_sizes) sum += priors.host_odds_few_sizes;
+      if (static_cast<double>(measured.sizes_of_a_count) >= priors.many_sizes)
+        sum += priors.host_odds_many_sizes;
     }
   }
   return sum;
 }
 
-std::vector<Plausible> search_forms(const Cells& cells, const Process& process,
-                                    const Priors& priors, Starts& starts, std::size_t most,
-                                    unsigned threads) {
-  return Search(cells, process, priors, starts, threads).run(most);
+void weigh(std::vector<Plausible>& forms, const Cells& cells, const Process& process,
+           unsigned threads) {
+  const auto extent = cells.extent();
+  parallel_for(forms.size(), threads, 4, [&](std::size_t i) {
+    Plausible& each = forms[i];
+    FormFit fit = fit_form(each.form, cells, process, each.parameters);
+    each.log_weight = fit.log_evidence + log_odds(each.form, extent);
+    each.parameters = std::move(fit.parameters);
+  });
+}
+
+void keep_best(std::vector<Plausible>& forms, std::size_t most) {
+  std::ranges::sort(forms, [](const Plausible& a, const Plausible& b) {
+    return a.log_weight > b.log_weight || (a.log_weight == b.log_weight && a.form < b.form);
+  });
+  if (forms.size() > most) forms.resize(most);
+}
+
+std::vector<Plausible> search_forms(const Cells& cells, const Process& process, Tried& tried,
+                                    std::size_t most, unsigned threads) {
+  return Search(cells, process, tried, threads).run(most);
 }
 
 std::vector<Plausible> open_laws(const std::vector<Plausible>& forms, const Cells& cells,
-                                 const Process& process, const Priors& priors, std::size_t most,
-                                 unsigned threads) {
+                                 const Process& process, std::size_t most, unsigned threads) {
   const auto extent = cells.extent();
   std::set<std::vector<std::size_t>> bases;
   for (const Plausible& each : forms) {
@@ -262,46 +267,21 @@ std::vector<Plausible> open_laws(const std::vector<Plausible>& forms, const Cell
       bases.insert(base);
     }
   }
-  std::vector<Plausible> all = forms;
-  const std::size_t growths = tells_growth(extent) ? model::scaling::growths.size() : 1;
+  std::vector<Plausible> opened;
   for (const auto& terms : bases) {
-    for (std::size_t growth = 0; growth < growths; ++growth) {
+    for (std::size_t growth = 0; growth < growths_told(extent); ++growth) {
       for (std::size_t overlap = 0; overlap < model::scaling::overlaps.size(); ++overlap) {
         const Form form{terms, growth, overlap};
         if (model::scaling::overlaps[overlap].exchange || !form.is_meaningful()) continue;
         if (!is_possible(form, cells)) continue;
         const bool known = std::ranges::find(forms, form, &Plausible::form) != forms.end();
-        if (!known) all.push_back({form, {}});
+        if (!known) opened.push_back({form});
       }
     }
   }
-  parallel_for(all.size() - forms.size(), threads, 8, [&](std::size_t i) {
-    Plausible& each = all[forms.size() + i];
-    FormFit fit = fit_form(each.form, shapes(each.form, cells, cells.largest_size()), cells,
-                           process, priors, nullptr, most_iterations);
-    each.log_weight = fit.log_evidence + priors.odds(each.form, extent);
-    each.parameters = std::move(fit.parameters);
-  });
-  return resampled(std::move(all), most);
-}
-
-std::vector<Plausible> rank_forms(const std::vector<Plausible>& forms, const Cells& cells,
-                                  const Process& process, const Priors& priors, std::size_t most,
-                                  unsigned threads) {
-  const auto extent = cells.extent();
-  std::vector<Plausible> ranked = forms;
-  parallel_for(ranked.size(), threads, 4, [&](std::size_t i) {
-    Plausible& each = ranked[i];
-    FormFit fit = fit_form(each.form, shapes(each.form, cells, cells.largest_size()), cells,
-                           process, priors, &each.parameters, most_iterations);
-    each.log_weight = fit.log_evidence + priors.odds(each.form, extent);
-    each.parameters = std::move(fit.parameters);
-  });
-  std::ranges::sort(ranked, [](const Plausible& a, const Plausible& b) {
-    return a.log_weight > b.log_weight || (a.log_weight == b.log_weight && a.form < b.form);
-  });
-  if (ranked.size() > most) ranked.resize(most);
-  return ranked;
+  weigh(opened, cells, process, threads);
+  opened.insert(opened.begin(), forms.begin(), forms.end());
+  return resampled(std::move(opened), most);
 }
 
 }  // namespace gpucast::fit::scaling

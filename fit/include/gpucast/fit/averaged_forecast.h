@@ -12,6 +12,29 @@
 
 namespace gpucast::fit {
 
+// What the members of a mixture say of ln T of a cell.
+class CellMixture {
+ public:
+  // A member. `variance`: of the expected ln T, `of_measured`: of one measured beyond; `shares`: of
+  // T_gpu, T_cpu and T_com; `scale`: of Student's t for a standard deviation of 1.
+  void add(double weight, double mean, double variance, double of_measured,
+           const Eigen::RowVector3d& shares, double scale = 1) {
+    expected_.add(weight, mean, scale * std::sqrt(variance + 1e-24));
+    measured_.add(weight, mean, scale * std::sqrt(variance + of_measured));
+    mean_ += weight * mean;
+    square_ += weight * (variance + mean * mean);
+    shares_ += weight * shares;
+  }
+
+  double median() const { return std::exp(measured_.quantile(.5)); }
+
+ private:
+  friend struct AveragedForecast;
+  StudentMixture expected_, measured_;
+  double mean_ = 0, square_ = 0;  // of ln T
+  Eigen::RowVector3d shares_ = Eigen::RowVector3d::Zero();
+};
+
 // Step times of some cells, an entry a cell; seconds. Intervals hold 90 %.
 struct AveragedForecast {
   Eigen::VectorXd seconds;              // median
@@ -29,21 +52,21 @@ struct AveragedForecast {
         spread(count),
         parts(count, 3) {}
 
-  // All but the parts of a cell, from the mixtures of its expected and its measured ln T. `mean`,
-  // `square`: of ln T and its square, over the members. `outcomes`: what may come beyond the data;
-  // the forecast is that of no break.
-  void set(Eigen::Index cell, const StudentMixture& expected, const StudentMixture& measured,
-           double mean, double square, const std::vector<Beyond::Outcome>& outcomes = {}) {
-    const Ends of_one = ends(measured, outcomes);
-    const Ends of_mean = ends(expected, outcomes);
-    seconds[cell] = std::exp(measured.quantile(.5));
-    low[cell] = std::min(seconds[cell], std::exp(of_one.low));
-    high[cell] = std::max(seconds[cell], std::exp(of_one.high));
+  // `outcomes`: what may come beyond the data; the forecast is that of no break.
+  void set(Eigen::Index at, const CellMixture& cell,
+           const std::vector<Beyond::Outcome>& outcomes = {}) {
+    const Ends of_one = ends(cell.measured_, outcomes);
+    const Ends of_mean = ends(cell.expected_, outcomes);
+    seconds[at] = cell.median();
+    low[at] = std::min(seconds[at], std::exp(of_one.low));
+    high[at] = std::max(seconds[at], std::exp(of_one.high));
     // Members that disagree, each with noise of its own, may have the median of what is measured
     // beyond nearly all of what is expected; the interval then reaches as far.
-    mean_low[cell] = std::min(seconds[cell], std::exp(of_mean.low));
-    mean_high[cell] = std::max(seconds[cell], std::exp(of_mean.high));
-    spread[cell] = std::sqrt(std::max(0.0, square - mean * mean) + mean_square(outcomes));
+    mean_low[at] = std::min(seconds[at], std::exp(of_mean.low));
+    mean_high[at] = std::max(seconds[at], std::exp(of_mean.high));
+    spread[at] =
+        std::sqrt(std::max(0.0, cell.square_ - cell.mean_ * cell.mean_) + mean_square(outcomes));
+    parts.row(at) = seconds[at] * cell.shares_ / cell.shares_.sum();
   }
 };
 

@@ -48,7 +48,6 @@ class StudentMixture {
     double distribution, density;
   };
 
-  void clear();
   void add(double weight, double mean, double scale);
   At at(double x) const;
   double quantile(double probability) const;
@@ -78,6 +77,15 @@ struct Joint {
   Eigen::VectorXd mean;
   Eigen::MatrixXd covariance;  // of the normal distribution whose tails are t's
 };
+
+// The weights of a mixture's members.
+template <class Members>
+std::vector<double> weights_of(const Members& members) {
+  std::vector<double> weights;
+  for (const auto& each : members)
+    weights.push_back(each.weight);
+  return weights;
+}
 
 // `count` draws, a row each. `member(i)` is asked for members that are drawn at all, in their
 // order.

@@ -63,8 +63,6 @@ class Mixture {
                         std::uint64_t seed) const;
 
  private:
-  void forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
-                      AveragedForecast& into) const;
   FormFit::Predicted predict(std::size_t component, const Eigen::VectorXd& n,
                              const Eigen::VectorXd& gpus, bool joint) const;
 

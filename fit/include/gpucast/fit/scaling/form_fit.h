@@ -43,9 +43,8 @@ struct FormFit {
 
 // Coefficients are positive, so their logarithms are estimated: the maximum of the posterior by
 // Levenberg's and Marquardt's iteration, the evidence by Laplace's approximation about it. `start`
-// (or null: the prior's median) are parameters.
-FormFit fit_form(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells,
-                 const Process& process, const Priors& priors, const Eigen::VectorXd* start,
-                 int most_iterations);
+// (empty: the prior's median) are parameters.
+FormFit fit_form(const model::scaling::Form& form, const Cells& cells, const Process& process,
+                 const Eigen::VectorXd& start, int most_iterations = 50);
 
 }  // namespace gpucast::fit::scaling

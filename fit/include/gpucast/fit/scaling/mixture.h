@@ -52,8 +52,7 @@ class Mixture {
   // a form and its coefficients do not go together, or there are no cells or components.
   // `slope_error`: standard deviation of the slope of ln T in ln N beyond the counts measured, by
   // which forecasts of the largest were off beyond what was said.
-  Mixture(Cells cells, std::vector<Component> components, double slope_error,
-          const Priors& priors = {});
+  Mixture(Cells cells, std::vector<Component> components, double slope_error);
 
   const Cells& cells() const { return cells_; }
   double slope_error() const { return slope_error_; }
@@ -74,50 +73,53 @@ class Mixture {
   Eigen::MatrixXd draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const;
 
  private:
-  // Components that share their deviates, with what follows from the measured cells.
+  // What components that share their deviates share.
   struct Point {
     Amplitudes amplitudes;
     Process process;
-    std::vector<std::size_t> components;
-    std::vector<FormFit> fits;
   };
 
   // What one component says of some cells.
   struct Predicted {
-    const Component* component;
     double noise;  // variance
     Eigen::VectorXd mean;
     Eigen::VectorXd variance;    // noise left out; empty where a covariance was asked for
     Eigen::MatrixXd covariance;  // empty unless asked for
-    Eigen::MatrixXd shares;      // of the form's terms
+    Eigen::MatrixXd parts;       // shares of T_gpu, T_cpu, T_com
   };
+  class Prediction;
+
+  // By what cells beyond the counts measured are off together (standard deviations of ln T): the
+  // slope's error, and another node.
+  struct Off {
+    Eigen::VectorXd by_slope, by_node;
+  };
+  Off off_beyond(const Cells& at) const;
+
+  // d ln T / d ln N from the most GPUs measured to each cell that lies beyond, else 0: the law's in
+  // part; and how far ln T is moved by that.
+  struct Ideal {
+    Eigen::VectorXd slopes, shift;
+  };
+  // `mean`: of the components in the cells.
+  Ideal ideal(const Cells& at, const Eigen::VectorXd& mean) const;
+  Eigen::VectorXd mean(const Cells& at) const;
 
   // What the measured cells that are unlike all others share with the same cells, forecast.
   Eigen::MatrixXd local_covariance(const Cells& at) const;
-
-  class Prediction;
-  std::vector<Predicted> predict(const Cells& at) const;
-  // Standard deviation of ln T of a cell beyond the counts measured, by the slope's error and by
-  // another node.
-  double off_beyond(const Cells& at, Eigen::Index cell) const;
-  // d ln T / d ln N from the most GPUs measured to each cell that lies beyond; else 0. What
-  // components say is drawn to these slopes, which are the law's in part.
-  Eigen::VectorXd draw_to_ideal(const Cells& at, std::vector<Predicted>& predicted) const;
-  // What a measurement of a cell says of ln T.
-  StudentMixture measurement(const std::vector<Predicted>& predicted, const Cells& at,
-                             Eigen::Index cell) const;
-  void forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const;
+  AveragedForecast forecast(const Cells& all, unsigned threads, bool medians_only) const;
 
   Cells cells_;
   std::vector<Component> components_;
-  Priors priors_;
   Beyond beyond_;
   double slope_error_;  // the law's, and by how much its slope counts
   double trust_;
   std::vector<Point> points_;
+  std::vector<std::size_t> point_of_;  // each component's
+  std::vector<FormFit> fits_;
 };
 
 // The mixture for measured cells (at least one), fitted by `threads` threads (0: one a core).
-Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& priors = {});
+Mixture fit_scaling(const Cells& measured, unsigned threads);
 
 }  // namespace gpucast::fit::scaling

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 
 #include "gpucast/fit/log_normal.h"
 #include "gpucast/model/scaling/form.h"
@@ -16,9 +15,9 @@ namespace gpucast::fit::scaling {
 struct Priors {
   // Largest share that a term has of any measured step time, which fixes its coefficient's scale.
   LogNormal work_share{-.557, .4};
-  LogNormal share{std::log(.1), 1.2};
-  LogNormal imbalance_share{std::log(.149), 1.2};
-  LogNormal host_share{std::log(.182), 1.2};
+  LogNormal share{-2.3025850929940455, 1.2};           // a tenth
+  LogNormal imbalance_share{-1.903808973036678, 1.2};  // .149
+  LogNormal host_share{-1.7037485919053417, 1.2};      // .182
 
   // Relative noise of a cell's time, and amplitudes of the processes (process.h).
   LogNormal noise{-4.423, 1.05};
@@ -54,7 +53,7 @@ struct Priors {
   // from a list, and the truth is in none of them.
   double inflation = 1.6;
 
-  LogNormal share_of(std::size_t term) const {
+  constexpr LogNormal share_of(std::size_t term) const {
     using namespace model::scaling;
     if (leads(term)) return work_share;
     if (term == host_term || term == shared_term) return host_share;
@@ -66,9 +65,6 @@ struct Priors {
     return term == work_term || term == dedicated_term || term == whole_term || term == local_term;
   }
 
-  // Log odds of a form for measurements of this extent.
-  double odds(const model::scaling::Form& form, const model::scaling::Extent& measured) const;
-
   static constexpr std::size_t work_term = model::scaling::term_named("work").value();
   static constexpr std::size_t dedicated_term = model::scaling::term_named("dedicated").value();
   static constexpr std::size_t whole_term = model::scaling::term_named("whole").value();
@@ -77,5 +73,7 @@ struct Priors {
   static constexpr std::size_t ring_term = model::scaling::term_named("ring").value();
   static constexpr std::size_t host_term = model::scaling::term_named("host").value();
 };
+
+inline constexpr Priors priors{};
 
 }  // namespace gpucast::fit::scaling

@@ -34,12 +34,12 @@ struct Amplitudes {
   }
 };
 
-Amplitudes amplitudes(const Priors& priors, const Deviates& deviates);
+Amplitudes amplitudes(const Deviates& deviates);
 
 // Correlations of the three processes between two sets of cells; they do not depend on amplitudes.
 class Correlations {
  public:
-  Correlations(const Priors& priors, const Cells& rows, const Cells& columns);
+  Correlations(const Cells& rows, const Cells& columns);
 
   Eigen::MatrixXd covariance(const Amplitudes& of) const;
 
