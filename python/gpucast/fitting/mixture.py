@@ -21,7 +21,7 @@ from gpucast.fitting.synchronous import terms_left
 from gpucast.model.averaged_parts import STEPS_ALONE
 from gpucast.model.content import Tried
 from gpucast.model.intervals import Array
-from gpucast.model.mixtures import MixtureForm, PartsMixture, TimedVisits
+from gpucast.model.mixtures import MixtureForm, PartsMixture, TimedVisits, VisitedCells
 from gpucast.model.values import Terms
 from gpucast.util.remarks import Kind, remark
 
@@ -192,7 +192,6 @@ def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Component
     Raises:
         InputError: none can be fitted.
     """
-    rows = visits_of(problem)
     priors = timed_alone.known(problem)
     left = terms_left(problem.schedule or PAPER[2], problem.waits)
     candidates = []
@@ -202,7 +201,7 @@ def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Component
         known = {name: prior for name, prior in priors.items() if name in names}
         candidates.append((core, _log_odds(candidate.com, left, problem.waits), known))
     try:
-        return _core.fit_components(*rows.columns(), candidates)
+        return _core.fit_components(*visits_of(problem).columns(), candidates)
     except ValueError as error:
         raise InputError(str(error), file=problem.dataset.name) from error
 
@@ -236,38 +235,15 @@ def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
     return [candidate for candidate, why in why_not.items() if why is None]
 
 
-@dataclass(frozen=True)
-class Visits:
-    """What was measured, for the core: a row a cell, and a row a visit.
-
-    Attributes:
-        n, gpus: of each cell.
-        kernel, kernel_variance: seconds of its kernel alone (NaN: not timed), and variance of the
-            logarithm.
-        visits: columns cell, seconds of the step, variance of its logarithm, the same of the host's
-            part (NaN: not timed).
-    """
-
-    n: Array
-    gpus: Array
-    kernel: Array
-    kernel_variance: Array
-    visits: Array
-
-    def columns(self) -> tuple[Array, Array, Array, Array, Array]:
-        """In the core's order."""
-        return self.n, self.gpus, self.kernel, self.kernel_variance, self.visits
-
-
-def visits_of(problem: Problem) -> Visits:
+def visits_of(problem: Problem) -> VisitedCells:
     """Steps of a problem: a record is a visit of its cell."""
     at: dict[tuple[float, int], int] = {}
     kernels: dict[int, list[float]] = defaultdict(list)
-    rows = []
+    visits = TimedVisits(cell=[], seconds=[], variance=[], cpu=[], cpu_variance=[])
     variances = _variances(problem.steps)
     for step, variance in zip(problem.steps, variances.tolist(), strict=True):
         cell = at.setdefault((step.n, step.gpus), len(at))
-        cpu, cpu_variance = np.nan, 0.0
+        cpu, cpu_variance = None, 0.0
         if step.phases is not None:
             # A form without host work says nothing of what its clock read.
             host = _positive(step.phases.cpu) if problem.schedule not in _NO_HOST_WORK else []
@@ -276,54 +252,47 @@ def visits_of(problem: Problem) -> Visits:
                 cpu_variance = _CPU_RELATIVE**2 + (_CPU_CLOCK / cpu) ** 2
             if problem.schedule in KERNELS_ALONE:
                 kernels[cell] += [float(np.median(k)) for k in [_positive(step.phases.kernel)] if k]
-        rows.append((cell, np.median(step.seconds), variance, cpu, cpu_variance))
-    kernel = np.array(
-        [np.median(kernels[i]) if kernels[i] else np.nan for i in range(len(at))], dtype=np.float64
-    )
-    variance = _KERNEL_RELATIVE**2 + (_KERNEL_CLOCK / kernel) ** 2
-    return Visits(
-        n=np.array([n for n, _ in at], dtype=np.float64),
-        gpus=np.array([gpus for _, gpus in at], dtype=np.float64),
+        visits.cell.append(cell)
+        visits.seconds.append(float(np.median(step.seconds)))
+        visits.variance.append(variance)
+        visits.cpu.append(cpu)
+        visits.cpu_variance.append(cpu_variance)
+    kernel = [float(np.median(kernels[i])) if kernels[i] else None for i in range(len(at))]
+    return VisitedCells(
+        n=[n for n, _ in at],
+        gpus=[gpus for _, gpus in at],
         kernel=kernel,
-        kernel_variance=np.where(np.isnan(kernel), 0.0, variance),
-        visits=np.array(rows, dtype=np.float64),
+        kernel_variance=[
+            0.0 if seconds is None else _KERNEL_RELATIVE**2 + (_KERNEL_CLOCK / seconds) ** 2
+            for seconds in kernel
+        ],
+        visits=visits,
     )
 
 
-def content(fitted: _core.Components, visits: Visits, steps_alone: bool = False) -> PartsMixture:
+def content(
+    fitted: _core.Components, visits: VisitedCells, steps_alone: bool = False
+) -> PartsMixture:
     """What a model file holds of a mixture; ``steps_alone``: as ``Choice`` has it."""
-    forms = [
-        MixtureForm(
-            terms=Terms(gpu=core.terms[0], cpu=core.terms[1], com=core.terms[2]),
-            integer=core.integer if core.integer_name else None,
-            weight=weight,
-            z=z.tolist(),
-            median=median.tolist(),
-            sd=sd.tolist(),
-            amplitudes=amplitudes.tolist(),
-            step=step.tolist(),
-            cpu=cpu.tolist(),
-            kernel=kernel.tolist(),
+    forms = []
+    for core, weight, *columns in fitted.components:
+        z, median, sd, amplitudes, step, cpu, kernel = (column.tolist() for column in columns)
+        gpu_term, cpu_term, com_term = core.terms
+        forms.append(
+            MixtureForm(
+                terms=Terms(gpu=gpu_term, cpu=cpu_term, com=com_term),
+                integer=core.integer if core.integer_name else None,
+                weight=weight,
+                z=z,
+                median=median,
+                sd=sd,
+                amplitudes=amplitudes,
+                step=step,
+                cpu=cpu,
+                kernel=kernel,
+            )
         )
-        for core, weight, z, median, sd, amplitudes, step, cpu, kernel in fitted.components
-    ]
-    return PartsMixture(
-        n=visits.n.tolist(),
-        gpus=visits.gpus.astype(int).tolist(),
-        kernel=[None if np.isnan(seconds) else seconds for seconds in visits.kernel.tolist()],
-        kernel_variance=visits.kernel_variance.tolist(),
-        visits=TimedVisits(
-            cell=visits.visits[:, 0].astype(int).tolist(),
-            seconds=visits.visits[:, 1].tolist(),
-            variance=visits.visits[:, 2].tolist(),
-            cpu=[
-                None if np.isnan(seconds) else seconds for seconds in visits.visits[:, 3].tolist()
-            ],
-            cpu_variance=visits.visits[:, 4].tolist(),
-        ),
-        forms=forms,
-        steps_alone=steps_alone,
-    )
+    return PartsMixture(**vars(visits), forms=forms, steps_alone=steps_alone)
 
 
 def _variances(steps: Sequence[Step]) -> Array:

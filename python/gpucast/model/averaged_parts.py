@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from gpucast import _core
-from gpucast.model.engine import SEED, Measured, Times
+from gpucast.model.engine import SEED, Engine, Measured, Times
 from gpucast.model.facts import Fitted
 from gpucast.model.intervals import Array, Factors, shares_of, step_factors
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
@@ -23,7 +24,7 @@ STEPS_ALONE = (
 """That a mixture knows nothing but the steps, though more was measured."""
 
 
-class AveragedParts:
+class AveragedParts(Engine):
     """The core's mixture of a model.
 
     Args:
@@ -35,30 +36,16 @@ class AveragedParts:
     def __init__(self, fitted: Fitted) -> None:
         assert fitted.mixture is not None
         self._fitted, self._mixture = fitted, fitted.mixture
-        visits = self._mixture.visits
-        self._seed = zlib.crc32(np.array(visits.seconds).tobytes())
-        columns = (visits.cell, visits.seconds, visits.variance, visits.cpu, visits.cpu_variance)
-        self._core = _core.Components(
-            n=_numbers(self._mixture.n),
-            gpus=_numbers(self._mixture.gpus),
-            kernel=_numbers(self._mixture.kernel),
-            kernel_variance=_numbers(self._mixture.kernel_variance),
-            visits=np.column_stack([_numbers(column) for column in columns]),
-            components=[
-                (
-                    form.terms.core(fitted.machine, fitted.workload, form.integer),
-                    form.weight,
-                    _numbers(form.z),
-                    _numbers(form.median),
-                    _numbers(form.sd),
-                    _numbers(form.amplitudes),
-                    _numbers(form.step),
-                    _numbers(form.cpu),
-                    _numbers(form.kernel),
-                )
-                for form in self._mixture.forms
-            ],
-        )
+        self._seed = zlib.crc32(np.array(self._mixture.visits.seconds).tobytes())
+        forms: list[Any] = [
+            (
+                form.terms.core(fitted.machine, fitted.workload, form.integer),
+                form.weight,
+                *map(np.array, form.columns),
+            )
+            for form in self._mixture.forms
+        ]
+        self._core = _core.Components(*self._mixture.columns(), forms)
 
     def forecast(
         self,
@@ -102,15 +89,10 @@ class AveragedParts:
         return self.forecast(n, gpus, common, measured.visits, measured.rounding + samples)
 
     def times(
-        self,
-        n: Array,
-        gpus: Array,
-        factors: Factors,
-        measured: Measured | None = None,
-        more: Array | float = 0.0,
+        self, n: Array, gpus: Array, factors: Factors, measured: Measured | None = None
     ) -> Times:
         now = self._usual(n, gpus, measured=measured)
-        common = factors.variance(shares_of(now.parts)) + more
+        common = factors.variance(shares_of(now.parts))
         # What is common to all steps widens what is said of a time and does not move it: the median
         # of a wider mixture of forms that disagree may, and its interval then reaches back to it.
         wider = self._usual(n, gpus, common, measured) if common.any() else now
@@ -161,6 +143,13 @@ class AveragedParts:
             times = times * step_factors(shares, factors, np.exp(self._fitted.log_factors))
         return with_breaks(times, self._beyond, gpus)
 
+    def alone(self) -> Iterator[tuple[str, float, Engine]]:
+        for form in self._mixture.forms:
+            mixture = replace(self._mixture, forms=[replace(form, weight=1.0)])
+            integer = "" if form.integer is None else f", k = {form.integer}"
+            alone = AveragedParts(replace(self._fitted, mixture=mixture))
+            yield f"{form.terms}{integer}", form.weight, alone
+
     @property
     def _samples_of_visit(self) -> int:
         """How many samples of a step each fitted visit has; their mean."""
@@ -198,7 +187,3 @@ def with_breaks(draws: Array, beyond: _core.Beyond | None, gpus: Array) -> Array
 def _steepest(gpus: Array) -> Array:
     """Slopes of ln T in ln N with which breaks only lengthen steps: what holds ours up is known."""
     return np.full(gpus.size, -1.0)
-
-
-def _numbers(values: Sequence[float | None]) -> Array:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -4,12 +4,15 @@ whole of a step (fit/include/gpucast/fit/scaling)."""
 from __future__ import annotations
 
 import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from gpucast import _core
-from gpucast.model.engine import SEED, Measured, Times
+from gpucast.model.engine import SEED, Engine, Measured, Times
 from gpucast.model.facts import Fitted
 from gpucast.model.intervals import Z90, Array, Factors, shares_of, step_factors
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
@@ -27,7 +30,7 @@ _LEAST_WEIGHT = 1e-30
 _LEAST_SHARE = 1e-4
 
 
-class AveragedTotals:
+class AveragedTotals(Engine):
     """The core's mixture of a model, with parts as programs print them or simulations give them.
 
     Args:
@@ -40,40 +43,21 @@ class AveragedTotals:
         assert fitted.scaling is not None
         self._fitted, self._parts = fitted, fitted.scaling.parts
         self._simulated, self._per_node = fitted.simulated, fitted.gpus_per_node
-        cells = fitted.scaling.cells
-        self._seed = zlib.crc32(np.array(cells.seconds).tobytes())
-        self.core = _core.Scaling(
-            n=np.array(cells.n, dtype=np.float64),
-            gpus=np.array(cells.gpus, dtype=np.float64),
-            nodes=np.array(cells.nodes, dtype=np.float64),
-            seconds=np.array(cells.seconds, dtype=np.float64),
-            variance=np.array(cells.variance, dtype=np.float64),
-            local=np.array(cells.local, dtype=np.float64),
-            components=[
-                (
-                    component.terms,
-                    component.growth,
-                    component.overlap,
-                    component.deviates,
-                    component.coefficients,
-                    component.weight,
-                )
-                for component in fitted.scaling.components
-            ],
-            slope_error=fitted.scaling.slope_error,
-        )
+        columns = {
+            name: np.array(column, dtype=np.float64)
+            for name, column in vars(fitted.scaling.cells).items()
+        }
+        self._seed = zlib.crc32(columns["seconds"].tobytes())
+        components = [tuple(vars(component).values()) for component in fitted.scaling.components]
+        slope_error = fitted.scaling.slope_error
+        self.core = _core.Scaling(**columns, components=components, slope_error=slope_error)
 
     def _nodes_of(self, gpus: Array) -> Array:
         """How many nodes so many GPUs are in; 0 where nodes are not known."""
         return np.zeros(gpus.size) if self._per_node is None else np.ceil(gpus / self._per_node)
 
     def times(
-        self,
-        n: Array,
-        gpus: Array,
-        factors: Factors,
-        measured: Measured | None = None,
-        more: Array | float = 0.0,
+        self, n: Array, gpus: Array, factors: Factors, measured: Measured | None = None
     ) -> Times:
         within = self._visit_variance(n, gpus)
         if measured is not None:
@@ -81,7 +65,7 @@ class AveragedTotals:
             simulated = self._simulated is not None
             within = within * (1 / measured.visits if simulated else measured.of_median)
             within += measured.rounding
-        common = factors.variance(self._moved(n, gpus)) + more
+        common = factors.variance(self._moved(n, gpus))
         nodes = self._nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
         if common.any():
@@ -115,6 +99,18 @@ class AveragedTotals:
         shares, median = self._shares(n, gpus), np.exp(self._fitted.log_factors)
         of_cells = step_factors(shares, factors, median, self._moved(n, gpus))
         return joint_draws(drawn, self._seconds, n, gpus) * of_cells
+
+    def alone(self) -> Iterator[tuple[str, float, Engine]]:
+        scaling = self._fitted.scaling
+        assert scaling is not None
+        members = defaultdict(list)
+        for name, component in zip(self.core.forms, scaling.components, strict=True):
+            members[name].append(component)
+        for name, of_form in members.items():
+            weight = sum(one.weight for one in of_form)
+            components = [replace(one, weight=one.weight / weight) for one in of_form]
+            only = replace(scaling, components=components)
+            yield name, weight, AveragedTotals(replace(self._fitted, scaling=only))
 
     @property
     def _as_known(self) -> float:

@@ -3,7 +3,7 @@ such forms, or a mixture of forms of the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,19 +65,13 @@ class Engine(Protocol):
     def draw_count(self) -> int: ...
 
     def times(
-        self,
-        n: Array,
-        gpus: Array,
-        factors: Factors,
-        measured: Measured | None = None,
-        more: Array | float = 0.0,
+        self, n: Array, gpus: Array, factors: Factors, measured: Measured | None = None
     ) -> Times:
         """Times that are measured, and expected ones.
 
         Args:
             factors: on the parts of all cells.
             measured: how often; None: once, as what was fitted was.
-            more: variance of ln T beyond, of each cell.
         """
 
     def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
@@ -85,6 +79,11 @@ class Engine(Protocol):
 
     def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
         """Draws of the expected times (s), a row for each row of ``factors`` on the parts."""
+
+    def alone(self) -> Iterator[tuple[str, float, Engine]]:
+        """Name and weight of each form that forecasts average over, and what forecasts by it; none
+        where they average over none, or how time changes with N is not a form's to say."""
+        return iter(())
 
 
 def interval_width(log_width: Array) -> Array:

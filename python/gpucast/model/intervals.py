@@ -129,10 +129,12 @@ class Factors:
 
     Attributes:
         means, covariance: of their logarithms.
+        more: variance of ln T beyond, of each cell.
     """
 
     means: Array
     covariance: Array
+    more: Array | float = 0.0
 
     @property
     def median(self) -> Array:
@@ -142,7 +144,7 @@ class Factors:
     def variance(self, shares: Array) -> Array:
         """Variance of ln T of cells; ``shares``: of the parts in each, (cells, 3)."""
         variance = np.einsum("ci,ij,cj->c", shares, self.covariance, shares)
-        return np.asarray(variance, dtype=np.float64)
+        return np.asarray(variance + self.more, dtype=np.float64)
 
 
 def _independent(gpu: float, cpu: float, com: float) -> Array:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+import numpy as np
+
+from gpucast.model.intervals import Array
 from gpucast.model.values import (
     Count,
     Integer,
@@ -66,19 +70,21 @@ class MixtureForm:
     cpu: list[NotNegative]
     kernel: list[NotNegative]
 
+    @property
+    def columns(self) -> tuple[list[float], ...]:
+        """z and all that follows."""
+        return self.z, self.median, self.sd, self.amplitudes, self.step, self.cpu, self.kernel
+
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
-class PartsMixture:
-    """What a model that chose its form forecasts with.
+class VisitedCells:
+    """What was measured of steps whose parts were timed, too.
 
     Attributes:
         n, gpus: of each cell.
         kernel, kernel_variance: seconds of its kernel alone (None: not timed), and variance of the
             logarithm.
         visits: of these cells.
-        forms: the largest weight first.
-        steps_alone: whether transfers and launches were left out since they do not describe the
-            steps.
     """
 
     n: list[Size]
@@ -86,6 +92,28 @@ class PartsMixture:
     kernel: list[Positive | None]
     kernel_variance: list[NotNegative]
     visits: TimedVisits
+
+    def columns(self) -> tuple[Array, Array, Array, Array, Array]:
+        """In the core's order; of visits a row each."""
+        visits = np.column_stack([_numbers(column) for column in vars(self.visits).values()])
+        kernel, variance = _numbers(self.kernel), _numbers(self.kernel_variance)
+        return _numbers(self.n), _numbers(self.gpus), kernel, variance, visits
+
+
+def _numbers(values: Sequence[float | None]) -> Array:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
+class PartsMixture(VisitedCells):
+    """What a model that chose its form forecasts with.
+
+    Attributes:
+        forms: the largest weight first.
+        steps_alone: whether transfers and launches were left out since they do not describe the
+            steps.
+    """
+
     forms: list[MixtureForm]
     steps_alone: bool = field(default=False, metadata={"omit": True})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from gpucast.model.facts import Fitted
 from gpucast.model.intervals import Array, Factors
 
 
-class OneCount:
+class OneCount(Engine):
     """An engine of which one count alone is known, and a law for the others.
 
     Args:
@@ -26,7 +27,10 @@ class OneCount:
         assert fitted.scaling is not None
         self._engine, self._fitted, self._lone = engine, fitted, gpus
         self._law = lone_count.TRACED if fitted.scaling.traced else lone_count.PUBLISHED
-        self.draw_count = engine.draw_count
+
+    @property
+    def draw_count(self) -> int:
+        return self._engine.draw_count
 
     def timed(self, gpus: Array) -> Array:
         """The count that was timed, for each of some counts.
@@ -50,19 +54,14 @@ class OneCount:
         return lone_count.factor(gpus, self._lone, self._law)
 
     def times(
-        self,
-        n: Array,
-        gpus: Array,
-        factors: Factors,
-        measured: Measured | None = None,
-        more: Array | float = 0.0,
+        self, n: Array, gpus: Array, factors: Factors, measured: Measured | None = None
     ) -> Times:
         timed, longer = self.timed(gpus), self.longer(gpus)
         unknown = lone_count.variance(gpus, self._lone, self._law)
-        own = self._engine.times(n, timed, factors, measured, more)
+        own = self._engine.times(n, timed, factors, measured)
         if (gpus == timed).all():
             return own
-        wide = self._engine.times(n, timed, factors, measured, more + unknown)
+        wide = self._engine.times(n, timed, replace(factors, more=unknown), measured)
         low, high = self._divided(gpus, (wide.low, wide.high), (own.low, own.high))
         mean_low, mean_high = self._divided(
             gpus, (wide.mean_low, wide.mean_high), (own.mean_low, own.mean_high)

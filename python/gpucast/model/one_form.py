@@ -8,7 +8,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.errors import InputError
-from gpucast.model.engine import Measured, Times, about, interval_width
+from gpucast.model.engine import Engine, Measured, Times, about, interval_width
 from gpucast.model.facts import Fitted
 from gpucast.model.intervals import Array, Factors, shares_of
 
@@ -21,7 +21,7 @@ _FEWEST_REPLICATES = 40
 _WORTH_THREADS = 20_000
 
 
-class OneForm:
+class OneForm(Engine):
     """The terms of one of our own programs with their parameters, and replicates of these.
 
     Args:
@@ -37,18 +37,13 @@ class OneForm:
         return len(self._fitted.integers)
 
     def times(
-        self,
-        n: Array,
-        gpus: Array,
-        factors: Factors,
-        measured: Measured | None = None,
-        more: Array | float = 0.0,
+        self, n: Array, gpus: Array, factors: Factors, measured: Measured | None = None
     ) -> Times:
         self._refuse_unobserved(n, gpus)
         parts, spread, own = self._known(n, gpus, measured)
         parts = parts * factors.median
         seconds = parts.sum(axis=1)
-        common = factors.variance(shares_of(parts)) + more
+        common = factors.variance(shares_of(parts))
         spread = np.sqrt(spread**2 + common)
         noise = self._fitted.noise
         mean = interval_width(noise.t90 * np.hypot(spread, noise.between_cells))
