@@ -198,10 +198,7 @@ void bind_scaling(nb::module_& m) {
              const VectorXd& variance, unsigned threads) {
             const Cells at = cells(n, gpus, nodes, {}, variance);
             nb::gil_scoped_release release;
-            auto found = self.forecast(at, threads);
-            return std::tuple(std::move(found.seconds), std::move(found.low), std::move(found.high),
-                              std::move(found.mean_low), std::move(found.mean_high),
-                              std::move(found.spread), std::move(found.parts));
+            return self.forecast(at, threads).columns();
           },
           "n"_a, "gpus"_a, "nodes"_a, "variance"_a, "threads"_a = 0U,
           "(seconds, low, high, mean_low, mean_high, spread of log T, parts): medians, 90 % "

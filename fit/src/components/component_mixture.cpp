@@ -97,6 +97,11 @@ Mixture::Mixture(Measured measured, std::vector<Component> components)
   }
 }
 
+const FormFit& Mixture::fit_of(std::size_t component) const {
+  if (component >= fits_.size()) throw std::invalid_argument("no such component");
+  return fits_[component];
+}
+
 FormFit::Predicted Mixture::predict(std::size_t component, const Eigen::VectorXd& n,
                                     const Eigen::VectorXd& gpus, bool joint) const {
   return fits_[component].predict(sites(components_[component].form.model, steps(n, gpus)), joint);

@@ -17,7 +17,7 @@ namespace {
 using model::scaling::Form;
 
 constexpr std::size_t beam = 20;
-constexpr std::size_t most_terms = 6;  // the work included
+constexpr std::size_t most_terms = 6;    // the work included
 constexpr double least_log_weight = -6;  // relative to the best form
 
 // So many forms of GPUs that may not be full lead to others (open_laws), however many are ahead of

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -24,8 +23,6 @@ from gpucast.fitting.selection import pose
 from gpucast.fitting.sharing import fit_sharing
 from gpucast.model.content import (
     Combination,
-    Domain,
-    FittedSteps,
     IntegerCost,
     Noise,
     Observed,
@@ -34,7 +31,7 @@ from gpucast.model.content import (
     Tried,
 )
 from gpucast.model.fitted import Model
-from gpucast.model.values import TimedCells
+from gpucast.model.values import TimedCells, now
 from gpucast.util.remarks import Kind, once, remark
 from gpucast.util.units import p_value, ranges
 
@@ -209,19 +206,15 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         ),
         noise=_noise(fitted, observations),
         kernel_start=problem.kernel_start,
-        domain=_domain(problem),
+        domain=problem.domain,
         cells=_timed(observations),
         stated_workload=problem.workload,
         stated_unit=common(problem.steps, "unit"),
         stated_timestep=common(problem.steps, "timestep"),
         machine=problem.gpus,
-        data=FittedSteps(
-            name=data.name,
-            digest=data.digest,
-            **asdict(replace(problem.selection, machine=None, block=None)),
-        ),
+        data=problem.fitted_steps,
         bootstrap_seed=seed,
-        created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        created=now(),
         remarks=once(problem.remarks),
         notes=problem.notes,
         replicates=np.asarray(values),
@@ -526,12 +519,6 @@ def _noise(fitted: _core.Fit, observations: _core.Observations) -> Noise:
         between_cells=between,
         t90=float(stdtrit(freedom, 0.95)),
     )
-
-
-def _domain(problem: Problem) -> Domain:
-    n = [step.n for step in problem.steps]
-    gpus = [step.gpus for step in problem.steps]
-    return Domain(n=(min(n), max(n)), gpus=(min(gpus), max(gpus)))
 
 
 def _timed(observations: _core.Observations) -> TimedCells:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from gpucast.data.records import Launch, Measurement, Skeleton, Step, Transfer
 from gpucast.data.selection import StepSelection
 from gpucast.data.vocabulary import ObservationKind
 from gpucast.data.workload import Workload
+from gpucast.model.content import Domain, FittedSteps
 from gpucast.model.values import Gpu
 from gpucast.util.remarks import Remark
 
@@ -88,6 +89,19 @@ class Problem:
     def schedule(self) -> str | None:
         """The schedule of steps and skeletons; None where there are none and none was chosen."""
         return self.selection.schedule
+
+    @property
+    def fitted_steps(self) -> FittedSteps:
+        """Which steps these are."""
+        kind = asdict(replace(self.selection, machine=None, block=None))
+        return FittedSteps(name=self.dataset.name, digest=self.dataset.digest, **kind)
+
+    @property
+    def domain(self) -> Domain:
+        """Least and greatest n and GPU count of the steps."""
+        n = [step.n for step in self.steps]
+        gpus = [step.gpus for step in self.steps]
+        return Domain(n=(min(n), max(n)), gpus=(min(gpus), max(gpus)))
 
     def steps_alone(self) -> Problem:
         """The same steps without what was timed beside them."""

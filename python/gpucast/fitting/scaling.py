@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,11 @@ from gpucast.fitting.cells import Array, Cells, cells_of, parts_of, samples_of
 from gpucast.fitting.disputed import settled
 from gpucast.fitting.problem import Problem
 from gpucast.model import lone_count
-from gpucast.model.content import Domain, FittedSteps, Noise, Observed, Parameter, Quality, Tried
+from gpucast.model.content import Domain, Noise, Observed, Parameter, Quality, Tried
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import Z90
 from gpucast.model.mixtures import MeasuredCells, Scaling, ScalingComponent
-from gpucast.model.values import Gpu
+from gpucast.model.values import Gpu, now
 from gpucast.util.remarks import Kind, Remark, once, remark
 from gpucast.util.units import number
 
@@ -45,6 +44,8 @@ FEWEST_CELLS = 3
 
 # Any form goes through fewer.
 FEW_CELLS = 4
+
+_COLUMNS = ("n", "nodes", "seconds", "variance")
 
 # The time of a fit grows with the cube of the cells; more of them would say nothing new.
 MOST_CELLS = 400
@@ -81,26 +82,20 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
     ]
     quality = _quality(fitted, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
+    gpu_name = problem.dataset.gpu_name(problem.machine)
+    columns = [column.name for column in fields(ScalingComponent)]
     components = [
-        ScalingComponent(
-            terms=terms,
-            growth=growth,
-            overlap=overlap,
-            deviates=list(deviates),
-            coefficients=coefficients,
-            weight=weight,
-        )
-        for terms, growth, overlap, deviates, coefficients, weight in fitted.components
+        ScalingComponent(**dict[str, Any](zip(columns, values, strict=True)))
+        for values in fitted.components
     ]
     counts = set(cells.gpus.tolist())
     lone = int(counts.pop()) if len(counts) == 1 else None
     names = [lone_count.name_with(form, lone) for form in fitted.forms]
     weights = _weights(fitted, names)
     chosen = max(weights, key=lambda name: weights[name])
-    about = problem.selection
     steps = problem.steps
     return Model(
-        name=about.program or problem.path,
+        name=problem.selection.program or problem.path,
         parameters=_parameters(fitted, names, chosen),
         quality=quality,
         candidates=[
@@ -125,19 +120,9 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
             n=(float(cells.n.min()), float(cells.n.max())),
             gpus=(int(cells.gpus.min()), int(cells.gpus.max())),
         ),
-        machine=Gpu(
-            id=problem.machine,
-            name=problem.dataset.gpu_name(problem.machine),
-            cores=0,
-            sms=0,
-            block=0,
-        ),
-        data=FittedSteps(
-            name=problem.dataset.name,
-            digest=problem.dataset.digest,
-            **asdict(replace(about, machine=None, block=None)),
-        ),
-        created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        machine=Gpu(id=problem.machine, name=gpu_name, cores=0, sms=0, block=0),
+        data=problem.fitted_steps,
+        created=now(),
         remarks=once(remarks),
         notes=notes,
         scaling=Scaling(
@@ -146,11 +131,8 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
             traced=traced,
             unshared=unshared,
             cells=MeasuredCells(
-                n=cells.n.tolist(),
+                **{name: getattr(cells, name).tolist() for name in _COLUMNS},
                 gpus=[int(count) for count in cells.gpus],
-                nodes=cells.nodes.tolist(),
-                seconds=cells.seconds.tolist(),
-                variance=cells.variance.tolist(),
                 local=np.asarray(fitted.local).tolist(),
             ),
             # A fit without the counts beyond a boundary does not know of it; this one does.

@@ -7,7 +7,7 @@ writes them); a key with a default may be missing. All values are SI.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpucast.data.selection import StepSelection
 from gpucast.model.values import Counts, Integer, Interval, NotNegative, Origin, Positive, Sizes
@@ -46,14 +46,11 @@ class Parameter:
 
     def scaled(self, factor: float) -> Parameter:
         """The same parameter with its value and errors multiplied by ``factor``."""
-        return Parameter(
+        return replace(
+            self,
             value=self.value * factor,
-            unit=self.unit,
-            identified=self.identified,
-            observed=self.observed,
             stderr=None if self.stderr is None else self.stderr * factor,
             ci95=None if self.ci95 is None else (self.ci95[0] * factor, self.ci95[1] * factor),
-            meaning=self.meaning,
         )
 
 

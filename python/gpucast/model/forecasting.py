@@ -93,21 +93,17 @@ class Forecasting(Fitted):
         """
         n, gpus = checked_sizes(n), checked_counts(gpus)
         times = self.engine.times(n, gpus, self.factors(interval, self.t90))
+        as_they_are = ("seconds", "low", "high", "mean_low", "mean_high", "spread", "common")
+        t_gpu, t_cpu, t_com = times.parts.T
         return Forecasts(
             n=n,
             gpus=gpus,
-            seconds=times.seconds,
-            low=times.low,
-            high=times.high,
-            mean_low=times.mean_low,
-            mean_high=times.mean_high,
-            t_gpu=times.parts[:, 0],
-            t_cpu=times.parts[:, 1],
-            t_com=times.parts[:, 2],
+            t_gpu=t_gpu,
+            t_cpu=t_cpu,
+            t_com=t_com,
             extrapolated=self.extrapolates(n, gpus),
-            spread=times.spread,
-            common=times.common,
             interval=interval,
+            **{name: getattr(times, name) for name in as_they_are},
         ).checked(self.name)
 
     def seconds(self, n: Array, gpus: Array) -> Array:

@@ -7,7 +7,6 @@ different n and GPU count tell them apart as far as the parts' shares differ amo
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,7 +19,7 @@ from gpucast.data.steps import Cell, samples_of
 from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors
 from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt
-from gpucast.model.values import Gpu, Origin, TimedCells
+from gpucast.model.values import Gpu, Origin, TimedCells, now
 from gpucast.util.units import duration, number
 
 OTHER_KIND = 1.0
@@ -96,7 +95,7 @@ def machine_factors(
         ),
         means=(before + means).tolist(),
         covariance=covariance.tolist(),
-        created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        created=now(),
         kind=None if known is None else known.kind,
         own=0.0 if known is None else known.own,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -11,6 +12,12 @@ from gpucast.util.typed_json import Ascending, Bounds
 
 LARGEST_INTEGER = 100_000
 """The largest k that a file may hold; the largest tried is 128."""
+
+
+def now() -> str:
+    """The time that files say they were made at."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 Positive = Annotated[float, Bounds(above=0)]
 NotNegative = Annotated[float, Bounds(least=0)]

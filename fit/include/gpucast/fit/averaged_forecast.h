@@ -4,6 +4,8 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "gpucast/fit/beyond.h"
@@ -51,6 +53,12 @@ struct AveragedForecast {
         mean_high(count),
         spread(count),
         parts(count, 3) {}
+
+  // In the order above, for Python.
+  auto columns() && {
+    return std::tuple(std::move(seconds), std::move(low), std::move(high), std::move(mean_low),
+                      std::move(mean_high), std::move(spread), std::move(parts));
+  }
 
   // `outcomes`: what may come beyond the data; the forecast is that of no break.
   void set(Eigen::Index at, const CellMixture& cell,

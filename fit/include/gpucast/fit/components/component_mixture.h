@@ -50,7 +50,8 @@ class Mixture {
 
   const Measured& measured() const { return measured_; }
   const std::vector<Component>& components() const { return components_; }
-  const FormFit& fit_of(std::size_t component) const { return fits_[component]; }
+  // Throws std::invalid_argument where there is no such component.
+  const FormFit& fit_of(std::size_t component) const;
 
   // By `threads` threads (0: one a core).
   AveragedForecast forecast(const Asked& asked, unsigned threads) const;
