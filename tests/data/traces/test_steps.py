@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from command_line import Run, assert_refused
 from gpucast.data.traces import ProcessSteps, Trace, find_steps, perfetto, phases
-from gpucast.data.traces.steps import NO_KIND
+from gpucast.data.traces.steps import NO_KIND, among
 from gpucast.data.traces.summary import summarize
 from gpucast.data.traces.tables import frame
 from gpucast.errors import InputError
@@ -569,3 +569,8 @@ def test_calls_of_other_threads_are_told_apart() -> None:
         "3 calls of one thread (2 of others beside them) that repeat, ends where cudaMemcpy waits"
     )
     assert steps.how == said
+
+
+def test_rows_of_no_step_or_behind_the_last_are_among_none() -> None:
+    step = np.array([-1, 0, 1, 2, 3])
+    assert among(step, np.array([True, False, True])).tolist() == [False, True, False, True, False]

@@ -99,8 +99,9 @@ class Steps:
 
 
 def among(step: Ints, chosen: Bools) -> Bools:
-    """Which rows are of the chosen steps; ``step``: that of each row, -1 for none."""
-    return np.asarray((step >= 0) & chosen[step])
+    """Which rows are of the chosen steps; ``step``: that of each row, -1 for none, or one more than
+    the last for what lies behind it."""
+    return np.asarray(np.append(chosen, False)[np.minimum(step, chosen.size)])
 
 
 def steps_between(
