@@ -32,6 +32,8 @@ from tracing.cells import NATIVE, Cell, cell_of, costs_of, traces_in, visits
 from tracing.outcomes import Outcome, outcomes, table
 from tracing.page import page, picture
 
+RULES = "Which rules there are was decided with these programs at hand."
+
 Answer = tuple[list[Outcome], str]
 """A trace's answer, and why there is none."""
 
@@ -85,6 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("traces", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
     parser.add_argument("--also", nargs="*", default=[], metavar="DATA")
+    parser.add_argument("--rules", default=RULES, help="what was decided with these programs")
     parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
     options = parser.parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments
@@ -105,6 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
             left_out,
             others,
             title=data.title(),
+            rules=options.rules,
             command=command,
             figure=figure,
             cells=cells.name,

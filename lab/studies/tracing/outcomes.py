@@ -194,9 +194,14 @@ def table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
         learnt = deviations(rows[~own]) if not own.all() else (NATIVE_SD, EXTRA_SD)
         sd[own] = _sd(learnt, rows.extra[own].to_numpy())
     width = np.exp(Z90 * sd)
-    low, high = rows.forecast / width, rows.forecast * width
-    covered = (low <= rows.measured) & (rows.measured <= high)
-    return rows.assign(low=low, high=high, covered=covered)
+    rows = rows.assign(low=rows.forecast / width, high=rows.forecast * width)
+    return rows.assign(covered=rows.measured.between(rows.low, rows.high))
+
+
+def covered_by(rows: pd.DataFrame, parts: tuple[float, float]) -> pd.Series:
+    """Whether measured steps lie in the intervals of these deviations, of all programs."""
+    missed = np.abs(np.log(rows.measured / rows.forecast))
+    return missed <= Z90 * _sd(parts, rows.extra.to_numpy())
 
 
 def deviations(rows: pd.DataFrame) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from gpucast.show.plots import style
 from pages import missed, percent, table, written
-from tracing.outcomes import WORTH_IT, deviations
+from tracing.outcomes import EXTRA_SD, NATIVE_SD, WORTH_IT, covered_by, deviations
 
 MEDIAN, P95, COVERAGE, RIGHT = 0.06, 0.20, (0.85, 0.95), 0.95
 """Targets: of the errors, of the 90 % intervals, of what is good enough."""
@@ -29,6 +29,7 @@ def page(
     others: Sequence[pd.DataFrame] = (),
     *,
     title: str,
+    rules: str,
     command: str,
     figure: str,
     cells: str,
@@ -55,6 +56,9 @@ def page(
         short=table(_HEADS, [_sums("all", rows), *by_path]),
         targets=targets,
         learnt=deviations(rows),
+        used=(NATIVE_SD, EXTRA_SD),
+        used_covered=covered_by(rows, (NATIVE_SD, EXTRA_SD)).mean(),
+        rules=rules,
         elsewhere=_elsewhere(others),
         by_program=table(["path, program", *_HEADS[1:]], by_program),
         table=cells,
@@ -112,7 +116,12 @@ def picture(rows: pd.DataFrame) -> Figure:
     panels = figure.subplots(1, len(paths), sharex=True, sharey=True, squeeze=False)[0]
     both = rows[["measured", "forecast"]].to_numpy() * 1e6
     ends = (both.min() / 1.3, both.max() * 1.3)
-    looks = list(zip(style.COLOURS, style.MARKERS, strict=True))
+    # Another mark each time that the colours are through.
+    looks = [
+        (colour, style.MARKERS[(at + shift) % len(style.MARKERS)])
+        for shift in range(len(style.MARKERS))
+        for at, colour in enumerate(style.COLOURS)
+    ]
     for axes, path in zip(panels, paths, strict=True):
         axes.plot(ends, ends, color="black", lw=0.6)
         axes.fill_between(

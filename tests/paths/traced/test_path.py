@@ -21,7 +21,7 @@ from gpucast.paths.traced import Operation, causes, program_of
 from gpucast.paths.traced.causes import changes_of
 from gpucast.paths.traced.forecast import forecast, trace_on_path
 from gpucast.paths.traced.network import Network, parse_network
-from gpucast.paths.traced.path import PathCosts, path_costs, takes_on
+from gpucast.paths.traced.path import COPY_LATENCY, PathCosts, path_costs, takes_on
 from gpucast.paths.traced.timeline import median_seconds, native_seconds
 from made_data import dataset, launch, machine, transfer
 from made_traces import MadeTrace
@@ -232,6 +232,62 @@ def test_bytes_go_over_the_line() -> None:
         made.wait_stream(20)
     slow = on(made, costs().over(Network(1e8, 0.0)))
     assert slow.seconds == pytest.approx(0.01, rel=0.03)
+
+
+def test_pinned_bytes_do_not_travel_through_shared_memory() -> None:
+    """Two streams, each a copy of 16 MiB: the host asks for both at once, as natively."""
+    made = MadeTrace()
+    for _ in range(40):
+        for stream in (20, 21):
+            made.copy(1 << 24, "h2d", memory="pinned", blocking=False, stream=stream)
+        made.wait_stream(20)
+        made.wait_stream(21)
+    lines = [
+        {**record, "machine": "m" if record["path"] == "native" else "shm"}
+        for path in ("native", "remote")
+        for record in records(path)
+    ]
+    server = machine(name="shm")
+    known = {
+        transport: path_costs(
+            dataset([machine(), {**server, "transport": transport}, *lines]), "remote"
+        )
+        for transport in ("shm", "tls")
+    }
+    shared, sent = (on(made, known[transport]) for transport in ("shm", "tls"))
+    assert shared.seconds - shared.native < 4 * (SEND + TURN)
+    assert sent.seconds - sent.native > SENDING * (1 << 24)
+
+
+def test_a_memset_takes_its_server_what_it_took_the_driver() -> None:
+    made = MadeTrace()
+    for _ in range(40):
+        made.set(1000, stream=20)
+        made.launch("kernel", seconds=KERNEL, stream=20, cost=CALL)
+        made.wait_stream(20)
+    trace = made.trace()
+    program = program_of(trace, find_steps(trace))
+    takes = takes_on(program, costs())
+    sets = program.operation == Operation.set
+    slower = [launch(16, [16 * SEND] * 7, path="remote", method="row"),
+              launch(16, [16 * 6e-6 + TURN] * 7, path="remote", method="drain"),
+              launch(256, [256 * 6e-6 + TURN] * 7, path="remote", method="drain")]  # fmt: skip
+    few = [*records("native"), *records("remote", rows=False), *slower]
+    on_slower = takes_on(program, path_costs(dataset([machine(), *few]), "remote"))
+    assert takes.serve[sets, 0] == pytest.approx(np.minimum(program.cost[sets], SEND))
+    more = 6e-6 - CALL
+    assert on_slower.serve[sets, 0] == pytest.approx(np.minimum(program.cost[sets] + more, 6e-6))
+
+
+def test_what_a_copy_is_staged_through_is_not_waited_for_twice() -> None:
+    made = MadeTrace()
+    for _ in range(40):
+        made.launch("kernel", seconds=KERNEL, cost=CALL)
+        made.copy(1 << 20, "d2h")
+    trace = made.trace()
+    program = program_of(trace, find_steps(trace))
+    staged = replace(program, tail=np.where(program.blocking != 0, 50e-6, 0.0))
+    assert takes_on(staged, costs()).tail == pytest.approx(COPY_LATENCY)
 
 
 def test_the_answer_names_what_costs_and_what_helps() -> None:

@@ -8,7 +8,7 @@ half of it before the server and half behind:
     many launches, each                    m                 of the server, if it is the slower
     a launch and the wait for it           c + R + native
     a wait that finds nothing              c + R + w         w: of the server
-    a copy of n bytes to the device        c + bytes
+    a copy of n bytes to the device        c + bytes; none through shared memory if pinned
     a copy of n bytes to the host          c + R + native + bytes
 
 Where all calls are answered, R is half of what an answered launch takes more than a native one.
@@ -35,11 +35,15 @@ from gpucast.paths.traced.network import Network
 from gpucast.paths.traced.program import SYNCS, CallProgram, Direction, Memory, Operation, Seconds
 from gpucast.paths.traced.timeline import Takes, Waits, natively
 
+SHARED: Final = "shm"
+"""The transport by shared memory, as records state it."""
 RECORD: Final = 0.7e-6
 """s of the driver for an event: H200."""
 LEAST_LATENCY: Final = 0.5e-6
 COPY_LATENCY: Final = 5e-6
 """s until a copy between the server's own memory and its GPU begins, at most."""
+UNSTAGED: Final = 4096
+"""Bytes of a copy whose end is told as that of any wait."""
 LEAST_TURN: Final = 0.2
 """Share of a wait for nothing that is R, at least."""
 _ASKS = (Operation.alloc, Operation.free, Operation.query)
@@ -52,7 +56,8 @@ class PathCosts:
 
     Attributes:
         path: its name; messages: its calls are messages; answered: each of them; ours: gpucast's
-            remote GPUs make them.
+            remote GPUs make them; shared: through memory that the server's GPU reads itself where
+            it is pinned.
         there, native: what was measured on the path, and natively.
         rested: what copies take longer in a step; None: that was not measured.
         network: between the hosts, where it is another than the one measured.
@@ -64,6 +69,7 @@ class PathCosts:
     messages: bool
     answered: bool
     ours: bool
+    shared: bool
     there: Alone
     native: Alone
     rested: Rested | None = None
@@ -145,6 +151,7 @@ def path_costs(
         messages=facts.forwarded is not False,
         answered=facts.answered,
         ours=facts.ours,
+        shared=facts.transport == SHARED,
         there=there,
         rested=rested(own, path, copies),
         native=native,
@@ -201,6 +208,8 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
     serve = np.full(len(program), driver)
     events = np.isin(operation, (Operation.record, Operation.wait_stream_event))
     serve[events] = min(driver, RECORD + max(driver - native.launch, 0.0))
+    sets = operation == Operation.set
+    serve[sets] = np.minimum(driver, program.cost[sets] + max(driver - native.launch, 0.0))
     # A wait for nothing, which is no longer than one behind a launch.
     idle = there.waited - there.launch
     serve[syncs] = max(min(idle, idle if there.idle is None else there.idle) - small - turn, 0.0)
@@ -219,6 +228,9 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
         own = copies & (program.memory == memory)
         to, fro = own & (direction == Direction.h2d), own & (direction == Direction.d2h)
         up[to] = _beyond(there.up[memory], size[to])
+        if costs.shared and not networks and memory == Memory.pinned:
+            up[to] = 0
+            waits[to & (program.blocking != 0)] = int(Waits.done)
         copied = _beyond(native.copied_down, size[fro])
         down[fro] = np.maximum(_beyond(there.down[memory], size[fro]) - copied, 0) + max(extra, 0)
         if memory == Memory.pageable:
@@ -239,7 +251,11 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
         up = np.where(up > 0, np.maximum(up, line * size[:, None]), 0.0)
         down = np.where(down > 0, np.maximum(down, line * size[:, None]), 0.0)
     rests, more = (None, None) if costs.rested is None else costs.rested.at(size)
-    tails = program.tail[(syncs | (program.blocking != 0)) & (program.tail > 0)]
+    # What a copy to pageable memory is staged through lies behind its end, too.
+    ends = (syncs | (program.blocking != 0)) & (program.tail > 0)
+    tails = program.tail[ends & (size <= UNSTAGED)]
+    if ends.any() and not tails.size:
+        tails = np.minimum(program.tail[ends], COPY_LATENCY)
     tail = np.full((len(program), 1), np.median(tails) if tails.size else 0.0)
     return Takes(
         waits=waits, ask=ask[:, None], there=way, serve=serve[:, None], up=up, down=down,
