@@ -16,7 +16,7 @@ from gpucast.model.intervals import Array
 from gpucast.model.mixtures import DISPUTED, MeasuredCells, Scaling
 from gpucast.model.values import TimedCells
 from gpucast.util.remarks import Kind
-from gpucast.util.units import change, duration, number, percent
+from gpucast.util.units import change, duration, gpus_in_words, number, percent
 
 Ranked = tuple[float, str]
 """A relative error, and what to say of it."""
@@ -147,7 +147,7 @@ def _of_repetitions(cells: MeasuredCells, n: Array, gpus: Array) -> Iterator[Ran
     open_ = {(float(size), int(count)) for size, count, variance in rows if variance >= least}
     asked = dict.fromkeys(zip(n.tolist(), map(int, gpus.tolist()), strict=True))
     for size, count in (cell for cell in asked if cell in open_):
-        cell = f"n = {number(size)} on {_gpus(count)}"
+        cell = f"n = {number(size)} on {gpus_in_words(count)}"
         yield _DOUBTED, f"repetitions of {cell} disagree: its forecast is by the other cells"
 
 
@@ -165,7 +165,7 @@ def _missed(model: Model, n: Array, gpus: Array, forecasts: Forecasts | None) ->
     error = forecasts.seconds[at] / known[at] - 1
     most = int(np.argmax(np.abs(error)))
     worst = at[most]
-    cell = f"n = {number(float(forecasts.n[worst]))} on {_gpus(int(forecasts.gpus[worst]))}"
+    cell = f"n = {number(float(forecasts.n[worst]))} on {gpus_in_words(int(forecasts.gpus[worst]))}"
     yield (
         float(np.abs(error[most])),
         f"{cell} took {duration(float(known[worst]))}, the model says "
@@ -192,7 +192,7 @@ def _beyond(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
     remarks: list[Ranked | None] = []
     asked = float(gpus.max())
     if asked > most and not _lone(model):
-        where = f"beyond {_gpus(most)}"
+        where = f"beyond {gpus_in_words(most)}"
         error = None if quality is None else quality.held_out_gpus_error
         alone = error is None and least == most
         no_other = _UNKNOWN, f"{where}: no other count was measured"
@@ -230,7 +230,7 @@ def _overfilled(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
     if most is None or not at.size:
         return
     worst = at[np.argmax(n[at] / gpus[at])]
-    cell = f"n = {number(float(n[worst]))} on {_gpus(int(gpus[worst]))}"
+    cell = f"n = {number(float(n[worst]))} on {gpus_in_words(int(gpus[worst]))}"
     yield (
         _NOT_TRIED,
         f"{cell}: no GPU had more than n = {number(most)}; whether its memory holds that was not "
@@ -249,14 +249,14 @@ def _across_hosts(model: Model, gpus: Array, per_host: int | None) -> Iterator[R
         if known and max(nodes) == 1 and most > model.domain.gpus[1]:
             yield (
                 _MAYBE_NOT_KNOWN,
-                f"all measured within one host: if {_gpus(most)} take several, the network "
+                f"all measured within one host: if {gpus_in_words(most)} take several, the network "
                 "between them was not measured",
             )
     elif most > per_host and (max(nodes) == 1 if known else model.domain.gpus[1] <= per_host):
         yield (
             _NOT_KNOWN,
-            f"all measured within one host; {_gpus(most)} take {math.ceil(most / per_host)} hosts: "
-            "the network between them was not measured",
+            f"all measured within one host; {gpus_in_words(most)} take "
+            f"{math.ceil(most / per_host)} hosts: the network between them was not measured",
         )
 
 
@@ -287,7 +287,3 @@ def _lone(model: Model) -> bool:
 
 def _share(error: float) -> str:
     return f"{100 * error:.{0 if error >= 0.01 else 1}f} %"
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -18,7 +18,7 @@ from gpucast.model.fitted import Model
 from gpucast.model.forecasts import Best, Forecasts
 from gpucast.model.joint import DRAWS
 from gpucast.util import JsonObject
-from gpucast.util.units import duration, number, percent, whole_percent
+from gpucast.util.units import duration, gpus_in_words, number, percent, whole_percent
 
 WITHIN = 2.0
 """Factor between the ends of an interval beyond which an answer is in doubt: twice the GPUs halve a
@@ -116,7 +116,7 @@ class BestDoubt:
 
     def __str__(self) -> str:
         text = (
-            f"n = {number(self.n)}: {_gpus(self.gpus)} are best with "
+            f"n = {number(self.n)}: {gpus_in_words(self.gpus)} are best with "
             f"{whole_percent(self.probability)} and lose {percent(self.loses)} on average"
         )
         known = self.settling
@@ -195,9 +195,9 @@ def _why(model: Model, n: float, gpus: int, forms: dict[str, float]) -> str:
         return f"forms that fit alike say {times}"
     (fewest, most), (least, largest) = model.domain.gpus, model.domain.n
     if fewest == most != gpus:
-        return f"no other count than {_gpus(most)} was measured"
+        return f"no other count than {gpus_in_words(most)} was measured"
     if gpus > most:
-        return f"beyond {_gpus(most)} time may change in another way"
+        return f"beyond {gpus_in_words(most)} time may change in another way"
     if least == largest != n:
         return f"no other size than n = {number(least)} was measured"
     if not least <= n <= largest:
@@ -267,8 +267,4 @@ def of_best(model: Model, best: Sequence[Best], counts: Sequence[float]) -> Best
 
 
 def _cell(n: float, gpus: int) -> str:
-    return f"n = {number(n)} on {_gpus(gpus)}"
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"
+    return f"n = {number(n)} on {gpus_in_words(gpus)}"

@@ -16,7 +16,7 @@ from gpucast.fitting.cells import Cells
 from gpucast.model.mixtures import DISPUTED
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.remarks import Kind, Remark, remark
-from gpucast.util.units import duration, number
+from gpucast.util.units import duration, gpus_in_words, number
 
 FEWEST_OTHERS = 3
 
@@ -47,7 +47,7 @@ def settled(
         if (n, gpus) not in odd:
             continue
         times = np.sort(samples[n, gpus])
-        where = f"n = {number(n)} on {gpus} GPU{'s' * (gpus > 1)}"
+        where = f"n = {number(n)} on {gpus_in_words(gpus)}"
         between = "and" if times.size == 2 else "to"
         listed = f"{duration(times[0])} {between} {duration(times[-1])}"
         text = f"repetitions of {where} took {listed}, far more apart than those of other cells"

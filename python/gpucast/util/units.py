@@ -170,3 +170,8 @@ def ranges(integers: Sequence[int]) -> str:
         else:
             parts.append([integer])
     return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+
+
+def gpus_in_words(count: int) -> str:
+    """``1 GPU``, ``2 GPUs``."""
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -32,7 +32,7 @@ from gpucast.model.fitted import Model
 from gpucast.model.forecasts import Forecasts
 from gpucast.show.plots import style
 from gpucast.show.plots.step_series import Point, Series
-from gpucast.util.units import plain
+from gpucast.util.units import gpus_in_words, plain
 
 Array = NDArray[np.float64]
 T = TypeVar("T", bound=float)
@@ -367,7 +367,7 @@ def extra_cost(paths: Beside, title: str, caption: str) -> Figure:
         axes.plot(n, 100 * paths.extra[rows], "o", mfc="white", mew=0.8, color=style.COLOURS[1])
         axes.axhline(0, color="black", lw=0.6)
         _extra_axes(axes)
-        axes.set_title(f"{count} GPU" if count == 1 else f"{count} GPUs")
+        axes.set_title(gpus_in_words(count))
         axes.set_xlabel("n, particles" if axes in flat[-2:] else "")
         axes.set_ylabel("extra time of a step" if axes in flat[::2] else "")
     return figure

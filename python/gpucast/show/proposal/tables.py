@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gpucast.show.proposal.numerals import Numerals
 from gpucast.util import JsonObject
 from gpucast.util.tables import csv_text, quoted
+from gpucast.util.units import gpus_in_words
 
 _TIME_UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 _BEYOND = "†"
@@ -111,7 +112,7 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
         f"E = {reference} T({reference}) / (N T(N))"
     )
     caption = (
-        f"{of_what}, N_ref = {reference} GPU{'s' if reference != 1 else ''}, speed-up E N / N_ref. "
+        f"{of_what}, N_ref = {gpus_in_words(reference)}, speed-up E N / N_ref. "
         f"The interval is of a single measurement.{_mark(rows)}"
     )
     name = "weak" if weak else f"strong-{at + 1}" if at else "strong"
