@@ -88,6 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
     parser.add_argument("--also", nargs="*", default=[], metavar="DATA")
     parser.add_argument("--rules", default=RULES, help="what was decided with these programs")
+    parser.add_argument("--further", default="", help="what the heading says more")
     parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
     options = parser.parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments
@@ -109,6 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
             others,
             title=data.title(),
             rules=options.rules,
+            further=options.further,
             command=command,
             figure=figure,
             cells=cells.name,
