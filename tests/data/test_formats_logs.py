@@ -20,7 +20,16 @@ from hypothesis import strategies as st
 import gpucast as gc
 from command_line import Run, only_json
 from counting import Calls
-from gpucast.data.formats import Format, Imported, Options, formats, printed, read_file, recognized
+from gpucast.data.formats import (
+    PATTERN,
+    Format,
+    Imported,
+    Options,
+    formats,
+    printed,
+    read_file,
+    recognized,
+)
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.log import Log, Part, positive
 from gpucast.data.records import Step
@@ -497,6 +506,37 @@ def test_regex_carries_what_a_header_said() -> None:
     assert (first.n, first.gpus, first.unit, first.program) == (512, 8, "samples", "ddp")
     assert first.seconds == [512 / 1024, 512 / 2048]
     assert (second.n, second.seconds) == (1024, [1024 / 4096])
+
+
+SEVERAL_A_LINE = "".join(f"batch: {count}, time: {8 + count / 100}\n" for count in (20, 40, 60))
+OF_A_LINE = r"\btime: (?P<seconds>[\d.]+)"
+
+
+def test_lines_that_count_several_steps_say_what_their_times_are_taken_for() -> None:
+    options: dict[str, Any] = {"regex": OF_A_LINE, "gpus": 1, "size": 8.0}
+    made = read_text(SEVERAL_A_LINE, PATTERN, **options)
+    assert ["20 more (batch)" in told.text for told in made.remarks] == [True]
+    of_all = read_text(SEVERAL_A_LINE, PATTERN, steps=20, **options)
+    assert not of_all.remarks
+    assert steps_of(of_all)[0].seconds == pytest.approx([8.2 / 20, 8.4 / 20, 8.6 / 20])
+
+
+@pytest.mark.parametrize(
+    "lines", [SEVERAL_A_LINE.replace("time", "step time"), SEVERAL_A_LINE.replace("40", "21")]
+)
+def test_times_of_one_step_are_not_asked_about(lines: str) -> None:
+    made = read_text(lines, PATTERN, regex=OF_A_LINE.replace("\\b", ""), gpus=1, size=8.0)
+    assert not made.remarks
+
+
+def test_benchmark_times_of_several_namd_runs_are_refused() -> None:
+    text = "".join(
+        f"Info: Benchmark time: {cpus} CPUs 0.01{digit} s/step 0.1 days/ns 9266 MB memory\n"
+        for cpus, digit in ((128, 1), (128, 2), (66, 3))
+    )
+    with pytest.raises(InputError, match="times on 128 and 66 CPUs") as caught:
+        read_text(text, "namd", gpus=4, size=92224.0)
+    assert caught.value.line == 3
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,8 @@ class Options:
         metavar="LIST",
     )
     steps: int | None = stated(
-        "Steps of each run, where a log or table says the time of the whole run only; 1: a run is "
-        "the step.",
+        "Steps of each run, where a log or table says the time of the whole run only (1: a run is "
+        "the step), or of each time that --regex finds.",
         min=1,
     )
     gpus_per_node: int | None = stated(

@@ -20,13 +20,14 @@ from itertools import pairwise
 
 from gpucast.data.formats.logs import log, runs
 from gpucast.data.formats.logs.log import Log, Part
+from gpucast.errors import InputError
 
 BANNER = r"Info: NAMD (?P<version>\S+) for (?P<build>\S+)"
 BINDING = (
     r"binding to (?:CUDA|HIP) device (?P<id>[0-9]+) on (?P<host>\S+): '(?P<name>[^'\n]*)'"
     r"(?:[^\n]*?PCI: (?P<pci>[0-9a-f:]+))?"
 )
-BENCHMARK = r"Info: Benchmark time: [0-9]+ CPUs (?P<seconds>[0-9.eE+-]+) s/step"
+BENCHMARK = r"Info: Benchmark time: (?P<cpus>[0-9]+) CPUs (?P<seconds>[0-9.eE+-]+) s/step"
 WALL = r"TIMING: [0-9]+ +CPU: [^,\n]+, [^,\n]+ +Wall: [^,\n]+, (?P<seconds>[0-9.eE+-]+)/step"
 AVERAGE = r"PERFORMANCE: [0-9]+ +averaging [^,\n]+, (?P<seconds>[0-9.eE+-]+) sec/step"
 
@@ -48,7 +49,19 @@ def _read(part: Part) -> None:
 
 
 def _samples(part: Part, begin: int, end: int) -> list[re.Match[str]]:
-    """The lines whose seconds a step count; the first of several is still being balanced."""
+    """The lines whose seconds a step count; the first of several is still being balanced.
+
+    Raises:
+        InputError: they are of several runs.
+    """
+    benchmarks = part.all(BENCHMARK, begin, end)
+    other = next((line for line in benchmarks if line["cpus"] != benchmarks[0]["cpus"]), None)
+    if other is not None:
+        raise InputError(
+            f"times on {benchmarks[0]['cpus']} and {other['cpus']} CPUs, and no line in between "
+            "that NAMD prints when it starts; give each run's output in a file of its own",
+            line=part.line(other.start()),
+        )
     for pattern in (BENCHMARK, WALL):
         matches = log.positive(part.all(pattern, begin, end), "seconds")
         if matches:

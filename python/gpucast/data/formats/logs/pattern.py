@@ -17,6 +17,7 @@ import re
 import statistics
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from gpucast.data.formats import PATTERN, Format, Imported, Options
 from gpucast.data.formats.logs import runs
@@ -25,7 +26,7 @@ from gpucast.data.formats.tables import numbers, units
 from gpucast.data.formats.tables.columns import TIME
 from gpucast.data.formats.tables.steps import LONG_STEP
 from gpucast.errors import InputError
-from gpucast.util.remarks import Kind, remark
+from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
 
 NUMBERS = ("n", "gpus", "nodes", "ranks", "seconds", "rate")
@@ -42,6 +43,9 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 """A word that may be a unit: ``ms``, ``ms/step``, ``ms per step``, the end of ``step_ms``."""
+_COUNTER = re.compile(r"\b(?P<what>step|iter|iteration|batch)s?\b\W{1,3}(?P<count>[0-9]+)", re.I)
+_OF_ONE = re.compile(r"(?:step|iter|batch)[^|;,\d]*$", re.I)
+"""What says that the time behind it is of one step."""
 _BRACKET = re.compile(r"[ \t]*[(\[]([^)\]\n]*)")
 _IN_BRACKETS = re.compile(r"[^(\[]*[)\]]")
 """What follows words in brackets."""
@@ -108,12 +112,39 @@ def read(text: str, file: str, options: Options) -> Imported:
         if key not in cells:
             cells[key] = (_run(known, counted, line, len(cells)), [])
         cells[key][1].append(seconds)
-    found.runs += [replace(run, seconds=tuple(samples)) for run, samples in cells.values()]
+    whole = options.steps is not None and TIME in pattern.groupindex
+    found.runs += [
+        replace(run, seconds=tuple(samples), whole=whole) for run, samples in cells.values()
+    ]
+    if TIME in pattern.groupindex and not whole:
+        found.remarks += _counted_by_several(matches)
     if not (beside or stated_unit or "unit" in pattern.groupindex):
         _ask_about_long_steps(found.runs, file)
     made = runs.imported(found, file, options)
     made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
     return made
+
+
+def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
+    """Whether the lines of times count several steps each, and none says what its time is of."""
+    counts = []
+    for match in matches:
+        if match[TIME] is None:
+            continue
+        begin = match.string.rfind("\n", 0, match.start(TIME)) + 1
+        before = match.string[begin : match.start(TIME)]
+        counter = _COUNTER.search(before)
+        if counter is None or _OF_ONE.search(before[counter.end() :]):
+            return
+        counts.append(int(counter["count"]))
+    rises = {after - before for before, after in pairwise(counts)}
+    if len(counts) > 2 and len(rises) == 1 and (rise := rises.pop()) > 1:
+        what = counter["what"].casefold() if counter else ""
+        text = (
+            f"each line counts {rise} more ({what}) than the one before: its time is taken for one "
+            f"of them; if it is of all, --steps {rise}"
+        )
+        yield remark(Kind.READ_AS, text, about="--regex")
 
 
 def _stated_unit(options: Options, pattern: re.Pattern[str]) -> str:
