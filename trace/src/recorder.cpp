@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "call_names.h"
@@ -36,6 +38,20 @@ std::vector<std::string> call_names(const CuptiLibrary& cupti, CUpti_CallbackDom
     const char* name = nullptr;
     if (cupti.GetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) break;
     result.emplace_back(name);
+  }
+  return result;
+}
+
+// Enables the functions whose plain names are wanted, one by one. Success where any could be: names
+// of functions that the driver no longer has may be among them.
+CUptiResult enable_calls(const std::vector<std::string>& names,
+                         CUptiResult (*enable)(CUpti_CallbackId, std::uint8_t),
+                         const std::function<bool(std::string_view)>& wanted) {
+  CUptiResult result = CUPTI_ERROR_NOT_SUPPORTED;
+  for (CUpti_CallbackId id = 1; id < names.size(); ++id) {
+    if (!wanted(plain_name(names[id]))) continue;
+    const CUptiResult enabled = enable(id, 1);
+    if (result != CUPTI_SUCCESS) result = enabled;
   }
   return result;
 }
@@ -143,29 +159,16 @@ void Recorder::choose_calls() {
     if (!stays_on_host(plain_name(runtime_names_[id]))) continue;
     cupti_.require(cupti_.ActivityEnableRuntimeApi(id, 0), "leave calls out");
   }
-  // Names of functions that the driver no longer has may be among them.
-  CUptiResult result = CUPTI_ERROR_NOT_SUPPORTED;
-  for (CUpti_CallbackId id = 1; id < driver_names_.size(); ++id) {
-    if (!goes_beyond_host(plain_name(driver_names_[id]))) continue;
-    const CUptiResult each = cupti_.ActivityEnableDriverApi(id, 1);
-    if (result != CUPTI_SUCCESS) result = each;
-  }
-  cupti_.require(result, "enable calls");
+  cupti_.require(enable_calls(driver_names_, cupti_.ActivityEnableDriverApi, goes_beyond_host),
+                 "enable calls");
 }
 
 // One function alone, in all its versions: neither kind of calls is enabled.
 void Recorder::choose_only_call() {
-  CUptiResult result = CUPTI_ERROR_NOT_SUPPORTED;
-  const auto enable_in = [&](const std::vector<std::string>& names, const auto& enable_call) {
-    for (CUpti_CallbackId id = 1; id < names.size(); ++id) {
-      if (plain_name(names[id]) != settings_.only) continue;
-      const CUptiResult enabled = enable_call(id, std::uint8_t{1});
-      if (result != CUPTI_SUCCESS) result = enabled;
-    }
-  };
-  enable_in(runtime_names_, cupti_.ActivityEnableRuntimeApi);
-  enable_in(driver_names_, cupti_.ActivityEnableDriverApi);
-  cupti_.require(result, "enable one call");
+  const auto is_it = [this](std::string_view name) { return name == settings_.only; };
+  const auto runtime = enable_calls(runtime_names_, cupti_.ActivityEnableRuntimeApi, is_it);
+  const auto driver = enable_calls(driver_names_, cupti_.ActivityEnableDriverApi, is_it);
+  cupti_.require(runtime == CUPTI_SUCCESS ? runtime : driver, "enable one call");
 }
 
 void Recorder::turn_work(bool on) const {

@@ -112,7 +112,7 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
     in_full &= among(steps.call_step, steps.kept)
     noting = note(np.maximum(start[in_full][1:] - end[in_full][:-1], 0) / 1e9)
     names = calls["name"].to_numpy()
-    waits = np.isin(names, np.unique(names[waiting.of_calls(process) != waiting.NOTHING]))
+    waits = np.isin(names, waiting.functions(process))
     there = drives & among(steps.call_step, own)
     count = np.count_nonzero(own)
     waited = float((end - start)[there & waits].sum()) / 1e9

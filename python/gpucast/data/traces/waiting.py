@@ -56,6 +56,11 @@ def calls_of(process: Process, correlations: NDArray[np.uint32]) -> NDArray[np.i
     return np.where(own[rows] == correlations, rows, -1)
 
 
+def functions(process: Process) -> NDArray[np.uint16]:
+    """Numbers of the functions of which some calls wait."""
+    return np.unique(process.calls["name"].to_numpy()[of_calls(process) != NOTHING])
+
+
 def of_calls(process: Process) -> Kinds:
     """What each call of ``process.calls`` waits for."""
     calls = process.calls

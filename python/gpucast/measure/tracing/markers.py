@@ -41,7 +41,7 @@ def marker_of(process: Process, steps: ProcessSteps) -> Marker | None:
         return None
     names, step = process.calls["name"].to_numpy(), steps.call_step
     driving = (process.calls["thread"] == steps.thread).to_numpy()
-    waits = np.unique(names[waiting.of_calls(process) != waiting.NOTHING])
+    waits = waiting.functions(process)
     regular = []
     for name in np.unique(names[driving]):
         own = driving & (names == name)

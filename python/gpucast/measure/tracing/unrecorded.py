@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ class SecondRun:
     ) -> None:
         self._program, self._watcher, self._range = program, watcher, range_name
         self._limits = replace(limits, phase=0.0)
-        self._offset = _offset_of_input()
+        self._input = _standard_input()
         self.seconds: float | None = None
         self.problem: str | None = None
 
@@ -51,7 +51,7 @@ class SecondRun:
         from gpucast.measure.tracing import markers  # reads tables, which takes a second to load
 
         about = json.loads((folder / "run.json").read_text())
-        if self._offset is None or about["seconds"] > LONGEST:
+        if not self._input.is_there or about["seconds"] > LONGEST:
             return
         marker = markers.marker_in(folder, self._range)
         if marker is None:
@@ -75,22 +75,30 @@ class SecondRun:
             "GPUCAST_TRACE_ONLY": marker.name,
             "GPUCAST_TRACE_BEGIN": "light",
         }
-        if self._offset:
-            os.lseek(sys.stdin.fileno(), self._offset - 1, os.SEEK_SET)
+        offset = self._input.offset
+        if offset is not None:
+            os.lseek(sys.stdin.fileno(), offset, os.SEEK_SET)
         return recording.run_program(
             self._program, variables, scratch, self._watcher,
-            stdin=None if self._offset else subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if offset is None else None,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
 
-def _offset_of_input() -> int | None:
-    """1 more than where standard input is read from, where it is a file; 0 where it is a terminal
-    or nothing; None where what was read is gone, as from a pipe."""
+@dataclass(frozen=True)
+class _Input:
+    """Standard input: whether a second run can have the same, and from where in it (None: there is
+    nothing to read, as on a terminal)."""
+
+    is_there: bool
+    offset: int | None = None
+
+
+def _standard_input() -> _Input:
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
         if stat.S_ISREG(mode):
-            return os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR) + 1
+            return _Input(True, os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR))
     except (OSError, ValueError, AttributeError):
-        return 0
-    return None if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else 0
+        return _Input(True)
+    return _Input(not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)))
