@@ -529,6 +529,11 @@ def test_times_of_one_step_are_not_asked_about(lines: str) -> None:
     assert not made.remarks
 
 
+def test_a_counter_of_thousands_of_digits_is_none() -> None:
+    lines = "".join(f"batch: {'9' * 5000}{count}, time: 8.5\n" for count in range(3))
+    assert not read_text(lines, PATTERN, regex=OF_A_LINE, gpus=1, size=8.0).remarks
+
+
 def test_benchmark_times_of_several_namd_runs_are_refused() -> None:
     text = "".join(
         f"Info: Benchmark time: {cpus} CPUs 0.01{digit} s/step 0.1 days/ns 9266 MB memory\n"

@@ -43,7 +43,9 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 """A word that may be a unit: ``ms``, ``ms/step``, ``ms per step``, the end of ``step_ms``."""
-_COUNTER = re.compile(r"\b(?P<what>step|iter|iteration|batch)s?\b\W{1,3}(?P<count>[0-9]+)", re.I)
+_COUNTER = re.compile(
+    r"\b(?P<what>step|iter|iteration|batch)s?\b\W{1,3}(?P<count>[0-9]{1,15})(?![0-9])", re.I
+)
 _OF_ONE = re.compile(r"(?:step|iter|batch)[^|;,\d]*$", re.I)
 """What says that the time behind it is of one step."""
 _BRACKET = re.compile(r"[ \t]*[(\[]([^)\]\n]*)")
@@ -127,7 +129,7 @@ def read(text: str, file: str, options: Options) -> Imported:
 
 def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
     """Whether the lines of times count several steps each, and none says what its time is of."""
-    counts = []
+    counters = []
     for match in matches:
         if match[TIME] is None:
             continue
@@ -136,13 +138,13 @@ def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
         counter = _COUNTER.search(before)
         if counter is None or _OF_ONE.search(before[counter.end() :]):
             return
-        counts.append(int(counter["count"]))
+        counters.append(counter)
+    counts = [int(counter["count"]) for counter in counters]
     rises = {after - before for before, after in pairwise(counts)}
     if len(counts) > 2 and len(rises) == 1 and (rise := rises.pop()) > 1:
-        what = counter["what"].casefold() if counter else ""
         text = (
-            f"each line counts {rise} more ({what}) than the one before: its time is taken for one "
-            f"of them; if it is of all, --steps {rise}"
+            f"each line counts {rise} more ({counters[0]['what'].casefold()}) than the one before: "
+            f"its time is taken for one of them; if it is of all, --steps {rise}"
         )
         yield remark(Kind.READ_AS, text, about="--regex")
 
