@@ -12,18 +12,18 @@ namespace gpucast::records {
 namespace {
 
 const Step least_step{.n = 216, .gpus = 1};
-const Measurement least{.machine = "m", .path = "native", .seconds = {0.5}};
+Measurement least() { return {.machine = "m", .path = "native", .seconds = {0.5}}; }
 
 template <class Change>
 std::string refusal(const Change& change) {
   Step step = least_step;
-  Measurement timed = least;
+  Measurement timed = least();
   change(step, timed);
   return support::refused<std::invalid_argument>([&] { to_json(step, timed); });
 }
 
 TEST(Records, LeaveOutWhatIsNotSet) {
-  EXPECT_EQ(to_json(least_step, least).dump(),
+  EXPECT_EQ(to_json(least_step, least()).dump(),
             R"({"kind":"step","machine":"m","path":"native","n":216,"gpus":1,"seconds":[0.5]})");
   EXPECT_EQ(to_json(Note{.text = "why"}).dump(), R"({"kind":"note","text":"why"})");
   EXPECT_EQ(to_json(Machine{.id = "m"}).dump(), R"({"kind":"machine","id":"m"})");
@@ -50,7 +50,7 @@ TEST(Records, NameTheProgramAndSettingOfStepsThatAreNotTheMiniApps) {
   step.program = "halo-exchange";
   step.case_name = "pinned";
   step.unit = "cells";
-  EXPECT_EQ(to_json(step, least).dump(),
+  EXPECT_EQ(to_json(step, least()).dump(),
             R"({"kind":"step","machine":"m","path":"native","program":"halo-exchange",)"
             R"("case":"pinned","n":216,"unit":"cells","gpus":1,"seconds":[0.5]})");
 }

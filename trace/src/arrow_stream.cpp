@@ -48,7 +48,7 @@ struct ArrowStream::Encoder {
     require(ArrowSchemaSetTypeStruct(&schema, static_cast<std::int64_t>(columns.size())));
     for (std::size_t each = 0; each < columns.size(); ++each) {
       ArrowSchema* const child = schema.children[each];
-      require(ArrowSchemaSetFormat(child, columns[each].type.data()));
+      require(ArrowSchemaSetFormat(child, std::string(columns[each].type).c_str()));
       require(ArrowSchemaSetName(child, std::string(columns[each].name).c_str()));
       child->flags &= ~ARROW_FLAG_NULLABLE;
     }

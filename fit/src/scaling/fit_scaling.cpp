@@ -151,6 +151,7 @@ Cells thinned(const Cells& cells) {
   std::ranges::sort(order, {},
                     [&](Eigen::Index i) { return std::pair(cells.gpus[i], cells.n[i]); });
   std::vector<Eigen::Index> kept;
+  kept.reserve(static_cast<std::size_t>(most_cells_to_search));
   for (Eigen::Index i = 0; i < most_cells_to_search; ++i)
     kept.push_back(order[static_cast<std::size_t>(i * (count - 1) / (most_cells_to_search - 1))]);
   return cells.some(kept);

@@ -185,14 +185,15 @@ class Search {
 
   // The most plausible forms of GPUs that are full, or of such that may not be.
   std::vector<Plausible> best(std::size_t most, bool fills) const {
-    std::vector<std::pair<double, const Plausible*>> ranked;
+    // Forms that are as plausible stay in the order of their map.
+    std::vector<std::tuple<double, std::size_t, const Plausible*>> ranked;
     for (const auto& [form, one] : tried_) {
-      if (form.fills() == fills) ranked.emplace_back(-one.log_weight, &one);
+      if (form.fills() == fills) ranked.emplace_back(-one.log_weight, ranked.size(), &one);
     }
-    std::ranges::stable_sort(ranked, {}, &std::pair<double, const Plausible*>::first);
+    std::ranges::sort(ranked);
     std::vector<Plausible> forms;
     for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i)
-      forms.push_back(*ranked[i].second);
+      forms.push_back(*std::get<2>(ranked[i]));
     return forms;
   }
 

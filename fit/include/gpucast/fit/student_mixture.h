@@ -82,6 +82,7 @@ struct Joint {
 template <class Members>
 std::vector<double> weights_of(const Members& members) {
   std::vector<double> weights;
+  weights.reserve(members.size());
   for (const auto& each : members)
     weights.push_back(each.weight);
   return weights;

@@ -75,7 +75,7 @@ class Mixture {
  private:
   // What components that share their deviates share.
   struct Point {
-    Amplitudes amplitudes;
+    Amplitudes amplitudes{};
     Process process;
   };
 
