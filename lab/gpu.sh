@@ -22,6 +22,8 @@
 #               it ended, as dataset does. Parts of it: build-traces FOLDER, costs FOLDER PATH ROUND,
 #               visit FOLDER PATH ROUND PROGRAM, record FOLDER PROGRAM, skeletons FOLDER PATH,
 #               together FOLDER PATH, pack FOLDER
+#   networks    the same without recordings, one round, over networks between the remote GPUs and their
+#               programs that are slower than loopback: paths network-DELAY-RATE (us, Gbit/s)
 #
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS, as may the sources of
@@ -38,7 +40,7 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check transfers sanitize throughput build-remote remote energy trace \
-dataset micro cells concurrent traces build-traces costs visit record skeletons together pack"
+dataset micro cells concurrent traces networks build-traces costs visit record skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -63,7 +65,7 @@ build() {
 # Needs Asio's headers (GPUCAST_HEADERS may hold them).
 build-remote() {
   compile build-remote.log gpucast-mdapp gpucast-microbench gpucast-gpu-server gpucast_cudart \
-    gpucast-remote-probe || lines 'remote GPUs' "$out/configure.log"
+    gpucast-remote-probe gpucast-slow-network || lines 'remote GPUs' "$out/configure.log"
 }
 
 # compile LOG TARGET...
@@ -267,7 +269,7 @@ traces() {
       for path in $paths; do part visit "$path" "$round" "$item" || status=1; done
     done
     for path in $paths; do part cells "$path" "$round" "${kernels%% *}" || status=1; done
-    if ((round == 1)); then
+    if ((round == 1)) && [[ -z "${GPUCAST_UNRECORDED:-}" ]]; then
       for item in mdapp $small_programs; do part record "$item" || status=1; done
     fi
     ((round == 2)) || continue
@@ -283,10 +285,22 @@ traces() {
   return "$status"
 }
 
+# A layer that forecasts have not seen: remote GPUs behind networks, with the programs of which
+# data/measured/h200-programs holds traces. Takes 3.5 minutes on a GPU: 40 s to build, 60 s what calls
+# take, 7 s a program on all paths, and a second or two more where one moves most bytes at 1 Gbit/s.
+networks() {
+  export GPUCAST_PATHS=${GPUCAST_PATHS:-native network-5-10 network-50-10 network-500-1}
+  export GPUCAST_PROGRAMS=${GPUCAST_PROGRAMS:-$unseen_programs} GPUCAST_SIZES=${GPUCAST_SIZES:-1000}
+  export GPUCAST_KERNELS=${GPUCAST_KERNELS:-tuned} GPUCAST_ROUNDS=${GPUCAST_ROUNDS:-1} GPUCAST_UNRECORDED=1
+  lab/gpu.sh traces "$out"
+}
+
+readonly unseen_programs="batches bodies eigenvector fourier images reduction scan sort stencil training \
+traversal walks"
+
 # A loop that polls comes last: it may be what cannot be recorded.
 readonly small_programs=${GPUCAST_PROGRAMS:-conjugate_gradients many_kernels pageable_copies pipeline \
-halo_exchange streams graph batches bodies eigenvector fourier images reduction scan sort stencil \
-training traversal walks histogram}
+halo_exchange streams graph $unseen_programs histogram}
 
 # The recorder is there where nanoarrow's sources and CUPTI's headers are (GPUCAST_HEADERS).
 build-traces() {
@@ -297,8 +311,13 @@ build-traces() {
 }
 
 costs() {
-  GPUCAST_LARGEST=${GPUCAST_LARGEST:-67108864} GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} \
-    suite "$1" "$out/costs-$1-$2.jsonl" 9 launches,transfers,skeleton --devices 0
+  local largest=67108864 seconds=9
+  case "$1" in
+    network-*-1) largest=4194304 seconds=20 ;;
+    network-*) largest=16777216 seconds=14 ;;
+  esac
+  GPUCAST_LARGEST=${GPUCAST_LARGEST:-$largest} GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} \
+    suite "$1" "$out/costs-$1-$2.jsonl" "$seconds" launches,transfers,skeleton --devices 0
 }
 
 # skeletons PATH: the calls of traces (gpucast trace calls) that lie in GPUCAST_CALLS.
@@ -410,6 +429,7 @@ on() {
     native) "${@:2}" ;;
     remote) serve; over_servers "${@:2}" ;;
     remote-sync) serve; GPUCAST_REMOTE_SYNC=1 over_servers "${@:2}" ;;
+    network-*) serve; between "$1"; over_servers "${@:2}" ;;
     # Through memory that client and server share, or not at all.
     remote-shm) serve; servers=$sockets GPUCAST_REMOTE_TRANSPORT=shared-memory over_servers "${@:2}" ;;
   esac
@@ -478,6 +498,23 @@ serve() {
     servers+=${servers:+,}$address
     sockets+=${sockets:+,}unix:$folder/$gpu
   done
+}
+
+# between PATH: the network of that name between programs and each of the `servers`.
+between() {
+  local server address delay rate log=$out/$1.log behind=
+  IFS=- read -r _ delay rate <<<"$1"
+  for server in ${servers//,/ }; do
+    : >"$log"
+    "$built/remote/probe/gpucast-slow-network" "${server##*:}" "${delay}e-6" "${rate}e9" >"$log" &
+    for _ in $(seq 300); do
+      address=$(sed -n 's/listening on //p' "$log")
+      [[ -z "$address" ]] || break
+      sleep 0.01
+    done
+    behind+=${behind:+,}${address:?$1: see $log}
+  done
+  servers=$behind
 }
 
 find_nccl

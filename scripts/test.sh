@@ -94,7 +94,7 @@ fake_driver() {
     return
   }
   compile wheel fake_cuda probe_kernels microbench_kernels mdapp_kernels gpucast-remote-probe \
-    trace_programs trace_programs_kernels
+    gpucast-slow-network trace_programs trace_programs_kernels
 }
 
 # Stand-ins for CUPTI and for a CUDA program, which tests of the recorder run it with.

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -36,12 +37,15 @@ RULES = "Which rules there are was decided with these programs at hand."
 
 Answer = tuple[list[Outcome], str]
 """A trace's answer, and why there is none."""
+Ask = Callable[..., Iterable[Outcome]]
+"""``outcomes``, or with other settings."""
 
 
 def answered(
     file: Path,
     measured: dict[Cell, dict[str, list[float]]],
     paths: dict[str, PathCosts],
+    ask: Ask = outcomes,
 ) -> Answer:
     """All outcomes of a trace."""
     try:
@@ -49,13 +53,15 @@ def answered(
         cell = cell_of(trace.run)
         if cell is None or NATIVE not in measured.get(cell, {}):
             return [], "not measured"
-        return list(outcomes(cell, trace, measured[cell], paths)), ""
+        return list(ask(cell, trace, measured[cell], paths)), ""
     except InputError as error:
         return [], error.message
 
 
-def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, dict[str, str]]:
-    """All outcomes, and why traces have none.
+def run(
+    data: Dataset, folder: Path, jobs: int | None, ask: Ask = outcomes, *, learns: bool = True
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """All outcomes, and why traces have none; ``learns``: intervals, from the other programs.
 
     Raises:
         InputError: no traces, or nothing to hold them against.
@@ -63,13 +69,13 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
     traces = traces_in(folder)
     measured = {cell: dict(by_path) for cell, by_path in visits(data).items()}
     paths = costs_of(data)
-    tasks = [partial(answered, file, measured, paths) for file in traces]
+    tasks = [partial(answered, file, measured, paths, ask) for file in traces]
     answers = spread(tasks, jobs, lambda done, total: None)
     every = [outcome for outcomes_of, _ in answers for outcome in outcomes_of]
     if not every:
         raise InputError("no trace is of a measured cell", file=folder)
     left_out = {file.stem: why for file, (_, why) in zip(traces, answers, strict=True) if why}
-    return table(every), left_out
+    return table(every, learns=learns), left_out
 
 
 def elsewhere(name: str, folder: Path, jobs: int | None) -> pd.DataFrame:

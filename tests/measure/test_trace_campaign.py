@@ -20,7 +20,7 @@ from remote_servers import FAKE, PROBE, addresses, built, remote_environment, se
 
 ROOT = Path(__file__).parents[2]
 HANG = 300
-PATHS = ("native", "remote", "remote-sync")
+PATHS = ("native", "remote", "remote-sync", "network-50-10")
 PROGRAMS = ("many_kernels", "pageable_copies")
 KERNELS = [built("..", "tests", "remote_kernels", f"lib{each}_kernels.so")
            for each in ("microbench", "mdapp", "trace_programs")]  # fmt: skip
@@ -71,6 +71,7 @@ def test_the_script_that_measures_what_traces_are_held_against(tmp_path: Path) -
             "GPUCAST_LIBCUDA": str(FAKE),
             "GPUCAST_MACHINE": "x2",
             "GPUCAST_PROGRAMS": " ".join(PROGRAMS),
+            "GPUCAST_PATHS": " ".join(PATHS),
             "GPUCAST_RECORDING": "20",
             "GPUCAST_REMOTE_SPIN_US": "0",
             "GPUCAST_ROUNDS": "2",

@@ -248,9 +248,9 @@ def test_a_copy_costs_a_round_trip_and_its_bytes_where_every_call_is_waited_for(
     delay, bandwidth, times = 20e-3, 60e6, 5
     sizes = (64, 262144, 1 << 20, 2 << 20)
     counters = tmp_path / "counters.jsonl"
-    with servers() as (server,), slow_network(server.address, bandwidth, delay) as proxy:
+    with servers() as (server,), slow_network(server.address, bandwidth, delay) as address:
         finished = run_remote(
-            proxy.address, PROBE, "copies", times, *sizes,
+            address, PROBE, "copies", times, *sizes,
             GPUCAST_REMOTE_SYNC="1", GPUCAST_REMOTE_COUNTERS=str(counters),
         )  # fmt: skip
     assert finished.returncode == 0, finished.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpucast.data.dataset import Dataset
@@ -51,6 +51,15 @@ def traces_in(folder: Path) -> list[Path]:
 def costs_of(data: Dataset) -> dict[str, PathCosts]:
     """What calls cost on each path that traces are forecast for. Raises InputError."""
     return {path: path_costs(data, path) for path in data.paths() if path not in (NATIVE, RECORDED)}
+
+
+def nothing_stated(data: Dataset) -> Dataset:
+    """The records without what machines state of a layer: it is known by what it took alone."""
+    machines = {
+        name: replace(machine, transport=None, answered=None, inline_bytes=None)
+        for name, machine in data.machines.items()
+    }
+    return replace(data, machines=machines)
 
 
 def _of_record(step: Step) -> Cell:

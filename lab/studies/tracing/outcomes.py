@@ -69,8 +69,14 @@ def outcomes(
     trace: Trace,
     measured: Mapping[str, Sequence[float]],
     paths: Mapping[str, PathCosts],
+    *,
+    native_of_trace: bool = True,
 ) -> Iterator[Outcome]:
     """The cell on each of the paths on which it was measured.
+
+    Args:
+        native_of_trace: the native step is what the trace takes for it; else it is the measured
+            one, as of a trace that was recorded on another machine.
 
     Raises:
         InputError: the trace has too few steps.
@@ -84,9 +90,9 @@ def outcomes(
     else:
         repeats = repeats_of(steps, statistics.median(recorded) if recorded else native)
     grouped = grouped_steps(steps, repeats)
-    if alone is not None:
+    if alone is not None and native_of_trace:
         alone *= max(1.0, repeats)  # of the steps as they are grouped
-    elif not phases.has_light(trace.processes[steps.process]):
+    elif not native_of_trace or not phases.has_light(trace.processes[steps.process]):
         # A trace without light phases does not say what its steps take alone.
         alone = native / min(1.0, repeats)
     trace = replace(trace, run=replace(trace.run, seconds_untraced=alone))
@@ -174,11 +180,11 @@ def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
     )
 
 
-def table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+def table(outcomes: Sequence[Outcome], *, learns: bool = True) -> pd.DataFrame:
     """A row an outcome, with what follows from it: relative errors of the forecast and of the
     trace's native step; by how much recorded steps were longer; whether the forecast says rightly
-    if the path is good enough; the 90 % interval as the other programs teach it, and whether it
-    holds the measured step."""
+    if the path is good enough; the 90 % interval as the other programs teach it (``learns``; else
+    that of ``gpucast what-if``), and whether it holds the measured step."""
     rows = pd.DataFrame(map(asdict, outcomes))
     enough = (1 + WORTH_IT) * rows.native
     rows = rows.assign(
@@ -191,7 +197,8 @@ def table(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     sd = np.empty(len(rows))
     for program in rows.program.unique():
         own = (rows.program == program).to_numpy()
-        learnt = deviations(rows[~own]) if not own.all() else (NATIVE_SD, EXTRA_SD)
+        can = learns and not own.all()
+        learnt = deviations(rows[~own]) if can else (NATIVE_SD, EXTRA_SD)
         sd[own] = _sd(learnt, rows.extra[own].to_numpy())
     width = np.exp(Z90 * sd)
     rows = rows.assign(low=rows.forecast / width, high=rows.forecast * width)
