@@ -286,8 +286,8 @@ traces() {
 }
 
 # A layer that forecasts have not seen: remote GPUs behind networks, with the programs of which
-# data/measured/h200-programs holds traces. Takes 3.5 minutes on a GPU: 40 s to build, 60 s what calls
-# take, 7 s a program on all paths, and a second or two more where one moves most bytes at 1 Gbit/s.
+# data/measured/h200-programs holds traces. Takes 3.5 minutes on a GPU: 40 s to build, 65 s what calls
+# take, 8 s a program on all paths, and 10 s more of bytes at 1 Gbit/s.
 networks() {
   export GPUCAST_PATHS=${GPUCAST_PATHS:-native network-5-10 network-50-10 network-500-1}
   export GPUCAST_PROGRAMS=${GPUCAST_PROGRAMS:-$unseen_programs} GPUCAST_SIZES=${GPUCAST_SIZES:-1000}
@@ -313,8 +313,8 @@ build-traces() {
 costs() {
   local largest=67108864 seconds=9
   case "$1" in
-    network-*-1) largest=4194304 seconds=20 ;;
-    network-*) largest=16777216 seconds=14 ;;
+    network-*-1) largest=16777216 seconds=30 ;;  # six copies of 64 MiB each way: 6 s
+    network-*) seconds=16 ;;
   esac
   GPUCAST_LARGEST=${GPUCAST_LARGEST:-$largest} GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} \
     suite "$1" "$out/costs-$1-$2.jsonl" "$seconds" launches,transfers,skeleton --devices 0

@@ -21,7 +21,6 @@
 #include <iostream>
 #include <list>
 #include <memory>
-#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -38,7 +37,7 @@ using Socket = std::shared_ptr<gpucast::support::Descriptor>;
 constexpr Seconds most_waiting{100e-6};   // of bytes for a line: what a switch holds
 constexpr Seconds longest_part{20e-6};    // of a line's time: parts of other connections follow
 constexpr std::size_t most_parts = 1024;  // that a receiver leaves unread
-constexpr int buffer_bytes = 256 << 10;   // that the system takes of a sender beforehand
+constexpr int buffer_bytes = 128 << 10;   // that the system takes of a sender beforehand
 
 // Throws where a call of the system failed.
 int checked(int result, const char* call) {
@@ -77,7 +76,7 @@ class Network {
       bool moved = false;
       epoll_event event{};
       // One at a time: who has bytes takes turns.
-      if (::epoll_wait(ready_->get(), &event, 1, 0) == 1) {
+      if (::epoll_wait(ready_.get(), &event, 1, 0) == 1) {
         auto* const stream = static_cast<Stream*>(event.data.ptr);
         moved = stream == nullptr ? accept() : receive(*stream);
       }
@@ -91,8 +90,7 @@ class Network {
  private:
   struct Part {
     Clock::time_point due;
-    std::vector<std::byte> bytes;  // none: the sender has ended
-    std::size_t sent = 0;
+    std::vector<std::byte> bytes;  // that are not sent yet; none: the sender has ended
   };
   // What one end of a connection says to the other.
   struct Stream {
@@ -105,7 +103,7 @@ class Network {
   // EPOLL_CTL_ADD or EPOLL_CTL_DEL.
   void watch(int whether, const Socket& socket, Stream* stream = nullptr) {
     epoll_event event{.events = EPOLLIN, .data = {.ptr = stream}};
-    ::epoll_ctl(ready_->get(), whether, socket->get(), &event);
+    ::epoll_ctl(ready_.get(), whether, socket->get(), &event);
   }
 
   bool accept() {
@@ -140,17 +138,18 @@ class Network {
     while (!stream.over && !stream.under_way.empty()) {
       Part& part = stream.under_way.front();
       if (part.due > Clock::now()) break;
-      const auto rest = std::span(part.bytes).subspan(part.sent);
-      const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-      const ssize_t sent = ::send(stream.to->get(), rest.data(), rest.size(), flags);
+      const ssize_t sent = ::send(stream.to->get(), part.bytes.data(), part.bytes.size(),
+                                  MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent < 0 && errno == EAGAIN) break;
       moved = true;
       stream.over = sent < 0 || part.bytes.empty();
-      part.sent += static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
-      if (part.sent == part.bytes.size()) stream.under_way.pop_front();
+      part.bytes.erase(part.bytes.begin(), part.bytes.begin() + std::max<ssize_t>(sent, 0));
+      if (part.bytes.empty()) stream.under_way.pop_front();
     }
-    if (stream.over) watch(EPOLL_CTL_DEL, stream.from);
-    if (stream.over) ::shutdown(stream.to->get(), SHUT_WR);
+    if (stream.over) {
+      watch(EPOLL_CTL_DEL, stream.from);
+      ::shutdown(stream.to->get(), SHUT_WR);
+    }
     return moved;
   }
 
@@ -158,7 +157,7 @@ class Network {
   Seconds delay_;
   double rate_;
   Socket listening_ = opened(::socket(AF_INET, SOCK_STREAM, 0));
-  Socket ready_ = opened(::epoll_create1(0));
+  gpucast::support::Descriptor ready_{::epoll_create1(0)};
   Clock::time_point there_, back_;
   std::list<Stream> streams_;
 };
