@@ -79,7 +79,7 @@ def page(
 
 
 def _rate(copies: Curve) -> str:
-    """Of the largest, beyond those of a quarter of their bytes."""
+    """How fast the last three quarters of the largest copies pass."""
     most = copies.sizes[-1]
     most_seconds, fewer_seconds = copies.at(most * np.array([1.0, 0.25]))
     return f"{8e-9 * 0.75 * most / (most_seconds - fewer_seconds):.2g} Gbit/s"

@@ -37,6 +37,7 @@ using Socket = std::shared_ptr<gpucast::support::Descriptor>;
 constexpr Seconds most_waiting{100e-6};   // of bytes for a line: what a switch holds
 constexpr Seconds longest_part{20e-6};    // of a line's time: parts of other connections follow
 constexpr std::size_t most_parts = 1024;  // that a receiver leaves unread
+constexpr int segment_bytes = 1448;       // by which a sender's buffer grows: Ethernet's
 constexpr int buffer_bytes = 128 << 10;   // that the system takes of a sender beforehand
 
 // Throws where a call of the system failed.
@@ -49,6 +50,7 @@ Socket opened(int number) {
   auto socket = std::make_shared<gpucast::support::Descriptor>(checked(number, "socket"));
   const int at_once = 1;
   ::setsockopt(socket->get(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+  ::setsockopt(socket->get(), IPPROTO_TCP, TCP_MAXSEG, &segment_bytes, sizeof segment_bytes);
   ::setsockopt(socket->get(), SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
   return socket;
 }
