@@ -12,7 +12,7 @@ Writes ``docs/results/kinds.md``.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,12 +57,17 @@ def medians(rows: Sequence[Timing]) -> list[Timing]:
     ]
 
 
-def judged(rows: Sequence[Timing], program: str, by_family: bool, known: int) -> Judged:
-    """All ratios of a program whose rows (and whose family's) the fit has not seen."""
+def judged(
+    rows: Sequence[Timing], start: kinds.Variances, program: str, by_family: bool, known: int
+) -> Judged:
+    """All ratios of a program whose rows (and whose family's) the fit has not seen.
+
+    ``start``: where the search for variances begins.
+    """
     family = next(row.family for row in rows if row.program == program)
     hidden = [row.family == family if by_family else row.program == program for row in rows]
     seen = [row for row, out in zip(rows, hidden, strict=True) if not out]
-    variances, widening = fitted(seen)
+    variances = fitted(seen, start)
     own = [row for row in rows if row.program == program]
     together = [*seen, *own]
     block = np.arange(len(seen), len(together))
@@ -82,7 +87,7 @@ def judged(rows: Sequence[Timing], program: str, by_family: bool, known: int) ->
         tiny = np.full(len(given), 1e-9)
         moved, left = linear_update(spread, design, (y - mean)[given], tiny)
         expected = (mean + moved)[second] - y[first]
-        half = Z90 * widening * np.sqrt(left[second, second])
+        half = Z90 * variances.widening * np.sqrt(left[second, second])
         truth = y[second] - y[first]
         inside.append(abs(truth - expected) <= half)
         halves.append(half)
@@ -100,15 +105,14 @@ def judged(rows: Sequence[Timing], program: str, by_family: bool, known: int) ->
     )
 
 
-_FITS: dict[tuple[int, ...], tuple[Array, float]] = {}
+_FITS: dict[int, kinds.Variances] = {}
 
 
-def fitted(seen: list[Timing]) -> tuple[Array, float]:
-    """Variances and widening of rows, kept for the next question."""
-    key = tuple(sorted({hash(row) for row in seen}))
+def fitted(seen: list[Timing], start: kinds.Variances) -> kinds.Variances:
+    """The fit of rows, kept for the next question."""
+    key = hash(tuple(seen))
     if key not in _FITS:
-        variances = kinds.fit(seen)
-        _FITS[key] = variances, kinds.widening(seen, variances)
+        _FITS[key] = kinds.fit(seen, start)
     return _FITS[key]
 
 
@@ -173,6 +177,21 @@ def table_of(results: Sequence[Judged], wanted: Callable[[Judged], bool]) -> lis
     return lines
 
 
+def families_table(told: Mapping[int, Sequence[Judged]]) -> list[str]:
+    """Rows of a Markdown table, one a family: means over its programs."""
+    lines = []
+    for family in dict.fromkeys(result.family for result in told[0]):
+        cells = []
+        for results in told.values():
+            own = [result for result in results if result.family == family and result.inside.size]
+            off = [np.median(np.abs(np.expm1(result.errors["gpucast"]))) for result in own]
+            held = [result.inside.mean() for result in own]
+            cells.append(f"{np.mean(off):.1%} | {np.mean(held):.0%}" if own else "- | -")
+        count = sum(result.family == family for result in told[0])
+        lines.append(f"| {family} | {count} | {' | '.join(cells)} |")
+    return lines
+
+
 def measured() -> pd.DataFrame:
     """Steps of one kind forecast from those of the other, cells told left out: a row a cell."""
     data = gpucast.load("h100-h200")
@@ -228,10 +247,11 @@ def main() -> None:
     """Fit, judge, write."""
     everything = timings()
     variances = kinds.fit(everything)
-    values = {
-        **dict(zip(kinds.NAMES, variances.tolist(), strict=True)),
-        "widening": kinds.widening(everything, variances),
-    }
+    values = dict(zip(kinds.NAMES, variances.values.tolist(), strict=True))
+    for family, factors in variances.factors.items():
+        for name, factor in zip(kinds.SCALED, factors.tolist(), strict=True):
+            values[f"{family}: {name}"] = factor
+    values["widening"] = variances.widening
     with (ROOT / "data/kinds/variances.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["name", "value"])
@@ -243,24 +263,37 @@ def main() -> None:
         if sum(row.program == name for row in rows) > 1
     ]
     text = [INTRODUCTION.format(len(programs), len({row.kind for row in rows}))]
+    told = {}
     for known in KNOWN:
-        results = [judged(rows, program, by_family=False, known=known) for program in programs]
+        results = [judged(rows, variances, program, False, known) for program in programs]
         text += [f"\n## A program left out, timed on further kinds: {known}\n", HEAD]
         text += table_of(results, lambda result: True)
-        text += ["\nOf these, training with PyTorch, which is the given table:\n", HEAD]
+        text += ["\nOf these, training of neural networks:\n", HEAD]
         text += table_of(results, lambda result: result.family == "training")
-    results = [judged(rows, program, by_family=True, known=0) for program in programs]
+        told[known] = results
+    text += [BY_FAMILY, *families_table(told)]
+    results = [judged(rows, variances, program, True, 0) for program in programs]
     text += ["\n## A whole family left out\n", HEAD, *table_of(results, lambda result: True)]
     text += [MEASURED, *measured_table(measured())]
     (ROOT / "docs/results/kinds.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 
+
+BY_FAMILY = """
+## By family
+
+Means over a family's programs: the median error of a program's ratios, and the share of them in the
+90 % interval, with as many further kinds known.
+
+| family | programs | 0: error | held | 1: error | held | 3: error | held |
+|---|---:|---:|---:|---:|---:|---:|---:|"""
 
 INTRODUCTION = """# Another kind of GPU: how good are ratios of times?
 
 <!-- Written by `python -m lab.studies.kinds`. -->
 
 {} programs with at least two kinds, on {} kinds (`data/kinds`), each left out in turn: the
-variances, the widening of intervals, and all data of the program are then unknown. Forecast is the
+variances, the families' factors, the widening of intervals, and all data of the program are then
+unknown. Forecast is the
 ratio of its rates on each pair of kinds. A program is known on the kind that it is forecast from,
 and on none, one or three further kinds, drawn at random. Rivals see the same data; the three most
 alike are of the program's family first, and then those whose ratios on the kinds known are nearest.

@@ -6,9 +6,11 @@ The logarithm of the rate of program p of family f on kind k, of architecture g,
 
 where x are the logarithms of a kind's bandwidth, of its fp32 peak and of its peak in the program's
 precision. All are normal about 0, a_p with a variance that says nothing. So y is normal, and what
-is known of a ratio of a program that no table has follows from all of them by Bayes' rule. The
-variances maximize the likelihood of the bundled timings. Intervals are
-normal ones times what makes those of programs left out hold.
+is known of a ratio of a program that no table has follows from all of them by Bayes' rule. Programs
+of some families differ less than those of others, so a family has a factor of its own on the
+variances of its own effects, of its programs' and of its noise; their logarithms are normal about
+0. Variances and factors are the most probable ones, given the bundled timings. Intervals are normal
+ones, widened until those of programs left out hold.
 """
 
 from __future__ import annotations
@@ -40,6 +42,12 @@ FEATURES = ("bandwidth", "fp32", "peak", "kind", "architecture")
 NAMES = (*(f"{level} {feature}" for level in LEVELS for feature in FEATURES), "noise")
 """The variances, in the order of their covariance matrices."""
 
+SCALED = ("family", "program", "noise")
+"""What a family has factors of its own on."""
+
+FACTOR_SD = np.log(2.0)
+"""Standard deviation of the logarithm of a family's factors: half or twice is nothing unusual."""
+
 OTHER_HOST = 0.3
 """Sd of the logarithm of the factors on T_cpu and T_com where nothing was timed: taken as equal."""
 
@@ -55,14 +63,17 @@ _OFFSET = 100.0
 
 @dataclass(frozen=True)
 class Variances:
-    """Variances of what rates are made of, in the order of ``NAMES``.
+    """Variances of the terms that a logarithm of a rate is the sum of.
 
     Attributes:
-        widening: how many times as wide as normal intervals have to be.
+        values: in the order of ``NAMES``.
+        factors: by family, of its own on those that ``SCALED`` lists; 1 where it is not there.
+        widening: the half-width of a 90 % interval over that of a normal distribution's.
     """
 
     values: Array
-    widening: float
+    factors: Mapping[str, Array]
+    widening: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -112,39 +123,83 @@ def _features(kind: GpuKind, row: Timing) -> list[float]:
 
 
 def _same(names: Sequence[str]) -> Array:
-    values = np.array(names)
-    return np.asarray(values[:, None] == values[None, :], dtype=np.float64)
+    numbers = np.unique(names, return_inverse=True)[1]  # compared faster than texts
+    return np.asarray(numbers[:, None] == numbers, dtype=np.float64)
 
 
-def covariance(rows: Sequence[Timing], variances: Array) -> Array:
+def covariance(rows: Sequence[Timing], variances: Variances) -> Array:
     """Covariance matrix of the rows' ln rates."""
-    total = _OFFSET * _same([row.program for row in rows])
-    for variance, matrix in zip(variances, components(rows), strict=True):
-        total += variance * matrix
-    return np.asarray(total, dtype=np.float64)
+    factors = [variances.factors.get(row.family, np.ones(len(SCALED))) for row in rows]
+    levels = _levels(components(rows), variances.values, np.array(factors).T)
+    return np.asarray(_offset(rows) + sum(levels), dtype=np.float64)
 
 
-def fit(rows: Sequence[Timing]) -> Array:
-    """The variances that make the rows likeliest."""
+def _levels(parts: Sequence[Array], values: Array, factors: Array) -> list[Array]:
+    """Covariance matrices of the terms of all programs, of families, of programs, and of noise.
+
+    ``factors``: a row for each that ``SCALED`` lists, a column for each row of the table.
+    """
+    count = len(FEATURES)
+    sums = [
+        np.add.reduce([value * part for value, part in zip(own, matrices, strict=True)])
+        for own, matrices in (
+            (values[begin : begin + count], parts[begin : begin + count])
+            for begin in range(0, len(NAMES), count)
+        )
+    ]
+    # Rows that share one of these terms are of one family.
+    return [sums[0], *(own[:, None] * level for own, level in zip(factors, sums[1:], strict=True))]
+
+
+def _offset(rows: Sequence[Timing]) -> Array:
+    return _OFFSET * _same([row.program for row in rows])
+
+
+def fit(rows: Sequence[Timing], start: Variances | None = None) -> Variances:
+    """The most probable variances and factors, and the widening that goes with them.
+
+    Args:
+        start: where the search begins; None: from variances of 0.01 and no factors.
+    """
     from scipy.optimize import minimize
 
-    y, parts = np.log([row.rate for row in rows]), components(rows)
-    offset = _OFFSET * _same([row.program for row in rows])
+    y, parts, offset = np.log([row.rate for row in rows]), components(rows), _offset(rows)
+    families, family = np.unique([row.family for row in rows], return_inverse=True)
+    count = len(FEATURES)
 
     def loss(logs: Array) -> tuple[float, Array]:
-        values = np.exp(logs)
-        inverse, determinant = _inverse(
-            offset + sum(value * part for value, part in zip(values, parts, strict=True))
-        )
+        values, ln_factors = np.exp(logs[: len(NAMES)]), logs[len(NAMES) :].reshape(3, -1)
+        factors = np.exp(ln_factors)[:, family]
+        levels = _levels(parts, values, factors)
+        inverse, determinant = _inverse(offset + sum(levels))
         weights = inverse @ y
         slack = inverse - np.outer(weights, weights)
-        slopes = [value * np.vdot(slack, part) for value, part in zip(values, parts, strict=True)]
-        return float(determinant + y @ weights) / 2, np.array(slopes) / 2
+        scaled = [slack, *(own[:, None] * slack for own in factors)]
+        slopes = [
+            value * np.vdot(scaled[i // count], part)
+            for i, (value, part) in enumerate(zip(values, parts, strict=True))
+        ]
+        # Rows of one family alone share what its factors scale.
+        by_row = [(slack * level).sum(axis=1) for level in levels[1:]]
+        of_factors = np.array([np.bincount(family, own) for own in by_row])
+        prior = ln_factors / FACTOR_SD**2
+        return (
+            float(determinant + y @ weights + np.vdot(prior, ln_factors)) / 2,
+            np.concatenate([np.array(slopes) / 2, (of_factors / 2 + prior).ravel()]),
+        )
 
-    start = np.full(len(NAMES), np.log(0.01))
-    limits = [(-14.0, 3.0)] * len(NAMES)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits)
-    return np.asarray(np.exp(found.x), dtype=np.float64)
+    begin = start or Variances(np.full(len(NAMES), 0.01), {})
+    ones = np.ones(len(SCALED))
+    factors = np.array([begin.factors.get(name, ones) for name in families.tolist()]).T
+    logs = np.log(np.concatenate([begin.values, factors.ravel()]))
+    limits = [(-14.0, 3.0)] * len(NAMES) + [(-5.0, 5.0)] * factors.size
+    search = minimize(
+        loss, logs, jac=True, method="L-BFGS-B", bounds=limits, options={"ftol": 1e-7}
+    )
+    best = np.exp(search.x)
+    own = dict(zip(families.tolist(), best[len(NAMES) :].reshape(3, -1).T, strict=True))
+    variances = Variances(best[: len(NAMES)], own)
+    return replace(variances, widening=widening(rows, variances))
 
 
 def _inverse(matrix: Array) -> tuple[Array, float]:
@@ -153,7 +208,7 @@ def _inverse(matrix: Array) -> tuple[Array, float]:
     return half.T @ half, 2 * float(np.log(np.diag(factor)).sum())
 
 
-def left_out(rows: Sequence[Timing], variances: Array, block: Indices) -> tuple[Array, Array]:
+def left_out(rows: Sequence[Timing], variances: Variances, block: Indices) -> tuple[Array, Array]:
     """Mean and covariance of the ln rates of some rows, after all others.
 
     Args:
@@ -169,26 +224,42 @@ def _left_out(inverse: Array, y: Array, block: Indices) -> tuple[Array, Array]:
     return y[block] - covariance_there @ (inverse @ y)[block], covariance_there
 
 
-def widening(rows: Sequence[Timing], variances: Array) -> float:
-    """How many times as wide as normal 90 % intervals hold 90 % of all ratios of programs left out,
-    each program counting as much as any other."""
+def widening(rows: Sequence[Timing], variances: Variances) -> float:
+    """The factor by which normal 90 % intervals are widened to hold 90 % of the ratios of programs
+    left out, each program weighing the same: known on one kind, or on a further one as well,
+    whichever needs more."""
     y = np.log([row.rate for row in rows])
     inverse, _ = _inverse(covariance(rows, variances))
-    scores, weights = [], []
     programs = np.array([row.program for row in rows])
+    scores: tuple[list[Array], list[Array]] = ([], [])
     for program in dict.fromkeys(programs.tolist()):
         block = np.flatnonzero(programs == program)
         first, second = pairs([rows[i] for i in block.tolist()])
-        if first.size:
-            mean, spread = _left_out(inverse, y, block)
-            sd = np.sqrt(ratio_variance(spread, first, second))
-            off = (y[block] - mean)[second] - (y[block] - mean)[first]
-            scores.append(np.abs(off) / sd)
-            weights.append(np.full(first.size, 1 / first.size))
-    score, weight = np.concatenate(scores), np.concatenate(weights)
-    order = np.argsort(score)
-    at = int(np.searchsorted(np.cumsum(weight[order]), 0.9 * weight.sum()))
-    return float(score[order][at]) / Z90
+        if not first.size:
+            continue
+        mean, spread = _left_out(inverse, y, block)
+        error = y[block] - mean
+        off, variance = error[second] - error[first], ratio_variance(spread, first, second)
+        scores[0].append(np.abs(off) / np.sqrt(variance))
+        if block.size > 2:
+            further = (second + 1) % block.size
+            further = np.where(further == first, (further + 1) % block.size, further)
+            told = error[further] - error[first]
+            shared = spread[second, further] - spread[second, first] - spread[first, further]
+            shared += spread[first, first]
+            gain = shared / ratio_variance(spread, first, further)
+            left = variance - gain * shared
+            scores[1].append(np.abs(off - gain * told) / np.sqrt(left))
+    return max(_upper_decile(own) for own in scores if own) / Z90
+
+
+def _upper_decile(groups: Sequence[Array]) -> float:
+    """The 90 % quantile of values, each group weighing the same."""
+    value = np.concatenate(groups)
+    weight = np.concatenate([np.full(own.size, 1 / own.size) for own in groups])
+    order = np.argsort(value)
+    at = int(np.searchsorted(np.cumsum(weight[order]), 0.9 * len(groups)))
+    return float(value[order][min(at, value.size - 1)])
 
 
 def pairs(rows: Sequence[Timing]) -> tuple[Indices, Indices]:
@@ -209,7 +280,11 @@ def ratio_variance(spread: Array, first: Indices, second: Indices) -> Array:
 def fitted() -> Variances:
     """The variances of the bundled timings, as ``lab/studies/kinds.py`` wrote them."""
     values = {row["name"]: float(row["value"]) for row in kind_rows("variances.csv")}
-    return Variances(np.array([values[name] for name in NAMES]), values["widening"])
+    factors = {
+        family: np.array([values[f"{family}: {name}"] for name in SCALED])
+        for family in {row.family for row in timings()}
+    }
+    return Variances(np.array([values[name] for name in NAMES]), factors, values["widening"])
 
 
 def time_ratio(
@@ -252,7 +327,7 @@ def time_ratio(
         rows = (*rows, *program)
     asked = [Timing(like or "", "", precision, kind.name, 1.0, "") for kind in (own, other)]
     together = [*rows, *asked]
-    spread = covariance(together, fitted().values)
+    spread = covariance(together, fitted())
     count = len(rows)
     known, across = spread[:count, :count], spread[count:, :count]
     gain = np.linalg.solve(known, across.T).T
