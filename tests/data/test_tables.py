@@ -478,6 +478,24 @@ def test_a_batch_beside_tokens_a_second_is_asked_about() -> None:
     assert step.seconds == [pytest.approx(20 / 771)]
 
 
+def test_sequences_of_a_batch_have_as_many_tokens_as_is_said() -> None:
+    text = "gpus,batch per GPU,sequence length,tokens/s\n2,3,512,1024\n4,3,512,2048\n"
+    assert "n='batch per GPU':'512 tokens' where each has 512 tokens" in error_of(text)
+    records = steps(text, "n=batch per GPU:512 tokens")
+    assert [(step.n, step.seconds, step.unit) for step in records] == [
+        (2 * 3 * 512, [3.0], "tokens"), (4 * 3 * 512, [3.0], "tokens")
+    ]  # fmt: skip
+
+
+def test_nodes_and_a_time_under_a_name_of_several_words_are_a_table() -> None:
+    text = "grid,nodes,run,time per step [s]\nR02B04,1,1,0.5\nR02B04,2,1,0.25\n"
+    assert "gpus=nodes*4" in error_of(text)
+    records = steps(text, gpus_per_node=4)
+    assert [(step.n, step.gpus, step.seconds) for step in records] == [
+        (20480, 4, [0.5]), (20480, 8, [0.25])
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["Performance per GPU [ns/day]", "steps/s/GPU", "ns/day/GPU"])
 def test_what_does_not_add_up_over_gpus_is_no_time(name: str) -> None:
     said = error_of(f"GPUs,atoms,{name}\n2,200,50\n", timestep=TIMESTEP)

@@ -184,7 +184,8 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
         if wanted & present:
             return "steps"
         return "steps" if "*" in wanted and counts_across(names) else None
-    if roles & {"n", "gpus"} or (roles & {"nodes", "ranks"} and _are_words(names)):
+    counted = roles & {"nodes", "ranks"} and (roles & {TIME, "run"} or _are_words(names))
+    if roles & {"n", "gpus"} or counted:
         return "steps"
     rates = (of_name(name) for name in names)
     if any(unit is not None and unit.rank > 1 for unit in rates):
@@ -525,12 +526,15 @@ def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:
     named = size_named(name)[1]
     if unit_text is None:
         return _sizes(name, at, named)
-    unit = parse_size_unit(unit_text)
+    long = re.fullmatch(r"([1-9][0-9]*)\s*(tokens\b.*)", unit_text)
+    unit = parse_size_unit(long[2] if long else unit_text)
     if unit is None:
         raise _error(
             f"{unit_text!r} is no unit of sizes; it is a factor such as k, M or 1e6, what n counts "
-            "(atoms, cells, samples, ...), or per-GPU, where n is of each"
+            "(atoms, cells, 4096 tokens, ...), or per-GPU, where n is of each"
         )
+    if long:
+        unit = replace(unit, factor=float(long[1]))
     # A factor is said anew; that a size is of each GPU stays as it is named.
     return _sizes(
         name, at, replace(unit, counts=unit.counts or named.counts, share=unit.share or named.share)

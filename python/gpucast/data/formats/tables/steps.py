@@ -206,9 +206,17 @@ def _ask_about_tokens(columns: Columns, grid: Grid) -> None:
     """Ask for the tokens of a step beside tokens a second: a batch mostly counts sequences."""
     n, unit = columns.by_role.get("n"), columns.by_role[TIME].unit
     if n and unit and unit.name.startswith("tokens") and not n.counts and "batch" in n.name.lower():
+        lengths = {
+            str(cells[at])
+            for at, name in enumerate(grid.names)
+            if re.search("seq|context", name, re.I)
+            for _, cells in grid.rows
+        }
+        long = f"{lengths.pop() if len(lengths) == 1 else 4096} tokens"
         raise grid.error(
             f"is a rate of tokens, and {n.name!r} may count sequences; import with --columns "
-            f"n={shown(n.name)}:tokens if it counts tokens, or else with the tokens of a step as n",
+            f"n={shown(n.name)}:'{long}' where each has {long}, n={shown(n.name)}:tokens if it "
+            "counts tokens",
             columns.by_role[TIME].name,
         )
 
