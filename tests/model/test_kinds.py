@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 import gpucast as gc
+from gpucast.answers.caveats import caveats
 from gpucast.data.kinds import Timing, catalogue, kind_named, timings
 from gpucast.errors import InputError
 from gpucast.model import kinds
@@ -271,6 +272,26 @@ def test_a_kind_that_the_data_contradict_is_refused(fitted: Model) -> None:
     named = replace(fitted, machine=replace(fitted.machine, name="NVIDIA H100 80GB HBM3"))
     with pytest.raises(InputError, match="was fitted on NVIDIA H100"):
         gc.what_if(named, kind="H200-SXM5", from_kind="T4")
+
+
+def test_a_machine_that_is_called_by_its_gpus_tells_their_kind(fitted: Model) -> None:
+    named = replace(fitted, machine=replace(fitted.machine, name=None, id="ours, A100-SXM4-40GB"))
+    moved = gc.what_if(named, kind="H100-SXM5")
+    stated = gc.what_if(fitted, kind="H100-SXM5", from_kind="A100-SXM4-40GB")
+    assert moved.forecasts([8000.0], [2.0]).seconds == stated.forecasts([8000.0], [2.0]).seconds
+
+
+def test_what_a_smaller_memory_may_not_hold_is_said() -> None:
+    model = md()
+    most = model.most_per_gpu
+    assert most is not None
+    n = np.array([0.35 * most, 0.5 * most])
+    for kind, memory, outside in (("V100-SXM2-16GB", 0.4, [False, True]), ("H100-SXM5", 1.0, [])):
+        moved = gc.what_if(model, kind=kind, from_kind="A100-SXM4-40GB")
+        assert moved.most_per_gpu == pytest.approx(memory * most)
+        texts = caveats(moved, n, np.ones(2))
+        assert any("no GPU of so little memory" in text for text in texts) == bool(outside)
+        assert moved.overfills(n, np.ones(2)).tolist() == (outside or [False, False])
 
 
 def test_totals_widen_with_what_gpus_do_not_share() -> None:

@@ -225,16 +225,17 @@ def _flat(cells: TimedCells) -> bool:
 def _overfilled(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
     """The size that gives a GPU most, among those that were measured on more GPUs only; another
     remark says that larger sizes lie beyond the data."""
-    most = model.most_per_gpu
-    at = np.flatnonzero(model.overfills(n, gpus) & (n <= model.domain.n[1]))
+    most, other = model.most_per_gpu, model.machine_factors
+    smaller = other is not None and other.memory < 1
+    at = np.flatnonzero(model.overfills(n, gpus) & (smaller | (n <= model.domain.n[1])))
     if most is None or not at.size:
         return
     worst = at[np.argmax(n[at] / gpus[at])]
     cell = f"n = {number(float(n[worst]))} on {gpus_in_words(int(gpus[worst]))}"
     yield (
         _NOT_TRIED,
-        f"{cell}: no GPU had more than n = {number(most)}; whether its memory holds that was not "
-        "tried",
+        f"{cell}: no GPU {'of so little memory ' * smaller}had more than n = {number(most)}; "
+        "whether its memory holds that was not tried",
     )
 
 

@@ -133,12 +133,18 @@ def kind_named(name: str, field: str = "--kind") -> GpuKind:
     )
 
 
+def known_kind(name: str | None) -> GpuKind | None:
+    """The kind of a name; None where the catalogue does not know it."""
+    try:
+        return kind_named(name or "")
+    except InputError:
+        return None
+
+
 def power_limit(name: str | None) -> float:
     """W that a GPU of a kind takes at most; infinite where the catalogue does not know the name."""
-    try:
-        return kind_named(name or "").power
-    except InputError:
-        return float("inf")
+    kind = known_kind(name)
+    return float("inf") if kind is None else kind.power
 
 
 def _plain(name: str) -> str:

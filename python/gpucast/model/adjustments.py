@@ -38,6 +38,7 @@ class MachineFactors:
         means, covariance: of the logarithms of the factors on T_gpu, T_cpu, T_com.
         own: sd of ln T that is each size's own on another kind of GPU; the covariance holds it only
             while there are no cells.
+        memory: a GPU's over that of the GPUs fitted, where that is less.
         created: when they were taken into account.
     """
 
@@ -49,6 +50,7 @@ class MachineFactors:
     created: str | None = None
     kind: str | None = field(default=None, metadata={"omit": True})
     own: NotNegative = field(default=0.0, metadata={"omit": True})
+    memory: NotNegative = field(default=1.0, metadata={"omit": True})
 
     def __post_init__(self) -> None:
         if not self.cells.n and self.kind is None:

@@ -230,10 +230,17 @@ class Fitted:
 
     @cached_property
     def most_per_gpu(self) -> float | None:
-        """The largest n / N that ran; None where the file does not say."""
+        """The largest n / N that ran, of another kind of GPU that its memory holds by that; None
+        where the file does not say."""
+        other = self.machine_factors
+        memory = 1.0 if other is None else other.memory
         shares = [
-            size / count
-            for cells in (self.fitted_cells, self.timed)
+            size / count * share
+            for cells, share in (
+                (self.fitted_cells, memory),
+                (self.timed, memory),
+                (None if other is None else other.cells, 1.0),
+            )
             if cells is not None
             for size, count in zip(cells.n, cells.gpus, strict=True)
         ]

@@ -23,7 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.dataset import Dataset
-from gpucast.data.kinds import GpuKind, Timing, catalogue, kind_named, kind_rows, timings
+from gpucast.data.kinds import (
+    GpuKind,
+    Timing,
+    catalogue,
+    kind_named,
+    kind_rows,
+    known_kind,
+    timings,
+)
 from gpucast.data.selection import ANY
 from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
@@ -366,6 +374,8 @@ def on_kind(
             f"is {model.machine_factors.words}; take the model that was fitted", file=model.name
         )
     fitted_on = from_kind or model.machine.name
+    if fitted_on is None and (named := known_kind((model.machine.id or "").rpartition(", ")[2])):
+        fitted_on = named.name  # a machine that is called by its GPUs
     if fitted_on is None:
         raise InputError("which kind the model was fitted on is not said", field="--from-kind")
     own, other = kind_named(fitted_on, "--from-kind"), kind_named(kind)
@@ -402,6 +412,7 @@ def on_kind(
         covariance=spread.tolist(),
         # The ratio's sd is of programs at one size each: at most half its square is a size's.
         own=min(OF_A_SIZE * abs(ratio.mean), ratio.sd / np.sqrt(2)),
+        memory=min(other.memory / own.memory, 1.0),
     )
     return replace(
         model,

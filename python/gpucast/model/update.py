@@ -98,6 +98,7 @@ def machine_factors(
         created=now(),
         kind=None if known is None else known.kind,
         own=0.0 if known is None else known.own,
+        memory=1.0 if known is None else known.memory,
     )
     return factors, kind
 
