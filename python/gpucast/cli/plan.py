@@ -335,6 +335,9 @@ def _mix(content: JsonObject) -> None:
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
             f"{_money(mix['cost'])} {content['currency']}{without}{of_them}."
         )
+        if (budget := content["budget"]) is not None:
+            kept = "keeps" if mix["cost"] <= budget * (1 + 1e-9) else "does not keep"
+            say(f"It {kept} the budget of {_money(budget)} {content['currency']}.")
         _late(content)
 
 

@@ -174,6 +174,24 @@ def test_of_schedules_as_short_the_cheapest_is_taken() -> None:
         assert placed.cost == 6.0 * prices[best]
 
 
+@pytest.mark.parametrize(
+    ("budget", "cost", "makespan"),
+    [
+        (20.0, 18.0, 3.0),  # fast x 2
+        (18.0, 18.0, 3.0),
+        (17.9, 10.0, 5.0),  # slow x 2
+        (9.0, 8.0, 8.0),  # slow x 1
+        (7.0, 8.0, 8.0),  # nothing costs so little: the cheapest
+    ],
+)
+def test_of_schedules_that_keep_a_budget_the_shortest_is_taken(
+    budget: float, cost: float, makespan: float
+) -> None:
+    case = Case([[FAST, SLOW]], [2, 2], [1], [math.inf], (3.0, 1.0))
+    placed = schedule.best(case.table, np.array([1]), case.gpus, None, 0.9, budget)
+    assert (placed.cost, placed.makespan) == pytest.approx((cost, makespan))
+
+
 def test_without_prices_a_deadline_leaves_the_shortest_schedule() -> None:
     case = Case([[FAST, SLOW]], [2, 2], [1], [100.0])
     assert schedule.best(case.table, np.array([1]), case.gpus, None, 0.9).makespan == 3.0

@@ -39,7 +39,7 @@ KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
         *("iso_efficiency", "break_even", "replicates", "caveats", "interval", "purchase"),
-        *("same_model", "unpriced", "buying"),
+        *("same_model", "unpriced", "buying", "budget"),
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),

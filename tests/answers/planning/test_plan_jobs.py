@@ -168,6 +168,35 @@ def test_the_least_time_is_paid() -> None:
     assert option["gpu_hours"] == pytest.approx(2 * 10 * step(2048, 2) / 3600)
 
 
+@pytest.mark.parametrize(
+    ("stated", "gpus", "steps", "an_hour"),
+    [
+        ({"gpus_per_host": 4, "price_per_host_hour": 1.5}, 5, 10**8, 5 * 2.0 + 2 * 1.5),
+        ({"price_per_job_hour": 0.2}, 5, 10**8, 5 * 2.0 + 0.2),
+        ({"gpus_per_host": 4, "whole_hosts": True, "price_per_host_hour": 1.0}, 2, 10**8, 9.0),
+        # Less than an hour, its start of two minutes counted: the least time of a whole host.
+        ({"gpus_per_host": 4, "whole_hosts": True, "minimum": "1h", "setup": "2m"}, 2, 10, 8.0),
+    ],
+)
+def test_what_a_job_pays_to_the_cent(
+    stated: Content, gpus: int, steps: int, an_hour: float
+) -> None:
+    option = only_option(machine(gpus=8, **stated), gpus, steps=steps)
+    hours = 1.0 if steps == 10 else steps * step(2048, gpus) / 3600
+    assert option["cost"] == pytest.approx(an_hour * hours, abs=0.005)
+
+
+def test_all_jobs_together_keep_a_budget_where_any_schedule_does() -> None:
+    jobs = [{"name": "a", "n": 64000, "steps": 10**6, "count": 2}]
+    free = planned([machine()], jobs)
+    dear = free["mix"]["cost"]
+    kept = planned([machine()], jobs, budget=0.9 * dear)
+    assert kept["mix"]["cost"] <= 0.9 * dear == kept["budget"]
+    assert kept["mix"]["makespan"] > free["mix"]["makespan"]
+    with pytest.raises(InputError, match="budget: needs the prices of all machines"):
+        planned([{"name": "native", "gpus": 4}], jobs, budget=1.0)
+
+
 def test_hours_of_checkpoints_and_restarts() -> None:
     spot = {"interrupted_every": "8h", "checkpoint": 30.0, "restart": 120.0}
     option = only_option(machine(gpus_per_host=2, **spot), 4, steps=10**8)

@@ -92,6 +92,7 @@ def plan_request(request: Request) -> Plan:
         "schema": SCHEMA,
         "currency": request.currencies[0],
         "probability": request.probability,
+        "budget": request.budget,
         "interval": str(request.interval),
         "baseline": request.machines[request.base].name,
         "machines": [_machine(machine) for machine in request.machines],

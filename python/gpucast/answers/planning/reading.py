@@ -79,9 +79,12 @@ def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
             message = f"{currency} beside {money[0]}: convert, and state all prices in one currency"
             yield ("machines", i, "currency"), message
     prices = all(machine.has_price for machine in request.machines)
-    for i, job in enumerate(request.jobs):
-        if job.budget is not None and not prices:
-            yield ("jobs", i, "budget"), "needs the prices of all machines (price_per_gpu_hour)"
+    for here, budget in (
+        (("budget",), request.budget),
+        *((("jobs", i, "budget"), job.budget) for i, job in enumerate(request.jobs)),
+    ):
+        if budget is not None and not prices:
+            yield here, "needs the prices of all machines (price_per_gpu_hour)"
     if request.baseline is not None and request.baseline not in names:
         yield ("baseline",), f"no machine {request.baseline!r}{near(request.baseline, names)}"
     if request.sizes is not None and request.sizes[0] >= request.sizes[1]:

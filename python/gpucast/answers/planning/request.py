@@ -265,6 +265,7 @@ class Request:
         interval: when and where jobs run, for probabilities and intervals: now, in the minutes that
             were measured; later on these machines; or on other machines of the kind.
         window: seconds within which as many jobs as possible are to be done.
+        budget: the most that all jobs together may cost.
         baseline: name of the machine that the others are compared with; the first by default.
         iso_efficiency: the efficiency whose sizes n_e(N) are wanted.
         break_even: the surcharge whose break-even sizes are wanted.
@@ -278,6 +279,7 @@ class Request:
     probability: Share = SURE
     interval: Interval = Interval.later
     window: Duration | None = None
+    budget: Positive | None = None
     baseline: Name | None = None
     iso_efficiency: Share | None = None
     break_even: Positive | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,10 +78,10 @@ class Schedule:
         return max((task.end for task in self.tasks), default=0.0)
 
 
-Merit = tuple[int, int, float, float]
+Merit = tuple[float, ...]
 
 
-def shortness(schedule: Schedule) -> Merit:
+def shortness(schedule: Schedule) -> tuple[int, int, float, float]:
     """Smaller is better: copies left out, then late ones, then the longest makespan, the cost."""
     longest = float(f"{schedule.longest:.9g}")  # equal but for rounding is equal
     return schedule.left_out, schedule.late, longest, schedule.cost
@@ -91,15 +92,27 @@ def thrift(schedule: Schedule) -> Merit:
     return schedule.left_out, schedule.late, schedule.cost, schedule.longest
 
 
+def within(budget: float) -> Callable[[Schedule], Merit]:
+    """The merit of a schedule that may cost so much: beyond it what is cheaper is better."""
+
+    def merit(schedule: Schedule) -> Merit:
+        left_out, late, longest, cost = shortness(schedule)
+        return left_out, late, max(cost - budget * (1 + _TINY), 0.0), longest, cost
+
+    return merit
+
+
 def best(
     table: OptionTable,
     counts: NDArray[np.int64],
     gpus: list[int],
     window: float | None,
     probability: float,
+    budget: float | None = None,
 ) -> Schedule:
     """The best of some schedules: the cheapest of those that do most, and most of it in time, where
     there are prices and a window or deadlines; else the shortest, and the cheapest of the shortest.
+    With a budget the shortest of those that keep it, else the cheapest.
 
     Args:
         counts: copies wanted of each job, (J).
@@ -114,7 +127,9 @@ def best(
     pairs = itertools.product(_orders(table, counts, area, window), weights)
     ways = list(itertools.islice(pairs, max(_FEWEST_TRIALS * len(weights), trials)))
     timely = window is not None or bool(np.isfinite(table.limit[table.allowed]).any())
-    merit = thrift if timely and table.rate.any() else shortness
+    merit: Callable[[Schedule], Merit] = thrift if timely and table.rate.any() else shortness
+    if budget is not None:
+        merit = within(budget)
 
     def tried(*targets: float) -> Schedule:
         placed = [
@@ -287,7 +302,7 @@ def mix_of(request: Request, table: OptionTable) -> Schedule:
     """All simulations of a plan together on the GPUs that exist."""
     counts = np.array([job.count for job in request.jobs], dtype=np.int64)
     gpus = [machine.gpus for machine in request.machines]
-    return best(table, counts, gpus, request.window, request.probability)
+    return best(table, counts, gpus, request.window, request.probability, request.budget)
 
 
 def mix_answer(
