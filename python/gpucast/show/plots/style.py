@@ -224,15 +224,20 @@ def si_axis(axis: Axis, unit: str = "") -> None:
     axis.set_minor_formatter(_BetweenPowers(unit, places=0, sep=sep))
 
 
+_SHORT = np.log10(5)
+
+
 class _BetweenPowers(EngFormatter):
     """Labels 2 and 5 times a power of ten on a logarithmic axis that shows so few powers that they
-    do not tell its scale."""
+    do not tell its scale; all ticks of one that shows less than a factor of 5."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         axis = self.axis
         if not isinstance(axis, Axis) or axis.get_scale() != "log" or x <= 0:
             return ""
         low, high = np.log10(np.sort(axis.get_view_interval()))
+        if high - low < _SHORT:
+            return EngFormatter(self.unit, sep=self.sep)(x, pos)
         powers = np.floor(high + _ROUNDING) - np.ceil(low - _ROUNDING) + 1
         # Labels stand side by side below an axis, and above one another beside it.
         enough = 2 if isinstance(axis, XAxis) else 3
