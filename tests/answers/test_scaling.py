@@ -82,6 +82,39 @@ def test_its_probability_is_a_share_of_the_models_draws() -> None:
     assert surer <= answer["gpus"]
 
 
+@pytest.mark.parametrize(
+    ("probability", "words"),
+    [(0.9, ""), (0.551, ""), (0.55, "as likely as not"), (0.45, "as likely as not"),
+     (0.44, "less likely than not"), (None, "")],
+)  # fmt: skip
+def test_a_count_that_may_as_well_not_be_efficient_is_said_to_be_so(
+    probability: float | None, words: str
+) -> None:
+    one = scaling.sensible_count(md(), N, range(1, 17))
+    one |= {"probability": probability, "sure_gpus": 4}
+    hedge = scaling.hedged(one)
+    assert (words in hedge and "with 90 % it is 4 GPUs" in hedge) if words else hedge == ""
+
+
+def test_hours_of_a_batch_of_each_gpu_are_those_of_work_that_grows() -> None:
+    asked = Asked(n=[1e5], size_of="gpu", at=4, work=1e9, runs=2, efficiency=0.3)
+    content = proposal_of(md(), asked).content
+    job = content["jobs"][0]
+    seconds = float(md().forecast(4e5, 4).seconds[0])
+    assert (job["n"], job["steps"]) == (1e5, 2500)
+    assert job["gpu_hours"] == pytest.approx(2 * 2500 * 4 * seconds / HOUR)
+    assert content["weak"]["per_gpu"] == 1e5
+    (one,) = content["sensible"]
+    reference, gpus = content["weak"]["reference_gpus"], one["gpus"]
+    assert gpus > reference
+    first, last = (
+        float(md().forecast(1e5 * count, count).seconds[0]) for count in (reference, gpus)
+    )
+    assert one["efficiency"] == pytest.approx(first / last)
+    with pytest.raises(gc.InputError, match="one size"):
+        Asked(n=[1e5, 2e5], size_of="gpu")
+
+
 @pytest.mark.parametrize("threshold", [0.0, -1.0, 1.5, math.nan])
 def test_a_threshold_that_is_no_share_is_refused(threshold: float) -> None:
     with pytest.raises(gc.InputError, match="no share"):

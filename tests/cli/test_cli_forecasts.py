@@ -165,6 +165,18 @@ def test_compare(run: Run, folder: Path) -> None:
     assert "\x1b" not in out
 
 
+def test_compare_in_tokens_of_a_batch_of_each_gpu(run: Run, folder: Path) -> None:
+    models = [folder / "native.json", folder / "remote.json"]
+    words = ("-n", "2000", "--gpus", "2,4", "--size-of", "gpu", "--units", "tokens=512")
+    answer = only_json(run("compare", *models, *words, "--json")[1])
+    assert answer["best"] == []
+    for row, gpus in zip(answer["ratio"], (2, 4), strict=True):
+        assert (row["n"], row["gpus"]) == (2000 * gpus, gpus)
+        for key in ("first", "second"):
+            assert row[f"{key}_per_second"] == pytest.approx(512 * row["n"] / row[key])
+    assert "remote, tokens/s" in run("compare", *models, *words)[1]
+
+
 def test_compare_needs_two_models(run: Run, folder: Path) -> None:
     assert_refused(run("compare", folder / "native.json", "-n", "1"), "REMOTE")
     assert_refused(

@@ -50,8 +50,10 @@ def test_predict_tells_energy_and_the_count_of_least(run: Run, folder: Path) -> 
         assert row["co2_kg"] == pytest.approx(row["joules"] / 3.6e6 * 0.38)
     assert [row["gpus"] for row in answer["best"]] == [8]
     assert [row["gpus"] for row in answer["least_energy"]] == [1]
-    _, out, _ = run(*words)
+    _, out, _ = run(*words, "--energy-price", "0.3 EUR")
     assert "1 GPU takes 70 % less than the fastest, 8" in out
+    assert "price EUR" in out
+    assert_refused(run(*words, "--energy-price", "-1"), "--energy-price", "no amount")
 
 
 def test_without_joules_answers_say_nothing_of_energy(run: Run, folder: Path) -> None:

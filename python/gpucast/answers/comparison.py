@@ -62,10 +62,13 @@ def compare(
     n: Numbers,
     gpus: Numbers,
     interval: str = Interval.now,
+    *,
+    per_gpu: bool = False,
 ) -> Compared:
     """Forecasts of both, their ratio, and what each does best.
 
     ``interval``: whether the ratio is of times now, later, or on other machines, each on its own.
+    ``per_gpu``: n is of each GPU, and no count is best.
 
     Returns:
         ``ratio``: for each (n, gpus) both times, second over first with its 90 % interval, and the
@@ -73,6 +76,7 @@ def compare(
         ratio of the two best times.
     """
     sizes, counts = outer(n, gpus)
+    sizes = sizes * counts if per_gpu else sizes
     kind = interval_named(interval)
     a, b = first.forecasts(sizes, counts, kind), second.forecasts(sizes, counts, kind)
     # The two fits share no measurement: their errors add as independent ones.
@@ -97,7 +101,8 @@ def compare(
         dict(zip(columns, row, strict=True))  # type: ignore[misc]
         for row in zip(*columns.values(), strict=True)
     ]
-    best = (model.best_counts(as_list(n), as_list(gpus), kind) for model in (first, second))
+    alone = [] if per_gpu else as_list(n)
+    best = (model.best_counts(alone, as_list(gpus), kind) for model in (first, second))
     return {
         "first": first.name,
         "second": second.name,

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from gpucast.answers.caveats import caveats
 from gpucast.answers.scaling import (
@@ -36,13 +37,16 @@ class Asked:
 
     Attributes:
         n: sizes of the runs; by default the largest that was measured.
+        size_of: whether n is of all GPUs, or of each (its batch): then the work grows with them,
+            and sensible count and hours are those of the weak scaling.
         gpus: GPU counts to show; by default those measured, and further ones.
         at: the GPU count that hours are asked for; by default the sensible one.
         gpus_per_node: of a node, which jobs take whole; None where nobody knows.
         program: what the program is called.
-        per_gpu: n / N of the weak scaling; by default as measured.
+        per_gpu: n / N of the weak scaling; by default as measured, or the n of each GPU.
         efficiency: the least that is sensible.
         runs, steps: how many runs of each size, and steps of each.
+        work: what each run does, in what n counts (tokens, samples), instead of steps.
         reserve: hours asked for beyond those forecast, as a share of them.
         queue_limit: the longest time (s) that a job may take; longer runs are restarted.
         setup: time (s) from each job's start to its first step.
@@ -51,6 +55,7 @@ class Asked:
     """
 
     n: Sequence[float] = ()
+    size_of: Literal["all", "gpu"] = "all"
     gpus: Sequence[float] | None = None
     at: int | None = None
     gpus_per_node: int | None = None
@@ -59,6 +64,7 @@ class Asked:
     efficiency: float = THRESHOLD
     runs: int = 1
     steps: float = 1e6
+    work: float | None = None
     reserve: float = 0.1
     queue_limit: float | None = None
     setup: float = 0.0
@@ -70,9 +76,21 @@ class Asked:
             raise InputError(f"{self.reserve:g} is no share such as 0.1", field="reserve")
         if self.queue_limit is not None and self.queue_limit <= self.setup:
             raise InputError("leaves no time after --setup", field="queue_limit")
-        for name, number in (("runs", self.runs), ("steps", self.steps)):
-            if not 1 <= number < math.inf:
+        if self.size_of == "gpu" and len({*self.n, *filter(None, [self.per_gpu])}) > 1:
+            raise InputError("of each GPU one size is asked about, not several", field="n")
+        for name in ("runs", "steps", "work"):
+            number = getattr(self, name)
+            if number is not None and not 1 <= number < math.inf:
                 raise InputError(f"{number:g} is no number of at least 1", field=name)
+
+    @property
+    def grows(self) -> bool:
+        """Whether n is of each GPU."""
+        return self.size_of == "gpu"
+
+    def steps_of(self, n: float) -> float:
+        """Steps of a run, each of size n."""
+        return self.steps if self.work is None else math.ceil(self.work / n)
 
 
 @dataclass(frozen=True)
@@ -100,12 +118,15 @@ def proposal_of(model: Model, asked: Asked) -> Proposal:
     asked = replace(asked, gpus_per_node=per_node)
     cells = model.timed
     measured = [] if cells is None else list(map(float, cells.n))
+    if asked.grows:  # beside it the largest that was measured stays as it is
+        asked = replace(asked, per_gpu=next(iter(asked.n), asked.per_gpu), n=())
     sizes = list(dict.fromkeys(asked.n or [max(measured, default=model.usual_sizes[1])]))
     shown = sorted({*sizes, *_evidence(sizes, measured)})
     how = (asked.gpus, per_node, asked.interval)
     sweeps = {n: strong(model, n, *how) for n in shown}
     growing = weak(model, asked.per_gpu, *how)
-    sensible = [_sensible(sweeps[n], asked) for n in sizes]
+    run = [growing] if asked.grows else [sweeps[n] for n in sizes]
+    sensible = [_sensible(sweep, asked) for sweep in run]
     swept = [sweep.forecasts for sweep in (*sweeps.values(), growing)]
     known = [text for one in swept for text in caveats(model, one.n, one.gpus)]
     content = {
@@ -118,9 +139,12 @@ def proposal_of(model: Model, asked: Asked) -> Proposal:
         "strong": [_sweep(sweep, per_node) for sweep in sweeps.values()],
         "weak": _sweep(growing, per_node),
         "sensible": sensible,
-        "jobs": [job for one in sensible for job in _jobs(sweeps[one["n"]], one, asked)],
+        "jobs": [
+            job for of_size in zip(run, sensible, strict=True) for job in _jobs(*of_size, asked)
+        ],
         **{key: getattr(asked, key) for key in _SAID},
         "interval": str(asked.interval),
+        "energy_currency": asked.grid.currency,
         "quality": to_json(model.quality),
         "observations": to_json(model.observations),
         "domain": to_json(model.domain),
@@ -131,7 +155,7 @@ def proposal_of(model: Model, asked: Asked) -> Proposal:
     return Proposal(list(sweeps.values()), growing, content)
 
 
-_SAID = ("efficiency", "runs", "steps", "reserve", "queue_limit", "setup")
+_SAID = ("size_of", "efficiency", "runs", "steps", "work", "reserve", "queue_limit", "setup")
 
 
 def _plain_name(name: str) -> str:
@@ -159,7 +183,8 @@ def _sweep(sweep: Sweep, per_node: int | None) -> JsonObject:
 def _sensible(sweep: Sweep, asked: Asked) -> Sensible:
     counts = _counts(sweep, asked)
     how = (asked.efficiency, asked.interval, sweep.gpus[0])
-    return sensible_count(sweep.model, float(sweep.n[0]), counts, *how)
+    n = float(sweep.n[0] / (sweep.gpus[0] if asked.grows else 1))
+    return sensible_count(sweep.model, n, counts, *how, per_gpu=asked.grows)
 
 
 def _counts(sweep: Sweep, asked: Asked) -> list[int]:
@@ -176,7 +201,7 @@ def _jobs(sweep: Sweep, sensible: Sensible, asked: Asked) -> list[JsonObject]:
         "fastest": sensible["fastest"],
         "fewest GPU hours": sensible["cheapest"],
     }
-    if model.energy is not None:
+    if model.energy is not None and not asked.grows:
         counts = list(map(float, _counts(sweep, asked)))
         (least,) = energy.least_energy(model, [float(sweep.n[0])], counts)
         choices["least energy"] = least["gpus"]
@@ -192,11 +217,12 @@ def _hours(model: Model, n: float, gpus: int, asked: Asked) -> JsonObject:
     """Time and hours of all runs of a size on a GPU count, with the 90 % interval of the expected
     step time."""
     interval = Interval.later if asked.interval is Interval.now else asked.interval
-    step = model.forecasts([n], [float(gpus)], interval)
+    whole = n * gpus if asked.grows else n
+    step, steps = model.forecasts([whole], [float(gpus)], interval), asked.steps_of(whole)
     nodes = math.ceil(gpus / asked.gpus_per_node) if asked.gpus_per_node else None
     ends = [float(one[0]) for one in (step.seconds, step.mean_low, step.mean_high)]
-    jobs = [_jobs_of_run(asked.steps * seconds, asked) for seconds in ends]
-    runs = [asked.steps * end + count * asked.setup for end, count in zip(ends, jobs, strict=True)]
+    jobs = [_jobs_of_run(steps * seconds, asked) for seconds in ends]
+    runs = [steps * end + count * asked.setup for end, count in zip(ends, jobs, strict=True)]
     ranges: dict[str, list[float]] = {"run_seconds": runs}
     for kind, held in (("gpu_hours", gpus), ("node_hours", nodes)):
         ranges[kind] = [asked.runs * (held or math.nan) * run / HOUR for run in runs]
@@ -211,23 +237,23 @@ def _hours(model: Model, n: float, gpus: int, asked: Asked) -> JsonObject:
         "n": n,
         "gpus": gpus,
         "nodes": nodes,
+        "steps": steps,
         "step_seconds": ends[0],
         "jobs_per_run": jobs[0],
-        **_energy(model, step, asked),
+        **_energy(model, step, asked.runs * steps, asked.grid),
         **{key: None if value != value else value for key, value in values.items()},
         "extrapolated": bool(step.extrapolated[0]),
     }
 
 
-def _energy(model: Model, step: Forecasts, asked: Asked) -> dict[str, float]:
+def _energy(model: Model, step: Forecasts, steps: float, grid: Grid) -> dict[str, float]:
     """kWh of all runs' steps, GPUs only, with the 90 % interval, their price and CO2; empty where
     no energy was measured."""
     joules = {key: float(ends[0]) for key, ends in model.joules(step).items()}
     if not joules:
         return {}
-    steps = asked.runs * asked.steps
     ends = {f"kwh_{end}": steps * joules[f"joules_{end}"] / energy.KWH for end in ("low", "high")}
-    return asked.grid.of(steps * joules["joules"]) | ends
+    return grid.of(steps * joules["joules"]) | ends
 
 
 def _jobs_of_run(seconds: float, asked: Asked) -> int:

@@ -19,7 +19,7 @@ from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import SURE, Array, Interval
 from gpucast.model.rates import ns_per_day, reference_count
 from gpucast.util import JsonObject
-from gpucast.util.units import plain
+from gpucast.util.units import gpus_in_words, plain
 
 THRESHOLD = 0.7
 """The least efficiency that is sensible where nobody says another."""
@@ -30,6 +30,9 @@ BEYOND = 4
 MOST_COUNTS = 512
 """Counts among which the sensible one is looked for; of more, as many are taken, evenly spaced in
 the logarithm."""
+
+AS_LIKELY_AS_NOT = 0.45, 0.55
+"""Probabilities between these settle nothing, and that is said."""
 
 _ROUNDING = 1e-12
 """The efficiency of the reference is 1 but for this."""
@@ -245,6 +248,16 @@ class Sensible(TypedDict):
     cheapest: int
     open: bool
     extrapolated: bool
+
+
+def hedged(one: Sensible) -> str:
+    """What to say of a sensible count that is hardly more likely than not to be efficient enough;
+    empty where it is, or where that is not known."""
+    sure, (least, most) = one["probability"], AS_LIKELY_AS_NOT
+    if sure is None or sure > most or one["efficiency"] < one["threshold"]:
+        return ""
+    words = "as likely as not" if sure >= least else "less likely than not"
+    return f"that is {words}; with 90 % it is {gpus_in_words(one['sure_gpus'] or 1)}"
 
 
 def sensible_count(

@@ -22,7 +22,7 @@ MOST_MFU = 1.5
 """A larger share of the peak is a mistake in a unit."""
 
 
-def _units(text: str, option: str) -> tuple[str, float]:
+def units_of(text: str, option: str) -> tuple[str, float]:
     """``tokens=4096``: what steps take, and how many for each of n; 1 where nothing is said."""
     name, _, each = text.partition("=")
     if not name.isprintable() or not 0 < len(name) <= 20:
@@ -45,7 +45,7 @@ class Throughput:
         "What a step takes for each of n: samples, or tokens=4096.",
         None,
         "--units",
-        read=_units,
+        read=units_of,
         metavar="NAME[=COUNT]",
     )
     flops: float | None = stated(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from gpucast.cli import options
-from gpucast.cli.options import argument, with_options
+from gpucast.cli.options import argument, option, with_options
 from gpucast.cli.output import load, print_json, print_marked, say, tell_cells
 from gpucast.data.selection import ANY, StepSelection
+from gpucast.util import JsonObject
 from gpucast.util.number_lists import counts, sizes
 from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import change, duration, number, percent, whole_percent
@@ -17,30 +20,48 @@ def command(
     n: str = options.SIZES,
     gpus: str | None = options.GPUS,
     interval: options.Interval = options.INTERVAL,
+    size_of: Literal["all", "gpu"] = options.SIZE_OF,
+    units: str | None = option(
+        "Rates instead of times: what a step takes for each of n: samples, or tokens=4096.",
+        metavar="NAME[=COUNT]",
+    ),
     explain: bool = options.EXPLAIN,
     json: bool = options.JSON,
 ) -> None:
     """Compare the forecasts of two models."""
     from gpucast.answers.comparison import compare
+    from gpucast.answers.throughput import rounded, units_of
     from gpucast.model.files import load_model
 
     models = load_model(native), load_model(remote)
     chosen, shared = sizes(n), sorted(set.intersection(*(set(m.usual_counts) for m in models)))
     gpu_counts = counts(gpus) if gpus is not None else shared or [1]
-    result = compare(*models, chosen, gpu_counts, interval)
+    named, count = units_of(units, "--units") if units else ("", 1.0)
+    per_gpu = size_of == "gpu"
+    result = compare(*models, chosen, gpu_counts, interval, per_gpu=per_gpu)
+    cells = [(n * gpus if per_gpu else n, gpus) for n in chosen for gpus in gpu_counts]
     for model in models:
-        tell_cells(model, chosen, gpu_counts, explain=explain)
+        tell_cells(model, cells, explain=explain)
+    rows: list[JsonObject] = [
+        row | {f"{key}_per_second": row["n"] * count / row[key] for key in ("first", "second")}
+        for row in result["ratio"]
+    ]
     if json:
-        print_json(result)
+        print_json({**result, "ratio": rows} if units else result)
         return
     a, b = result["first"], result["second"]
+    speeds = [
+        Column(f"{name}, {named}/s", f"{key}_per_second", rounded)
+        if units
+        else Column(name, key, duration)
+        for key, name in (("first", a), ("second", b))
+    ]
     print_marked(
-        result["ratio"],
+        rows,
         [
             Column("n", "n", number),
             Column("GPUs", "gpus"),
-            Column(a, "first", duration),
-            Column(b, "second", duration),
+            *speeds,
             Column(f"{b} / {a}", "ratio", ".3f"),
             Column(
                 options.INTERVALS[interval], lambda row: "{low:.3f} ... {high:.3f}".format(**row)
@@ -48,6 +69,8 @@ def command(
             Column(f"P({a} faster)", "probability_first_faster", whole_percent),
         ],
     )
+    if per_gpu:
+        return
     print()
     print_rows(
         result["best"],

@@ -212,7 +212,13 @@ EFFICIENCY = option(
     "Least parallel efficiency, N_ref T(N_ref) / (N T(N)), that is sensible.", default=0.7
 )
 GRID_CO2: float | None = option("CO2 of a kWh of your electricity, g.", min=0)
-ENERGY_PRICE: float | None = option("Price of a kWh of your electricity.", min=0)
+ENERGY_PRICE: str | None = option(
+    "Price of a kWh of your electricity: 0.30, or '0.30 EUR'.", metavar="MONEY"
+)
+SIZE_OF = option(
+    "What n is of: all GPUs together, or each (its batch), so that the work grows with them.",
+    default="all",
+)
 PER_GPU = option("n / N of the weak scaling. Default: as measured.")
 SIZE = option("Size of a figure, mm: 88x110. Default: a column of a journal.", metavar="WxH")
 

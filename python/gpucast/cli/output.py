@@ -105,14 +105,11 @@ def tell_forecasts(model: Model, texts: Sequence[str], *, explain: bool) -> None
         warn(in_line(model.name, texts))
 
 
-def tell_cells(
-    model: Model, n: Iterable[float] = (), gpus: Iterable[float] = (), *, explain: bool
-) -> None:
-    """Warn of what is to be known of forecasts for every n with every GPU count."""
+def tell_cells(model: Model, pairs: Iterable[tuple[float, float]] = (), *, explain: bool) -> None:
+    """Warn of what is to be known of forecasts for pairs of n and GPU count."""
     import numpy as np
 
     from gpucast.answers.caveats import caveats
 
-    sizes, counts = list(n), list(gpus)
-    cells = np.array([(size, count) for size in sizes for count in counts]).reshape(-1, 2)
+    cells = np.array(list(pairs), dtype=np.float64).reshape(-1, 2)
     tell_forecasts(model, caveats(model, cells[:, 0], cells[:, 1]), explain=explain)

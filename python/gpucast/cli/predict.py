@@ -18,7 +18,7 @@ from gpucast.util import JsonObject, files
 from gpucast.util.gpu_shares import parted
 from gpucast.util.number_lists import LARGEST_COUNT, counts, sizes
 from gpucast.util.tables import Column, print_rows
-from gpucast.util.units import duration, number, ranges, whole_percent
+from gpucast.util.units import duration, gpus_in_words, number, ranges, whole_percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,11 +91,8 @@ def command(
         metavar="FACTOR",
     ),
     grid_co2: float | None = options.GRID_CO2,
-    energy_price: float | None = options.ENERGY_PRICE,
-    size_of: Literal["all", "gpu"] = option(
-        "What n is of: all GPUs together, or each (its batch), so that the work grows with them.",
-        default="all",
-    ),
+    energy_price: str | None = options.ENERGY_PRICE,
+    size_of: Literal["all", "gpu"] = options.SIZE_OF,
     throughput: Throughput = NONE,
     output: Path | None = option(
         "Also write the rows as CSV; times in seconds.", "-o", "--output", metavar="FILE.csv"
@@ -134,7 +131,7 @@ def command(
         next_cells,
         efficiency,
         within,
-        Grid(energy_price, grid_co2),
+        Grid.stated(energy_price, grid_co2),
         size_of == "gpu",
         throughput,
     )
@@ -373,6 +370,8 @@ def _share(word: str, key: str) -> Column:
 
 def _print_sensible(answers: Sequence[Answer], question: Question) -> None:
     """A line an n: the most GPUs that are efficient enough, and those of fewest GPU hours."""
+    from gpucast.answers.scaling import hedged
+
     rows = [row for answer in answers for row in answer.sensible]
     print_marked(
         rows,
@@ -389,8 +388,12 @@ def _print_sensible(answers: Sequence[Answer], question: Question) -> None:
     )
     say(
         f"sensible: the most with an efficiency of {whole_percent(rows[0]['threshold'])} or more "
-        "(--efficiency), and how probable that is; cheapest: fewest GPU hours\n"
+        "(--efficiency), and how probable that is; cheapest: fewest GPU hours"
     )
+    for row in rows:
+        if words := hedged(row):
+            say(f"{row['model']}: n = {number(row['n'])}, {gpus_in_words(row['gpus'])}: {words}")
+    print()
 
 
 def _print_best(answers: Sequence[Answer]) -> None:
@@ -443,6 +446,7 @@ def _print_energy(answers: Sequence[Answer], question: Question) -> None:
     rows = least if question.best_only else rows
     if not rows:
         return
+    price = " ".join(filter(None, ("price", question.grid.currency)))
     say("\nEnergy of a step (GPUs only: the host's is not measured), of a million steps:\n")
     print_rows(
         rows,
@@ -455,7 +459,7 @@ def _print_energy(answers: Sequence[Answer], question: Question) -> None:
             Column("90 %", lambda row: f"{row['joules_low']:.4g} ... {row['joules_high']:.4g}"),
             *(
                 Column(heading, _of_a_million(key), ".4g", optional=True)
-                for heading, key in (("kWh", "kwh"), ("price", "energy_cost"), ("kg CO2", "co2_kg"))
+                for heading, key in (("kWh", "kwh"), (price, "energy_cost"), ("kg CO2", "co2_kg"))
             ),
         ],
     )

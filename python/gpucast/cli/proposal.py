@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gpucast.cli import options
 from gpucast.cli.figure_files import check_folder
@@ -28,6 +27,7 @@ def command(
     source: str = options.MODEL_OR_TABLE,
     output: Path = option("Folder.", "-o", "--output", default=Path("proposal"), metavar="FOLDER"),
     n: str | None = option("Sizes of the runs. Default: the largest measured.", "-n"),
+    size_of: Literal["all", "gpu"] = options.SIZE_OF,
     gpus: str | None = option(
         "GPU counts to show: 1-4,8. Default: those measured, and doublings up to 4 times the most."
     ),
@@ -36,14 +36,15 @@ def command(
     per_gpu: float | None = options.PER_GPU,
     efficiency: float = options.EFFICIENCY,
     runs: int = option("Runs of each size.", default=1, min=1),
-    steps: str = option("Steps of a run.", default="1e6"),
+    steps: str | None = option("Steps of a run. Default: 1e6."),
+    work: str | None = option("Instead of --steps: tokens, samples, ... of a run (what n counts)."),
     reserve: float = option("Hours asked for beyond the forecast, as a share.", default=0.1),
     queue_limit: str | None = option(
         "Longest time of a job, such as 24h; longer runs are restarted.", metavar="TIME"
     ),
     setup: str | None = option("Time from a job's start to its first step.", metavar="TIME"),
     grid_co2: float | None = options.GRID_CO2,
-    energy_price: float | None = options.ENERGY_PRICE,
+    energy_price: str | None = options.ENERGY_PRICE,
     name: str | None = option("What the program is called in the text."),
     selection: StepSelection = ANY,
     interval: options.Interval = options.INTERVAL,
@@ -71,7 +72,11 @@ def command(
     check_folder(output)
     if output.exists():
         files.check_output(output / "table.md", force=force)
+    if steps and work:
+        raise InputError("either --steps or --work, not both", field="--work")
     asked = Asked(
+        size_of=size_of,
+        work=number_lists.size(work, "--work") if work else None,
         n=number_lists.sizes(n) if n else (),
         gpus=number_lists.counts(gpus) if gpus else None,
         at=at,
@@ -80,12 +85,12 @@ def command(
         program=name,
         efficiency=efficiency,
         runs=runs,
-        steps=number_lists.size(steps, "--steps"),
+        steps=number_lists.size(steps or "1e6", "--steps"),
         reserve=reserve,
         queue_limit=number_lists.duration(queue_limit, "--queue-limit") if queue_limit else None,
         setup=number_lists.duration(setup, "--setup") if setup else 0.0,
         interval=Interval(interval),
-        grid=Grid(energy_price, grid_co2),
+        grid=Grid.stated(energy_price, grid_co2),
     )
     numerals, inches = numerals_of(locale), options.inches(size)
     if template is not None and not template.is_file():
@@ -99,8 +104,7 @@ def command(
         return
     _print(made.content, numerals)
     say(f"\nwrote {output}: {', '.join(sorted(contents))}")
-    usual = {field.name: field.default for field in fields(Asked)}
-    if (asked.runs, asked.steps) == (usual["runs"], usual["steps"]):
+    if asked.runs == 1 and not (steps or work):
         note("hours are of 1 run of 1000000 steps: --runs and --steps state yours")
     if made.content["gpus_per_node"] is None:
         note("how many GPUs a node has is not known, so there are no node hours: --gpus-per-node")
@@ -108,19 +112,22 @@ def command(
 
 def _print(content: JsonObject, numerals: Numerals) -> None:
     """The sensible counts, and what is asked for."""
+    from gpucast.answers.scaling import hedged
     from gpucast.show.proposal.tables import tables_of
 
+    per_gpu = " a GPU" * (content["size_of"] == "gpu")
     for one in content["sensible"]:
         sure = one["probability"]
         words = "" if sure is None else f", P = {whole_percent(sure)}"
         more = "; more may be" if one["open"] else ""
+        hedge = f": {hedged(one)}" if hedged(one) else ""
         enough = one["efficiency"] >= one["threshold"]
         what = "sensible" if enough else "the fewest, and no count is sensible"
         many = "1 GPU is" if one["gpus"] == 1 else f"{one['gpus']} GPUs are"
         say(
-            f"n = {number(one['n'])}: {many} {what}, with an efficiency of "
+            f"n = {number(one['n'])}{per_gpu}: {many} {what}, with an efficiency of "
             f"{whole_percent(one['efficiency'])} (N_ref = {one['reference_gpus']}; at least "
-            f"{whole_percent(one['threshold'])}{words}{more})"
+            f"{whole_percent(one['threshold'])}{words}{more}){hedge}"
         )
     hours = tables_of(content, numerals)[-1]
     print()

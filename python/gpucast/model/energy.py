@@ -19,6 +19,7 @@ import numpy as np
 
 from gpucast.errors import InputError
 from gpucast.model.intervals import Array, Interval
+from gpucast.util.number_lists import money
 from gpucast.util.units import plain
 
 if TYPE_CHECKING:
@@ -56,12 +57,20 @@ class Grid:
     """What electricity is to its user.
 
     Attributes:
-        price: of a kWh, in a currency of the user's; None: not said.
+        price: of a kWh; None: not said.
         co2: g a kWh; None: not said.
+        currency: of the price; empty: not said.
     """
 
     price: float | None = None
     co2: float | None = None
+    currency: str = ""
+
+    @classmethod
+    def stated(cls, price: str | None, co2: float | None) -> Grid:
+        """As the options of commands say it. Raises InputError."""
+        amount, currency = (None, "") if price is None else money(price, "--energy-price")
+        return cls(amount, co2, currency)
 
     def check(self, model: Model) -> None:
         """Raise InputError where something is asked of energy that nobody measured."""

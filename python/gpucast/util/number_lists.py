@@ -14,6 +14,7 @@ __all__ = [
     "counts",
     "duration",
     "grid",
+    "money",
     "one_each",
     "size",
     "sizes",
@@ -49,6 +50,19 @@ def size(text: str, field: str = "n") -> float:
     if len(values) > 1:
         raise InputError(f"{text!r} are several sizes; state one", field=field)
     return values[0]
+
+
+def money(text: str, field: str) -> tuple[float, str]:
+    """An amount of 0 or more and its currency, empty where none is stated: ``0.30``, ``0.30 EUR``.
+
+    Raises:
+        InputError: it is none.
+    """
+    match = re.fullmatch(r"([0-9.]+(?:e[+-]?[0-9]+)?)\s*([^\W\d_]{1,9}|\W?)", text.strip(), re.I)
+    try:
+        return float(match[1] if match else ""), match[2] if match else ""
+    except ValueError:
+        raise InputError(f"{text!r} is no amount such as 0.30 or '0.30 EUR'", field=field) from None
 
 
 def one_each(text: str, field: str = "n") -> tuple[float, ...]:

@@ -178,6 +178,31 @@ def test_forms_are_filled(
     assert "GPU hours" in text
 
 
+def test_a_batch_of_each_gpu_is_asked_for_in_what_n_counts(
+    run: Run, tmp_path: Path, model: Path
+) -> None:
+    words = ("-n", "1e5", "--size-of", "gpu", "--work", "1e9", "--form", "ncar")
+    status, out, err = run("proposal", model, "-o", tmp_path / "out", *words)
+    assert status == 0, err
+    assert "n = 100000 a GPU: " in out
+    assert "--runs and --steps" not in err
+    text = (tmp_path / "out" / "proposal.md").read_text()
+    for sentence in ("1 run of 1,000,000,000 atoms of each", "For 100,000 atoms a GPU, the largest",
+                     "Weak scaling with 100,000 atoms a GPU"):  # fmt: skip
+        assert sentence in text
+    refused = run("proposal", model, "-o", tmp_path / "no", "--work", "1e9", "--steps", "10")
+    assert_refused(refused, "--work", "either --steps or --work")
+
+
+def test_weak_scaling_by_one_measured_size_is_called_a_guess(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "one.csv"
+    table.write_text("atoms,GPUs,ms\n1000000,1,8\n1000000,2,4.4\n1000000,4,2.5\n1000000,8,1.6\n")
+    assert run("proposal", table, "-o", tmp_path / "out")[0] == 0
+    text = (tmp_path / "out" / "proposal.md").read_text()
+    assert text.count("One size alone was measured") == 1
+    assert "were measured for 1,000,000 atoms on 1 to 8 GPUs" in text
+
+
 def test_a_template_of_ones_own_gets_numbers_and_tables(
     run: Run, tmp_path: Path, model: Path
 ) -> None:

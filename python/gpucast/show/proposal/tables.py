@@ -75,8 +75,9 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
     rows, weak = sweep["rows"], sweep["n"] is None
     unit, size = _unit(max(row["seconds"] for row in rows))
     timed, nodes = content["timestep"] is not None, content["gpus_per_node"] is not None
+    grows = content["size_of"] == "gpu"
     measured = any(row["measured"] is not None for row in rows)
-    rate = ("ns/day", "ns_per_day") if timed else ("steps/s", "steps_per_second")
+    rate = "ns/day" if timed else f"{things(content)}/s" if grows else "steps/s"
 
     def line(row: JsonObject) -> Iterator[str]:
         whole, digits, share = numerals.number, numerals.digits, numerals.percent
@@ -91,7 +92,9 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
             yield share(row["measured_efficiency"])
         yield digits(row["seconds"] / size) + (_BEYOND if row["extrapolated"] else "")
         yield f"{digits(row['low'] / size)} – {digits(row['high'] / size)}"
-        yield digits(row[rate[1]])
+        yield digits(
+            row["ns_per_day"] if timed else row["steps_per_second"] * (row["n"] if grows else 1)
+        )
         yield digits(row["speed_up"], 3)
         yield share(row["efficiency"])
 
@@ -100,7 +103,7 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
         "GPUs",
         *([things(content)] if weak else []),
         *(["measured " + word for word in (f"time, {unit}", *_RELATIVE)] if measured else []),
-        *(f"forecast time, {unit}", f"90\u00a0% interval, {unit}", rate[0]),
+        *(f"forecast time, {unit}", f"90\u00a0% interval, {unit}", rate),
         *("forecast " + word for word in _RELATIVE),
     ]
     reference = sweep["reference_gpus"]
@@ -115,6 +118,9 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
         f"{of_what}, N_ref = {gpus_in_words(reference)}, speed-up E N / N_ref. "
         f"The interval is of a single measurement.{_mark(rows)}"
     )
+    smallest, largest = content["domain"]["n"]
+    if weak and smallest == largest:
+        caption += " One size alone was measured: how times grow with the size is a guess."
     name = "weak" if weak else f"strong-{at + 1}" if at else "strong"
     return Table(name, caption, headings, [list(line(row)) for row in rows])
 
@@ -129,9 +135,10 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
     kinds = {"gpu_hours": "GPU hours", **({"node_hours": "node hours"} if nodes else {})}
     reserve = numerals.percent(content["reserve"])
     powered = any("kwh" in job for job in content["jobs"])
+    price = ", ".join(filter(None, ("price of energy", content["energy_currency"])))
     electricity = {
         key: heading
-        for key, heading in (("energy_cost", "price of energy"), ("co2_kg", "kg CO2"))
+        for key, heading in (("energy_cost", price), ("co2_kg", "kg CO2"))
         if any(key in job for job in content["jobs"])
     }
 
@@ -158,10 +165,12 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
     ]
     if powered:
         per_kind += ["kWh of GPUs (90\u00a0% interval)", *electricity.values()]
-    headings = ["choice", things(content), *(["nodes"] if nodes else []), "GPUs", "a step"]
-    runs, steps = number(content["runs"]), number(content["steps"])
+    size = things(content) + " a GPU" * (content["size_of"] == "gpu")
+    headings = ["choice", size, *(["nodes"] if nodes else []), "GPUs", "a step"]
+    runs, work = number(content["runs"]), content["work"]
+    length = f"{number(work)} {things(content)}" if work else f"{number(content['steps'])} steps"
     caption = f"Hours = runs x steps x N x T(N): {runs} run{'s' * (content['runs'] > 1)} of " + (
-        f"{steps} steps each{_queue(content, numerals)}. The interval is of the expected step time "
+        f"{length} each{_queue(content, numerals)}. The interval is of the expected step time "
         f"of later runs.{_mark(content['jobs'])}"
     )
     rows = [list(line(job)) for job in content["jobs"]]
