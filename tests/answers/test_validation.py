@@ -45,6 +45,24 @@ def test_errors_are_of_the_median_of_each_cell(model: Model) -> None:
     assert result["p95_relative_error"] == pytest.approx(0.2 + 0.9 * 0.05)
 
 
+def test_a_kind_of_gpu_is_held_against_steps_on_it_alone(model: Model) -> None:
+    """Times of other GPUs in a table are none of a forecast of its H100."""
+    there = machine(name="h")
+    there["gpus"][0]["name"] = "NVIDIA H100 80GB HBM3"
+    moved = gc.what_if(model, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
+    own, other = (float(one.forecasts([64000], [1]).seconds[0]) for one in (model, moved))
+    records = [step(64000, 1, [own]), step(64000, 1, [other], machine="h")]
+    data = dataset([machine(), there, *records])
+    for one, seconds in ((model, own), (moved, other)):
+        (cell,) = gc.validate(one, data)["cells"]
+        assert cell["measured"] == pytest.approx(seconds)
+    for record in records:
+        record["machine"] = f"not {record['machine']}"
+    strangers = dataset([machine(name="not m"), machine(name="not h"), *records])
+    with pytest.raises(gc.InputError, match="choose one with --machine"):
+        gc.validate(model, strangers)
+
+
 def test_hits_and_regret_of_the_best_count(model: Model) -> None:
     """The model's best of 1 and 2 GPUs is 2 for every n here. Where the measured times agree it is
     a hit; where one GPU was 1.25 times as fast, following the model loses 25 %."""

@@ -11,12 +11,13 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.loading import Source, dataset_of
-from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike
+from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike, only
 from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval, interval_named
+from gpucast.model.kinds import of_its_machine
 from gpucast.util.units import percent
 
 IMPROBABLE = 0.01
@@ -78,14 +79,17 @@ def validate(
     that was measured with several GPU counts; regret is the time lost by following the forecast.
     Steps are
     of the selection, or of fields of one, and as those that the model was fitted to, where the data
-    have such.
+    have such; of machines, on the one that it forecasts, or its kind of GPUs.
 
     Raises:
-        InputError: there are no steps to compare with.
+        InputError: there are no steps to compare with, or those of several machines.
     """
     data, interval = dataset_of(data), interval_named(interval)
     wanted = replace(selection, **choice)
     steps = alike(data.select(wanted).steps, model.selection, data.name)
+    if wanted.machine is None:
+        steps = of_its_machine(model, data, steps)
+        only(steps, "machine", data.name)
     require_plausible(steps, data.name)
     samples = samples_of(steps)
     if not samples:

@@ -105,7 +105,7 @@ def scaling(
     labels |= {"x": x_label} if x_label is not None else {}
     inches = options.inches(size)
     targets = figure_files.targets(["scaling"], output, formats, force=force)
-    model, _ = model_of(source, selection)
+    model, _ = model_of(source, selection, gpus_per_node)
     per = gpus_per_node or int(model.gpus_per_node or 0) or None
     asked = (sizes(n) if n else None, counts(gpus) if gpus else None, per_gpu, per)
     lines = plots.lines_of(model, *asked, Interval(interval))

@@ -95,7 +95,7 @@ def command(
     numerals, inches = numerals_of(locale), options.inches(size)
     if template is not None and not template.is_file():
         raise InputError("is no file", file=template, field="--template")
-    model, sha256 = model_of(source, selection)
+    model, sha256 = model_of(source, selection, gpus_per_node)
     made = proposal_of(model, asked)
     contents = files_of(made, numerals, form=form, template=template, sha256=sha256, size=inches)
     files.write_all({output / name: content for name, content in contents.items()}, force=force)

@@ -82,10 +82,10 @@ def command(
     say(f"wrote {output}")
     row = next(row for row in page_content["table"] if row["n"] == page_content["n"]["start"])
     best, efficient = row["choices"][row["best"]], row["choices"][row["sensible"]]
-    sure = percent(best["probability"], 0)
+    sure, reference = percent(best["probability"], 0), page_content["gpus"][0]
     words = "" if sure is None else f", probability {sure}"
     say(
         f"n = {number(row['n'])}: {efficient['sensible']['gpus']} GPU(s), {efficient['label']}, "
-        f"are {percent(efficiency, 0)} efficient; {best['gpus']}, {best['label']}, are the "
-        f"fastest{words}"
+        f"are at least {percent(efficiency, 0)} efficient (N_ref = {reference}); "
+        f"{best['gpus']}, {best['label']}, are the fastest{words}"
     )

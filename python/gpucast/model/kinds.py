@@ -32,7 +32,8 @@ from gpucast.data.kinds import (
     known_kind,
     timings,
 )
-from gpucast.data.selection import ANY
+from gpucast.data.records import Step
+from gpucast.data.selection import ANY, distinct
 from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors
@@ -374,7 +375,7 @@ def on_kind(
             f"is {model.machine_factors.words}; take the model that was fitted", file=model.name
         )
     fitted_on = from_kind or model.machine.name
-    if fitted_on is None and (named := known_kind((model.machine.id or "").rpartition(", ")[2])):
+    if fitted_on is None and (named := _kind_of(model.machine.id)):
         fitted_on = named.name  # a machine that is called by its GPUs
     if fitted_on is None:
         raise InputError("which kind the model was fitted on is not said", field="--from-kind")
@@ -423,6 +424,24 @@ def on_kind(
             *(remark(Kind.ASSUMED, text) for text in _rests_on(model, own, other, ratio)),
         ],
     )
+
+
+def of_its_machine(model: Model, data: Dataset, steps: Sequence[Step]) -> list[Step]:
+    """The steps of a dataset on the machine that a model forecasts, or on its kind of GPUs; all of
+    them where no machine is known to be that one, but those that are of another kind."""
+    factors = model.machine_factors
+    if factors is None or factors.kind is None:
+        name = model.machine.id if factors is None else factors.machine
+        return [step for step in steps if step.machine == name] or list(steps)
+    names = map(str, distinct(steps, "machine"))
+    there = {name: _kind_of(data.gpu_name(name) or name) for name in names}
+    wanted = kind_named(factors.kind) if kind_named(factors.kind) in there.values() else None
+    return [step for step in steps if there.get(str(step.machine)) == wanted]
+
+
+def _kind_of(machine: object) -> GpuKind | None:
+    """The kind of GPU that a machine is called by; None where its name says nothing."""
+    return known_kind(str(machine or "").rpartition(", ")[2])
 
 
 def _measured_ratio(model: Model, data: Dataset) -> float:

@@ -194,6 +194,15 @@ def test_a_batch_of_each_gpu_is_asked_for_in_what_n_counts(
     assert_refused(refused, "--work", "either --steps or --work")
 
 
+def test_a_table_of_nodes_alone_is_read_with_the_gpus_of_a_node(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "nodes.csv"
+    table.write_text("atoms,nodes,ms\n1000000,1,8\n1000000,2,4.4\n1000000,4,2.5\n2000000,4,4.6\n")
+    command = ("proposal", table, "-o", tmp_path / "out")
+    assert_refused(run(*command), "nodes.csv", "gpus=nodes*4")
+    content = only_json(run(*command, "--gpus-per-node", 4, "--json")[1])
+    assert content["domain"]["gpus"] == [4, 16]
+
+
 def test_weak_scaling_by_one_measured_size_is_called_a_guess(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "one.csv"
     table.write_text("atoms,GPUs,ms\n1000000,1,8\n1000000,2,4.4\n1000000,4,2.5\n1000000,8,1.6\n")

@@ -193,6 +193,14 @@ def test_what_is_said_of_sizes_beyond_those_fitted_is_said_there_only() -> None:
     assert "beyond n = " not in (caveats["n inside, gpus inside"] or "")
 
 
+def test_a_size_is_not_called_by_the_letter_of_gpu_counts() -> None:
+    data, model = jumping()
+    shown = content([model], data)
+    for place in (at := shown["models"][0]["caveat_at"]):
+        at[place] = "n = 4096 on 2 GPUs: open"
+    assert ">n = 4096 on 2 GPUs: open." in page(shown)
+
+
 def test_what_predict_says_of_more_gpus_than_measured_the_page_says_too() -> None:
     model = h200("native")
     assert model.quality is not None

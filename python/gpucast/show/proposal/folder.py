@@ -129,7 +129,8 @@ def proposal(
         locale: how numbers are written: ``de`` for decimal commas.
         force: replace files that are there.
         asked: what is asked for, as the fields of ``gpucast.answers.proposal.Asked``: n, gpus, at,
-            gpus_per_node, per_gpu, efficiency, runs, steps, reserve, queue_limit, setup, interval.
+            gpus_per_node, size_of, per_gpu, efficiency, runs, steps, work, reserve, queue_limit,
+            setup, interval.
 
     Returns:
         All numbers that the files have, JSON-ready.
@@ -138,7 +139,7 @@ def proposal(
         InputError: names file, field or option, and what to do.
     """
     numerals = numerals_of(locale)
-    model, sha256 = model_of(source)
+    model, sha256 = model_of(source, gpus_per_node=asked.get("gpus_per_node"))
     for name in {"n", "gpus"} & {*asked}:
         asked[name] = as_list(asked[name])
     asked["interval"] = interval_named(asked.get("interval", Interval.now))

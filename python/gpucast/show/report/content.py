@@ -18,7 +18,7 @@ from gpucast.answers.scaling import THRESHOLD, sensible_count, weak
 from gpucast.answers.throughput import NONE, Throughput
 from gpucast.answers.validation import Cell, refuted, validate
 from gpucast.data.dataset import Dataset
-from gpucast.data.selection import StepSelection
+from gpucast.data.selection import StepSelection, distinct
 from gpucast.data.workload import LARGEST_N
 from gpucast.errors import InputError
 from gpucast.model.asked import outer, spaced
@@ -26,6 +26,7 @@ from gpucast.model.facts import MORE_PER_GPU
 from gpucast.model.fitted import Model
 from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import SURE, Interval, interval_named
+from gpucast.model.kinds import of_its_machine
 from gpucast.show.report import curves
 from gpucast.show.report.picture import decades
 from gpucast.util import JsonObject
@@ -377,11 +378,10 @@ def _cells(model: Model, data: Dataset | None, interval: Interval) -> list[Cell]
     kind = ("path", "schedule", "kernel", "program", "case")
     wanted = StepSelection(**{name: getattr(about, name) for name in kind})
     of_model = [step for step in data.steps if wanted.admits(step)]
-    if not of_model:
+    machines = distinct(of_its_machine(model, data, of_model), "machine")
+    if len(machines) != 1:
         return []
-    there = any(step.machine == model.machine.id for step in of_model)
-    machine = model.machine.id if there else None
-    return validate(model, data, wanted, interval, machine=machine)["cells"]
+    return validate(model, data, wanted, interval, machine=str(machines[0]))["cells"]
 
 
 def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
