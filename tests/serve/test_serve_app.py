@@ -312,6 +312,7 @@ def test_paths_of_a_series_are_compared_and_series_are_chosen(
         (" selected", "one"),
         ("", "two"),
     ]
+    assert "Data: both.csv: one, one of 2 series. Change it" in shown  # also while it is folded
     assert "native or remote?" in shown  # native first, whatever the file has first
     reader.load(series="1")
     shown = reader.get().text
