@@ -111,6 +111,8 @@ def test_hours_of_a_batch_of_each_gpu_are_those_of_work_that_grows() -> None:
         float(md().forecast(1e5 * count, count).seconds[0]) for count in (reference, gpus)
     )
     assert one["efficiency"] == pytest.approx(first / last)
+    (beside,) = content["strong"]
+    assert sum(row["measured"] is not None for row in beside["rows"]) > 1
     with pytest.raises(gc.InputError, match="one size"):
         Asked(n=[1e5, 2e5], size_of="gpu")
 

@@ -118,9 +118,11 @@ def proposal_of(model: Model, asked: Asked) -> Proposal:
     asked = replace(asked, gpus_per_node=per_node)
     cells = model.timed
     measured = [] if cells is None else list(map(float, cells.n))
-    if asked.grows:  # beside it the largest that was measured stays as it is
+    usual = [max(measured, default=model.usual_sizes[1])]
+    if asked.grows:  # beside it stands the size that was measured on most counts
         asked = replace(asked, per_gpu=next(iter(asked.n), asked.per_gpu), n=())
-    sizes = list(dict.fromkeys(asked.n or [max(measured, default=model.usual_sizes[1])]))
+        usual = _evidence((), measured) or usual
+    sizes = list(dict.fromkeys(asked.n or usual))
     shown = sorted({*sizes, *_evidence(sizes, measured)})
     how = (asked.gpus, per_node, asked.interval)
     sweeps = {n: strong(model, n, *how) for n in shown}
