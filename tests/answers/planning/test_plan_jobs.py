@@ -193,6 +193,8 @@ def test_all_jobs_together_keep_a_budget_where_any_schedule_does() -> None:
     kept = planned([machine()], jobs, budget=0.9 * dear)
     assert kept["mix"]["cost"] <= 0.9 * dear == kept["budget"]
     assert kept["mix"]["makespan"] > free["mix"]["makespan"]
+    with pytest.raises(InputError, match="budget: leave it out: a range of gpus asks for"):
+        planned([machine(gpus="1-4")], [{**jobs[0], "deadline": "30d"}], budget=dear)
     with pytest.raises(InputError, match="budget: needs the prices of all machines"):
         planned([{"name": "native", "gpus": 4}], jobs, budget=1.0)
 

@@ -109,6 +109,8 @@ def _of_purchase(request: Request) -> Iterable[tuple[Location, str]]:
         if not request.jobs or not timed:
             message = "a range asks how many to buy: that needs jobs, and a window or deadlines"
             yield ("machines", i, "gpus"), message
+    if ranges and request.budget is not None:
+        yield ("budget",), "leave it out: a range of gpus asks for what costs least"
     for i in ranges[1:]:
         yield ("machines", i, "gpus"), "one machine may have a range, not several"
 
