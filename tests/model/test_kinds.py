@@ -281,6 +281,21 @@ def test_a_machine_that_is_called_by_its_gpus_tells_their_kind(fitted: Model) ->
     assert moved.forecasts([8000.0], [2.0]).seconds == stated.forecasts([8000.0], [2.0]).seconds
 
 
+def test_cells_of_the_kind_are_taken_from_a_table_of_several_kinds(fitted: Model) -> None:
+    seconds = float(fitted.forecasts([64000.0], [1.0]).seconds[0])
+    cells = [step(64000, 1, [seconds]), step(64000, 1, [0.6 * seconds], machine="h")]
+    there = machine(name="h")
+    there["gpus"][0]["name"] = "NVIDIA H100 80GB HBM3"
+    both = dataset([machine(), there, *cells], name="both")
+    alone = dataset([there, cells[1]], name="alone")
+    told = [
+        gc.what_if(fitted, kind="H100-SXM5", from_kind="A100-SXM4-40GB", cells=data)
+        for data in (both, alone)
+    ]
+    one, other = (model.forecasts([8000.0], [2.0]).seconds for model in told)
+    assert one == pytest.approx(other)
+
+
 def test_what_a_smaller_memory_may_not_hold_is_said() -> None:
     model = md()
     most = model.most_per_gpu

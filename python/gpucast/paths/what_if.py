@@ -18,7 +18,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.loading import Source as DataSource
 from gpucast.data.loading import dataset_of
 from gpucast.data.records import Entry
-from gpucast.data.selection import StepSelection
+from gpucast.data.selection import StepSelection, distinct
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, parameter
@@ -29,7 +29,7 @@ from gpucast.model.adjustments import OtherPath
 from gpucast.model.content import Source
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import T90
-from gpucast.model.kinds import on_kind
+from gpucast.model.kinds import of_its_machine, on_kind
 from gpucast.paths.curves import require_sizes
 from gpucast.paths.other_path import known_by_skeletons, known_by_transfers
 from gpucast.paths.path_facts import PathFacts, facts_of
@@ -86,7 +86,9 @@ def what_if(
         moved = on_kind(model, kind, like=like, from_kind=from_kind, further=steps)
         if cells is None:
             return moved
-        told = moved.updated(cells, machine=machine)
+        cells = dataset_of(cells)
+        there = distinct(of_its_machine(moved, cells, cells.steps), "machine")
+        told = moved.updated(cells, machine=machine or (str(there[0]) if len(there) == 1 else None))
         # What the ratio rests on without cells is said no more.
         return replace(told, remarks=[*model.remarks, *told.remarks[len(moved.remarks) :]])
     if data is None:
