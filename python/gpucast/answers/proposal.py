@@ -25,7 +25,9 @@ from gpucast.model.energy import Grid
 from gpucast.model.fitted import Model
 from gpucast.model.forecasts import Forecasts
 from gpucast.model.intervals import Interval
+from gpucast.model.kinds import kind_of
 from gpucast.util import JsonObject
+from gpucast.util.remarks import Kind
 from gpucast.util.typed_json import to_json
 
 HOUR = 3600.0
@@ -130,11 +132,14 @@ def proposal_of(model: Model, asked: Asked) -> Proposal:
     run = [growing] if asked.grows else [sweeps[n] for n in sizes]
     sensible = [_sensible(sweep, asked) for sweep in run]
     swept = [sweep.forecasts for sweep in (*sweeps.values(), growing)]
-    known = [text for one in swept for text in caveats(model, one.n, one.gpus)]
+    known = [one.text for one in model.remarks if one.kind == Kind.ASSUMED]
+    known += [text for one in swept for text in caveats(model, one.n, one.gpus)]
+    kind, moved = kind_of(model.machine.id), model.machine_factors
     content = {
         "model": model.name,
         "program": asked.program or model.data.program,
-        "gpu": model.machine.name,
+        "gpu": model.machine.name or (kind and kind.name),
+        "moved": moved and moved.words,
         "unit": model.unit,
         "timestep": model.timestep,
         "gpus_per_node": per_node,

@@ -375,7 +375,7 @@ def on_kind(
             f"is {model.machine_factors.words}; take the model that was fitted", file=model.name
         )
     fitted_on = from_kind or model.machine.name
-    if fitted_on is None and (named := _kind_of(model.machine.id)):
+    if fitted_on is None and (named := kind_of(model.machine.id)):
         fitted_on = named.name  # a machine that is called by its GPUs
     if fitted_on is None:
         raise InputError("which kind the model was fitted on is not said", field="--from-kind")
@@ -434,12 +434,12 @@ def of_its_machine(model: Model, data: Dataset, steps: Sequence[Step]) -> list[S
         name = model.machine.id if factors is None else factors.machine
         return [step for step in steps if step.machine == name] or list(steps)
     names = map(str, distinct(steps, "machine"))
-    there = {name: _kind_of(data.gpu_name(name) or name) for name in names}
+    there = {name: kind_of(data.gpu_name(name) or name) for name in names}
     wanted = kind_named(factors.kind) if kind_named(factors.kind) in there.values() else None
     return [step for step in steps if there.get(str(step.machine)) == wanted]
 
 
-def _kind_of(machine: object) -> GpuKind | None:
+def kind_of(machine: object) -> GpuKind | None:
     """The kind of GPU that a machine is called by; None where its name says nothing."""
     return known_kind(str(machine or "").rpartition(", ")[2])
 

@@ -203,6 +203,15 @@ def test_a_table_of_nodes_alone_is_read_with_the_gpus_of_a_node(run: Run, tmp_pa
     assert content["domain"]["gpus"] == [4, 16]
 
 
+def test_that_another_kind_of_gpu_is_forecast_is_said(run: Run, tmp_path: Path) -> None:
+    moved = gc.what_if(md(), kind="H100-SXM5", from_kind="A100-SXM4-40GB")
+    moved.save(tmp_path / "moved.json")
+    assert run("proposal", tmp_path / "moved.json", "-o", tmp_path / "out")[0] == 0
+    text = (tmp_path / "out" / "proposal.md").read_text()
+    assert "what is forecast is on H100-SXM5, by timings of other programs;" in text
+    assert "- a step on H100-SXM5 is taken as" in text
+
+
 def test_weak_scaling_by_one_measured_size_is_called_a_guess(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "one.csv"
     table.write_text("atoms,GPUs,ms\n1000000,1,8\n1000000,2,4.4\n1000000,4,2.5\n1000000,8,1.6\n")
