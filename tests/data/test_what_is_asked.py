@@ -179,7 +179,8 @@ def test_an_unknown_log_is_refused_with_the_expression_that_reads_it(tmp_path: P
     with pytest.raises(gc.InputError, match="is of no known format; if it is a log") as caught:
         gc.read(log)
     assert "\n" not in str(caught.value)
-    regex = shlex.split(str(caught.value))[-1]
+    *_, option, regex, size, _ = shlex.split(str(caught.value))
+    assert (option, size) == ("--regex", "-n")  # the GPUs are found
     (step,) = gc.read(log, regex=regex, n=64).steps
     assert (step.gpus, step.seconds) == (8, [0.95, 0.45, 0.55])
 
@@ -213,7 +214,76 @@ def test_a_rate_that_stands_behind_its_unit_is_read(tmp_path: Path) -> None:
     made = expression(lines)
     assert made is not None
     (step,) = gc.read(file(tmp_path, "flair.log", lines), regex=made, n=38, gpus=1).steps
-    assert step.seconds == [2.0, 1.9, pytest.approx(38 / 21)]
+    assert step.seconds == pytest.approx([2.0, 1.9, 38 / 21])
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        # A time of day, and the line of a source file, are no times of steps.
+        ("12:00:0{i} loop.py:12{i} [timer.py:18{i}:stop] it took 0.5{i} s, at 10:0{i}:3{i}",
+         [0.53, 0.51, 0.52]),
+        # What stands before a number, with a colon, is not the unit of the number before that.
+        ("iter time (s): 2.6{i} samples/sec: 24.{i}", [2.63, 2.61, 2.62]),
+        ("batch_cost: 0.3{i}4, reader_cost: 0.1{i}, ips: 20.{i} samples/s", [0.334, 0.314, 0.324]),
+        # Two GPUs share 64 images.
+        ("Iter #{i}: 10{i}.5 img/s per GPU", [32 / 103.5, 32 / 101.5, 32 / 102.5]),
+        ("{{'avg_tps': {i}, 'train_tokens_per_second_per_gpu': 51{i}.5}}",
+         [32 / 513.5, 32 / 511.5, 32 / 512.5]),
+        ("{i}%|\u2588\u258c | {i}/9 [00:0{i}<00:05, 10.{i}it/s] loss=3.{i}0",
+         [1 / 10.3, 1 / 10.1, 1 / 10.2]),
+        ("acme - my.long.name.of.a.logger - INFO: Step time: 0.25{i}, loss 3.{i}1",
+         [0.253, 0.251, 0.252]),
+        ("iter_dt 0.00ms; loss 2.0\niter_dt 5{i}.50ms; loss 2.{i}", [0.0535, 0.0515, 0.0525]),
+    ],
+)  # fmt: skip
+def test_an_expression_reads_the_times_of_steps_alone(
+    tmp_path: Path, line: str, seconds: list[float]
+) -> None:
+    lines = "".join(line.format(i=i) + "\n" for i in (3, 1, 2))
+    made = expression(lines)
+    assert made is not None
+    (step,) = gc.read(file(tmp_path, "a.log", lines), regex=made, n=64, gpus=2).steps
+    assert step.seconds == pytest.approx(seconds)
+
+
+def test_a_rate_of_all_gpus_is_of_the_sizes_of_all(tmp_path: Path) -> None:
+    log = file(tmp_path, "a.log", "100 samples/s\n")
+    regex = r"(?P<rate>\d+) (?P<unit>samples/s)"
+    (step,) = gc.read(log, regex=regex, n=32, gpus=2, size_of="gpu").steps
+    assert (step.n, step.seconds) == (64, [pytest.approx(0.64)])
+
+
+def counted(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read_counted(folder: Path, text: str) -> gc.Dataset:
+    return gc.read(file(folder, "a.log", text), regex=r"(?P<seconds>[\d.]+) s\b", n=64, gpus=2)
+
+
+def test_the_slow_first_steps_of_any_log_warm_up_and_ranks_lines_are_one(tmp_path: Path) -> None:
+    times = {1: (9.5, 9.4), 2: (0.51, 0.55), 3: (0.52, 0.5), 4: (0.5, 0.53)}
+    text = counted(*(f"step {at}: {time} s" for at, both in times.items() for time in both))
+    (step,) = read_counted(tmp_path, text).steps
+    assert step.seconds == [0.55, 0.52, 0.53]
+    again = counted("step 2: 8.5 s", "step 3: 0.54 s", "step 4: 0.56 s")
+    (step,) = read_counted(tmp_path, text + again).steps
+    assert step.seconds == [0.55, 0.52, 0.53, 0.54, 0.56]
+    (step,) = read_counted(tmp_path, counted("[1/9] 9.5 s", "[2/9] 0.5 s", "[3/9] 0.4 s")).steps
+    assert step.seconds == [0.5, 0.4]
+
+
+def test_times_that_the_lines_own_clock_contradicts_are_said(tmp_path: Path) -> None:
+    lines = [f"12:00:{at:02} step {at}: 0.{at}5 s" for at in (10, 20, 30)]
+    (told,) = read_counted(tmp_path, counted(*lines)).warnings
+    assert "by the time of day of its lines a step takes 1 s, by what --regex finds 205 ms" in told
+
+
+def test_lines_of_iterations_of_which_several_make_a_step_say_so(tmp_path: Path) -> None:
+    text = counted(*(f"iter {at} step {at // 4}: iter time 0.5{at} s" for at in range(1, 10)))
+    (told,) = read_counted(tmp_path, text).warnings
+    assert "its lines count 9 iterations to 2 steps: its time is taken for one iteration" in told
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,11 @@ def _way_in(content: bytes) -> str:
 
     made = expression(printed(content[: 1 << 20]))
     if made is not None:
-        return f"if it is a log, this may read it: --regex {shlex.quote(made)}"
+        also = "".join(
+            f" {option}" for group, option in (("gpus", "--gpus N"), ("n", "-n SIZE"))
+            if f"<{group}>" not in made
+        )  # fmt: skip
+        return f"if it is a log, this may read it: --regex {shlex.quote(made)}{also}"
     from gpucast.data.formats.tables.grid import table_names
 
     names = table_names(printed(content[: 1 << 20]))

@@ -1,7 +1,9 @@
-"""DeepSpeed's throughput timer.
+"""DeepSpeed's throughput timer, and the lines of its pipelines.
 
-``CurrSamplesPerSec`` is of the last step; the first line, which includes start-up, is left out
-where others follow. n is the batch of all GPUs, as its configuration prints it.
+``CurrSamplesPerSec`` is of the last step, ``iter time (s)`` of the steps since the line before; the
+first line, which includes start-up, is left out where others follow. ``SamplesPerSec`` of older
+versions is a mean since the start: the times at which steps are printed count. n is the batch of
+all GPUs, as its configuration prints it.
 
 Source: deepspeed/utils/timer.py, deepspeed/runtime/config.py; published logs.
 """
@@ -13,9 +15,11 @@ from gpucast.data.formats.logs.training import LAUNCHED
 
 LOG = Printed(
     name="deepspeed", what="DeepSpeed's log", program="DeepSpeed", unit="samples", rank=1,
-    marks=[r"(?:Running|Curr)AvgSamplesPerSec=|CurrSamplesPerSec="],
+    marks=["SamplesPerSec=[0-9]", r"iter time \(s\): [0-9.]+ samples/sec:"],
     lines=(
-        r"CurrSamplesPerSec=<work_rate>", r"global_step=<step>", r"stop\] +[0-9]+/<step>,",
+        r"CurrSamplesPerSec=<work_rate>", r"global_step=<step>", r"\] +[0-9]+/<step>, \w+Sec=",
+        r"\[<clock>\].* [0-9]+/[0-9]+, SamplesPerSec=", r"(?<![a-z])SamplesPerSec=<work_rate>",
+        r"^steps: <step> ", r"iter time \(s\): <seconds> samples/sec: <work_rate>",
     ),
     facts=[
         r"""["']?\btrain_batch_size["']?[ .:=]+ *<n>""",

@@ -21,7 +21,7 @@ WORK = (
 )
 LOG = Printed(
     name="dllogger", what="DLLogger's lines (NVIDIA DeepLearningExamples)",
-    program="DeepLearningExamples", unit="samples", marks=[r"^(?:DLLL \{|DLL [0-9]{4}-)"],
+    program="DeepLearningExamples", unit="samples", marks=[r'(?:^|\])(?:DLLL \{ *"|DLL [0-9]{4}-)'],
     lines=(
         DLL + TIME + VALUE + "<seconds>", DLL + WORK + VALUE + "<work_rate>",
         DLL + rf"(?:Iteration|step){VALUE}(?:\[[0-9]+, *)?<step>",

@@ -9,12 +9,14 @@ What a line says holds until another line says it anew, and a line with a time i
   one; ``gpu_rate``: each GPU; ``token_rate``, ``token_gpu_rate``: tokens, where n counts sequences
   of ``sequence`` tokens, or where the log does not say that, tokens, too;
 - ``since``: seconds since the line before; ``elapsed``, ``clock`` (date and time): since the start.
-  They are divided by the steps between the lines, by ``step``;
+  They are divided by the steps between the lines, by ``step``; ``mean`` of all steps since the
+  first, number 0, is a sum in the same way;
 - ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, in a log without any of these,
   over its ``steps``; ``done`` are
   samples that were worked on by a line, in place of ``step``;
 - ``n``, or its factors ``grid`` (``64x64x128``), ``micro`` (the batch of each rank) and
   ``accumulation``; ``batch``, where nobody can tell whether it is of one rank or of all;
+- ``unit``: what n counts, where that is not always the same;
 - ``gpus``, or ``nodes`` times ``per_node``, ``ranks`` times ``per_rank``, ``mesh`` (``[4, 2]``),
   and how many share a batch: ``tensor``, ``pipeline``, ``context``.
 
@@ -50,6 +52,8 @@ _KINDS = tuple(dict.fromkeys(
     (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", *_RATES, "total")
 ))  # fmt: skip
 _LAUNCHED = {"nodes", "per_node"}
+_ENOUGH = 3
+"""Steps that show by themselves which of them are slow."""
 WARM = 1.25
 """A first step that takes so many times the median of the later ones warms up."""
 COARSE = 0.01
@@ -109,7 +113,7 @@ def read(part: Part) -> None:
     kinds: dict[str, list[Sample]] = {}
     for sample in _samples(part, log):
         kinds.setdefault(sample.kind, []).append(sample)
-    ranked = sorted(kinds, key=lambda kind: (min(s.rounding for s in kinds[kind]) > COARSE,
+    ranked = sorted(kinds, key=lambda kind: (_rounding(kind, kinds[kind]) > COARSE,
                                              _KINDS.index(kind)))  # fmt: skip
     cells: dict[str, list[Sample]] = {}
     for sample in kinds[ranked[0]] if ranked else ():
@@ -122,6 +126,13 @@ def read(part: Part) -> None:
         _add(part, log, steady(samples) if log.warms else samples, _work(kinds))
     if ranked[:1] == ["total"] and log.job:
         part.remark("times the whole run, which is taken as one step", "steps", Kind.READ_AS)
+
+
+def _rounding(kind: str, samples: list[Sample]) -> float:
+    """What digits round away of a kind's times; of the mean, where they are differences."""
+    return min(sample.rounding for sample in samples) / (
+        len(samples) if kind in ("elapsed", "clock") else 1
+    )
 
 
 def _work(kinds: Mapping[str, list[Sample]]) -> float | None:
@@ -178,6 +189,8 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
         if "ended_ms" in told and "began_ms" in known:
             passed = (runs.number(told["ended_ms"]) or 0) - (runs.number(known["began_ms"]) or 0)
             told["total"] = f"{passed / 1e3:.15g}"
+        if "mean" in told and step is not None:
+            told["elapsed"] = f"{(runs.number(told['mean']) or 0) * (step + 1):.15g}"
         for kind in _KINDS:
             if kind not in told:
                 continue
@@ -264,9 +277,9 @@ def _clock(text: str) -> float | None:
         return None
 
 
-def steady(samples: list[Sample]) -> list[Sample]:
-    """Those of steps that are not warming up; several ranks' lines of a step are one, the slowest;
-    at most ``MOST_SAMPLES``."""
+def steady(samples: list[Sample], first: bool = True) -> list[Sample]:
+    """Those of steps that are not warming up, as the ``first`` always does; several ranks' lines of
+    a step are one, the slowest; at most ``MOST_SAMPLES``."""
     steps: dict[object, Sample] = {}
     for at, sample in enumerate(samples):
         key = (sample.whole, at if sample.step is None else sample.step)
@@ -274,13 +287,15 @@ def steady(samples: list[Sample]) -> list[Sample]:
             steps[key] = sample
     kept = []
     for whole in dict.fromkeys(sample.whole for sample in steps.values()):
-        kept += _warm([sample for sample in steps.values() if sample.whole == whole])
+        kept += _warm([sample for sample in steps.values() if sample.whole == whole], first)
     return kept[:: max(1, math.ceil(len(kept) / MOST_SAMPLES))]
 
 
-def _warm(samples: list[Sample]) -> list[Sample]:
+def _warm(samples: list[Sample], first: bool) -> list[Sample]:
     # What went before the first difference is left out anyway.
-    begin = int(len(samples) > 1 and samples[0].kind not in ("elapsed", "clock"))
+    begin = int(first and len(samples) > 1 and samples[0].kind not in ("elapsed", "clock"))
+    if not first and len(samples) < _ENOUGH:
+        return samples
     later = statistics.median(sample.seconds for sample in samples[begin:])
     while begin < len(samples) // 2 and samples[begin].seconds > WARM * later:
         begin += 1
@@ -306,7 +321,7 @@ def _facts(log: Printed, known: Known, work: float | None = None) -> dict[str, A
     if "unsaid" in known:
         gpus = product("gpus")
     n = product("n") or (grid(known["grid"]) if "grid" in known else None)
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {"unit": known["unit"]} if "unit" in known else {}
     if n is None and (micro := number.get("micro")):
         shared = math.prod(number.get(name) or 1 for name in ("tensor", "pipeline", "context"))
         facts["each"] = share = micro * (number.get("accumulation") or 1) / shared
@@ -321,6 +336,8 @@ def _facts(log: Printed, known: Known, work: float | None = None) -> dict[str, A
         facts["size_unclear"] = f"its batch of {batch:g} may be that of each GPU ({many}) or of all"
     elif n is None and work:
         facts["size_unclear"] = f"its times and rates say a size of about {work:.4g}"
+    if known.get("n") == "":
+        facts["n"] = None  # of other things than the log's
     told = {"n": n, "gpus": gpus, "nodes": product("nodes"), "ranks": product("ranks")}
     facts |= {name: value if name == "n" else int(value) for name, value in told.items() if value}
     return facts

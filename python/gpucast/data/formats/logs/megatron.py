@@ -1,4 +1,4 @@
-"""Megatron-LM's training log, and those of its forks (DeepSpeed, NeMo, Pai, MindSpeed).
+"""Megatron-LM's training log, and those of its forks (DeepSpeed, NeMo, GPT-NeoX, Pai).
 
 Times are means over the iterations since the line before; the first line, which includes start-up,
 is left out where others follow. n is the global batch, in sequences.
@@ -18,10 +18,12 @@ LOG = Printed(
     lines=(
         r"iteration +<step>/ *[0-9i]", r"elapsed time per iteration \(ms\):? *<ms>",
         r"elapsed time per iteration \(s\):? *<seconds>", r"global batch size: *<n>",
+        r"samples/sec: *<work_rate> [|] iteration ",
     ),
     facts=[
         *LAUNCHED, r"using world size: *<gpus>", r"\bworld_size *\.+ *<gpus>",
-        r"global_batch_size *[.=:]+ *<n>",
+        r"global_batch_size *[.=:]+ *<n>", r"^ +train_batch_size \.+ *<n>",
+        r"^ +global_num_gpus \.+ *<gpus>",
     ],
 )  # fmt: skip
 FORMATS = (LOG.format,)

@@ -2,7 +2,8 @@
 
 Seconds a step are the global batch over the throughput of ``tracked_stats``, whose first value,
 which includes start-up, is left out where others follow, or ``train_step_time``. Where a log has
-neither, the whole run counts, evaluations included, over steps that are asked for.
+neither, the whole run counts, evaluations included, over steps that are asked for. Throughputs of
+gpt3 are tokens a second: there, n is the tokens of a batch.
 GPUs are the accelerators of all nodes that ``:::SYSJSON`` tells of.
 
 Source: mlcommons/logging; a published log.
@@ -10,7 +11,18 @@ Source: mlcommons/logging; a published log.
 
 from __future__ import annotations
 
-from gpucast.data.formats.logs.lines import Printed
+from collections.abc import Mapping
+
+from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.lines import Known, Printed
+
+
+def _tokens(known: Known) -> Mapping[str, str]:
+    if known.get("benchmark") != "gpt3":
+        return {}
+    batch, sequence = (runs.number(known.get(name, "")) for name in ("n", "sequence"))
+    return {"n": f"{batch * sequence:.15g}" if batch and sequence else "", "unit": "tokens"}
+
 
 KEY = r'"key": *"'
 LOG = Printed(
@@ -26,9 +38,10 @@ LOG = Printed(
         KEY + r'global_batch_size", *"value": *"?<n>',
         r'"number_of_nodes": *"?<nodes>', r'"accelerators_per_node": *"?<per_node>',
         KEY + r'gradient_accumulation_steps", *"value": *<accumulation>',
+        KEY + r'max_sequence_length", *"value": *"?<sequence>',
         KEY + r'submission_benchmark", *"value": *"(?P<benchmark>[^"]+)"',
     ],
-    case="{benchmark}",
+    case="{benchmark}", more=_tokens,
     unclear="no :::SYSJSON line tells its nodes and accelerators",
 )  # fmt: skip
 FORMATS = (LOG.format,)

@@ -8,7 +8,8 @@ seconds=seconds:us`` says it, or it is read beside the number where the text has
 who writes ``334 us``, ``time (ms): 38.3``, ``ms per step: 38.3`` or ``step_ms=38.3`` means seconds.
 Others are seconds, if they are no longer than steps are.
 
-Samples that agree in everything else are one record's.
+Samples that agree in everything else are one record's. Where each line counts steps, first ones
+that are far slower warm up, and several ranks' lines of a step are one.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from itertools import pairwise
 
 from gpucast.data.formats import PATTERN, Format, Imported, Options
 from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.lines import Sample, steady
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.data.formats.tables import numbers, units
 from gpucast.data.formats.tables.columns import TIME
 from gpucast.data.formats.tables.steps import LONG_STEP
+from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
@@ -33,8 +36,6 @@ NUMBERS = ("n", "gpus", "nodes", "ranks", "seconds", "rate")
 GROUPS = (*NUMBERS, "unit", "case", "program")
 """Groups that ``--regex`` may have."""
 
-_SHORT = {"img": "images", "imgs": "images", "image": "images", "tok": "tokens", "seq": "sequences",
-          "seqs": "sequences", "ex": "examples", "sents": "sentences"}  # fmt: skip
 _TIMES = ("seconds", "rate")
 
 _WORD = re.compile(
@@ -46,6 +47,16 @@ _WORD = re.compile(
 _COUNTER = re.compile(
     r"\b(?P<what>step|iter|iteration|batch)s?\b\W{1,3}(?P<count>[0-9]{1,15})(?![0-9])", re.I
 )
+_PROGRESS = re.compile(r"\b(step|iter|iteration)s?\b\W{1,3}([0-9]{1,15})(?![0-9])", re.I)
+_BRACKETED = re.compile(r"\[ *([0-9]{1,15})/ *[0-9]+[^\[\]]*\](?!\[)")
+"""The count of steps in a line that a program prints again and again."""
+_TIME_OF_DAY = re.compile(r"(?<![\d:])([0-9]{2}):([0-9]{2}):([0-9]{2}(?:[.,][0-9]+)?)(?![\d:])")
+_ENOUGH_SECONDS = 4.0
+"""Less than these a clock that prints whole seconds does not tell."""
+_DISAGREE = 1.5
+"""Times that differ by more from what the times of day say."""
+_OF_EACH = re.compile(r"(?: ?/ ?| per )[a-z]+", re.I)
+"""What may follow the unit of a rate that is of each GPU."""
 _OF_ONE = re.compile(r"(?:step|iter|batch)[^|;,\d]*$", re.I)
 """What says that the time behind it is of one step."""
 _BRACKET = re.compile(r"[ \t]*[(\[]([^)\]\n]*)")
@@ -93,7 +104,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     decimal = _decimal(matches, file, options)
     stated = runs.named(file, options)
     known: dict[str, object] = {**stated.given, **stated.named}
-    cells: dict[tuple[object, ...], tuple[Run, list[float]]] = {}
+    cells: dict[tuple[object, ...], tuple[Run, list[Sample]]] = {}
     lines = runs.Lines(text)
     beside: dict[str, None] = {}
     for match in matches:
@@ -109,22 +120,96 @@ def read(text: str, file: str, options: Options) -> Imported:
             unit = _unit_beside(match, file, line)
             if unit:
                 beside[unit] = None
-        seconds, counted = _seconds(float(str(value)), unit, name == "rate", known, file, line)
+        elif name == "rate" and "unit" in pattern.groupindex and match["unit"]:
+            behind = _OF_EACH.match(text, match.end("unit"))
+            of_each = units.parse_column_unit(unit + behind[0]) if behind else None
+            unit = of_each.name if of_each and of_each.share else unit
+        seconds, counted, work = _seconds(
+            float(str(value)), unit, name == "rate", known, file, line
+        )
         key = tuple(known.get(name) for name in (*NUMBERS, "case", "program"))
         if key not in cells:
-            cells[key] = (_run(known, counted, line, len(cells)), [])
-        cells[key][1].append(seconds)
+            cells[key] = (_run(known, counted, line, len(cells), work), [])
+        cells[key][1].append(_sample(match, line, seconds))
     whole = options.steps is not None and TIME in pattern.groupindex
-    found.runs += [
-        replace(run, seconds=tuple(samples), whole=whole) for run, samples in cells.values()
-    ]
-    if TIME in pattern.groupindex and not whole:
+    for run, samples in cells.values():
+        kept = tuple(sample.seconds for sample in _steady(samples))
+        found.runs.append(replace(run, seconds=kept, whole=whole))
+    by_clock = _by_clock(matches)
+    if TIME in pattern.groupindex and not whole and by_clock is None:
         found.remarks += _counted_by_several(matches)
+    found.remarks += _parts_of_steps(matches)
     if not (beside or stated_unit or "unit" in pattern.groupindex):
         _ask_about_long_steps(found.runs, file)
     made = runs.imported(found, file, options)
     made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
+    if by_clock is not None and len(made.entries) == 1 and isinstance(made.entries[0], Step):
+        read_as = statistics.median(made.entries[0].seconds)
+        if not 1 / _DISAGREE < by_clock / read_as < _DISAGREE:
+            text = (
+                f"{file}: by the time of day of its lines a step takes {duration(by_clock)}, "
+                f"by what --regex finds {duration(read_as)}: of what are these?"
+            )
+            made.remarks.append(remark(Kind.DATA, text, about="--regex"))
     return made
+
+
+def _by_clock(matches: list[re.Match[str]]) -> float | None:
+    """Seconds a step by the time of day at which lines that count steps were printed."""
+    passed, steps, before = 0.0, 0.0, None
+    for match in matches:
+        line = _line(match)
+        step, clock = _step(line), _TIME_OF_DAY.search(line[:_LONGEST])
+        if step is None or clock is None:
+            continue
+        hours, minutes, seconds = (float(text.replace(",", ".")) for text in clock.groups())
+        now = 3600 * hours + 60 * minutes + seconds
+        if before is not None and step > before[0] and now >= before[1]:
+            passed, steps = passed + now - before[1], steps + step - before[0]
+        before = step, now
+    return passed / steps if passed >= _ENOUGH_SECONDS else None
+
+
+def _line(match: re.Match[str]) -> str:
+    end = match.string.find("\n", match.end())
+    return match.string[match.string.rfind("\n", 0, match.start()) + 1 : end if end > 0 else None]
+
+
+def _sample(match: re.Match[str], line: int, seconds: float) -> Sample:
+    return Sample("seconds", line, _step(_line(match)), seconds, 0.0, {})
+
+
+def _step(line: str) -> float | None:
+    """The number of the step that a line is about."""
+    progress = _PROGRESS.search(line)
+    counts = [progress[2]] if progress else _BRACKETED.findall(line)
+    return float(counts[-1]) if counts else None
+
+
+def _steady(samples: list[Sample]) -> list[Sample]:
+    """Those that do not warm up, where each says the number of its step."""
+    numbers = [sample.step for sample in samples]
+    if None in numbers or len({*numbers}) < 2:
+        return samples
+    whole, numbered = 0, []
+    for before, sample in zip((samples[0], *samples), samples, strict=False):
+        whole += (sample.step or 0) < (before.step or 0)  # started again, or another epoch
+        numbered.append(replace(sample, whole=whole))
+    return steady(numbered, first=False)
+
+
+def _parts_of_steps(matches: list[re.Match[str]]) -> Iterator[Remark]:
+    """Whether lines count iterations of which several make a step."""
+    for match in reversed(matches):
+        counts = {name.casefold(): int(count) for name, count in _PROGRESS.findall(_line(match))}
+        steps, parts = counts.pop("step", 0), max(counts.values(), default=0)
+        if parts >= 2 * steps > 0:
+            text = (
+                f"its lines count {parts} iterations to {steps} step{'s' if steps > 1 else ''}: "
+                "its time is taken for one iteration, of which the size must be"
+            )
+            yield remark(Kind.READ_AS, text, about="--regex")
+        return
 
 
 def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
@@ -240,8 +325,8 @@ def _words_behind(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
         return
     blanks = re.compile(r"[ \t]*").match(text, end)
     word = _WORD.match(text, blanks.end() if blanks else end)
-    if word is not None:
-        yield word, False
+    if word is not None and not re.match(r"\s?[:=]", text[word.end() : word.end() + 2]):
+        yield word, False  # and no name of the next number
 
 
 def _among_extremes(words: list[re.Match[str]]) -> bool:
@@ -270,6 +355,9 @@ def _decimal(matches: list[re.Match[str]], file: str, options: Options) -> numbe
     texts = [text for name, text in groups if text is not None and name in NUMBERS]
     point, comma, either = numbers.decimals_of(texts)
     if either is not None and point is None and comma is None:
+        others = re.findall(r"(?<![\w.,:])[0-9]+[.,][0-9]+(?![\d.,])", matches[0].string)
+        point, comma, _ = numbers.decimals_of(others)
+    if either is not None and (point is None) == (comma is None):
         raise InputError(
             f"{either!r} is two numbers, by the decimal separator; say which: point or comma",
             file=file, field="--decimal",
@@ -288,6 +376,8 @@ def _values(
             yield "unit of time" if name == "unit" else name, " ".join(text.split())
             continue
         value = numbers.parse(text.strip(), decimal)
+        if value == 0 and name in _TIMES:
+            continue  # before the first step
         whole = name in ("gpus", "nodes", "ranks")
         if value is None or not 0 < value < float("inf") or (whole and value != int(value)):
             what = "whole number" if whole else "number"
@@ -298,33 +388,34 @@ def _values(
 
 
 def _seconds(
-    value: float, unit_text: str, is_rate: bool, known: dict[str, object], file: str, line: int
-) -> tuple[float, str | None]:
-    """Seconds a step, and what the size counts, where the unit tells."""
-    name = unit_text or ("" if is_rate else "s")
-    above, slash, below = units.normalized(name).partition("/")
-    unit = units.parse_unit(f"{_SHORT.get(above, above)}{slash}{below}") if name else None
+    value: float, name: str, is_rate: bool, known: dict[str, object], file: str, line: int
+) -> tuple[float, str | None, str | None]:
+    """Seconds a step; of rates of work those for one, what the size counts, and of what the work
+    is."""
+    name = name or ("" if is_rate else "s")
+    unit = units.parse_column_unit(name) if name else None
     if unit is None:
         what = f"unit {name!r} is unknown" if name else "rate needs a group unit: (?P<unit>it/s)"
         known_units = "known are s, ms, us, it/s, s/it, samples/s, ns/day and the like"
         raise InputError(f"{what}; {known_units}", file=file, line=line, field="--regex")
-    timestep, size = known.get("timestep"), known.get("n")
+    timestep = known.get("timestep")
     if unit.needs_timestep and timestep is None:
         raise InputError(f"{name} needs the simulated time of a step, such as 2fs",
                          file=file, line=line, field="--timestep")  # fmt: skip
-    if unit.rank == 3 and size is None:
-        raise InputError(f"{name} needs the size of a step: -n, or a group n",
-                         file=file, line=line, field="-n")  # fmt: skip
-    seconds = unit.seconds(value, float(str(size or 0)), float(str(timestep or 0)))
+    seconds = unit.seconds(value, 1.0, float(str(timestep or 0)))
     if not 0 < seconds < float("inf"):
         raise InputError(f"{value:g} {name} is no step time", file=file, line=line, field="--regex")
-    return seconds, unit.name.partition("/")[0] if unit.rank == 3 else None
+    if unit.rank != units.RATE_OF_WORK:
+        return seconds, None, None
+    return seconds, unit.name.partition("/")[0], "each" if unit.share else "n"
 
 
-def _run(known: dict[str, object], counted: str | None, line: int, number: int) -> Run:
+def _run(
+    known: dict[str, object], counted: str | None, line: int, number: int, work: str | None
+) -> Run:
     """A run, without its samples."""
     values = {name: known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program")}
-    return Run(line=line, seconds=(), unit=counted, execution=number, **values)  # type: ignore[arg-type]
+    return Run(line=line, seconds=(), unit=counted, execution=number, work=work, **values)  # type: ignore[arg-type]
 
 
 FORMATS = (

@@ -313,7 +313,8 @@ def _missing(run: Run, file: str) -> UnclearError | None:
     size = f"the size ({run.unit})" if run.unit else "the size"
     if run.gpus is None:
         reason = run.unclear or f"{who} does not say on how many GPUs it ran"
-        also = f", and {size} with -n" if run.n is None else ""
+        hint = f" ({run.size_unclear})" if run.size_unclear else ""
+        also = f", and {size} with -n{hint}" if run.n is None and run.each is None else ""
         per_node = " or, of each node, with --gpus-per-node" if (run.nodes or 1) > 1 else ""
         return UnclearError(
             f"{reason}; state them{per_node}{also}", file=file, line=run.line, field="--gpus"

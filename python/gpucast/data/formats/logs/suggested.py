@@ -13,29 +13,33 @@ from itertools import pairwise
 
 from gpucast.data.formats import Options
 from gpucast.data.formats.logs import pattern
-from gpucast.data.formats.tables.units import parse_column_unit
+from gpucast.data.formats.tables.units import Unit, parse_column_unit
 from gpucast.errors import InputError
 
 NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(rf"(?<![\w.]){NUMBER}")
-_UNIT = re.compile(r"\s?(?P<unit>[a-zµ]+(?:/[a-z]+)?)(?![\w/])", re.I)
-_RATE_BEFORE = re.compile(r"([a-z]+/s(?:ec)?)\W{1,3}$", re.I)
+_UNIT = re.compile(r"\s?(?P<unit>[a-zµ]+(?:(?:/| per )[a-z]+){0,2})(?![\w/]|\s?[:=])", re.I)
+_NAME = re.compile(r"""(?P<name>[a-z][a-z_/]*(?: per [a-z]+)?)["']?\s?[:=]\s?["']?$""", re.I)
+"""What a number is called that stands behind its name."""
 _TIME = re.compile(
-    r"time|elapsed|took|duration|dauer|laufzeit|wall|\bms\b|\bsec|\(s\)|_s\b|_ms\b", re.I
-)
-_PER_STEP = re.compile(r"step|iter|batch|schritt|cycle", re.I)
+    r"time(?!r)|elapsed?|took|duration|dauer|laufzeit|wall|\bms\b|\bsec|\(s\)|_s\b|_ms\b"
+    r"|(?:batch|step|iter)_cost", re.I
+)  # fmt: skip
+_PER_STEP = re.compile(r"step|iter|batch|schritt|cycle|/it\b", re.I)
 _NO_TIME = re.compile(
-    r"\beta\b|remain|left|total|estimat|data|load|timestamp|\bdate|eval|valid|test", re.I
+    r"\beta\b|remain|left|total|estimat|data|load|reader|timestamp|\bdate|eval|valid|test", re.I
 )
+_IN_CLOCK = re.compile(r"\d:$|\.[a-z]{1,4}:$", re.I)
+"""Before a number: it belongs to a time of day, or is the line of a source file."""
 _FACTS = (
     r"(?i:world[_ -]?size\D{1,4}(?P<gpus>\d+))",
-    r"(?i:\b(?:n|num)_?(?:gpus?|devices)\D{1,4}(?P<gpus>\d+))",
+    r"(?i:\b(?:n|num|number of)[_ ]?(?:gpus?|devices)\D{1,4}(?P<gpus>\d+))",
     r"(?i:\b(?P<gpus>\d+) (?:gpus?|devices)\b)",
     r"(?i:\bglobal[_ -]?batch(?:[_ -]?size)?\D{1,4}(?P<n>\d+))",
     r"(?i:\b(?P<n>\d+) (?:atoms|particles|cells)\b)",
 )  # fmt: skip
-_ENOUGH, _LONGEST = 2, 1000
-"""Lines of a kind that show that a program repeats it; characters of a line."""
+_ENOUGH, _LONGEST, _LONGEST_UNIT = 2, 1000, 30
+"""Lines of a kind that show that a program repeats it; characters of a line, and of a unit."""
 _LOOKED_AT = 5000
 """Lines in which an expression is looked for."""
 
@@ -58,7 +62,7 @@ def expression(text: str) -> str | None:
 
 
 def _shape(line: str) -> str:
-    return re.sub(r"\s*#\s*", "#", _NUMBER.sub("#", line))
+    return re.sub(r"\s*#\s*", "#", _NUMBER.sub("#", re.sub(r"[^!-~]+", " ", line)))
 
 
 def _candidates(line: str) -> Iterator[tuple[str, float]]:
@@ -66,31 +70,53 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
     end = 0
     for match in _NUMBER.finditer(line):
         before, end = line[end : match.start()], match.end()
-        label = re.search(r"[^\d|;,]{0,40}$", before)
-        words = label[0] if label else ""
-        if (named := _RATE_BEFORE.search(words)) and parse_column_unit(named[1]):
-            yield rf"(?P<unit>{re.escape(named[1])})\W{{1,3}}(?P<rate>[\d.,]+)", 2.0
+        if _IN_CLOCK.search(line[: match.start()]) or re.match(r":\d", line[end:]):
             continue
-        unit = _UNIT.match(line, match.end())
-        known = parse_column_unit(unit["unit"]) if unit and len(unit["unit"]) < 20 else None
+        label = re.search(r"(?<!\w)[^\d|;,]{0,40}$", before)
+        words = re.split(r"[:=)\]]\s+(?=\S)", label[0])[-1].strip() if label else ""
+        if _NO_TIME.search(words):
+            continue
+        if (rate := _rate_named(words)) is not None:
+            yield rate, 2.0
+            continue
+        unit, known = _unit_behind(line, end)
         speaks = _TIME.search(words) is not None
-        if known is None and not speaks:
+        if (known is None and not speaks) or unit in ("d", "min"):
             continue
-        if _NO_TIME.search(words) or (known is not None and unit and unit["unit"] in ("d", "min")):
-            continue
-        score = 1.0 + 2 * (_PER_STEP.search(words) is not None) + (known is not None) + speaks
-        name = re.sub(r"(?:\\?\s)+", r"\\s*", re.escape(words.strip()))
+        is_rate = known is not None and known.rank > 1
+        of_step = _PER_STEP.search(words if is_rate else f"{words} {unit}") is not None
+        score = 1.0 + 2 * of_step + (known is not None) + speaks + 0.5 * (not is_rate)
+        name = re.sub(r"(?:\\?\s)+", r"\\s*", re.escape(words))
         name = rf"\b{name}" if name[:1].isalpha() else name
         gap = r"\s*" if name else ""
-        if known is not None and unit is not None and known.rank > 1:
-            yield rf"{name}{gap}(?P<rate>[\d.,]+)\s?(?P<unit>{re.escape(unit['unit'])})", score
-        elif known is not None and unit is not None:
-            yield (
-                rf"{name}{gap}(?P<seconds>[\d.eE+-]+)\s?(?P<unit>{re.escape(unit['unit'])})\b",
-                score,
-            )
+        if is_rate:
+            yield rf"{name}{gap}(?P<rate>[\d.,]+)\s?(?P<unit>{re.escape(unit)})", score
+        elif known is not None:
+            yield rf"{name}{gap}(?P<seconds>[\d.eE+-]+)\s?(?P<unit>{re.escape(unit)})\b", score
         else:
             yield rf"{name}{gap}(?P<seconds>[\d.eE+-]+)", score
+
+
+def _unit_behind(line: str, end: int) -> tuple[str, Unit | None]:
+    """The longest text behind a number that is a unit."""
+    match = _UNIT.match(line, end)
+    text = match["unit"] if match else ""
+    while text and (parse_column_unit(text) is None or len(text) > _LONGEST_UNIT):
+        text = text[: max(text.rfind("/"), text.rfind(" per "), 0)]
+    return text, parse_column_unit(text) if text else None
+
+
+def _rate_named(words: str) -> str | None:
+    """The expression for a number whose name ends with a rate, such as ``train_samples/s: ``."""
+    match = _NAME.search(words)
+    name = match["name"] if match else ""
+    for part in re.finditer(r"(?<![a-z])[a-z]", name, re.I):
+        prefix, unit = name[: part.start()], name[part.start() :]
+        known = parse_column_unit(unit)
+        if known is not None and known.rank > 1:
+            named = rf"{re.escape(prefix)}(?P<unit>{re.escape(unit)})"
+            return rf"\b{named}\W{{1,3}}(?P<rate>[\d.,]+)"
+    return None
 
 
 def _reads(text: str, made: str) -> bool:
@@ -100,6 +126,7 @@ def _reads(text: str, made: str) -> bool:
         entries = pattern.read(text, "", options).entries
     except (InputError, re.error):
         return False
-    times = [float(seconds) for entry in entries for seconds in getattr(entry, "seconds", ())]
-    grows = all(before < after for before, after in pairwise(times))
-    return bool(times) and not (grows and len(times) > 1 and "rate>" not in made)
+    times = [match["seconds"] for match in re.finditer(made, text) if "seconds>" in made]
+    raw = [float(seconds) for seconds in times if seconds]
+    grows = len(raw) > 1 and all(before < after for before, after in pairwise(raw))
+    return bool(entries) and not grows

@@ -5,7 +5,8 @@ from __future__ import annotations
 VALUE = r"""["']? *[:=]+ *["']?"""
 """What stands between a name and its value in JSON, in Python's dicts, and in settings."""
 LAUNCHED = (
-    r"""(?<!parallel )\b(?:dist_)?world[_ -]?size["')]* *[:=]* *<gpus>""", r"\bWORLD_SIZE=<gpus>",
+    r"""(?<!parallel )\b(?:dist(?:ributed)?_)?world[_ -]?size["')]* *[:=]* *<gpus>""",
+    r"\bWORLD_SIZE=<gpus>",
     rf"\b(?:num|n)_gpus?{VALUE}(?P<gpus>[2-9]|[1-9][0-9]+)\b",
     r"--?num_gpus[ =]+<per_node>", r"--?num_nodes[ =]+<nodes>",
     r"--?nproc[_-]per[_-]node[ =]+<per_node>", r"\bnnodes[ =]+<nodes>",

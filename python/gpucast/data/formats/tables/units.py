@@ -38,6 +38,10 @@ COUNTED = {
 } | {"img": "images", "imgs": "images", "seq": "sequences", "seqs": "sequences"}  # fmt: skip
 """What sizes count, by the words that name it in one or in many."""
 
+_OF_RATES = COUNTED | {"tok": "tokens", "toks": "tokens", "ex": "examples", "sents": "sentences",
+                       "words": "words"}  # fmt: skip
+"""What rates count, in short."""
+
 
 _GERMAN = {
     "atome": "atoms", "teilchen": "particles", "zellen": "cells", "moleküle": "molecules",
@@ -105,6 +109,9 @@ def parse_unit(text: str) -> Unit | None:
     if name in ("mlups", "glups", "klups", "lups", "mlup/s", "glup/s"):
         name = name.removesuffix("/s").rstrip("s") + "s/s"
     above, slash, below = name.partition("/")
+    if slash:
+        above = _OF_RATES.get(above, above)
+        name = f"{above}/{below}"
     below = re.sub("^wall_?", "", below)
     if not slash or (above in _WALL and below in _STEPS):
         return _time(above)
@@ -211,6 +218,6 @@ def _work_scale(word: str) -> float | None:
     """``samples``: 1; ``matom_steps``: 1e6; None: nothing that sizes count."""
     for scale, rest in ((1.0, word), (_PREFIXES.get(word[:1]), word[1:])):
         bare = re.sub(r"_?(steps?|updates?|cycles?)$", "", rest)
-        if scale is not None and bare in COUNTED:
+        if scale is not None and bare in {*COUNTED, *_OF_RATES.values()}:
             return scale
     return None

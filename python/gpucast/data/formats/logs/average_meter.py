@@ -1,0 +1,26 @@
+"""Training loops that print the ``AverageMeter`` of PyTorch's ImageNet example: timm, MoCo, Swin.
+
+``Time 0.341 (0.365)`` is the last step and the mean of all since the epoch began; of the means, the
+time between lines follows, which no single fast step hides. The batch is asked for, with what
+timm's rates say of it.
+
+Source: pytorch/examples' imagenet/main.py, timm's train.py; published logs.
+"""
+
+from __future__ import annotations
+
+from gpucast.data.formats.logs.lines import Printed
+from gpucast.data.formats.logs.training import LAUNCHED, VALUE
+
+STEP = r"\[ *<step>/ *[0-9]+[^\[\]\n]*\](?!\[)"
+TIME = r"[^\n]{0,200}?\b(?:[Bb]atch [Tt]ime|[Tt]ime|Batch):?\s+[0-9.]+"
+LOG = Printed(
+    name="average-meter", what="loops like PyTorch's ImageNet example (AverageMeter)",
+    program="PyTorch", unit="samples", rank=3,
+    marks=[rf"{STEP}{TIME}(?:s, +[0-9.]+/s)?\s+\( *[0-9.]+s?[,)]".replace("<step>", "[0-9]+")],
+    lines=(
+        rf"{STEP}{TIME}\s+\( *<mean>\)", rf"{STEP}{TIME}s, +<work_rate>/s +\( *<mean>s,",
+    ),
+    facts=[*LAUNCHED, rf"\bbatch_size{VALUE}<batch>"],
+)  # fmt: skip
+FORMATS = (LOG.format,)
