@@ -339,6 +339,14 @@ READ: dict[str, Case] = {
                       r"steps: \1 loss: 1 iter time (s): 2.\1 samples/sec: 9.5"),
         seconds=[2.2, 2.3],
     ),
+    "a mean since another start is none of the epoch's": case(
+        "average-meter", ("21.500 .21.500.", "0.299 ( 0.700)"), given={"size": 256},
+        seconds=[0.301, 0.300],
+    ),
+    "nccl-tests may leave out what is reduced, and the marks of comments": case(
+        "nccl-tests", ("float +sum", "float     "), ("(?m)^#", " "), n=(8, 1048576, 33554432),
+        seconds=([25e-6], [50e-6], [400e-6]),
+    ),
     "megatron takes a batch that changes for another cell": case(
         "megatron", ("size:   128( [|] lm loss: 8)", r"size:   256\1"), n=(128, 256),
         seconds=([2.0105], [2.0005]),

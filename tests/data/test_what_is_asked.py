@@ -185,6 +185,16 @@ def test_an_unknown_log_is_refused_with_the_expression_that_reads_it(tmp_path: P
     assert (step.gpus, step.seconds) == (8, [0.95, 0.45, 0.55])
 
 
+def test_times_of_epochs_are_shared_out_by_the_steps_that_are_asked_for(tmp_path: Path) -> None:
+    lines = "".join(f"Epoch:[{at}/90] loss=0.{at} epoch_time=15{at}.5\n" for at in (3, 1, 2))
+    log = file(tmp_path, "a.log", lines)
+    with pytest.raises(gc.InputError, match="--steps STEPS-OF-AN-EPOCH") as caught:
+        gc.read(log)
+    regex = shlex.split(str(caught.value).partition("--regex ")[2])[0]
+    (step,) = gc.read(log, regex=regex, n=64, gpus=2, steps=100).steps
+    assert step.seconds == pytest.approx([1.535, 1.515, 1.525])
+
+
 def test_a_csv_of_one_runs_steps_is_a_log(tmp_path: Path) -> None:
     # As training loops write it; the first time includes start-up, or is none.
     text = "step,loss,ms_per_step,elapsed_s\n0,4,0.00,0\n1,3,95.5,9\n2,3,55.0,15\n3,2,54.5,20\n"

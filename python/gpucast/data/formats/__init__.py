@@ -302,7 +302,7 @@ def _way_in(content: bytes) -> str:
         also = "".join(
             f" {option}" for group, option in (("gpus", "--gpus N"), ("n", "-n SIZE"))
             if f"<{group}>" not in made
-        )  # fmt: skip
+        ) + (" --steps STEPS-OF-AN-EPOCH" if "epoch" in made.lower() else "")  # fmt: skip
         return f"if it is a log, this may read it: --regex {shlex.quote(made)}{also}"
     from gpucast.data.formats.tables.grid import table_names
 

@@ -1,8 +1,9 @@
 """Training loops that print the ``AverageMeter`` of PyTorch's ImageNet example: timm, MoCo, Swin.
 
-``Time 0.341 (0.365)`` is the last step and the mean of all since the epoch began; of the means, the
-time between lines follows, which no single fast step hides. The batch is asked for, with what
-timm's rates say of it.
+``Time 0.341 (0.365)`` is the last step and the mean of all since the epoch began, if its first line
+shows that; from the means follows the time between lines, which no single fast step hides. Else the
+times count at which lines were printed, or the last steps. The batch is asked for, with what timm's
+rates say of it.
 
 Source: pytorch/examples' imagenet/main.py, timm's train.py; published logs.
 """
@@ -13,13 +14,14 @@ from gpucast.data.formats.logs.lines import Printed
 from gpucast.data.formats.logs.training import LAUNCHED, VALUE
 
 STEP = r"\[ *<step>/ *[0-9]+[^\[\]\n]*\](?!\[)"
-TIME = r"[^\n]{0,200}?\b(?:[Bb]atch [Tt]ime|[Tt]ime|Batch):?\s+[0-9.]+"
+TIME = r"[^\n]{0,200}?\b(?:[Bb]atch [Tt]ime|[Tt]ime|Batch):?\s+<instant>"
 LOG = Printed(
     name="average-meter", what="loops like PyTorch's ImageNet example (AverageMeter)",
     program="PyTorch", unit="samples", rank=3,
-    marks=[rf"{STEP}{TIME}(?:s, +[0-9.]+/s)?\s+\( *[0-9.]+s?[,)]".replace("<step>", "[0-9]+")],
+    marks=[rf"{STEP}{TIME}(?:s, +[0-9.]+/s)?\s+\( *[0-9.]+s?[,)]"],
     lines=(
         rf"{STEP}{TIME}\s+\( *<mean>\)", rf"{STEP}{TIME}s, +<work_rate>/s +\( *<mean>s,",
+        r"^\[?<clock>.*\[[0-9 ]+/",
     ),
     facts=[*LAUNCHED, rf"\bbatch_size{VALUE}<batch>"],
 )  # fmt: skip

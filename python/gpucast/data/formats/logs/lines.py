@@ -9,8 +9,9 @@ What a line says holds until another line says it anew, and a line with a time i
   one; ``gpu_rate``: each GPU; ``token_rate``, ``token_gpu_rate``: tokens, where n counts sequences
   of ``sequence`` tokens, or where the log does not say that, tokens, too;
 - ``since``: seconds since the line before; ``elapsed``, ``clock`` (date and time): since the start.
-  They are divided by the steps between the lines, by ``step``; ``mean`` of all steps since the
-  first, number 0, is a sum in the same way;
+  They are divided by the steps between the lines, by ``step``; ``mean`` of all steps since a first
+  one, of which it is the time, is a sum in the same way;
+- ``instant``: seconds of the last step alone, of several since the line before;
 - ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, in a log without any of these,
   over its ``steps``; ``done`` are
   samples that were worked on by a line, in place of ``step``;
@@ -49,7 +50,7 @@ _RATES = {
 }  # fmt: skip
 """Rates, and of what: steps, what n counts, or a GPU's share of it."""
 _KINDS = tuple(dict.fromkeys(
-    (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", *_RATES, "total")
+    (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", "instant", *_RATES, "total")
 ))  # fmt: skip
 _LAUNCHED = {"nodes", "per_node"}
 _ENOUGH = 3
@@ -178,19 +179,23 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
     """The times in the order of their lines."""
     known: Known = dict(part.facts)
     before: dict[str, tuple[float, float]] = {}
-    last, whole = -math.inf, 0
+    last, whole, first = -math.inf, 0, None
     for place, told in _lines(part, log):
         _keep(known, told, log.keyed)
         step = _step(known, told)
         if step is not None:
             if step < last:
-                before, whole = {}, whole + 1  # started again
+                before, whole, first = {}, whole + 1, None  # started again
             last = step
         if "ended_ms" in told and "began_ms" in known:
             passed = (runs.number(told["ended_ms"]) or 0) - (runs.number(known["began_ms"]) or 0)
             told["total"] = f"{passed / 1e3:.15g}"
         if "mean" in told and step is not None:
-            told["elapsed"] = f"{(runs.number(told['mean']) or 0) * (step + 1):.15g}"
+            if step <= 1:
+                first = step if told["mean"] == told.get("instant") else None
+            if first is not None:
+                mean = runs.number(told["mean"]) or 0
+                told["elapsed"] = f"{mean * (step - first + 1):.15g}"
         for kind in _KINDS:
             if kind not in told:
                 continue

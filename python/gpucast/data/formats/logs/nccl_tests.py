@@ -22,7 +22,7 @@ RANK = (
     r"Rank +(?P<rank>[0-9]+)(?: Group +(?P<group>[0-9]+))? +Pid +[0-9]+ on +(?P<host>\S+) "
     r"device +[0-9]+ \[[^\]\n]*\] (?P<name>[^\n]+)"
 )
-HEADER = r"^#\s+size\s+count\s[^\n]*\btime\b[^\n]*$"
+HEADER = r"^#?\s+size\s+count\s[^\n]*\btime\b[^\n]*$"
 Fields = dict[str, str]
 
 
@@ -57,12 +57,15 @@ def _rows(part: Part) -> Iterator[tuple[int, Fields, Fields]]:
     """Place, and fields out of place and in place, of the lines that are whole."""
     header = part.find(HEADER)
     names = header[0].lstrip("#").split() if header else []
-    behind = names.index("time") + 1 if header else 0
-    again = behind + names[behind:].index("time") if "time" in names[behind:] else len(names)
     for line in part.all(r"^[ \t]*[0-9]+[ \t][^\n]*\n", header.end()) if header else ():
         fields = line[0].split()
-        if len(fields) == len(names):
-            named = list(zip(names, fields, strict=True))
+        # Operations that reduce nothing may leave these blank.
+        blank = ("redop", "root")[: max(0, len(names) - len(fields))]
+        known = [name for name in names if name not in blank]
+        if len(fields) == len(known):
+            named = list(zip(known, fields, strict=True))
+            behind = known.index("time") + 1
+            again = (*known, "time").index("time", behind)
             yield line.start(), dict(named[:again]), dict(named[again:])
 
 

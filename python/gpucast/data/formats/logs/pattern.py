@@ -135,7 +135,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     for run, samples in cells.values():
         kept = tuple(sample.seconds for sample in _steady(samples))
         found.runs.append(replace(run, seconds=kept, whole=whole))
-    by_clock = _by_clock(matches)
+    by_clock = None if whole else _by_clock(matches)
     if TIME in pattern.groupindex and not whole and by_clock is None:
         found.remarks += _counted_by_several(matches)
     found.remarks += _parts_of_steps(matches)
