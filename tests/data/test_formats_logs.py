@@ -334,6 +334,15 @@ READ: dict[str, Case] = {
         "deepspeed", ("RunningAvgSamplesPerSec=[0-9.]+, Curr", ""),
         (" epoch=.*global_step=", " 0/"), seconds=[16.0 / 10, 22.511 / 10],
     ),
+    "deepspeed's rates of parts of a step are contradicted by the clock": case(
+        "deepspeed", ("Sec=(256|250).0", "Sec=64.0"), seconds=[8.0, 8.0],
+        said="by the time of day of its lines a step takes 2.251 s, by its rates 8 s: is 512 the",
+    ),
+    "a benchmark of servers without times of tokens has their rate": case(
+        "serving-aiperf",
+        (r"(?s)\A.*\Z", "concurrency: 4\nOutput token throughput (per sec): 80.5\n"),
+        given={"gpus": 2}, n=4, seconds=[4 / 80.5],
+    ),
     "deepspeed's pipelines print times": case(
         "deepspeed", (".*stop.*[/=]([0-9]+), Run.*",
                       r"steps: \1 loss: 1 iter time (s): 2.\1 samples/sec: 9.5"),
@@ -898,6 +907,7 @@ EARLY = {
     "nekrs": {2.21},
     "cp2k": {21.680633},
     "vasp": {61.2597},
+    "average-meter": {21.5, 0.301, 0.3},
     "exports-panel": {12.1, 6.62},
     "exports-history": {1.0005},
     "exports-lines": {12.5},

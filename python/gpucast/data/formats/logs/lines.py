@@ -32,7 +32,7 @@ import datetime
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,7 @@ from gpucast.data.formats.logs.log import Log, Part, groups
 from gpucast.data.formats.tables.units import spelled_time
 from gpucast.util.number_lists import grid
 from gpucast.util.remarks import Kind
+from gpucast.util.units import duration
 
 Known = dict[str, str]
 _PER_SECOND = {"seconds": 1.0, "ms": 1e3, "us": 1e6, "minutes": 1 / 60}
@@ -169,10 +170,49 @@ def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) ->
         whole=_is_whole(last) and not log.job,
         **facts,
     )
+    run = part.found.runs[-1]
+    share = (run.n or 0) / (run.gpus or 1 if run.work == "each" else 1)
+    read_as = share * statistics.median(run.seconds)
+    by_clock = clocked((sample.step, part.line_at(sample.place)) for sample in samples)
+    if run.work and share and by_clock is not None and not agree(by_clock, read_as):
+        part.remark(
+            f"by the time of day of its lines a step takes {duration(by_clock)}, by its rates "
+            f"{duration(read_as)}: is {run.n:g} the size of a step?", "steps", Kind.DATA,
+        )  # fmt: skip
     if len(samples) == 1 and log.warms and last.kind in (*_PER_SECOND, *_RATES) and not last.whole:
         step = last.step is None or last.step <= 1
         if step and log.averages_of is None:
             part.remark("times one step alone, which may include start-up", "steps", Kind.READ_AS)
+
+
+_TIME_OF_DAY = re.compile(r"(?<![\d:])([0-9]{2}):([0-9]{2}):([0-9]{2}(?:[.,][0-9]+)?)(?![\d:])")
+_BEGINNING, _ENOUGH_SECONDS, _DISAGREE = 80, 4.0, 1.5
+"""Characters of a line among which its time stands; seconds, less than which whole ones do not
+tell; and how far times may be apart."""
+
+
+def clocked(lines: Iterable[tuple[float | None, str]]) -> float | None:
+    """Seconds a step by the time of day at which lines were printed that count steps."""
+    passed: list[tuple[float, float]] = []
+    before = None
+    for step, line in lines:
+        clock = _TIME_OF_DAY.search(line[:_BEGINNING])
+        if step is None or clock is None:
+            continue
+        hours, minutes, seconds = (float(text.replace(",", ".")) for text in clock.groups())
+        now = 3600 * hours + 60 * minutes + seconds
+        if before is not None and step > before[0] and now >= before[1]:
+            passed.append((now - before[1], step - before[0]))
+        before = step, now
+    if passed and min(passed)[0] >= _ENOUGH_SECONDS:
+        return statistics.median(time / steps for time, steps in passed)
+    time, steps = (sum(values) for values in zip(*passed, strict=True)) if passed else (0.0, 1.0)
+    return time / steps if time >= _ENOUGH_SECONDS else None
+
+
+def agree(one: float, other: float) -> bool:
+    """Whether two times may be the same, but for what programs leave out."""
+    return 1 / _DISAGREE < one / other < _DISAGREE
 
 
 def _samples(part: Part, log: Printed) -> Iterator[Sample]:

@@ -134,6 +134,12 @@ class Part:
         """The line in the log of a place in the part."""
         return self.lines.of(self.begin + place)
 
+    def line_at(self, place: int) -> str:
+        """The line that holds a place in the part."""
+        end = self.text.find("\n", place)
+        begin = self.text.rfind("\n", 0, place) + 1
+        return self.text[begin : end if end >= 0 else None]
+
     @cached_property
     def facts(self) -> dict[str, str]:
         """What the patterns of the log's facts and settings found."""

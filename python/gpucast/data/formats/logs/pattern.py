@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from gpucast.data.formats import PATTERN, Format, Imported, Options
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.lines import Sample, steady
+from gpucast.data.formats.logs.lines import Sample, agree, clocked, steady
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.data.formats.tables import numbers, units
 from gpucast.data.formats.tables.columns import TIME
@@ -50,11 +50,6 @@ _COUNTER = re.compile(
 _PROGRESS = re.compile(r"\b(step|iter|iteration)s?\b\W{1,3}([0-9]{1,15})(?![0-9])", re.I)
 _BRACKETED = re.compile(r"\[ *([0-9]{1,15})/ *[0-9]+[^\[\]]*\](?!\[)")
 """The count of steps in a line that a program prints again and again."""
-_TIME_OF_DAY = re.compile(r"(?<![\d:])([0-9]{2}):([0-9]{2}):([0-9]{2}(?:[.,][0-9]+)?)(?![\d:])")
-_ENOUGH_SECONDS = 4.0
-"""Less than these a clock that prints whole seconds does not tell."""
-_DISAGREE = 1.5
-"""Times that differ by more from what the times of day say."""
 _OF_EACH = re.compile(r"(?: ?/ ?| per )[a-z]+", re.I)
 """What may follow the unit of a rate that is of each GPU."""
 _OF_ONE = re.compile(r"(?:step|iter|batch)[^|;,\d]*$", re.I)
@@ -135,7 +130,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     for run, samples in cells.values():
         kept = tuple(sample.seconds for sample in _steady(samples))
         found.runs.append(replace(run, seconds=kept, whole=whole))
-    by_clock = None if whole else _by_clock(matches)
+    by_clock = None if whole else clocked((_step(_line(match)), _line(match)) for match in matches)
     if TIME in pattern.groupindex and not whole and by_clock is None:
         found.remarks += _counted_by_several(matches)
     found.remarks += _parts_of_steps(matches)
@@ -145,29 +140,13 @@ def read(text: str, file: str, options: Options) -> Imported:
     made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
     if by_clock is not None and len(made.entries) == 1 and isinstance(made.entries[0], Step):
         read_as = statistics.median(made.entries[0].seconds)
-        if not 1 / _DISAGREE < by_clock / read_as < _DISAGREE:
+        if not agree(by_clock, read_as):
             text = (
                 f"{file}: by the time of day of its lines a step takes {duration(by_clock)}, "
                 f"by what --regex finds {duration(read_as)}: of what are these?"
             )
             made.remarks.append(remark(Kind.DATA, text, about="--regex"))
     return made
-
-
-def _by_clock(matches: list[re.Match[str]]) -> float | None:
-    """Seconds a step by the time of day at which lines that count steps were printed."""
-    passed, steps, before = 0.0, 0.0, None
-    for match in matches:
-        line = _line(match)
-        step, clock = _step(line), _TIME_OF_DAY.search(line[:_LONGEST])
-        if step is None or clock is None:
-            continue
-        hours, minutes, seconds = (float(text.replace(",", ".")) for text in clock.groups())
-        now = 3600 * hours + 60 * minutes + seconds
-        if before is not None and step > before[0] and now >= before[1]:
-            passed, steps = passed + now - before[1], steps + step - before[0]
-        before = step, now
-    return passed / steps if passed >= _ENOUGH_SECONDS else None
 
 
 def _line(match: re.Match[str]) -> str:

@@ -28,6 +28,7 @@ LOG = Printed(
     start="=+ Serving Benchmark Result =+", end="=" * 50,
     marks=[r'"(?:mean|median)_(?:tpot|itl)_ms"', r"(?:Mean|Median) (?:TPOT|ITL) \(ms\):",
            r'"inter_token_latency(?:_ms)?" *: *\{', "Median TPOT: [0-9.]+ ms",
+           r"^Output token throughput \(per sec\):",
            r'Inter [Tt]oken [Ll]atency \(ms\)"?[ ,|│]'],
     lines=(
         r'"median_tpot_ms" *: *<ms>', r"Median TPOT(?: \(ms\))?: +<ms>",
@@ -35,6 +36,7 @@ LOG = Printed(
         r'"output_token_throughput" *: *\{[^{}]*?"avg" *: *<work_rate>',
         r'"inter_token_latency(?:_ms)?" *: *\{(?=[^{}]*"unit" *: *"ms")[^{}]*?"p50" *: *<ms>',
         r'Inter [Tt]oken [Ll]atency \(ms\)"?(?: *[|│]|,) *"?<ms>',
+        r"^concurrency: <n>",
         r"Max(?:imum)? request concurrency: +<n>", r"--(?:max-)?concurrency[= ]+<n>",
         r" -tp[ =]+<tp>", r" -pp[ =]+<pp>", r" -dp[ =]+<dp>",
         r"--tensor-parallel-size[ =]+<tp>", r"--pipeline-parallel-size[ =]+<pp>",
