@@ -186,13 +186,19 @@ def test_an_unknown_log_is_refused_with_the_expression_that_reads_it(tmp_path: P
 
 
 def test_times_of_epochs_are_shared_out_by_the_steps_that_are_asked_for(tmp_path: Path) -> None:
-    lines = "".join(f"Epoch:[{at}/90] loss=0.{at} epoch_time=15{at}.5\n" for at in (3, 1, 2))
+    lines = "".join(f"Epoch {at} loss=0.{at} | train 15{9 - at}.5s\n" for at in (6, 7, 8))
     log = file(tmp_path, "a.log", lines)
     with pytest.raises(gc.InputError, match="--steps STEPS-OF-AN-EPOCH") as caught:
         gc.read(log)
     regex = shlex.split(str(caught.value).partition("--regex ")[2])[0]
     (step,) = gc.read(log, regex=regex, n=64, gpus=2, steps=100).steps
-    assert step.seconds == pytest.approx([1.535, 1.515, 1.525])
+    assert step.seconds == pytest.approx([1.535, 1.525, 1.515])
+    (told,) = gc.read(log, regex=regex, n=64, gpus=2).warnings
+    assert (
+        "each line is of an epoch: its time is taken for a step; if it is of all, --steps" in told
+    )
+    of_steps = file(tmp_path, "b.log", lines.replace("train", "step time"))
+    assert not gc.read(of_steps, regex=r"(?P<seconds>[\d.]+)s", n=64, gpus=2).warnings
 
 
 def test_a_csv_of_one_runs_steps_is_a_log(tmp_path: Path) -> None:

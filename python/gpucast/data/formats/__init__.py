@@ -295,18 +295,16 @@ def read_file(
 
 def _way_in(content: bytes) -> str:
     """What one may do with a file of no known format."""
-    from gpucast.data.formats.logs.suggested import expression
+    from gpucast.data.formats.logs.suggested import beside, expression
 
-    made = expression(printed(content[: 1 << 20]))
+    text = printed(content[: 1 << 20])
+    made = expression(text)
     if made is not None:
-        also = "".join(
-            f" {option}" for group, option in (("gpus", "--gpus N"), ("n", "-n SIZE"))
-            if f"<{group}>" not in made
-        ) + (" --steps STEPS-OF-AN-EPOCH" if "epoch" in made.lower() else "")  # fmt: skip
-        return f"if it is a log, this may read it: --regex {shlex.quote(made)}{also}"
+        options = f"--regex {shlex.quote(made)}{beside(text, made)}"
+        return f"if it is a log, this may read it: {options}"
     from gpucast.data.formats.tables.grid import table_names
 
-    names = table_names(printed(content[: 1 << 20]))
+    names = table_names(text)
     if names:
         return (
             f"of its columns {', '.join(names)} say which are what: "

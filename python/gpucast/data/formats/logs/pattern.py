@@ -48,7 +48,10 @@ _COUNTER = re.compile(
     r"\b(?P<what>step|iter|iteration|batch)s?\b\W{1,3}(?P<count>[0-9]{1,15})(?![0-9])", re.I
 )
 _PROGRESS = re.compile(r"\b(step|iter|iteration)s?\b\W{1,3}([0-9]{1,15})(?![0-9])", re.I)
-_BRACKETED = re.compile(r"\[ *([0-9]{1,15})/ *[0-9]+[^\[\]]*\](?!\[)")
+_EPOCH = re.compile(r"\bepochs?\b\W{1,3}([0-9]{1,9})(?![0-9])", re.I)
+_BRACKETED = re.compile(
+    r"(?<!epoch)(?<!epoch[: ])(?<!epoch: )\[ *([0-9]{1,15})/ *[0-9]+[^\[\]]*\](?!\[)", re.I
+)
 """The count of steps in a line that a program prints again and again."""
 _OF_EACH = re.compile(r"(?: ?/ ?| per )[a-z]+", re.I)
 """What may follow the unit of a rate that is of each GPU."""
@@ -131,7 +134,10 @@ def read(text: str, file: str, options: Options) -> Imported:
         kept = tuple(sample.seconds for sample in _steady(samples))
         found.runs.append(replace(run, seconds=kept, whole=whole))
     by_clock = None if whole else clocked((_step(_line(match)), _line(match)) for match in matches)
-    if TIME in pattern.groupindex and not whole and by_clock is None:
+    if TIME in pattern.groupindex and not whole and of_epochs(matches):
+        text = "each line is of an epoch: its time is taken for a step; if it is of all, --steps"
+        found.remarks.append(remark(Kind.READ_AS, text, about="--regex"))
+    elif TIME in pattern.groupindex and not whole and by_clock is None:
         found.remarks += _counted_by_several(matches)
     found.remarks += _parts_of_steps(matches)
     if not (beside or stated_unit or "unit" in pattern.groupindex):
@@ -147,6 +153,28 @@ def read(text: str, file: str, options: Options) -> Imported:
             )
             made.remarks.append(remark(Kind.DATA, text, about="--regex"))
     return made
+
+
+def of_epochs(matches: list[re.Match[str]]) -> bool:
+    """Whether lines of times count epochs alone."""
+    epochs = []
+    for match in matches:
+        if TIME not in match.re.groupindex or match[TIME] is None:
+            continue
+        before, epoch = _before(match), _EPOCH.search(_before(match))
+        if (
+            epoch is None
+            or _step(_line(match)) is not None
+            or _OF_ONE.search(before[epoch.end() :])
+        ):
+            return False
+        epochs.append(int(epoch[1]))
+    return len(epochs) > 1 and all(before < after for before, after in pairwise(epochs))
+
+
+def _before(match: re.Match[str]) -> str:
+    """What a line says before its time."""
+    return match.string[match.string.rfind("\n", 0, match.start(TIME)) + 1 : match.start(TIME)]
 
 
 def _line(match: re.Match[str]) -> str:
@@ -197,8 +225,7 @@ def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
     for match in matches:
         if match[TIME] is None:
             continue
-        begin = match.string.rfind("\n", 0, match.start(TIME)) + 1
-        before = match.string[begin : match.start(TIME)]
+        before = _before(match)
         counter = _COUNTER.search(before)
         if counter is None or _OF_ONE.search(before[counter.end() :]):
             return

@@ -61,6 +61,15 @@ def expression(text: str) -> str | None:
     return None
 
 
+def beside(text: str, made: str) -> str:
+    """The options that an expression needs beside it."""
+    asked = {"<gpus>": "--gpus N", "<n>": "-n SIZE"}
+    options = [option for group, option in asked.items() if group not in made]
+    if "epoch" in made.lower() or pattern.of_epochs([*re.finditer(made, text, re.MULTILINE)]):
+        options.append("--steps STEPS-OF-AN-EPOCH")
+    return "".join(f" {option}" for option in options)
+
+
 def _shape(line: str) -> str:
     return re.sub(r"\s*#\s*", "#", _NUMBER.sub("#", re.sub(r"[^!-~]+", " ", line)))
 
