@@ -210,6 +210,15 @@ def test_a_csv_of_one_runs_steps_is_a_log(tmp_path: Path) -> None:
     assert [step.gpus for step in gc.read(table).steps] == [1, 2, 4]
 
 
+def test_json_lines_of_steps_may_have_the_time_passed_alone(tmp_path: Path) -> None:
+    lines = "".join(
+        f'{{"current_steps": {at}, "total_steps": 99, "loss": 4.5, "elapsed_time": "1:0{at}:30"}}\n'
+        for at in (2, 4, 6)
+    )
+    (step,) = gc.read(file(tmp_path, "trainer_log.jsonl", lines), n=8, gpus=1).steps
+    assert step.seconds == [60, 60]
+
+
 def test_two_times_of_runs_are_asked_about_by_the_role_that_there_is(tmp_path: Path) -> None:
     table = file(tmp_path, "jube.dat", "| n | gpus | total_time[s] | run_time[s] |\n|--|--|--|--|\n"
                  "| 36 | 32 | 1083.79 | 1073.46 |\n")  # fmt: skip
@@ -286,8 +295,13 @@ def test_the_slow_first_steps_of_any_log_warm_up_and_ranks_lines_are_one(tmp_pat
     again = counted("step 2: 8.5 s", "step 3: 0.54 s", "step 4: 0.56 s")
     (step,) = read_counted(tmp_path, text + again).steps
     assert step.seconds == [0.55, 0.52, 0.53, 0.54, 0.56]
-    (step,) = read_counted(tmp_path, counted("[1/9] 9.5 s", "[2/9] 0.5 s", "[3/9] 0.4 s")).steps
-    assert step.seconds == [0.5, 0.4]
+    for count in "[{}/9]", "  {}":
+        few = counted(*(f"{count.format(at)} {at // 2}.5 s" for at in (9, 11, 12)))
+        assert read_counted(tmp_path, few).steps[0].seconds == [4.5, 5.5, 6.5]
+        slow = counted(
+            *(f"{count.format(at)} {time} s" for at, time in ((1, 9.5), (2, 0.5), (3, 0.4)))
+        )
+        assert read_counted(tmp_path, slow).steps[0].seconds == [0.5, 0.4]
 
 
 def test_times_that_the_lines_own_clock_contradicts_are_said(tmp_path: Path) -> None:

@@ -25,13 +25,14 @@ from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.lines import Sample, steady
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.data.formats.tables.columns import of_name, roles_of
-from gpucast.data.formats.tables.units import RATE_OF_WORK, Unit
+from gpucast.data.formats.tables.units import RATE_OF_WORK, Unit, spelled_time
 from gpucast.errors import InputError
 
 STEPS = re.compile(
-    r"_?step|iteration|iter|(?:trainer/)?global_step|train/global_step|Relative Time \(.*\)", re.I
+    r"_?step|current_steps|iteration|iter|(?:train(?:er)?/)?global_step|Relative Time \(.*\)",
+    re.I,
 )
-CLOCKS = re.compile(r"Wall ?[Tt]ime|_runtime|_timestamp|Relative Time \(.*\)", re.I)
+CLOCKS = re.compile(r"Wall ?[Tt]ime|elapsed_time|_runtime|_timestamp|Relative Time \(.*\)", re.I)
 TENSORBOARD = ["Wall time", "Step", "Value"]
 
 
@@ -67,7 +68,7 @@ def detect(text: str) -> bool:
     first, rest = names[:1], names[1:]
     has_steps = any(map(STEPS.fullmatch, names))
     if text.lstrip("\ufeff").startswith("{"):
-        return has_steps and bool([*_timed(names)])
+        return has_steps and (any(_timed(names)) or any(map(CLOCKS.fullmatch, names)))
     of_wandb = "_step" in names and any(map(CLOCKS.fullmatch, names))
     of_panel = any(map(STEPS.fullmatch, first)) and any(" - " in name for name in rest)
     return names == TENSORBOARD or of_wandb or of_panel or _counts_steps(names, rows)
@@ -131,6 +132,8 @@ def _samples(
     for line, row in enumerate(rows, start=2):
         value = runs.decimal(row[at].strip()) if len(row) > at else None
         step = runs.decimal(row[steps].strip()) if steps is not None and len(row) > steps else None
+        if value is None and unit is None and len(row) > at:
+            value = spelled_time(row[at])
         if value is None or value <= 0:
             continue
         if unit is not None:

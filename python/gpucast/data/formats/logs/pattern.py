@@ -49,6 +49,7 @@ _COUNTER = re.compile(
 )
 _PROGRESS = re.compile(r"\b(step|iter|iteration)s?\b\W{1,3}([0-9]{1,15})(?![0-9])", re.I)
 _EPOCH = re.compile(r"\bepochs?\b\W{1,3}([0-9]{1,9})(?![0-9])", re.I)
+_LEADING = re.compile(r"^ *([0-9]{1,9})[ :|]+(?=[0-9]*[.])")
 _BRACKETED = re.compile(
     r"(?<!epoch)(?<!epoch[: ])(?<!epoch: )\[ *([0-9]{1,15})/ *[0-9]+[^\[\]]*\](?!\[)", re.I
 )
@@ -189,7 +190,7 @@ def _sample(match: re.Match[str], line: int, seconds: float) -> Sample:
 def _step(line: str) -> float | None:
     """The number of the step that a line is about."""
     progress = _PROGRESS.search(line)
-    counts = [progress[2]] if progress else _BRACKETED.findall(line)
+    counts = [progress[2]] if progress else _BRACKETED.findall(line) or _LEADING.findall(line)
     return float(counts[-1]) if counts else None
 
 

@@ -38,6 +38,7 @@ _FACTS = (
     r"(?i:\bglobal[_ -]?batch(?:[_ -]?size)?\D{1,4}(?P<n>\d+))",
     r"(?i:\b(?P<n>\d+) (?:atoms|particles|cells)\b)",
 )  # fmt: skip
+_SECONDS = r"(?P<seconds>\d[\d.]*(?:[eE][+-]?\d+)?)"
 _ENOUGH, _LONGEST, _LONGEST_UNIT = 2, 1000, 30
 """Lines of a kind that show that a program repeats it; characters of a line, and of a unit."""
 _LOOKED_AT = 5000
@@ -101,9 +102,9 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
         if is_rate:
             yield rf"{name}{gap}(?P<rate>[\d.,]+)\s?(?P<unit>{re.escape(unit)})", score
         elif known is not None:
-            yield rf"{name}{gap}(?P<seconds>[\d.eE+-]+)\s?(?P<unit>{re.escape(unit)})\b", score
+            yield rf"{name}{gap}{_SECONDS}\s?(?P<unit>{re.escape(unit)})\b", score
         else:
-            yield rf"{name}{gap}(?P<seconds>[\d.eE+-]+)", score
+            yield rf"{name}{gap}{_SECONDS}", score
 
 
 def _unit_behind(line: str, end: int) -> tuple[str, Unit | None]:
