@@ -60,7 +60,7 @@ def test_runs_without_a_result_are_left_out_and_said() -> None:
 
 ASKED = [
     ({"timestep": None}, "--timestep: ns/day needs the simulated time"),
-    ({"gpus_per_node": None}, "--gpus: MDBenchmark counts nodes, not GPUs; state them"),
+    ({"gpus_per_node": None}, "--gpus: MDBenchmark counts nodes, not GPUs; import with --gpus N"),
     (
         {"gpus_per_node": None, "gpus": 2},
         "--gpus: 2 would be the GPUs of every run, but these are on 1, 2, 4 nodes; if each node "

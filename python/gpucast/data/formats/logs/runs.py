@@ -309,25 +309,30 @@ def _timed(run: Run, options: Options) -> Run:
 
 
 def _missing(run: Run, file: str) -> UnclearError | None:
+    """What the user has to say of a run, all at once."""
     who = run.program or "the text"
-    size = f"the size ({run.unit})" if run.unit else "the size"
+    needs: list[tuple[str, str]] = []
     if run.gpus is None:
         reason = run.unclear or f"{who} does not say on how many GPUs it ran"
-        hint = f" ({run.size_unclear})" if run.size_unclear else ""
-        also = f", and {size} with -n{hint}" if run.n is None and run.each is None else ""
-        per_node = " or, of each node, with --gpus-per-node" if (run.nodes or 1) > 1 else ""
-        return UnclearError(
-            f"{reason}; state them{per_node}{also}", file=file, line=run.line, field="--gpus"
-        )
-    if run.n is None:
-        text = f"{run.size_unclear or f'{who} does not say {size}'}; state it"
-        return UnclearError(text, file=file, line=run.line, field="-n")
+        per_node = " (or --gpus-per-node N)" if (run.nodes or 1) > 1 else ""
+        needs.append(("--gpus", f" N{per_node}"))
+    if run.n is None and run.each is None:
+        size = f"the size ({run.unit})" if run.unit else "the size"
+        what = [run.unit, run.size_unclear] if needs else [run.unit]
+        told = "; ".join(filter(None, what))
+        if not needs:
+            reason = run.size_unclear or f"{who} does not say {size}"
+        needs.append(("-n", f" SIZE ({told})" if told else " SIZE"))
     if run.whole:
-        text = (
-            f"{who} says the time of the whole run, not its steps; state them (1: it is the step)"
-        )
-        return UnclearError(text, file=file, line=run.line, field="--steps")
-    return None
+        if not needs:
+            reason = f"{who} says the time of the whole run, not its steps"
+        needs.append(("--steps", " STEPS (1: it is the step)"))
+    if not needs:
+        return None
+    options = " ".join(option + value for option, value in needs)
+    return UnclearError(
+        f"{reason}; import with {options}", file=file, line=run.line, field=needs[0][0]
+    )
 
 
 _STEP = (
