@@ -343,6 +343,12 @@ READ: dict[str, Case] = {
         (r"(?s)\A.*\Z", "concurrency: 4\nOutput token throughput (per sec): 80.5\n"),
         given={"gpus": 2}, n=4, seconds=[4 / 80.5],
     ),
+    "dllogger may number steps in a tuple, behind what a launcher prints": case(
+        "dllogger", (r"(?s)\A.*\Z", "".join(
+            f"[1,0]<stdout>:DLL 2026-01-02 07:00:0{at}.{at}00000 - (0, {at}) total_ips : 512.5\n"
+            for at in (1, 2, 3))),
+        given={"gpus": 1, "size": 512}, seconds=[1.1, 1.1],
+    ),
     "deepspeed's pipelines print times": case(
         "deepspeed", (".*stop.*[/=]([0-9]+), Run.*",
                       r"steps: \1 loss: 1 iter time (s): 2.\1 samples/sec: 9.5"),

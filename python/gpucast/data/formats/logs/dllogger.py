@@ -21,13 +21,14 @@ WORK = (
 )
 LOG = Printed(
     name="dllogger", what="DLLogger's lines (NVIDIA DeepLearningExamples)",
-    program="DeepLearningExamples", unit="samples", marks=[r'(?:^|\])(?:DLLL \{ *"|DLL [0-9]{4}-)'],
+    program="DeepLearningExamples", unit="samples", marks=[r'(?<!\w)(?:DLLL \{ *"|DLL [0-9]{4}-)'],
     lines=(
         DLL + TIME + VALUE + "<seconds>", DLL + WORK + VALUE + "<work_rate>",
         DLL + rf"(?:Iteration|step){VALUE}(?:\[[0-9]+, *)?<step>",
         DLL + rf"global_step{VALUE}<step>",
         DLL + rf"e2e_train_time{VALUE}<total>",
-        r"\bDLL <clock> - .*Iteration", r'^DLLL .*"datetime": *"<clock>"',
+        r"\bDLL <clock> - .*Iteration", r"\bDLL <clock> - \([0-9]+, *<step>\)",
+        r'^DLLL .*"datetime": *"<clock>"',
     ),
     facts=[
         *LAUNCHED, rf"\bglobal_batch_size{VALUE}<n>", rf"\b(?:train_)?batch_size{VALUE}<batch>",
