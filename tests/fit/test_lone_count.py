@@ -52,12 +52,20 @@ def test_intervals_of_other_counts_hold_what_was_measured_there(machine: str) ->
     assert forecasts.extrapolated.all()
 
 
-def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further() -> None:
+@pytest.fixture(scope="module")
+def on_four() -> gc.Model:
+    """Of steps on 4 GPUs: 1 us an element and 10 ms."""
     sizes = np.array([1e4, 3e4, 1e5])
-    program = pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01})
-    model = gc.fit(gc.read(program))
+    return gc.fit(
+        gc.read(pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01}))
+    )
+
+
+def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further(
+    on_four: gc.Model,
+) -> None:
     counts = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
-    at = model.forecasts(np.full(5, 3e4), counts)
+    at = on_four.forecasts(np.full(5, 3e4), counts)
     divided = 4 / counts
     assert (at.low[3:] >= at.low[2] * divided[3:]).all()
     assert (at.high[:2] <= at.high[2] * divided[:2]).all()
@@ -65,28 +73,22 @@ def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further() -> N
     assert width[0] > width[1] > width[2]
     assert width[2] < width[3] < width[4]
     # Draws say the same: their median is the forecast, and no draw beats division.
-    draws = model.draws(at.n, counts, 2000)
+    draws = on_four.draws(at.n, counts, 2000)
     assert np.log(np.median(draws, axis=0) / at.seconds) == pytest.approx(0, abs=0.05)
     assert (draws[:, 3] >= draws[:, 2] / 2 * (1 - 1e-6)).all()
 
 
-def test_a_cell_of_another_count_has_the_interval_of_its_forecast() -> None:
+def test_a_cell_of_another_count_has_the_interval_of_its_forecast(on_four: gc.Model) -> None:
     """It had that of the count that was timed."""
-    sizes = np.array([1e4, 3e4, 1e5])
-    program = pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01})
-    model = gc.fit(gc.read(program))
-    at = model.forecasts(np.full(5, 3e4), np.array([1.0, 2.0, 4.0, 8.0, 16.0]))
-    low, high = model.cell_intervals(at, [1] * 5, np.zeros(5))
+    at = on_four.forecasts(np.full(5, 3e4), np.array([1.0, 2.0, 4.0, 8.0, 16.0]))
+    low, high = on_four.cell_intervals(at, [1] * 5, np.zeros(5))
     assert low == pytest.approx(at.low)
     assert high == pytest.approx(at.high)
 
 
-def test_the_most_gpus_are_the_fastest_as_often_as_in_published_series() -> None:
-    sizes = np.array([1e4, 3e4, 1e5])
-    program = pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01})
-    model = gc.fit(gc.read(program))
+def test_the_most_gpus_are_the_fastest_as_often_as_in_published_series(on_four: gc.Model) -> None:
     for reach in (2, 3, 4):
-        [best] = model.best_counts([3e4], [4 * 2**k for k in range(reach)])
+        [best] = on_four.best_counts([3e4], [4 * 2**k for k in range(reach)])
         assert best["gpus"] == 4 * 2 ** (reach - 1)
         # 0.92, 0.92 and 0.91 of the series; 400 draws tell 0.015.
         assert best["probability"] == pytest.approx(0.92, abs=0.04)

@@ -111,8 +111,6 @@ def test_nothing_hides_in_a_mixture_whose_path_waits() -> None:
     def odds(sync: float) -> float:
         timed = (launch(1, [3e-6] * 3), launch(1, [sync] * 3, method="sync"))
         model = gc.fit(dataset([machine(), *cells, *timed]), replicates=0)
-        assert model.own_program
-        assert model.mixture is not None
         plain = sum(e.weight for e in model.mixture.forms if e.terms.com == "star-serial")
         return (1 - plain) / plain
 
@@ -126,9 +124,7 @@ def test_the_tick_at_which_a_kernel_is_seen_to_end_is_found() -> None:
     for each of them; begun in another one, the form that has ticks got a weight of 0.01."""
     steps = gc.load("h200-x4-mixed").where(lambda each: each.gpus < 3)
     chosen = {"path": "native", "schedule": "star-serial", "kernel": "tuned", "memory": "pinned"}
-    model = gc.fit(steps, replicates=0, **chosen)  # type: ignore[arg-type]
-    assert model.own_program
-    assert model.mixture is not None
+    model = gc.fit(steps, replicates=0, **chosen)
     ticks = sum(e.weight for e in model.mixture.forms if e.terms.com == "star-serial-poll")
     assert ticks > 0.2
 
@@ -192,8 +188,6 @@ def test_forms_whose_facts_are_not_known_are_left_out_and_said() -> None:
 
 def test_the_paper_is_among_the_forms_with_the_k_that_made_the_steps() -> None:
     model = gc.fit(whole(seed=3), replicates=0)
-    assert model.own_program
-    assert model.mixture is not None
     waves = [each for each in model.mixture.forms if each.terms.gpu == "wave"]
     assert waves
     assert {each.integer for each in waves} == {NATIVE.k}
@@ -212,7 +206,7 @@ def test_the_paper_is_shown_where_it_has_no_weight() -> None:
     (paper,) = [each for each in model.candidates if each.model == "paper"]
     assert paper.weight == 0
     assert paper.cv_error is not None
-    assert all(str(each.terms) != "wave+linear+star-serial" for each in model.mixture.forms)  # type: ignore[union-attr]
+    assert all(str(each.terms) != "wave+linear+star-serial" for each in model.mixture.forms)
 
 
 def test_host_work_is_told_as_bent_only_where_times_say_so() -> None:
@@ -253,7 +247,6 @@ def test_held_out_errors_are_those_of_a_fit_without_the_largest(field: str, at: 
 def test_two_values_leave_too_little_to_forecast_the_largest_by() -> None:
     few = whole().where(lambda each: each.gpus <= 2)
     quality = gc.fit(few, replicates=0).quality
-    assert quality is not None
     assert quality.held_out_gpus_error is None
     assert quality.held_out_n_error is not None
 
@@ -315,6 +308,11 @@ tables = st.dictionaries(
     table={(8000, gpus): [[1e-3 * gpus**3]] * 2 for gpus in (1, 2, 4)},
     schedule="allgather",
     cores=64,
+)
+@example(  # forms differ so much that noise between them moved an end for measurements in
+    table={(n, 4): [[t] * 5] for n, t in ((1000, 4e-4), (8000, 2.4e-3), (64000, 0.033))},
+    schedule="star-serial",
+    cores=2304,
 )
 @example(  # the median of what is measured was beyond the interval of the expected time
     table={
@@ -393,7 +391,6 @@ def test_forecasts_of_measured_cells_lie_in_the_range_of_what_was_measured(
     cells = steps(NATIVE.seconds, rng, n=n, gpus=gpus, repeats=repeats, sigma=sigma, block=BLOCK)
     model = gc.fit(dataset([machine(), *cells]), replicates=0)
     assert model.own_program
-    assert model.cells is not None
     found = model.forecasts(model.cells.n, np.array(model.cells.gpus, float))
     # A cell that all others contradict is forecast by them: so far single steps scatter.
     widened = np.max(found.high / found.low) * np.exp(3 * sigma)

@@ -19,7 +19,6 @@ from gpucast.errors import GpucastError
 from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps, steps_alone, whole
 from records_samples import json_values, relaxed
-from synthetic import N_GRID
 
 COLUMNS = {
     "model": "str",
@@ -70,14 +69,6 @@ def test_forecasts_are_those_of_the_truth_at_unmeasured_sizes(model: Model) -> N
         assert np.all(np.abs(mine - truth) < 0.04 * NATIVE.seconds(n, gpus))
     assert found.seconds == pytest.approx(NATIVE.seconds(n, gpus), rel=0.03)
     assert found.seconds == pytest.approx(found.t_gpu + found.t_cpu + found.t_com, rel=1e-12)
-
-
-def test_intervals_are_around_the_forecast_and_those_of_the_mean_within(model: Model) -> None:
-    found = model.forecasts([1e3, 1e4, 1e6], [1, 4, 8])
-    assert np.all(found.low < found.mean_low)
-    assert np.all(found.mean_low < found.seconds)
-    assert np.all(found.seconds < found.mean_high)
-    assert np.all(found.mean_high < found.high)
 
 
 def test_what_lies_outside_the_measured_n_or_counts_is_extrapolated(model: Model) -> None:
@@ -173,16 +164,6 @@ def test_many_cells_are_forecast_with_fewer_replicates_alike(model: Model) -> No
     assert many.high[0] == pytest.approx(one.high[0], rel=0.02)
 
 
-def test_a_saved_model_forecasts_the_same(model: Model, saved: Path) -> None:
-    again = gc.load_model(saved)
-    assert again.content == model.content
-    assert again.integers == model.integers
-    frame, other = model.forecast(N_GRID, [1, 8]), again.forecast(N_GRID, [1, 8])
-    pandas.testing.assert_frame_equal(frame, other, rtol=1e-7)
-    assert np.array_equal(frame.seconds, other.seconds)
-    assert again.best(1e5).gpus[0] == model.best(1e5).gpus[0]
-
-
 def test_a_model_is_named_for_its_file(saved: Path) -> None:
     assert set(gc.load_model(saved).forecast(1000, 1).model) == {"native"}
 
@@ -241,11 +222,6 @@ def test_files_that_cannot_be_read_are_refused(saved: Path, tmp_path: Path) -> N
         cut = tmp_path / "cut.json"
         cut.write_bytes(saved.read_bytes()[: int(share * saved.stat().st_size)])
         assert "no JSON" in refused(cut)
-
-
-def test_a_dataset_is_no_model(tmp_path: Path) -> None:
-    steps_alone().dump(tmp_path / "data.jsonl")
-    assert "holds records, not a model" in refused(tmp_path / "data.jsonl")
 
 
 Damage = Callable[[dict[str, Any]], None]

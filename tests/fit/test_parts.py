@@ -43,7 +43,6 @@ def test_parts_are_copies_exchange_host_and_kernel_or_what_is_left() -> None:
     phases = Phases(cpu=[2e-4], h2d=[1e-4], d2h=[3e-4], exchange=[1e-4])
     without = replace(timed, phases=phases, seconds=[1e-3])
     found = parts_of([without])
-    assert found is not None
     assert (found.t_gpu, found.t_cpu, found.t_com) == (
         pytest.approx([3e-4]),
         pytest.approx([2e-4]),
@@ -56,7 +55,6 @@ def test_parts_are_copies_exchange_host_and_kernel_or_what_is_left() -> None:
 def test_parts_that_were_timed_are_forecast(n: float, gpus: int) -> None:
     timed = step(n, gpus)
     assert isinstance(timed, Step)
-    assert timed.phases is not None
     phases = [timed.phases.kernel, timed.phases.cpu, timed.phases.exchange]
     truth = np.array([(each or [0])[0] for each in phases]) / timed.seconds[0]
     found = model(timed=True).forecasts([n], [gpus])

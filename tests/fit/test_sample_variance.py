@@ -12,7 +12,7 @@ from gpucast.fitting.sample_variance import moderated, sample_variances, undistu
 
 def records(sd: np.ndarray, count: int, seed: int) -> list[list[float]]:
     noise = np.random.default_rng(seed).standard_normal((sd.size, count))
-    return np.exp(sd[:, np.newaxis] * noise).tolist()  # type: ignore[no-any-return]
+    return np.exp(sd[:, np.newaxis] * noise).tolist()
 
 
 @pytest.mark.parametrize("count", [5, 9, 20])

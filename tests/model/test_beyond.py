@@ -120,7 +120,6 @@ def test_a_best_count_beyond_twice_the_data_is_not_certain(seed: int) -> None:
     model = measured(hidden_ring, [1e4], [8, 16, 32], seed=seed)
     [best] = model.best_counts([1e4], [8, 16, 32, 64, 128])
     probability = best["probability"]
-    assert probability is not None
     assert best["gpus"] == 64 or probability < 0.9
     found = model.forecasts([1e4], [128])
     assert found.low[0] <= hidden_ring(np.array([1e4]), np.array([128.0]))[0] <= found.high[0]
@@ -130,7 +129,6 @@ def test_what_nobody_can_know_is_not_said_to_need_no_measuring() -> None:
     model = measured(hidden_ring, [1e4], [8, 16, 32])
     ask = Ask.best_count([1e4], [8, 16, 32, 64, 128])
     advice = for_question(model, ask)
-    assert advice is not None
     assert advice.before > 0.01
     assert "as good as certain" not in in_words(ask, advice)
 

@@ -56,4 +56,4 @@ def test_what_is_wrong_is_said(
 ) -> None:
     parameters = {k: v for k, v in {**WAVE, **change}.items() if v is not None}
     with pytest.raises(gc.InputError, match=said):
-        gc.step_times(terms, parameters, **{"n": [1000], "gpus": [1], **given})  # type: ignore[arg-type]
+        gc.step_times(terms, parameters, **{"n": [1000], "gpus": [1], **given})
