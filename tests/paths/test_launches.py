@@ -4,48 +4,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import gpucast as gc
 from gpucast.cli.app import run
 from gpucast.paths.launches import launch_costs
-
-
-def launch(method: str, count: int, seconds: list[float], **more: Any) -> dict[str, Any]:
-    return {
-        "schema": "gpucast.record/1",
-        "kind": "launch",
-        "machine": "m",
-        "path": "native",
-        "method": method,
-        "count": count,
-        "seconds": seconds,
-        **more,
-    }
+from made_data import dataset, launch, machine, transfer
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> Path:
-    path = tmp_path / "launches.jsonl"
-    transfer = {
-        "schema": "gpucast.record/1", "kind": "transfer", "machine": "m", "path": "native",
-        "memory": "pinned", "engine": "copy", "route": "h2d", "from": "host", "to": "gpu0",
-        "concurrent": [], "method": "call", "valid": True,
-    }  # fmt: skip
-    lines: list[dict[str, Any]] = [
-        {"schema": "gpucast.record/1", "kind": "machine", "id": "m"},
-        launch("submit", 1, [3e-6] * 7, arguments=0),
-        launch("submit", 1, [9e-6] * 7, arguments=16),
-        launch("sync", 1, [8e-6] * 3),
-        launch("gated", 1, [2e-6] * 7),
-        launch("gated", 256, [256 * 1.5e-6] * 7, run_to_run={"sd": 0.1, "runs": 6}),
-        launch("graph", 16, [1.0] * 7, cold=True),
-        *({**transfer, "bytes": 2**k, "seconds": [5e-6 + 2**k / 5e10] * 7} for k in range(4, 27)),
+    lines = [
+        machine(),
+        launch(1, [3e-6] * 7, arguments=0),
+        launch(1, [9e-6] * 7, arguments=16),
+        launch(1, [8e-6] * 3, method="sync"),
+        launch(1, [2e-6] * 7, method="gated"),
+        launch(256, [256 * 1.5e-6] * 7, method="gated", run_to_run={"sd": 0.1, "runs": 6}),
+        launch(16, [1.0] * 7, method="graph", cold=True),
+        *(transfer("h2d", 2**k, [5e-6 + 2**k / 5e10] * 7, method="call") for k in range(4, 27)),
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    dataset(lines).dump(tmp_path / "launches.jsonl")
+    return tmp_path / "launches.jsonl"
 
 
 def test_each_method_has_its_cost(records: Path) -> None:

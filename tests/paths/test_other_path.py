@@ -78,15 +78,13 @@ def native() -> Model:
         for gpus in COUNTS
     ]
     data = dataset([machine(), *steps, *microbenchmarks(near, "native")])
-    fitted = gc.fit(data, model="work+linear+star-serial", replicates=40)
-    assert fitted.own_program
-    return fitted
+    return gc.fit(data, model="work+linear+star-serial", replicates=40)
 
 
 def there(
     native: Model, com: Callable[[float, float], float], path: str = "far", **how: object
 ) -> Model:
-    return gc.what_if(native, dataset([machine(), *microbenchmarks(com, path, **how)]))  # type: ignore[arg-type]
+    return gc.what_if(native, dataset([machine(), *microbenchmarks(com, path, **how)]))
 
 
 def width(model: Model, n: float, gpus: float) -> float:
@@ -287,7 +285,6 @@ def test_a_model_file_keeps_what_is_known(native: Model, tmp_path: Path) -> None
 
 def test_a_damaged_file_is_refused(native: Model, tmp_path: Path) -> None:
     model = there(native, far)
-    assert model.other_path is not None
     model.other_path.deviation.pop()
     model.save(tmp_path / "r.json")
     with pytest.raises(gc.InputError, match="as many n as gpus"):

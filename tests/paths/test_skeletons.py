@@ -275,8 +275,8 @@ def test_where_no_skeleton_is_of_use_transfers_are_taken(native: Model) -> None:
 def test_a_launch_that_was_asked_for_leaves_skeletons_aside(native: Model) -> None:
     loops = hot_loops(FAR, path="far", faster=3.0)
     for asked in ("measured", "keep", "scale"):
-        beside = gc.what_if(native, far(FAR), launch=asked)  # type: ignore[arg-type]
-        alone = gc.what_if(native, made(*loops), launch=asked)  # type: ignore[arg-type]
+        beside = gc.what_if(native, far(FAR), launch=asked)
+        alone = gc.what_if(native, made(*loops), launch=asked)
         assert beside.content["model"]["com"] == "star-async"
         assert beside.forecast(1000, [1, 4]).equals(alone.forecast(1000, [1, 4]))
 
@@ -387,12 +387,6 @@ def test_skeletons_are_listed_selected_and_framed() -> None:
     )  # fmt: skip
     assert first.kernel_seconds == pytest.approx(7e-6)
     assert first.seconds == data.skeletons[0].seconds[0]
-
-
-def test_a_dump_is_read_again(tmp_path: Path) -> None:
-    data = made(*skeletons(NEAR, sizes=(256,)))
-    data.dump(tmp_path / "s.jsonl")
-    assert gc.load(tmp_path / "s.jsonl").skeletons == data.skeletons
 
 
 def test_the_summary_has_a_row_a_kernel_and_path(run: Run, tmp_path: Path) -> None:

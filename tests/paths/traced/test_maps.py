@@ -74,7 +74,6 @@ def test_bytes_take_their_time_of_each_bandwidth(path: gc.Dataset) -> None:
 
 def test_a_named_network_is_a_point_of_the_map(path: gc.Dataset) -> None:
     found = network_map(reading_back(2).trace(), path, "remote", network=Network(3e9, 100e-6))
-    assert found.asked is not None
     row = [np.interp(100e-6, found.round_trips, each) for each in found.ratios]
     assert found.asked[1] == pytest.approx(row[-1], rel=0.02)
 
@@ -117,7 +116,6 @@ def test_the_figure_has_a_labelled_line_a_level_and_the_marks(path: gc.Dataset) 
     # One that runs through a corner alone has no room for a label.
     assert {f"{each:g}×" for each in crossed[:-1]} <= labels <= {f"{each:g}×" for each in crossed}
     legend = axes.get_legend()
-    assert legend is not None
     words = [text.get_text() for text in legend.get_texts()]
     assert words[0].startswith("own network: ")
     assert words[1].startswith("24 Gb/s, 100 us: ")

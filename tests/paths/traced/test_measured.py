@@ -20,7 +20,6 @@ def test_a_curve_goes_through_what_was_measured() -> None:
     ]
     data = dataset([machine(), *records])
     curve = curve_of(data, "remote", "d2h", "pinned")
-    assert curve is not None
     assert curve.at(np.array(list(took), float)) == pytest.approx(list(took.values()))
     # Six MiB: by the slope of 2 to 4. One byte: as the smallest.
     assert curve.at(np.array([6.0 * MIB, 1.0])) == pytest.approx([380e-6, 5e-6])
@@ -58,7 +57,6 @@ def test_steps_tell_what_copies_take_longer_that_have_rested() -> None:
         return 0.2e-9 * (up + down)
 
     found = rested(dataset([machine(), *steps]), "remote", copies)
-    assert found is not None
     rests, more = found.at(np.array([1.0, MIB]))
     assert more[0] == pytest.approx(0, abs=1e-12)
     assert rests[1, 0] == 0

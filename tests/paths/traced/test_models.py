@@ -80,6 +80,18 @@ def model_of(cells: list[CellOnPath], data: gc.Dataset, costs: PathCosts) -> Mod
 SIZES = (1000, 4000, 16000)
 
 
+@pytest.fixture(scope="module")
+def on_one(data: gc.Dataset, costs: PathCosts) -> Model:
+    """Of traces on one GPU."""
+    return model_of([cell(costs, n) for n in SIZES], data, costs)
+
+
+@pytest.fixture(scope="module")
+def on_two(data: gc.Dataset, costs: PathCosts) -> Model:
+    """Of traces on one GPU and on two."""
+    return model_of([cell(costs, n, gpus) for n in SIZES for gpus in (1, 2)], data, costs)
+
+
 def test_parts_of_native_steps_are_those_of_the_trace() -> None:
     trace = program(4000)
     (steps,) = find_steps(trace).processes
@@ -91,22 +103,20 @@ def test_parts_of_native_steps_are_those_of_the_trace() -> None:
 
 
 def test_a_size_beyond_the_traces_is_forecast_as_its_own_trace_would_be(
-    data: gc.Dataset, costs: PathCosts
+    data: gc.Dataset, on_two: Model
 ) -> None:
-    model = model_of([cell(costs, n, gpus) for n in SIZES for gpus in (1, 2)], data, costs)
     for n, gpus in ((64000, 1), (64000, 2), (8000, 1), (256000, 1)):
         own = trace_on_path(program(n, gpus), data, PATH)
-        found = model.forecasts([n], [gpus])
+        found = on_two.forecasts([n], [gpus])
         assert found.seconds[0] == pytest.approx(own.seconds, rel=0.15)
         assert found.low[0] < own.seconds < found.high[0]
-    assert model.extrapolates(np.array([64000.0]), np.array([1.0])).all()
-    assert not model.extrapolates(np.array([8000.0]), np.array([2.0])).any()
+    assert on_two.extrapolates(np.array([64000.0]), np.array([1.0])).all()
+    assert not on_two.extrapolates(np.array([8000.0]), np.array([2.0])).any()
 
 
 def test_a_workload_scales_bytes_exactly_and_kernels_by_their_forms(costs: PathCosts) -> None:
     cells = [Traced(n, 1, traced_programs(program(n))[0]) for n in SIZES]
     workload = workload_of(cells)
-    assert workload is not None
     made, _ = workload.at(64000, costs)
     copies = made.program.operation == Operation.copy
     assert set(made.program.bytes[copies].tolist()) == {16 * 64000, 12 * 64000}
@@ -123,12 +133,15 @@ def test_calls_that_change_with_n_are_not_scaled() -> None:
     assert workload_of(cells[:1]) is None
 
 
-def test_steps_that_may_be_parts_of_steps_are_named(data: gc.Dataset, costs: PathCosts) -> None:
-    alike = [cell(costs, n) for n in SIZES]
+def test_steps_that_may_be_parts_of_steps_are_named_and_doubted(
+    data: gc.Dataset, costs: PathCosts, on_one: Model
+) -> None:
     said = "a step launches 1 to 4 kernels a GPU"
-    assert not any(said in each for each in model_of(alike, data, costs).warnings)
-    unlike = [*alike[:2], cell(costs, SIZES[2], launches=4)]
-    assert any(said in each for each in model_of(unlike, data, costs).warnings)
+    assert not any(said in each for each in on_one.warnings)
+    unlike = [cell(costs, n, launches=1 + 3 * (n == SIZES[2])) for n in SIZES]
+    model = model_of(unlike, data, costs)
+    assert any(said in each for each in model.warnings)
+    assert any(said in each for each in caveats(model, np.array([4000.0]), np.array([1.0])))
 
 
 def test_a_trace_that_lost_its_kernels_says_nothing_of_the_workload() -> None:
@@ -150,15 +163,13 @@ def test_what_cells_have_in_common_is_found_again(costs: PathCosts) -> None:
 
 
 def test_more_traces_do_not_average_the_paths_uncertainty_out(
-    data: gc.Dataset, costs: PathCosts
+    data: gc.Dataset, costs: PathCosts, on_one: Model
 ) -> None:
-    few = model_of([cell(costs, n) for n in SIZES], data, costs)
     many = model_of(
         [cell(costs, n) for n in (1000, 2000, 4000, 6000, 8000, 12000, 16000)], data, costs
     )
-    for model in (few, many):
+    for model in (on_one, many):
         found = model.forecasts([4000], [1])
-        assert model.simulated is not None
         least = min(each.sd for each in model.simulated.cells)
         kernels = float(found.t_gpu[0] / found.seconds[0])
         # Visits differ by 6.7 % of what is not kernels' time.
@@ -170,14 +181,13 @@ def test_more_traces_do_not_average_the_paths_uncertainty_out(
         assert expected > 1.6 * 0.9 * least
 
 
-def test_simulated_cells_are_no_measurements(data: gc.Dataset, costs: PathCosts) -> None:
-    model = model_of([cell(costs, n) for n in SIZES], data, costs)
-    assert model.timed is None
-    assert np.isnan(model.measured(np.array([1000.0]), np.array([1.0]))).all()
-    assert model.selection.path == PATH
-    draws = model.draws(np.array([4000.0]), np.array([1.0]), 500)
+def test_simulated_cells_are_no_measurements(on_one: Model) -> None:
+    assert on_one.timed is None
+    assert np.isnan(on_one.measured(np.array([1000.0]), np.array([1.0]))).all()
+    assert on_one.selection.path == PATH
+    draws = on_one.draws(np.array([4000.0]), np.array([1.0]), 500)
     assert np.median(draws) == pytest.approx(
-        model.seconds(np.array([4000.0]), np.array([1.0]))[0], rel=0.1
+        on_one.seconds(np.array([4000.0]), np.array([1.0]))[0], rel=0.1
     )
 
 
@@ -247,56 +257,39 @@ def test_a_trace_is_no_model(run: Run, files: list[Path]) -> None:
     assert_refused(run("predict", files[0], "-n", "10"), "is a trace, not a model")
 
 
-def test_traces_of_one_gpu_count_say_nothing_of_others(data: gc.Dataset, costs: PathCosts) -> None:
-    model = model_of([cell(costs, n) for n in SIZES], data, costs)
-    found = model.forecasts([4000.0] * 4, [1.0, 2.0, 4.0, 8.0])
+def test_traces_of_one_gpu_count_say_nothing_of_others(on_one: Model) -> None:
+    found = on_one.forecasts([4000.0] * 4, [1.0, 2.0, 4.0, 8.0])
     # As long as on one, within division among all GPUs and several times as long.
     assert found.seconds == pytest.approx(found.seconds[0], rel=1e-6)
     assert found.low == pytest.approx(found.low[0] / found.gpus)
     assert (found.high[1:] > 3 * found.seconds[0]).all()
-    (best,) = model.best_counts([4000.0], [1, 2, 4, 8])
+    (best,) = on_one.best_counts([4000.0], [1, 2, 4, 8])
     assert best["gpus"] == 1
     assert best["probability"] == pytest.approx(0.5, abs=0.05)
-    assert caveats(model, found.n, found.gpus)[0] == NOT_KNOWN
-    assert NOT_KNOWN not in caveats(model, found.n[:1], found.gpus[:1])
+    assert caveats(on_one, found.n, found.gpus)[0] == NOT_KNOWN
+    assert NOT_KNOWN not in caveats(on_one, found.n[:1], found.gpus[:1])
 
 
-def test_draws_of_other_counts_are_as_wide_as_their_intervals(
-    data: gc.Dataset, costs: PathCosts
-) -> None:
-    model = model_of([cell(costs, n) for n in SIZES], data, costs)
+def test_draws_of_other_counts_are_as_wide_as_their_intervals(on_one: Model) -> None:
     n, gpus = np.full(2, 4000.0), np.array([1.0, 4.0])
-    found, draws = model.forecasts(n, gpus), model.draws(n, gpus, 400)
+    found, draws = on_one.forecasts(n, gpus), on_one.draws(n, gpus, 400)
     low, high = np.quantile(draws, (0.05, 0.95), axis=0)
     assert np.log(low) == pytest.approx(np.log(found.mean_low), abs=0.2)
     assert np.log(high) == pytest.approx(np.log(found.mean_high), abs=0.2)
     assert (draws[:, 1] >= draws[:, 0] / 4 * (1 - 1e-9)).all()
 
 
-def test_traces_of_two_gpu_counts_say_how_time_changes(data: gc.Dataset, costs: PathCosts) -> None:
-    model = model_of([cell(costs, n, gpus) for n in SIZES for gpus in (1, 2)], data, costs)
-    assert model.lone_gpus is None
-    found = model.forecasts([4000.0] * 2, [1.0, 2.0])
+def test_traces_of_two_gpu_counts_say_how_time_changes(on_two: Model) -> None:
+    assert on_two.lone_gpus is None
+    found = on_two.forecasts([4000.0] * 2, [1.0, 2.0])
     assert found.high[1] / found.low[1] < 2
-    assert NOT_KNOWN not in caveats(model, found.n, found.gpus)
+    assert NOT_KNOWN not in caveats(on_two, found.n, found.gpus)
 
 
-def test_a_model_is_as_sure_of_a_traced_cell_as_its_trace(
-    data: gc.Dataset, costs: PathCosts
-) -> None:
-    model = model_of([cell(costs, n) for n in SIZES], data, costs)
+def test_a_model_is_as_sure_of_a_traced_cell_as_its_trace(data: gc.Dataset, on_one: Model) -> None:
     for n in SIZES:
         own = trace_on_path(program(n), data, PATH)
-        found = model.forecasts([n], [1])
+        found = on_one.forecasts([n], [1])
         assert found.seconds[0] == pytest.approx(own.seconds, rel=0.01)
         assert found.low[0] == pytest.approx(own.low, rel=0.06)
         assert found.high[0] == pytest.approx(own.high, rel=0.06)
-
-
-def test_steps_that_may_be_parts_are_doubted_beside_each_forecast(
-    data: gc.Dataset, costs: PathCosts
-) -> None:
-    cells = [cell(costs, n, launches=1 + 3 * (n == SIZES[2])) for n in SIZES]
-    model = model_of(cells, data, costs)
-    said = caveats(model, np.array([4000.0]), np.array([1.0]))
-    assert any("a step launches 1 to 4 kernels a GPU" in each for each in said)

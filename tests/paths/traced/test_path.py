@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from command_line import Run, only_json
+from command_line import Run, assert_refused, only_json
 from gpucast.cli import what_if
 from gpucast.data.dataset import Dataset
 from gpucast.data.remote_layer import SUPPORTED
 from gpucast.data.traces import find_steps
 from gpucast.errors import InputError
-from gpucast.paths.traced import Operation, causes, program_of
+from gpucast.paths.traced import CallProgram, Operation, causes, program_of
 from gpucast.paths.traced.causes import changes_of
 from gpucast.paths.traced.forecast import forecast, trace_on_path
 from gpucast.paths.traced.network import Network, parse_network
@@ -27,7 +27,6 @@ from made_data import dataset, launch, machine, transfer
 from made_traces import MadeTrace
 
 US = 1e-6
-REPOSITORY = Path(__file__).parents[3]
 
 SEND, TURN = 3e-6, 9e-6
 """Seconds of a small message, and of an answer."""
@@ -96,8 +95,7 @@ def test_a_launch_and_its_wait_take_as_long_as_was_measured() -> None:
     for _ in range(40):
         made.launch("kernel", seconds=KERNEL - 3e-6, stream=20, cost=CALL)
         made.wait_stream(20)
-    trace = made.trace()
-    program = program_of(trace, find_steps(trace))
+    program = program_in(made)
     there = median_seconds(program, takes_on(program, costs()))[0]
     assert there - native_seconds(program) == pytest.approx(SEND + TURN, abs=2e-6)
 
@@ -194,10 +192,13 @@ def reading_back(reads: int = 1, launches: int = 1) -> MadeTrace:
     return made
 
 
-def on(made: MadeTrace, path: PathCosts) -> Any:
+def program_in(made: MadeTrace) -> CallProgram:
     trace = made.trace()
-    steps = find_steps(trace, "step" if trace.processes[0].ranges.size else None)
-    return forecast(program_of(trace, steps), path)
+    return program_of(trace, find_steps(trace, "step" if trace.processes[0].ranges.size else None))
+
+
+def on(made: MadeTrace, path: PathCosts) -> Any:
+    return forecast(program_in(made), path)
 
 
 def test_each_read_back_costs_a_round_trip() -> None:
@@ -265,8 +266,7 @@ def test_a_memset_takes_its_server_what_it_took_the_driver() -> None:
         made.set(1000, stream=20)
         made.launch("kernel", seconds=KERNEL, stream=20, cost=CALL)
         made.wait_stream(20)
-    trace = made.trace()
-    program = program_of(trace, find_steps(trace))
+    program = program_in(made)
     takes = takes_on(program, costs())
     sets = program.operation == Operation.set
     slower = [launch(16, [16 * SEND] * 7, path="remote", method="row"),
@@ -284,8 +284,7 @@ def test_what_a_copy_is_staged_through_is_not_waited_for_twice() -> None:
     for _ in range(40):
         made.launch("kernel", seconds=KERNEL, cost=CALL)
         made.copy(1 << 20, "d2h")
-    trace = made.trace()
-    program = program_of(trace, find_steps(trace))
+    program = program_in(made)
     staged = replace(program, tail=np.where(program.blocking != 0, 50e-6, 0.0))
     assert takes_on(staged, costs()).tail == pytest.approx(COPY_LATENCY)
 
@@ -311,8 +310,7 @@ def test_the_interval_grows_with_what_is_not_native() -> None:
 
 
 def test_pageable_copies_are_made_from_pinned_memory_by_servers() -> None:
-    trace = reading_back().trace()
-    program = program_of(trace, find_steps(trace))
+    program = program_in(reading_back())
     takes = takes_on(program, costs())
     copies = program.operation == Operation.copy
     assert (takes.seconds[copies, 0] <= program.seconds[copies]).all()
@@ -377,7 +375,7 @@ def test_shares_of_costs_are_of_what_is_added_however_much_is_saved(
 ) -> None:
     """200 and 100 us more, and so much less: of the little that remains they are 20,000 %."""
     found = on(reading_back(1), costs())
-    program = program_of(reading_back(1).trace(), find_steps(reading_back(1).trace(), "step"))
+    program = program_in(reading_back(1))
     parts = [program.operation == Operation.launch, program.operation == Operation.copy]
     native, extra = 1e-3, 300e-6 - saved
     monkeypatch.setattr(causes, "_kinds", lambda *_: parts)
@@ -401,8 +399,7 @@ def test_joined_kernels_are_of_one_step() -> None:
             two.launch("kernel", seconds=50e-6, stream=20)
             two.wait_stream(20)
     for made in (one, two):
-        trace = made.trace()
-        program = program_of(trace, find_steps(trace))
+        program = program_in(made)
         joined = changes_of(program).get("join kernels two by two", program)
         assert len(joined) == len(program)
 
@@ -446,6 +443,7 @@ def test_what_if_of_a_trace_as_json(run: Run, files: tuple[Path, Path]) -> None:
     [
         ((), "--path: which path"),
         (("--path", "remote"), "--data: a dataset"),
+        (("--path", "native", "--data", "DATA"), "--path: "),
         (("--path", "far", "--data", "DATA"), "--path: no measurements of it"),
         (("--path", "remote", "--data", "DATA", "--network", "fast"), "--network: 'fast' is no"),
         (("--path", "remote", "--data", "DATA", "--range", "none"), "--range none"),
@@ -465,29 +463,14 @@ def test_what_is_wrong_is_said_in_one_line(
 ) -> None:
     trace, data = files
     given = [str(data) if each == "DATA" else each for each in options]
-    status, out, error = run("what-if", trace, *given)
-    assert (status, out) == (2, "")
-    assert said in error
-    assert error.count("\n") == 1
+    assert_refused(run("what-if", trace, *given), said)
 
 
 def test_options_of_traces_are_refused_for_models(run: Run, tmp_path: Path) -> None:
     model = tmp_path / "model.json"
     model.write_text("{}")
-    status, _, error = run("what-if", model, "--network", "25Gb/s,30us")
-    assert status == 2
-    assert "--network: is for traces" in error
-    status, _, error = run("what-if", model)
-    assert status == 2
-    assert f"{model}: is no model file" in error
-
-
-def test_a_trace_has_no_what_if_on_the_path_it_is_of(run: Run, files: tuple[Path, Path]) -> None:
-    trace, data = files
-    status, out, error = run("what-if", trace, "--path", "native", "--data", data)
-    assert (status, out) == (2, "")
-    assert "--path: " in error
-    assert error.count("\n") == 1
+    assert_refused(run("what-if", model, "--network", "25Gb/s,30us"), "--network: is for traces")
+    assert_refused(run("what-if", model), f"{model}: is no model file")
 
 
 def test_a_trace_whose_calls_are_missing_is_refused(
@@ -502,10 +485,7 @@ def test_a_trace_whose_calls_are_missing_is_refused(
         ("trace", "show", folder),
         ("what-if", folder, "--path", "remote", "--data", data),
     ):
-        status, out, error = run(*command)
-        assert (status, out) == (2, "")
-        assert "no repeating step" in error
-        assert error.count("\n") == 1
+        assert_refused(run(*command), "no repeating step")
 
 
 def test_calls_of_a_trace_are_written(run: Run, files: tuple[Path, Path], tmp_path: Path) -> None:

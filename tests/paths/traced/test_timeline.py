@@ -52,7 +52,7 @@ def program(calls: list[Call], kinds: tuple[int, ...] = (2, 2, 2)) -> CallProgra
 
     whole: dict[str, list[int]] = {
         name: [int(getattr(call, name)) for call in calls]
-        for name in (
+        for name in [
             "operation",
             "direction",
             "blocking",
@@ -60,7 +60,7 @@ def program(calls: list[Call], kinds: tuple[int, ...] = (2, 2, 2)) -> CallProgra
             "recording",
             "device",
             "thread",
-        )
+        ]
     }
     whole["memory"] = [Memory.pinned if call.direction else Memory.none for call in calls]
     whole["bytes"] = [4096 if call.direction else 0 for call in calls]
