@@ -34,7 +34,6 @@ def test_a_trajectory_is_extended_xyz(tmp_path: Path) -> None:
     assert frames[0].temperature() == pytest.approx(1100, rel=0.01)
     # angstrom/fs: the velocities are those that positions 20 fs later come from.
     velocity = frames[0].v
-    assert velocity is not None
     moved = frames[1].r - frames[0].r
     assert np.corrcoef(moved.ravel(), velocity.ravel())[0, 1] > 0.9
     assert (moved * velocity).sum() / (velocity**2).sum() == pytest.approx(20, rel=0.2)

@@ -1,4 +1,4 @@
-"""What a campaign of a described program may still spend, and how long it will take."""
+"""What visits of a described program take, and what its campaign may still spend."""
 
 from __future__ import annotations
 
@@ -9,12 +9,48 @@ import pytest
 from described_programs import described
 from gpucast.data import jsonl
 from gpucast.data.records import Entry
+from gpucast.data.selection import StepSelection
 from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described import reading
 from gpucast.measure.described.request import Request, Visited, visits_of
 from gpucast.measure.described.slurm.batches import SharedBudget
+from gpucast.measure.design.cells import Cell
 from gpucast.measure.visits import Budget, Visits
 from gpucast.measure.work import HOUR
+
+SERIES = StepSelection(program="toy")
+CELLS = [Cell(SERIES, n, gpus) for n in (1000, 2000, 4000, 1_000_000) for gpus in (1, 2)]
+
+
+def step(cell: Cell) -> float:
+    return 1e-6 * cell.n / cell.gpus
+
+
+def took(cell: Cell) -> float:
+    """Half a second for start and end, and a hundred steps."""
+    return 0.5 + 100 * step(cell)
+
+
+def test_two_cells_tell_what_a_visit_takes_beside_its_steps() -> None:
+    costs = VisitCosts(by_gpu=True)
+    visited = []
+    while (cell := costs.to_know(CELLS)) is not None:
+        visited.append(cell)
+        costs.learn(cell, took(cell), step(cell))
+    assert visited[0] == Cell(SERIES, 1000, 1)
+    # Four times the work of the least that was not visited, and no more.
+    assert visited[1:] == [Cell(SERIES, 4000, 2)]
+    quickest = took(visited[0])
+    for cell in CELLS:
+        assert costs(cell) == pytest.approx(max(quickest, took(cell)) * cell.gpus)
+
+
+def test_where_there_is_one_cell_nothing_more_can_be_known() -> None:
+    costs = VisitCosts(by_gpu=False)
+    costs.learn(CELLS[0], 1.0, 0.1)
+    assert costs.to_know(CELLS[:1]) is None
+    assert costs(CELLS[0]) == 1.0
+
 
 SECONDS = 10.0
 """Seconds of each visit."""
@@ -27,7 +63,7 @@ def campaign(tmp_path: Path, **limits: float) -> Visits:
     costs = VisitCosts(by_gpu=True)
     for run in runs:
         costs.learn(run.cell, SECONDS, 1.0)
-    request = Request(program, runs, visits=2, **limits)  # type: ignore[arg-type]
+    request = Request(program, runs, visits=2, **limits)
     budget = Budget(request.budget, request.gpu_hours)
     return visits_of(request, runs, Visited(runs, []), costs, budget)
 
@@ -56,7 +92,7 @@ def test_more_time_than_all_visits_take_is_not_waited_for(tmp_path: Path) -> Non
 def entry(**fields: object) -> Entry:
     made = jsonl.record(fields)
     assert not hasattr(made, "host")
-    return made  # type: ignore[return-value]
+    return made
 
 
 def test_failed_visits_of_earlier_jobs_are_spent_too(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import gpucast as gc
 import mdapp
-from command_line import Run, only_json, start_measuring
+from command_line import Run, executable, only_json, start_measuring
 from described_programs import described, grid, visits
 from gpucast.cli.measure_program import print_described
 from gpucast.measure.report import FitReport, Report
@@ -134,7 +134,6 @@ def test_a_cell_that_fails_is_a_note_and_does_not_end_the_campaign(
     log = said[0].partition("(log: ")[2].rstrip(")")
     assert "making a box" in Path(log).read_text()
     (note,) = [note for note in gc.load(path).notes if (note.about or {}).get("n")]
-    assert note.about is not None
     assert note.about["output"] == ["making a box", "CUDA error: out of memory"]
 
     monkeypatch.delenv("TOY_FAILS_AT")
@@ -319,14 +318,12 @@ def test_gpus_are_bound_free_ones_first_and_within_what_slurm_gave(
 ) -> None:
     from gpucast.measure.described.here import bound, gpus_here, step_of_allocation
 
-    smi = tmp_path / "bin" / "nvidia-smi"
-    smi.parent.mkdir()
-    smi.write_text(
+    smi = executable(
+        tmp_path / "bin" / "nvidia-smi",
         "#!/bin/sh\ncase $1 in\n"
         "  --query-gpu=index,uuid) printf '0, GPU-a\\n1, GPU-b\\n2, GPU-c\\n' ;;\n"
-        "  --query-compute-apps=gpu_uuid) echo GPU-a ;;\nesac\n"
+        "  --query-compute-apps=gpu_uuid) echo GPU-a ;;\nesac\n",
     )
-    smi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
@@ -373,17 +370,8 @@ def test_interrupted_it_ends_the_program_that_runs(tmp_path: Path, number: signa
 
 
 def test_a_program_that_was_compiled_anew_is_another(run: Run, tmp_path: Path) -> None:
-    script = tmp_path / "bin" / "toy"
     text = f"#!{sys.executable}\nprint('took 1 ms')\n"
-
-    def installed(folder: str, text: str) -> Path:
-        path = tmp_path / folder / "toy"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o755)
-        return path
-
-    installed("bin", text)
+    script = executable(tmp_path / "bin" / "toy", text)
     (tmp_path / "program.yaml").write_text(
         "program: toy\npath: host\ncommand: [toy, '{n}']\nsizes: [1000]\ngpus: [1]\n"
         f"environment: {{PATH: '{script.parent}'}}\n"
@@ -394,15 +382,13 @@ def test_a_program_that_was_compiled_anew_is_another(run: Run, tmp_path: Path) -
     def measured() -> int:
         status, out, err = run(*measure, "--json", "--quiet")
         assert status == 0, err
-        found = only_json(out)["measured"]
-        assert isinstance(found, int)
-        return found
+        return only_json(out)["measured"]
 
     assert measured() == 1
     script.unlink()
-    installed("bin", text)  # the same again, at another time
+    executable(script, text)  # the same again, at another time
     assert measured() == 0
-    installed("bin", text + "# compiled anew\n")
+    executable(script, text + "# compiled anew\n")
     assert measured() == 1
 
 

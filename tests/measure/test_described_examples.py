@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import gpucast as gc
-from command_line import Run, only_json
+from command_line import Run, executable, only_json
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "programs"
 DESCRIPTIONS = sorted(str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.yaml"))
@@ -42,8 +42,7 @@ def programs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }
     (folder / "lmp.py").write_text(LAMMPS)
     for name, line in stand_ins.items():
-        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
-        (folder / name).chmod(0o755)
+        executable(folder / name, f"#!/bin/sh\n{line}\n")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     # A virtual environment is found by where its Python lies.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))

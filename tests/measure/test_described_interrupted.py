@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import start_measuring
-from described_programs import described, grid, visits
+from described_programs import described, grid, made, visits, visits_of_whole
 from waiting import HANG, until
 
 SIZES = [1000 * 2**power for power in range(10)]
@@ -47,18 +47,6 @@ def interrupted(folder: Path, number: signal.Signals, sizes: list[int], times: i
     assert process.returncode == 0, err
     assert visits(path) == grid(sizes, GPUS)
     assert not list((folder / "data.logs").glob("*.run"))
-
-
-def made(path: Path) -> int:
-    """Steps in a file that may be growing."""
-    return path.read_bytes().count(b'"kind":"step"') if path.exists() else 0
-
-
-def visits_of_whole(path: Path) -> dict[tuple[float, int, int], int]:
-    """The same of a file whose last line may be cut off."""
-    whole = path.with_suffix(".whole")
-    whole.write_bytes(path.read_bytes().rpartition(b"\n")[0] + b"\n")
-    return visits(whole) if whole.read_bytes().strip() else {}
 
 
 def test_eight_cells_killed_twice(tmp_path: Path) -> None:

@@ -22,15 +22,7 @@ from command_line import Run, only_json, start_measuring
 from gpucast.data import jsonl
 from gpucast.measure import programs
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
-from remote_servers import (
-    CLIENT,
-    FAKE,
-    PROBE,
-    addresses,
-    built,
-    remote_environment,
-    servers,
-)
+from remote_servers import CLIENT, PROBE, addresses, fake_kernels, script_environment, servers
 from synthetic import N_GRID
 from waiting import HANG, until
 
@@ -39,11 +31,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 EIGHT = range(1, 9)
 HOST = ("--engine", "host", "--host-devices", 8)
-SERIES = {
-    ("star-serial", "pageable"),
-    ("star-async", "pinned"),
-    ("allgather", "pinned"),
-}
+SERIES = {("star-serial", "pageable"), ("star-async", "pinned"), ("allgather", "pinned")}
 
 ANY_INTERVAL = "1e9"
 """A median's interval so wide that the least number of samples will do, whatever they are."""
@@ -153,8 +141,7 @@ def test_a_campaign_on_eight_cpu_devices_is_resumed(run: Run, tmp_path: Path) ->
     assert len(gc.load(path).machines) == 1
 
 
-KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
-           for program in ("microbench", "mdapp")]  # fmt: skip
+KERNELS = fake_kernels("microbench", "mdapp")
 FAKED = {"GPUCAST_FAKE_KERNELS": ":".join(map(str, KERNELS))}
 STARS = [each for each in SERIES if each[0] != "allgather"]
 """NCCL knows no remote GPUs."""
@@ -186,32 +173,18 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
 @over_servers
 def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
     """``lab/gpu.sh dataset``: its native GPUs are servers' here, as its remote ones are."""
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 8\n')
-    smi.chmod(0o755)
     folder = tmp_path / "out"
     with servers(8, "--spin-us", "0", **FAKED) as running:
-        environment = {
-            **remote_environment(addresses(running), **FAKED),
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            # The servers that the script starts compute on this machine's driver, a fake one.
-            "GPUCAST_REMOTE_MIXED": "allow",
-            "GPUCAST_BUILD": str(built("..")),
-            "GPUCAST_BUDGET": "0",
-            "GPUCAST_FAKE_DEVICES": "8",
-            "GPUCAST_INTERVAL": ANY_INTERVAL,
-            "GPUCAST_LARGEST": "4096",
-            "GPUCAST_LIBCUDA": str(FAKE),
-            "GPUCAST_MACHINE": "x8",
-            "GPUCAST_CELL_SECONDS": "0.02",
-            "GPUCAST_KERNELS": "claret",
-            "GPUCAST_MEMORIES": "pageable",
-            "GPUCAST_ROUNDS": "2",
-            "GPUCAST_SCHEDULES": "star-serial,star-async",
-            "GPUCAST_SIZES": "64",
-            "GPUCAST_NCCL": "/nonexistent",
-            "GPUCAST_REMOTE_SPIN_US": "0",
-        }
+        environment = script_environment(
+            tmp_path,
+            running,
+            KERNELS,
+            GPUCAST_BUDGET="0",
+            GPUCAST_INTERVAL=ANY_INTERVAL,
+            GPUCAST_CELL_SECONDS="0.02",
+            GPUCAST_MEMORIES="pageable",
+            GPUCAST_SCHEDULES="star-serial,star-async",
+        )
         finished, again = (
             subprocess.run(
                 [ROOT / "lab" / "gpu.sh", "dataset", folder],

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import gpucast as gc
+from command_line import executable
 from gpucast.data import jsonl
 from gpucast.measure import energy
 from gpucast.measure.energy import Meter, NoCounterError, counter, metered
@@ -160,10 +161,8 @@ def test_a_described_program_has_the_joules_of_its_mean_step(run, tmp_path, monk
     """200 W by the clock, whatever the run takes; a step is said to take 3 ms on average."""
     steady = lambda gpus: lambda: 200 * time.monotonic()  # noqa: E731
     monkeypatch.setattr(energy, "counter", steady)
-    smi = tmp_path / "bin" / "nvidia-smi"
-    smi.parent.mkdir()
-    smi.write_text("#!/bin/sh\ncase \"$*\" in *index*) echo '0, GPU-a' ;; esac\n")
-    smi.chmod(0o755)
+    asked = "#!/bin/sh\ncase \"$*\" in *index*) echo '0, GPU-a' ;; esac\n"
+    smi = executable(tmp_path / "bin" / "nvidia-smi", asked)
     monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
     for name in ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)

@@ -11,17 +11,24 @@ from pathlib import Path
 import pytest
 
 import gpucast as gc
-from command_line import only_json, start_measuring
+from command_line import executable, only_json, start_measuring
 from gpucast.measure.machine import occupants
 from gpucast.measure.paths import Path as MeasuredPath
 from gpucast.measure.paths import parse_paths
-from remote_servers import CLIENT, PROBE, Server, addresses, built, remote_environment, servers
+from remote_servers import (
+    CLIENT,
+    PROBE,
+    Server,
+    addresses,
+    fake_kernels,
+    remote_environment,
+    servers,
+)
 from waiting import HANG, until
 
 pytestmark = pytest.mark.slow
 
-KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
-           for program in ("microbench", "mdapp")]  # fmt: skip
+KERNELS = fake_kernels("microbench", "mdapp")
 GRID = ("--n", "64,216", "--kernels", "claret", "--schedules", "star-async", "--no-transfers",
         "--max-time", "0.05s")  # fmt: skip
 
@@ -136,9 +143,8 @@ def test_who_uses_a_gpu_is_said_and_it_is_measured(
     two_servers: list[Server], tmp_path: Path
 ) -> None:
     """The native path, here over the client; nvidia-smi is a script."""
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text("#!/bin/sh\necho '4711, /opt/other, train, 1024 MiB'\necho '[N/A]'\n")
-    smi.chmod(0o755)
+    asked = "#!/bin/sh\necho '4711, /opt/other, train, 1024 MiB'\necho '[N/A]'\n"
+    executable(tmp_path / "nvidia-smi", asked)
     environment = remote_environment(addresses(two_servers))
     environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     path = tmp_path / "data.jsonl"

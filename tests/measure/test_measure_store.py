@@ -121,13 +121,6 @@ with Store({str(path)!r}) as store:
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != limit
 
 
-def test_a_device_without_space_is_a_failed_run() -> None:
-    with Store("/dev/full") as store, pytest.raises(GpucastError) as caught:
-        store.append(record(MACHINE))
-    assert caught.value.exit_status == 1
-    assert str(caught.value) == "/dev/full: No space left on device"
-
-
 def test_a_note_is_written_once(path: Path) -> None:
     with Store(path) as store:
         assert store.note(None, "host", "why", n=8)

@@ -88,19 +88,8 @@ def test_two_estimates_of_the_latency_are_noted(measured: tuple[Path, str]) -> N
 
 def test_fresh_runs_show_what_differs_from_run_to_run(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    finished = run(
-        "measure",
-        *HOST,
-        "--what",
-        "launches",
-        "--fresh",
-        3,
-        "--interval",
-        1e9,
-        "--quiet",
-        "-o",
-        path,
-    )
+    few = ("--what", "launches", "--fresh", 3, "--interval", 1e9)
+    finished = run("measure", *HOST, *few, "--quiet", "-o", path)
     assert finished.returncode == 0, finished.stderr
     known = [launch.run_to_run for launch in gc.load(path).launches if launch.run_to_run]
     # A fresh run has a second, which a busy machine may spend before the last of its probes.

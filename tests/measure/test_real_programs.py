@@ -45,7 +45,6 @@ def test_a_real_program_is_measured_fitted_and_forecast(
 
     steps = gc.load(data).steps
     for step in steps:
-        assert step.visit is not None
         where = f"n{step.n:.0f}-gpus{step.gpus}-{step.visit.digest[:8]}-{step.visit.number}.log"
         log = (tmp_path / "data.logs" / where).read_text()
         seconds, atoms, ranks = program.logged(log)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import gpucast
+from command_line import executable
 from gpucast.data.traces import find_steps
 from gpucast.data.traces.trace import Trace
 from gpucast.measure.tracing.markers import Marker, marker_of, step_seconds
@@ -64,13 +65,11 @@ def only(trace: Trace, name: str, spacing: float = 1.0) -> Trace:
 def test_the_marker_is_the_wait_that_each_step_makes_most_seldom() -> None:
     trace = made()
     chosen = marker(trace)
-    assert chosen is not None
     assert (chosen.name, chosen.calls) == ("cudaStreamSynchronize", 1)
 
 
 def test_a_call_that_some_steps_make_more_often_is_none() -> None:
     chosen = marker(made(every=10))
-    assert chosen is not None
     assert (chosen.name, chosen.calls) == ("cudaMemcpy", 2)
     steps = find_steps(made(every=10)).main
     first = int(np.flatnonzero(steps.kept)[0])
@@ -81,7 +80,6 @@ def test_a_call_that_some_steps_make_more_often_is_none() -> None:
 def test_a_second_run_tells_the_step_whichever_call_ends_it(every: int) -> None:
     trace = made(every=every)
     chosen = marker(trace)
-    assert chosen is not None
     usual = float(np.median(find_steps(trace).main.seconds))
     second = only(trace, chosen.name, spacing=0.8)
     assert step_seconds(second, chosen) == pytest.approx(0.8 * usual, rel=2e-3)
@@ -90,7 +88,6 @@ def test_a_second_run_tells_the_step_whichever_call_ends_it(every: int) -> None:
 def test_too_few_calls_tell_nothing() -> None:
     trace = made()
     chosen = marker(trace)
-    assert chosen is not None
     second = only(trace, chosen.name)
     process = second.processes[0]
     few = replace(second, processes=(replace(process, calls=process.calls[:4]),))
@@ -156,9 +153,8 @@ def test_a_program_is_run_again_with_the_same_input(
 def test_a_second_run_that_fails_leaves_the_trace_as_it_is(tmp_path: Path) -> None:
     """As that of a program which does not overwrite its output."""
     there = tmp_path / "there"
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\n[ -e {there} ] && exit 3\ntouch {there}\nexec {PROGRAM}\n")
-    program.chmod(0o755)
+    text = f"#!/bin/sh\n[ -e {there} ] && exit 3\ntouch {there}\nexec {PROGRAM}\n"
+    program = executable(tmp_path / "program", text)
     run = traced(tmp_path, STEPS, program=program)
     assert run.returncode == 0, run.stderr
     assert "the second run, for the time of a step without recording, ended with status 3" in (

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import gpucast
-from command_line import only_json, shell, start_measuring
-from described_programs import described, grid, visits
+from command_line import executable, only_json, shell, start_measuring
+from described_programs import described, grid, made, visits, visits_of_whole
 from slurm_cluster import Cluster, slurm, why_not
 from waiting import HANG, until
 
@@ -64,11 +64,6 @@ def forty(folder: Path) -> Path:
 def steps(path: Path) -> list[dict[str, object]]:
     records = map(json.loads, path.read_text().splitlines())
     return [record for record in records if record["kind"] == "step"]
-
-
-def made(path: Path) -> int:
-    """Steps in a file that may be growing."""
-    return path.read_bytes().count(b'"kind":"step"') if path.exists() else 0
 
 
 def submitted(path: Path) -> list[str]:
@@ -145,13 +140,6 @@ def test_forty_cells_end_once_each_whatever_happens(
     measure = ("--program", program, *SLURM, "--quiet", "-o", path)
     interrupted(cluster, measure, path, number, MOMENTS)
     assert visits(path) == grid(SIZES, GPUS)
-
-
-def visits_of_whole(path: Path) -> dict[tuple[float, int, int], int]:
-    """The same of a file whose last line may be cut off."""
-    whole = path.with_suffix(".whole")
-    whole.write_bytes(path.read_bytes().rpartition(b"\n")[0] + b"\n")
-    return visits(whole) if whole.read_bytes().strip() else {}
 
 
 def held(tmp_path: Path, steps: int) -> tuple[subprocess.Popen[str], Path]:
@@ -239,7 +227,7 @@ def test_jobs_of_a_client_that_was_killed_before_any_record_are_taken_over(
     assert done.returncode == 0, done.stderr
     assert visits(path) == grid([1000, 2000, 4000], [1, 2])
     assert len({step["machine"] for step in steps(path)}) == 1
-    assert {step["visit"]["job"] for step in steps(path)} == jobs  # type: ignore[index]
+    assert {step["visit"]["job"] for step in steps(path)} == jobs
 
 
 def test_a_cell_that_fails_is_a_note_and_the_others_go_on(
@@ -254,10 +242,10 @@ def test_a_cell_that_fails_is_a_note_and_the_others_go_on(
     assert answer["measured"] == 10
     assert answer["failed"] in (1, 2)  # both rounds may be in the queue
     notes = [note for note in gpucast.load(path).notes if "digest" in (note.about or {})]
-    failed_in = sum(note.about["seconds"] * note.about["gpus"] for note in notes if note.about)  # type: ignore[operator]
+    failed_in = sum(note.about["seconds"] * note.about["gpus"] for note in notes if note.about)
     assert failed_in > 0
     # What failed had its GPUs, too.
-    made_in = sum(step["visit"]["seconds"] * step["gpus"] for step in steps(path))  # type: ignore[index,operator]
+    made_in = sum(step["visit"]["seconds"] * step["gpus"] for step in steps(path))
     assert answer["paths"][0]["gpu_hours"] * 3600 == pytest.approx(made_in + failed_in)
     line = next(line for line in done.stderr.splitlines() if "ran out of memory" in line)
     assert "making a box" in Path(line.partition("(log: ")[2].rstrip(")")).read_text()
@@ -296,13 +284,11 @@ def seen(tmp_path: Path) -> dict[int, str]:
 def test_jobs_have_as_many_gpus_as_their_cells_and_records_name_them(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    smi = tmp_path / "bin" / "nvidia-smi"
-    smi.parent.mkdir()
-    smi.write_text(
+    smi = executable(
+        tmp_path / "bin" / "nvidia-smi",
         "#!/bin/sh\ncase $1 in --query-gpu=index,uuid)\n"
-        "  printf '0, GPU-a\\n1, GPU-b\\n2, GPU-c\\n3, GPU-d\\n' ;;\nesac\n"
+        "  printf '0, GPU-a\\n1, GPU-b\\n2, GPU-c\\n3, GPU-d\\n' ;;\nesac\n",
     )
-    smi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
     done = shell(
         "measure", "--program", sees(tmp_path, "none"), *SLURM, "-o", tmp_path / "data.jsonl"
@@ -311,7 +297,7 @@ def test_jobs_have_as_many_gpus_as_their_cells_and_records_name_them(
     assert {gpus: len(text.split(",")) for gpus, text in seen(tmp_path).items()} == {
         1: 1, 2: 2, 4: 4,
     }  # fmt: skip
-    named = {step["gpus"]: step["visit"]["gpu_uuids"] for step in steps(tmp_path / "data.jsonl")}  # type: ignore[index]
+    named = {step["gpus"]: step["visit"]["gpu_uuids"] for step in steps(tmp_path / "data.jsonl")}
     names = dict(zip("0123", ("GPU-a", "GPU-b", "GPU-c", "GPU-d"), strict=True))
     assert named == {
         gpus: [names[each] for each in text.split(",")] for gpus, text in seen(tmp_path).items()

@@ -7,7 +7,6 @@ the campaign goes on; steps of runs that were to be recorded are there or not.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -16,14 +15,13 @@ import pytest
 
 import gpucast as gc
 import mdapp
-from remote_servers import FAKE, PROBE, addresses, built, remote_environment, servers
+from remote_servers import PROBE, built, fake_kernels, script_environment, servers
 
 ROOT = Path(__file__).parents[2]
 HANG = 300
 PATHS = ("native", "remote", "remote-sync", "network-50-10")
 PROGRAMS = ("many_kernels", "pageable_copies")
-KERNELS = [built("..", "tests", "remote_kernels", f"lib{each}_kernels.so")
-           for each in ("microbench", "mdapp", "trace_programs")]  # fmt: skip
+KERNELS = fake_kernels("microbench", "mdapp", "trace_programs")
 FAKED = {"GPUCAST_FAKE_KERNELS": ":".join(map(str, KERNELS))}
 
 pytestmark = pytest.mark.skipif(
@@ -49,35 +47,21 @@ def calls_of_a_program(folder: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_script_that_measures_what_traces_are_held_against(tmp_path: Path) -> None:
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 2\n')
-    smi.chmod(0o755)
     folder = tmp_path / "out"
     with servers(2, "--spin-us", "0", **FAKED) as running:
-        environment = {
-            **remote_environment(addresses(running), **FAKED),
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            # The servers that the script starts compute on this machine's driver, a fake one.
-            "GPUCAST_REMOTE_MIXED": "allow",
-            "GPUCAST_BUILD": str(built("..")),
-            "GPUCAST_BUDGET": "3",
-            "GPUCAST_CALLS": str(calls_of_a_program(tmp_path / "calls")),
-            "GPUCAST_CELL_SECONDS": "0.01",
-            "GPUCAST_FAKE_DEVICES": "2",
-            "GPUCAST_FIRST_SIZES": "1",
-            "GPUCAST_INTERVAL": "100",
-            "GPUCAST_KERNELS": "claret",
-            "GPUCAST_LARGEST": "4096",
-            "GPUCAST_LIBCUDA": str(FAKE),
-            "GPUCAST_MACHINE": "x2",
-            "GPUCAST_PROGRAMS": " ".join(PROGRAMS),
-            "GPUCAST_PATHS": " ".join(PATHS),
-            "GPUCAST_RECORDING": "20",
-            "GPUCAST_REMOTE_SPIN_US": "0",
-            "GPUCAST_ROUNDS": "2",
-            "GPUCAST_SIZES": "64",
-            "GPUCAST_NCCL": "/nonexistent",
-        }
+        environment = script_environment(
+            tmp_path,
+            running,
+            KERNELS,
+            GPUCAST_BUDGET="3",
+            GPUCAST_CALLS=str(calls_of_a_program(tmp_path / "calls")),
+            GPUCAST_CELL_SECONDS="0.01",
+            GPUCAST_FIRST_SIZES="1",
+            GPUCAST_INTERVAL="100",
+            GPUCAST_PATHS=" ".join(PATHS),
+            GPUCAST_PROGRAMS=" ".join(PROGRAMS),
+            GPUCAST_RECORDING="20",
+        )
         finished = subprocess.run(
             [ROOT / "lab" / "gpu.sh", "traces", folder],
             env=environment, capture_output=True, text=True, timeout=HANG,

@@ -124,10 +124,8 @@ def test_a_plan_says_which_visits_would_be_enough_and_what_they_cost() -> None:
     model = fitted(started)
     asked = Question("forecast", (409_000,), (4,))
     wide = answer(model, asked).open
-    assert wide is not None
     until = Until([replace(asked, within=0.8 * wide)], CELLS, lambda cell: 2.0, visits, most=6)
     until.update(model, CELLS)
-    assert until.plan is not None
     assert until.plan.enough
     takes = until.seconds_left(lambda cell: 2.0)
     assert takes == 2.0 * len(until.plan.enough)

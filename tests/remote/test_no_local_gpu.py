@@ -356,6 +356,5 @@ def test_the_program_ends_with_the_run(made: Path) -> None:
     )  # fmt: skip
     assert next_line(running) == "ready\n"
     running.kill()
-    assert running.stdout is not None
     assert running.stdout.read() == ""  # which the program held open
     running.communicate(timeout=PATIENCE)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
+import contextlib
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,14 +16,14 @@ import pytest
 from remote_servers import (
     CLIENT,
     FAKE,
-    KERNELS,
+    HELLO,
     PATIENCE,
     PROBE,
+    PROTOCOL,
     SERVER,
+    Raw,
     Server,
     addresses,
-    derived,
-    memory_of,
     remote_environment,
     run_remote,
     servers,
@@ -34,8 +34,6 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 5
-"""The version that client and server speak."""
 
 
 def failures(finished: subprocess.CompletedProcess[str]) -> str:
@@ -162,17 +160,6 @@ def test_every_entry_point_of_the_runtime_is_there() -> None:
     real = exported(Path(found[1]))
     assert len(real) > 400
     assert real - exported(CLIENT / "libcudart.so.13") == set()
-
-
-def test_the_program_is_the_same_binary() -> None:
-    listing = subprocess.run(
-        ["ldd", PROBE],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=remote_environment("none:1"),
-    ).stdout
-    assert str(CLIENT / "libcudart.so.13") in listing
 
 
 def test_what_is_not_supported_names_itself_once(tmp_path: Path) -> None:
@@ -365,20 +352,11 @@ def test_garbage_disturbs_nobody() -> None:
             connections.append(connection)
             connection.sendall(noise)
         # A greeting, then garbage on the lane.
-        hello = (0x5453414355504721).to_bytes(8, "little")
-        hello += PROTOCOL.to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2 + 16)
-        lane = server.connect()
-        lane.sendall(hello)
-        challenge = lane.recv(48, 0x100)  # MSG_WAITALL
-        said = b"\1" + hello + challenge[16:] + bytes(32)
-        lane.sendall(bytes(32) + hmac.digest(derived(b"plain"), said, "sha256"))
-        assert len(lane.recv(52, 0x100)) == 52
+        lane = Raw(server).socket
         lane.sendall(os.urandom(65536))
-        try:
+        with contextlib.suppress(ConnectionResetError):
             while lane.recv(4096):
                 pass
-        except ConnectionResetError:
-            pass
         assert hold.wait(timeout=PATIENCE) == 0
         for connection in connections:
             connection.close()
@@ -390,9 +368,8 @@ def test_garbage_disturbs_nobody() -> None:
 def test_another_version_of_the_protocol_is_told() -> None:
     with servers() as (server,):
         connection = server.connect()
-        hello = (0x5453414355504721).to_bytes(8, "little") + (99).to_bytes(4, "little")
-        connection.sendall(hello + (1).to_bytes(2, "little") + bytes(2 + 16))
-        challenge = connection.recv(48, 0x100)
+        connection.sendall(HELLO[:8] + (99).to_bytes(4, "little") + HELLO[12:] + bytes(16))
+        challenge = connection.recv(48, socket.MSG_WAITALL)
         assert int.from_bytes(challenge[8:12], "little") == PROTOCOL
         assert connection.recv(1) == b""
         assert "it speaks version 99" in server.stop()[1]
@@ -483,28 +460,6 @@ def test_clients_that_come_and_go_leave_nothing_behind() -> None:
         wait_until(lambda: len(server.descriptors()) == before)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("plain", [False, True], ids=["TLS", "plain"])
-def test_a_thousand_clients_leave_nothing_behind(plain: bool) -> None:
-    clients, at_once = 1000, 4
-    more = {"GPUCAST_REMOTE_PLAIN": "1"} if plain else {}
-    with servers(1, *(["--plain"] if plain else [])) as (server,):
-        run_remote(server.address, PROBE, "touch", **more)
-        wait_until(lambda: not server.children())
-        before, memory = server.descriptors(), memory_of(server.process.pid)
-        with ThreadPoolExecutor(at_once) as threads:
-            done = list(
-                threads.map(
-                    lambda _: run_remote(server.address, PROBE, "touch", **more), range(clients)
-                )
-            )
-        assert {each.stderr for each in done if each.returncode} == set()
-        wait_until(lambda: not server.children())
-        wait_until(lambda: server.descriptors() == before)
-        assert memory_of(server.process.pid) < memory + 4 * MEBIBYTE
-        assert server.stop() == (0, "")
-
-
 @pytest.mark.parametrize("sync", ["0", "1"])
 def test_mixed_calls_by_several_threads_leave_nothing_behind(sync: str) -> None:
     with servers(2) as running:
@@ -514,8 +469,3 @@ def test_mixed_calls_by_several_threads_leave_nothing_behind(sync: str) -> None:
         assert int(finished.stdout.split()[0]) > 0
         wait_until(lambda: not any(server.children() for server in running))
         wait_until(lambda: [len(server.descriptors()) for server in running] == before)
-
-
-def test_files_of_the_build_are_there() -> None:
-    assert FAKE.exists()
-    assert KERNELS.exists()

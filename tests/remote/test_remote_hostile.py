@@ -16,13 +16,20 @@ from pathlib import Path
 
 import pytest
 
-from remote_servers import PATIENCE, PROBE, Hold, run_remote, servers, start, wait_until
+from remote_servers import (
+    CHANNEL,
+    LANE,
+    MONITOR,
+    PATIENCE,
+    PROBE,
+    Hold,
+    run_remote,
+    servers,
+    start,
+    wait_until,
+)
 
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
-
-
-LANE, MONITOR, CHANNEL = 1, 2, 3
-"""What connections are for."""
 
 
 class Tunnel:
@@ -47,7 +54,7 @@ class Tunnel:
         self._listening.close()
 
     def _start(self, work: object, *arguments: object) -> None:
-        threading.Thread(target=work, args=arguments, daemon=True).start()  # type: ignore[arg-type]
+        threading.Thread(target=work, args=arguments, daemon=True).start()
 
     def _accept(self) -> None:
         host, _, port = self._to.rpartition(":")
@@ -153,7 +160,6 @@ for k in range({(256 << 20) // size}): assert cuda.cudaMemcpyAsync(d, p, size(n)
 print(cuda.cudaMemcpy(p, d, size(n), 2), cuda.cudaDeviceSynchronize())
 """,
         )
-        assert program.stdin is not None
         program.stdin.write("now\n")
         program.stdin.flush()
         hold.wait_until_reached()
@@ -182,7 +188,6 @@ sys.stdin.read()
         text=True,
     )
     try:
-        assert process.stdout is not None
         yield process, process.stdout.readline().strip()
     finally:
         process.kill()

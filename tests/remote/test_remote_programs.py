@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from remote_servers import PROBE, addresses, built, run_remote, servers
+from remote_servers import PROBE, addresses, built, fake_kernels, run_remote, servers
 from slow_network import slow_network
 
 MDAPP = built("..", "mdapp", "gpucast-mdapp")
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def kernels_of(program: str) -> dict[str, str]:
-    return {"GPUCAST_FAKE_KERNELS": str(KERNELS / f"lib{program}_kernels.so")}
+    return {"GPUCAST_FAKE_KERNELS": str(*fake_kernels(program))}
 
 
 def once() -> tuple[object, ...]:

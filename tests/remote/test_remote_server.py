@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import os
 import re
 import resource
@@ -22,13 +21,20 @@ from pathlib import Path
 import pytest
 
 from remote_servers import (
+    CHANNEL,
+    FAILED,
     FAKE,
+    HELLO,
+    MONITOR,
     PATIENCE,
     PROBE,
     SECRET,
     SERVER,
+    WELCOME,
     Hold,
+    Raw,
     Server,
+    answer,
     derived,
     memory_of,
     servers,
@@ -39,13 +45,9 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 5
-LANE, MONITOR, CHANNEL = 1, 2, 3
 UNHEARD = b"\0\0"
 """A sign of life of a server whose client has said none: no number, and nothing of connections."""
 
-HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
-WELCOME, FAILED = 0, 4
 OPEN, MEM_ALLOC, COPY_TO_BULK, COPY_FROM = 3, 6, 11, 12
 
 
@@ -55,44 +57,6 @@ def run(gpus: str, program: str) -> list[str]:
     out, _ = client.communicate(timeout=PATIENCE)
     assert client.returncode == 0, out
     return out.split()
-
-
-class Raw:
-    """A connection by the protocol alone, to a server without TLS."""
-
-    def __init__(
-        self,
-        server: Server,
-        purpose: int = LANE,
-        session: bytes = bytes(16),
-        secret: bytes = SECRET,
-        expected: int = WELCOME,
-    ) -> None:
-        self.socket = server.connect()
-        hello = HELLO[:12] + struct.pack("<HH", purpose, 0) + session
-        self.socket.sendall(hello)
-        challenge = self.receive(48)
-        assert len(challenge) == 48
-        nonce = bytes(32)
-        said = b"\1" + hello + challenge[16:] + nonce
-        self.socket.sendall(nonce + hmac.digest(derived(b"plain", secret), said, "sha256"))
-        entry, _, self.session, _ = struct.unpack("<HH16s32s", self.receive(52))
-        assert entry == expected
-
-    def receive(self, size: int) -> bytes:
-        result = b""
-        while len(result) < size and (part := self.socket.recv(size - len(result))):
-            result += part
-        return result
-
-    def send(self, call: int, payload: bytes = b"", request: int = 0) -> None:
-        self.socket.sendall(struct.pack("<IHHI", len(payload), call, 0, request) + payload)
-
-    def ask(self, call: int, payload: bytes = b"") -> bytes:
-        """The answer's fields."""
-        self.send(call, payload, 1)
-        size = struct.unpack("<IHHI", self.receive(12))[0]
-        return self.receive(size)[8:]
 
 
 def tasks_of(process: int) -> list[Path]:
@@ -283,7 +247,6 @@ print(set(c.string_at(p.value, n)))
 other.join()
 """,
         )
-        assert client.stdout is not None
         assert client.stdout.readline().split() == ["0", "600", "0", "0", "True"]
         hold.release()
         assert client.communicate(timeout=PATIENCE)[0] == "{7}\n"
@@ -376,7 +339,6 @@ sys.stdout.flush(); sys.stdin.readline()
         )
         (child,) = server.children()
         before = memory_of(child)
-        assert client.stdin is not None
         assert client.stdout is not None
         client.stdin.write("now\n")
         client.stdin.flush()
@@ -498,8 +460,7 @@ def test_strangers_do_not_push_out_a_client_whose_process_begins(tmp_path: Path)
             slow.hold()
             client = server.connect()
             client.sendall(HELLO + bytes(16))
-            said = b"\1" + HELLO + bytes(16) + client.recv(48, socket.MSG_WAITALL)[16:] + bytes(32)
-            client.sendall(bytes(32) + hmac.digest(derived(b"plain"), said, "sha256"))
+            client.sendall(answer(HELLO + bytes(16), client.recv(48, socket.MSG_WAITALL)))
             wait_until(server.children)
             strangers = [server.connect() for _ in range(80)]
             for each in strangers:
@@ -515,7 +476,6 @@ def test_strangers_do_not_push_out_a_client_whose_process_begins(tmp_path: Path)
 
 def test_every_listener_comes_back_when_there_were_no_descriptors() -> None:
     with servers(1, "--plain", "--listen", "127.0.0.1:0,127.0.0.1:0") as (server,):
-        assert server.process.stdout is not None
         places = [server.address, server.process.stdout.readline().split()[-1]]
         used = max(server.descriptors())
         resource.prlimit(
@@ -545,8 +505,7 @@ def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
         wait_until(lambda: state_of(child) == "T")
         server.process.send_signal(signal.SIGTERM)
         wait_until(lambda: not listens(server))
-        said = b"\1" + HELLO + bytes(16) + challenge[16:] + bytes(32)
-        late.sendall(bytes(32) + hmac.digest(derived(b"plain"), said, "sha256"))
+        late.sendall(answer(HELLO + bytes(16), challenge))
         assert int.from_bytes(late.recv(52)[:2], "little") == FAILED
         assert server.children() == [child]
         os.kill(child, signal.SIGCONT)
@@ -621,7 +580,6 @@ d, p = memory(4 << 20), pinned(4 << 20)
 ready(); cuda.cudaMemcpy(d, p, size(4 << 20), 1); ready(); sys.stdin.readline()
 """
             clients.append(start(server.address, program))
-            assert clients[-1].stdout is not None
             for child in server.children():
                 assert held_by(child, {SECRET, SECRET[:16], *keys}) == set()
             assert clients[-1].stdout.readline() == "ready\n"  # its bulk connections are open
@@ -653,7 +611,6 @@ def serve(tmp_path: Path, program: str) -> subprocess.Popen[str]:
 
 def test_servers_end_with_the_command_that_began_them(tmp_path: Path) -> None:
     serving = serve(tmp_path, 'serve([0, 0], "127.0.0.1", 0, [])')
-    assert serving.stdout is not None
     for _ in range(2):
         assert "listening on" in serving.stdout.readline()
     path = Path(f"/proc/{serving.pid}/task/{serving.pid}/children")

@@ -6,9 +6,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from remote_servers import (
     Server,
     addresses,
     built,
+    fake_kernels,
     run_remote,
     servers,
     start,
@@ -28,26 +28,15 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MDAPP = built("..", "mdapp", "gpucast-mdapp")
-KERNELS = built("..", "tests", "remote_kernels", "libmdapp_kernels.so")
+(KERNELS,) = fake_kernels("mdapp")
 SHARED = {"GPUCAST_REMOTE_TRANSPORT": "shared-memory"}
 
 
-@contextmanager
 def at_sockets(
     folder: Path, count: int = 1, *options: str, **environment: str
-) -> Iterator[list[Server]]:
+) -> AbstractContextManager[list[Server]]:
     """Servers at Unix sockets; `address` is theirs."""
-    running: list[Server] = []
-    try:
-        for gpu in range(count):
-            with_devices = {"GPUCAST_FAKE_DEVICES": str(count), **environment}
-            listen = ("--listen", f"unix:{folder}/{gpu}")
-            running.append(Server(*listen, *options, gpu=gpu, **with_devices))
-        yield running
-    finally:
-        for server in running:
-            if server.process.poll() is None:
-                server.stop()
+    return servers(count, "--listen", f"unix:{folder}/{{gpu}}", *options, **environment)
 
 
 def segments(process: int) -> int:
@@ -75,6 +64,8 @@ def test_a_client_and_its_server_share_memory_where_the_address_is_a_socket(
         (child,) = server.children()
         # The rings, and the pinned memory.
         assert segments(child) == segments(client.pid) == 2
+        # Memory without a name needs no file system.
+        assert "/dev/shm" not in Path(f"/proc/{client.pid}/maps").read_text()
         client.communicate(timeout=PATIENCE)
         wait_until(lambda: not server.children())
 
@@ -141,8 +132,6 @@ sys.stdin.readline()
         client = start(server.address, program, **SHARED)
         (child,) = server.children()
         assert 2 <= segments(child) <= 4
-        assert client.stdin is not None
-        assert client.stdout is not None
         client.stdin.write("\n")
         client.stdin.flush()
         assert client.stdout.readline() == "freed\n"
@@ -226,12 +215,3 @@ def test_clients_at_once_do_not_see_one_another(tmp_path: Path) -> None:
         for finished in pool.map(one, range(24)):
             assert finished.returncode == 0, finished.stderr
         wait_until(lambda: not server.children())
-
-
-def test_a_program_without_dev_shm_is_served(tmp_path: Path) -> None:
-    """Memory without a name needs no file system."""
-    with at_sockets(tmp_path) as (server,):
-        client = start(server.address, "pinned(1 << 20); ready(); sys.stdin.read()", **SHARED)
-        maps = Path(f"/proc/{client.pid}/maps").read_text()
-        client.communicate(timeout=PATIENCE)
-    assert "/dev/shm" not in maps

@@ -16,14 +16,23 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from remote_servers import PATIENCE, PROBE, Server, servers, start, wait_until
+from remote_servers import (
+    CHANNEL,
+    LANE,
+    MONITOR,
+    PATIENCE,
+    PROBE,
+    Server,
+    servers,
+    start,
+    wait_until,
+)
 
 pytestmark = [
     pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}"),
     pytest.mark.slow,
 ]
 
-LANE, MONITOR, CHANNEL = 1, 2, 3
 MESSAGE, PIECES = 4096, 2 << 20
 """Bytes of copies that go within a message, and in pieces over channels."""
 
@@ -110,7 +119,7 @@ class Between:
 def between(
     server: Server, purpose: int, up: bool, **more: object
 ) -> Iterator[tuple[Between, str]]:
-    middle = Between(server, purpose, up, **more)  # type: ignore[arg-type]
+    middle = Between(server, purpose, up, **more)
     listening = middle.serve()
     try:
         yield middle, f"127.0.0.1:{listening.getsockname()[1]}"

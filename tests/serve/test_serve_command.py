@@ -26,7 +26,6 @@ def test_it_listens_on_this_machine_alone_and_leaves_nothing(
 ) -> None:
     with served(temporary=tmp_path) as (process, url):
         address = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([\w-]{32})/", url)
-        assert address is not None
         assert addresses_of(int(address[1])) == {"0100007F"}  # 127.0.0.1
         assert len(list(tmp_path.iterdir())) == 1
         with urllib.request.urlopen(url, timeout=60) as answer:

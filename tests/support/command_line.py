@@ -37,6 +37,14 @@ def shell(*arguments: str | Path, folder: Path | None = None) -> subprocess.Comp
     return python("-m", "gpucast.cli", *arguments, folder=folder)
 
 
+def executable(path: Path, text: str) -> Path:
+    """A script of this text, in a folder that is made where there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def start_measuring(
     *arguments: object, held: bool = False, **environment: str
 ) -> subprocess.Popen[str]:

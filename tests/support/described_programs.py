@@ -64,6 +64,18 @@ def visits(path: Path) -> Counter[tuple[float, int, int]]:
     )
 
 
+def visits_of_whole(path: Path) -> Counter[tuple[float, int, int]]:
+    """The same of a file whose last line may be cut off."""
+    whole = path.with_suffix(".whole")
+    whole.write_bytes(path.read_bytes().rpartition(b"\n")[0] + b"\n")
+    return visits(whole) if whole.read_bytes().strip() else Counter()
+
+
+def made(path: Path) -> int:
+    """Steps in a file that may be growing."""
+    return path.read_bytes().count(b'"kind":"step"') if path.exists() else 0
+
+
 def grid(n: list[int], gpus: list[int], most: int = 1) -> Counter[tuple[float, int, int]]:
     """Each visit once."""
     return Counter((a, b, c) for a in n for b in gpus for c in range(1, most + 1))

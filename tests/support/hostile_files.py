@@ -117,7 +117,7 @@ def text(content: bytes, by: random.Random) -> bytes:
 
 def _places(value: object) -> Iterator[tuple[object, object]]:
     """Containers and keys of everything within a JSON value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in items:
         yield value, key
         if isinstance(inner, (dict, list)):
@@ -135,9 +135,9 @@ def values(content: bytes, by: random.Random) -> bytes:
             break
         container, key = by.choice(places)
         if by.random() < 0.2:
-            del container[key]  # type: ignore[attr-defined]
+            del container[key]
         else:
-            container[key] = copy.deepcopy(by.choice(VALUES))  # type: ignore[index]
+            container[key] = copy.deepcopy(by.choice(VALUES))
     made = json.dumps(document).encode()
     return made.replace(b"null", b"[" * 20000 + b"]" * 20000, 1) if by.random() < 0.05 else made
 
@@ -216,8 +216,6 @@ def _of_test(name: str) -> Any:
     """A module of tests/data/traces, which makes traces as other programs write them."""
     path = ROOT / "tests" / "data" / "traces" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -147,7 +147,6 @@ class Frame:
 
     def temperature(self) -> float:
         """From m v^2, with the centre of mass at rest, K."""
-        assert self.v is not None
         mass = np.array([MASS[name] for name in self.species])[:, None] * ATOMIC_MASS_UNIT
         twice_kinetic = float((mass * (self.v * 1e5) ** 2).sum()) / ELEMENTARY_CHARGE  # eV
         return twice_kinetic / (3 * (self.n - 1) * BOLTZMANN)

@@ -52,7 +52,7 @@ def phased(step: Step, made: Sequence[Made]) -> Trace:
 
 def recorded(process: Process, table: object) -> Process:
     """What a recorder with these phases gives of a process of which all is known."""
-    process = replace(process, phases=table)  # type: ignore[arg-type]
+    process = replace(process, phases=table)
     calls = process.calls
     at = np.searchsorted(process.phases["start_ns"], calls["start_ns"], side="right") - 1
     kind = process.phases["full"].to_numpy()[at]

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+import made_data
 from gpucast.errors import InputError
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,42 +37,12 @@ MACHINE: dict[str, Any] = {
     "topology": {"links": [1, None, "x"]},
     "tool": {"name": "t", "version": "1"},
 }
-TRANSFER: dict[str, Any] = {
-    "schema": SCHEMA,
-    "kind": "transfer",
-    "machine": "m",
-    "path": "native",
-    "memory": "pinned",
-    "engine": "copy",
-    "route": "h2d",
-    "from": "host",
-    "to": "gpu0",
-    "bytes": 1024,
-    "concurrent": [{"from": "gpu1", "to": "host"}],
-    "seconds": [1e-5, 1.25e-5],
-    "valid": True,
-}
-LAUNCH: dict[str, Any] = {
-    "schema": SCHEMA,
-    "kind": "launch",
-    "machine": "m",
-    "path": "native",
-    "method": "submit",
-    "count": 100,
-    "seconds": [3e-4],
-}
-STEP: dict[str, Any] = {
-    "schema": SCHEMA,
-    "kind": "step",
-    "machine": "m",
-    "path": "native",
-    "schedule": "star-serial",
-    "kernel": "claret",
-    "n": 1000,
-    "gpus": 4,
-    "seconds": [0.01, 0.011],
-    "phases": {"h2d": [0.001, 0.0], "kernel": [0.008, 0.009]},
-}
+TRANSFER = {"schema": SCHEMA} | made_data.transfer(
+    "h2d", 1024, [1e-5, 1.25e-5], concurrent=[{"from": "gpu1", "to": "host"}]
+)
+LAUNCH = {"schema": SCHEMA} | made_data.launch(100, [3e-4])
+PHASES = {"h2d": [0.001, 0.0], "kernel": [0.008, 0.009]}
+STEP = {"schema": SCHEMA} | made_data.step(1000, 4, [0.01, 0.011], phases=PHASES)
 OVERLAP: dict[str, Any] = {
     "schema": SCHEMA,
     "kind": "overlap",
@@ -83,20 +54,9 @@ OVERLAP: dict[str, Any] = {
     "parts": ["h2d", "kernel"],
     "seconds": [1e-4],
 }
-SKELETON: dict[str, Any] = {
-    "schema": SCHEMA,
-    "kind": "skeleton",
-    "machine": "m",
-    "path": "native",
-    "schedule": "star-serial",
-    "memory": "pageable",
-    "gpus": 2,
-    "h2d_bytes": 16000,
-    "d2h_bytes": 6000,
-    "busy": 2e-5,
-    "kernel_seconds": 2.3e-5,
-    "seconds": [1e-4],
-}
+SKELETON = {"schema": SCHEMA} | made_data.skeleton(
+    "star-serial", 1000, 2, 2e-5, [1e-4], memory="pageable", kernel_seconds=2.3e-5
+)
 HOST_MEMORY: dict[str, Any] = {
     "schema": SCHEMA,
     "kind": "host_memory",

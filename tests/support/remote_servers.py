@@ -9,6 +9,7 @@ import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -18,12 +19,11 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from command_line import executable
 from waiting import next_line
 
 BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
 """The folder `remote` of a build, with all that the step for remote GPUs of `make test` makes."""
-
-BIN = Path(sys.executable).parent
 
 
 def built(*names: str) -> Path:
@@ -37,6 +37,11 @@ CLIENT = built("client")
 FAKE = built("fake", "libcuda.so.1")
 KERNELS = built("probe", "libprobe_kernels.so")
 PROBE = built("probe", "gpucast-remote-probe")
+
+
+def fake_kernels(*programs: str) -> list[Path]:
+    """Libraries in which servers over the fake driver find what kernels of our programs do."""
+    return [built("..", "tests", "remote_kernels", f"lib{each}_kernels.so") for each in programs]
 
 
 PATIENCE = 60
@@ -149,6 +154,57 @@ class Server:
         return self.process.returncode, errors
 
 
+LANE, MONITOR, CHANNEL = 1, 2, 3
+"""What connections are for."""
+PROTOCOL = 5
+"""The version that client and server speak."""
+HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
+WELCOME, FAILED = 0, 4
+
+
+def answer(hello: bytes, challenge: bytes, secret: bytes = SECRET) -> bytes:
+    """What shows, without TLS, that a client knows the secret."""
+    nonce = bytes(32)
+    said = b"\1" + hello + challenge[16:] + nonce
+    return nonce + hmac.digest(derived(b"plain", secret), said, "sha256")
+
+
+class Raw:
+    """A connection by the protocol alone, to a server without TLS."""
+
+    def __init__(
+        self,
+        server: Server,
+        purpose: int = LANE,
+        session: bytes = bytes(16),
+        secret: bytes = SECRET,
+        expected: int = WELCOME,
+    ) -> None:
+        self.socket = server.connect()
+        hello = HELLO[:12] + struct.pack("<HH", purpose, 0) + session
+        self.socket.sendall(hello)
+        challenge = self.receive(48)
+        assert len(challenge) == 48
+        self.socket.sendall(answer(hello, challenge, secret))
+        entry, _, self.session, _ = struct.unpack("<HH16s32s", self.receive(52))
+        assert entry == expected
+
+    def receive(self, size: int) -> bytes:
+        result = b""
+        while len(result) < size and (part := self.socket.recv(size - len(result))):
+            result += part
+        return result
+
+    def send(self, call: int, payload: bytes = b"", request: int = 0) -> None:
+        self.socket.sendall(struct.pack("<IHHI", len(payload), call, 0, request) + payload)
+
+    def ask(self, call: int, payload: bytes = b"") -> bytes:
+        """The answer's fields."""
+        self.send(call, payload, 1)
+        size = struct.unpack("<IHHI", self.receive(12))[0]
+        return self.receive(size)[8:]
+
+
 def sockets_of(process: int) -> list[str]:
     """The sockets that it has open."""
     found = []
@@ -165,15 +221,16 @@ def memory_of(process: int) -> int:
 
 @contextmanager
 def servers(count: int = 1, *options: str, **environment: str) -> Iterator[list[Server]]:
+    """Servers of so many GPUs; ``{gpu}`` in an option stands for the number of each."""
     # For commands that tests begin, too, which take no environment of theirs.
     os.environ.setdefault("GPUCAST_REMOTE_SECRET_FILE", str(secret_file()))
     listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
     running: list[Server] = []
     try:
         for gpu in range(count):
-            running.append(
-                Server(*options, *listen, gpu=gpu, GPUCAST_FAKE_DEVICES=str(count), **environment)
-            )
+            own = [each.replace("{gpu}", str(gpu)) for each in options]
+            environment = {"GPUCAST_FAKE_DEVICES": str(count), **environment}
+            running.append(Server(*own, *listen, gpu=gpu, **environment))
         yield running
     finally:
         for server in running:
@@ -183,6 +240,32 @@ def servers(count: int = 1, *options: str, **environment: str) -> Iterator[list[
 
 def addresses(running: list[Server]) -> str:
     return ",".join(server.address for server in running)
+
+
+def script_environment(
+    folder: Path, running: list[Server], kernels: list[Path], **settings: str
+) -> dict[str, str]:
+    """What ``lab/gpu.sh`` reads; its native GPUs are the servers', as its remote ones are."""
+    count = len(running)
+    executable(folder / "nvidia-smi", f'#!/bin/sh\n[ "$1" != --list-gpus ] || seq {count}\n')
+    return {
+        **remote_environment(addresses(running)),
+        "GPUCAST_FAKE_KERNELS": ":".join(map(str, kernels)),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        # The servers that the script starts compute on this machine's driver, a fake one.
+        "GPUCAST_REMOTE_MIXED": "allow",
+        "GPUCAST_BUILD": str(built("..")),
+        "GPUCAST_FAKE_DEVICES": str(count),
+        "GPUCAST_KERNELS": "claret",
+        "GPUCAST_LARGEST": "4096",
+        "GPUCAST_LIBCUDA": str(FAKE),
+        "GPUCAST_MACHINE": f"x{count}",
+        "GPUCAST_NCCL": "/nonexistent",
+        "GPUCAST_REMOTE_SPIN_US": "0",
+        "GPUCAST_ROUNDS": "2",
+        "GPUCAST_SIZES": "64",
+        **settings,
+    }
 
 
 def remote_environment(gpus: str, **environment: str) -> dict[str, str]:

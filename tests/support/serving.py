@@ -21,7 +21,6 @@ def served(*arguments: object, temporary: Path) -> Iterator[tuple[subprocess.Pop
         env={**os.environ, "TMPDIR": str(temporary)},
     )
     try:
-        assert process.stdout is not None
         yield process, process.stdout.readline().strip()
     finally:
         process.kill()

@@ -64,7 +64,6 @@ class Tracing:
     def do(self, *lines: str) -> None:
         """Let the program do them; does not wait for it."""
         stdin: IO[str] | None = self.process.stdin
-        assert stdin is not None
         stdin.write("".join(f"{line}\n" for line in lines))
         stdin.flush()
 

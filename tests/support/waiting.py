@@ -48,7 +48,6 @@ def next_line(process: subprocess.Popen[str]) -> str:
     ``stdout.readline`` takes what has come into a buffer of its own, which ``communicate``, called
     later, does not look into.
     """
-    assert process.stdout is not None
     line = bytearray()
     while not line.endswith(b"\n") and (byte := os.read(process.stdout.fileno(), 1)):
         line += byte

@@ -1,4 +1,4 @@
-"""Step times in what programs print, by hand-computed examples."""
+"""What is read of what programs print: step times, by hand-computed examples, and reasons."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 from described_programs import described
 from gpucast.measure.described import reading
 from gpucast.measure.described.results import NoResultError, Times, times_in
-
-LOGS = Path(__file__).parents[1] / "data" / "logs"
+from gpucast.measure.described.running import reason
 
 
 def times(folder: Path, result: str, output: str, n: float = 1000, gpus: int = 2) -> Times:
@@ -92,3 +91,46 @@ Loop time of 2 on 1 procs for 100 steps with 864 atoms
     assert warning.endswith(": the description's was taken")
     assert times(tmp_path, "{importer: lammps}", log, n=864, gpus=1).warnings == []
     assert times(tmp_path, "{importer: lammps, pick: all}", log).seconds == [0.1, 0.02]
+
+
+RULE = "-------------------------------------------------------"
+
+SAID = [
+    ("", None),
+    ("making a box\nout of luck\n", "out of luck"),
+    ("step 1\n" + RULE, "step 1"),
+    # GROMACS
+    (f"{RULE}\nProgram:     gmx mdrun, version 2022.5\nSource file: src/domdec.cpp (line 2256)\n\n"
+     "Fatal error:\nThere is no domain decomposition for 40 ranks that is\ncompatible\n"
+     "\nFor more information and tips for troubleshooting, please check the GROMACS\n"
+     f"website at http://www.gromacs.org/Documentation/Errors\n{RULE}\n",
+     "Fatal error: There is no domain decomposition for 40 ranks that is compatible"),
+    (f"{RULE}\nProgram:     gmx mdrun, version 2022.5\nSource file: src/usage.cpp (line 336)\n\n"
+     f"Feature not implemented:\nGROMACS was built without GPU support.\n{RULE}\n",
+     "Feature not implemented: GROMACS was built without GPU support."),
+    # LAMMPS
+    ("LAMMPS (22 Jul 2025)\nERROR: Illegal units command (src/src/update.cpp:301)\n"
+     "Last input line: units ljj\nAbort(1) on node 0: application called MPI_Abort(COMM, 1)\n",
+     "ERROR: Illegal units command (src/src/update.cpp:301)"),
+    # Open MPI
+    (f"{RULE}\nThere are not enough slots available in the system to satisfy the 64\nslots that "
+     f"were requested by the application:\n\n  lmp\n{RULE}\n",
+     "There are not enough slots available in the system to satisfy the 64 slots that were "
+     "requested by the application:"),
+    # Python, and torchrun around it
+    ('Traceback (most recent call last):\n  File "fluid.py", line 12, in <module>\n'
+     "ModuleNotFoundError: No module named 'openmm'\n",
+     "ModuleNotFoundError: No module named 'openmm'"),
+    ("RuntimeError: Invalid device argument\nERROR:torch.distributed.elastic:failed (exitcode: 1)\n"
+     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+     "============================================================\ntrain.py FAILED\n"
+     "============================================================\n",
+     "RuntimeError: Invalid device argument"),
+    # A shell
+    ("bash: line 1: lmpp: command not found\nbye\n", "bash: line 1: lmpp: command not found"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("output", "said"), SAID)
+def test_the_line_that_says_why(output: str, said: str | None) -> None:
+    assert reason(output) == said
