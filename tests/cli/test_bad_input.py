@@ -106,17 +106,6 @@ def test_a_last_line_cut_short_is_left_out_with_a_warning(run: Run) -> None:
     assert answer["observations"]["step_samples"] == 18
 
 
-def test_one_repetition_is_fitted_with_a_warning(run: Run) -> None:
-    content = lines(*good(n=[1000, 4000, 16000, 64000], repeats=1))
-    answer = answered(fit(run, content), "one repetition a cell")
-    assert answer["quality"]["lack_of_fit_p"] is None
-
-
-def test_one_n_is_fitted_with_a_warning(run: Run) -> None:
-    content = lines(*good(n=[8000], gpus=[1, 2, 3, 4]))
-    answered(fit(run, content), "steps of one n only")
-
-
 def test_cells_given_twice_count_twice_with_a_warning(run: Run) -> None:
     records = good()
     answer = answered(fit(run, lines(*records, *records[1:])), "samples count twice")
@@ -166,14 +155,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bad-input") / "native.json"
     gc.fit(whole(), replicates=50).save(path)
     return path
-
-
-def test_a_model_of_another_version_is_refused(model: Path, run: Run, tmp_path: Path) -> None:
-    content = json.loads(model.read_text())
-    content["schema"] = "gpucast.model/2"
-    (tmp_path / "m.json").write_text(json.dumps(content))
-    finished = run("predict", "m.json", "-n", "1000")
-    assert_refused(finished, "m.json: schema: is 'gpucast.model/2'; this version reads")
 
 
 @pytest.mark.parametrize(

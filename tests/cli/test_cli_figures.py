@@ -282,16 +282,8 @@ def test_what_a_figure_has_on_its_axis_cannot_be_chosen(
 
 def test_scaling_is_drawn_of_a_model_or_a_table(run: Run, tmp_path: Path) -> None:
     md().save(tmp_path / "md.json")
-    shown = (
-        "--what",
-        "rate,efficiency",
-        "--over",
-        "nodes",
-        "--gpus-per-node",
-        2,
-        "--size",
-        "120x80",
-    )
+    shown = ("--what", "rate,efficiency", "--over", "nodes", "--gpus-per-node", 2)
+    shown += ("--size", "120x80")
     status, _, err = run("figures", "scaling", tmp_path / "md.json", *shown, "-o", tmp_path / "a")
     assert status == 0, err
     assert {path.name for path in (tmp_path / "a").iterdir()} == {

@@ -200,6 +200,8 @@ def test_what_if(run: Run, folder: Path, tmp_path: Path, launch: str) -> None:
     ratio = (VIRTUALIZED.L_h2d + VIRTUALIZED.L_d2h) / (NATIVE.L_h2d + NATIVE.L_d2h)
     expected = {"keep": old, "scale": ratio * old}.get(launch, VIRTUALIZED.t_kernel)
     assert values["t_kernel"] == pytest.approx(expected, rel=0.05)
+    used = "measured" if launch == "auto" else launch
+    assert answer["data"]["what_if"]["launch"] == used
 
 
 def test_what_if_shows_what_changed(run: Run, folder: Path, tmp_path: Path) -> None:

@@ -5,27 +5,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import gpucast
-from command_line import python
+from command_line import executable
+from gpucast.cli import main
 
-OURS = Path(gpucast.__file__).parents[1]
+Asked = Callable[[str, str], list[str]]
 
 
-def asked(shell: str, line: str) -> list[str]:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Asked:
     """What the command answers to a shell's script that asks what may follow on a line."""
-    words = line.split(" ")
-    asked_by = {"_TYPER_COMPLETE_ARGS": line}
-    if shell == "bash":
-        asked_by = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    how = {"_GPUCAST_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    done = python("-m", "gpucast.cli", **how, **asked_by)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout.split("\n")[:-1]
+
+    def answered(shell: str, line: str) -> list[str]:
+        monkeypatch.setenv("_GPUCAST_COMPLETE", f"complete_{shell}")
+        monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+        if shell == "bash":
+            monkeypatch.setenv("COMP_WORDS", line)
+            monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        else:
+            monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+        with pytest.raises(SystemExit) as ended:
+            main([])
+        out, err = capsys.readouterr()
+        assert (ended.value.code, err) == (0, "")
+        return out.split("\n")[:-1]
+
+    return answered
 
 
 @pytest.mark.parametrize(
@@ -46,25 +56,23 @@ def asked(shell: str, line: str) -> list[str]:
         ("gpucast fit steps.c", [""]),  # no word of ours, so bash goes on with files
     ],
 )
-def test_bash_is_told_what_may_follow(line: str, follow: list[str]) -> None:
+def test_bash_is_told_what_may_follow(asked: Asked, line: str, follow: list[str]) -> None:
     assert asked("bash", line) == follow
 
 
-def test_zsh_and_fish_are_told_with_help() -> None:
+def test_zsh_and_fish_are_told_with_help(asked: Asked) -> None:
     assert "doctor\tSay what is here, and what is in the way." in asked("fish", "gpucast do")
     (answer,) = asked("zsh", "gpucast fit --mach")
     assert '"--machine":"Machine id' in answer
 
 
 def test_bash_completes_with_the_script_that_is_shown(tmp_path: Path) -> None:
-    (tmp_path / "gpucast").write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" -m gpucast.cli "$@"\n', encoding="utf-8"
-    )
-    (tmp_path / "gpucast").chmod(0o755)
+    command = f'#!/bin/sh\nexec "{sys.executable}" -m gpucast.cli "$@"\n'
+    executable(tmp_path / "gpucast", command)
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(OURS),
+        "PYTHONPATH": str(Path(gpucast.__file__).parents[1]),
     }
     script = (
         'eval "$(gpucast --show-completion)"; '

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     step = {"kind": "step", "machine": "m", "path": "native", "program": "toy",
                             "n": n, "gpus": gpus, "seconds": [time]}  # fmt: skip
                     lines.append(step | ({"joules": watts * gpus * time} if watts else {}))
-        records = ({"schema": "gpucast.record/1"} | line for line in lines)  # type: ignore[operator]
+        records = ({"schema": "gpucast.record/1"} | line for line in lines)
         data = where / f"{name}.jsonl"
         data.write_text("".join(f"{json.dumps(record)}\n" for record in records))
         gc.fit(gc.load(data)).save(where / f"{name}.json")

@@ -27,7 +27,7 @@ def all_commands() -> list[tuple[str, ...]]:
     words = [()]
     for command in COMMANDS:
         group = typer.main.get_command(build(command.name))
-        words += below(group.commands[command.name], (command.name,))  # type: ignore[attr-defined]
+        words += below(group.commands[command.name], (command.name,))
     return words
 
 

@@ -39,7 +39,6 @@ def test_models_and_page_are_what_the_script_makes(script: dict[str, Any], tmp_p
 
 def quantities(name: str) -> list[Quantity]:
     made = gc.load_model(name).reconstruction
-    assert made is not None
     return made.quantities
 
 
@@ -93,22 +92,11 @@ def test_the_papers_findings_hold_and_the_doubtful_one_is_stated(script: dict[st
     assert all(share > 0.5 for share in shares.values())
 
 
-@pytest.mark.parametrize(
-    ("path", "quantity", "parameter"),
-    [
-        ("infiniband", "L_h2d", "L_h2d"),
-        ("infiniband", "L_d2h", "L_d2h"),
-        ("infiniband", "B_h2d", "B_h2d"),
-        ("infiniband", "B_d2h", "B_d2h"),
-        ("infiniband", "t_kernel", "t_kernel"),
-    ],
-)
-def test_values_that_name_a_fit_are_what_it_finds(
-    dscuda: gc.Model, path: str, quantity: str, parameter: str
-) -> None:
+@pytest.mark.parametrize("quantity", ["L_h2d", "L_d2h", "B_h2d", "B_d2h", "t_kernel"])
+def test_values_that_name_a_fit_are_what_it_finds(dscuda: gc.Model, quantity: str) -> None:
     made_of = {q.name: q for q in quantities(NAMES[1])}
-    assert made_of[quantity].value == pytest.approx(dscuda.parameter(parameter), rel=0.02)
-    assert f"--path {path}" in (made_of[quantity].source or "")
+    assert made_of[quantity].value == pytest.approx(dscuda.parameter(quantity), rel=0.02)
+    assert "--path infiniband" in (made_of[quantity].source or "")
 
 
 @pytest.fixture(scope="module")
@@ -125,21 +113,6 @@ def test_bounds_that_name_a_fit_are_what_it_finds() -> None:
     for machine, bound in (("geforce-gtx580", "value"), ("tesla-c2050", "high")):
         staged = by_route[machine, "staged"].seconds(np.array([1.0]))[0]
         assert getattr(made_of["L_copy"], bound) == pytest.approx(staged / 2, rel=0.03)
-
-
-def test_they_are_listed_apart_from_datasets(run: Run) -> None:
-    status, out, _ = run("data", "list")
-    assert status == 0
-    datasets, _, models = out.partition("reconstructed models: ")
-    assert "ours, not measured, not the paper's" in models
-    for name in NAMES:
-        assert name in models
-        assert name not in datasets
-    status, out, _ = run("data", "list", "--json")
-    answer = json.loads(out)
-    assert [row["name"] for row in answer["reconstructions"]] == list(NAMES)
-    assert all("ours" in row["label"] for row in answer["reconstructions"])
-    assert not {row["name"] for row in answer["datasets"]} & set(NAMES)
 
 
 def test_show_names_every_source_and_assumption(run: Run) -> None:

@@ -104,6 +104,6 @@ def test_what_the_model_does_not_know_is_hollow() -> None:
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(gc.InputError, match="'speed' is none of time, rate"):
-        gc.figures.scaling(md(), what="speed")  # type: ignore[arg-type]
+        gc.figures.scaling(md(), what="speed")
     with pytest.raises(gc.InputError, match="9 lines"):
         gc.figures.scaling(md(), n=range(1000, 10_000, 1000))

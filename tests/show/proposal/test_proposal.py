@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import re
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,15 @@ from PIL import Image
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
 from gpucast import demo
+from gpucast.cli import main
 from gpucast.show.proposal.numerals import numerals_of
 from other_programs import SIZES, md
 
 WATER = Path(demo.__file__).with_name("water.csv")
 ROOT = Path(__file__).parents[3]
 FILES = {
-    *(
-        f"{kind}-scaling.{ending}"
-        for kind in ("strong", "weak")
-        for ending in ("pdf", "svg", "png")
-    ),
+    *(f"strong-scaling.{ending}" for ending in ("pdf", "svg", "png")),
+    *(f"weak-scaling.{ending}" for ending in ("pdf", "svg", "png")),
     *(f"table.{ending}" for ending in ("md", "tex", "csv", "xlsx", "docx")),
     *("proposal.md", "proposal.docx", "gpucast.bib"),
 }
@@ -40,12 +39,15 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "md.json"
 
 
-@pytest.fixture
-def folder(run: Run, tmp_path: Path, model: Path) -> Path:
-    target = tmp_path / "out"
-    wanted = ("--gpus-per-node", 4, "--runs", 3, "--steps", "2e8", "--queue-limit", "24h")
-    assert run("proposal", model, "-o", target, *wanted)[0] == 0
-    return target
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A proposal, which tests read."""
+    target = tmp_path_factory.mktemp("proposal")
+    md().save(target / "md.json")
+    wanted = "--gpus-per-node 4 --runs 3 --steps 2e8 --queue-limit 24h"
+    words = ["proposal", str(target / "md.json"), "-o", str(target / "out"), *wanted.split()]
+    assert main(words) == 0
+    return target / "out"
 
 
 def test_one_command_makes_the_folder_from_a_table(run: Run, tmp_path: Path) -> None:
@@ -107,13 +109,8 @@ def test_every_form_of_the_table_has_the_same_cells(folder: Path) -> None:
 def _plain(latex: str) -> str:
     if stacked := re.fullmatch(r"\\shortstack\[r\]\{(.*)\}", latex):
         latex = stacked[1].replace(r"\\", " ")
-    for command, sign in (
-        (r"$^\dagger$", "†"),
-        (r"$\mu$", "µ"),
-        ("--", "–"),
-        ("~", "\u00a0"),
-        ("\\", ""),
-    ):
+    signs = {r"$^\dagger$": "†", r"$\mu$": "µ", "--": "–", "~": "\u00a0", "\\": ""}
+    for command, sign in signs.items():
         latex = latex.replace(command, sign)
     return latex
 
@@ -271,8 +268,9 @@ def test_an_unknown_language_is_refused(run: Run, tmp_path: Path, model: Path) -
 
 
 def test_a_folder_with_files_is_replaced_by_force_alone(
-    run: Run, folder: Path, model: Path
+    run: Run, folder: Path, model: Path, tmp_path: Path
 ) -> None:
+    folder = Path(shutil.copytree(folder, tmp_path / "out"))
     assert_refused(run("proposal", model, "-o", folder), "table.md", "--force")
     assert run("proposal", model, "-o", folder, "--force")[0] == 0
 

@@ -55,7 +55,6 @@ class Opened:
     def seconds(self) -> float:
         """The step time that the answer shows, as a reader reads it."""
         shown = re.search(r": ([\d.]+) (s|ms|µs|ns) a step", self.text("#verdict"))
-        assert shown is not None
         return float(shown[1]) * UNITS[shown[2]]
 
     def gpus(self) -> int:
@@ -216,7 +215,6 @@ def test_deadline_and_prices_choose_the_cheapest_in_time(report: Path, show: Any
     assert f", {path}:" in opened.text("#verdict")
     assert opened.text("#verdict-question") == f"The cheapest in time for n = {n:,}"
     shown = re.search(r", cost ([\d.]+) \([\d.]+ GPU-hours\)", opened.text("#verdict-detail"))
-    assert shown is not None
     assert float(shown[1]) == pytest.approx(cost, rel=2 * NEAR)
     assert "meets the deadline" in opened.text("#verdict-detail")
     # Between what is forecast and what 90 % of the runs take, another count is named that is sure.
@@ -353,7 +351,6 @@ def test_forecasts_that_the_pages_own_data_refute_say_so_at_the_answer(
     opened.choose(n=int(cell.n), gpus="only:2")
     assert "cells measured in native lie within their 90 % interval" in opened.text(".verdict")
     shown = re.search(r"Measured here: ([\d.]+) (\S+) a step", opened.text("#verdict-measured"))
-    assert shown is not None
     measured = 1.5 * float(np.median(cell.seconds))
     assert float(shown[1]) * UNITS[shown[2]] == pytest.approx(measured, rel=NEAR)
     still = show(path, java_script_enabled=False)
@@ -493,15 +490,8 @@ def test_hostile_names_are_text(tmp_path: Path, show: Any) -> None:
     assert opened.complaints == []
     assert opened.page.title() == HOSTILE
     assert HOSTILE in opened.text("#verdict")
-    for element in (
-        "img",
-        "iframe",
-        "base",
-        "link[rel=stylesheet]",
-        "textarea",
-        "svg[onload]",
-        "[onfocus]",
-    ):
+    elements = "img, iframe, base, link[rel=stylesheet], textarea, svg[onload], [onfocus]"
+    for element in elements.split(", "):
         assert opened.page.locator(element).count() == 0
     assert all(address.startswith(("file:", "data:")) for address in opened.requests)
 
@@ -509,7 +499,6 @@ def test_hostile_names_are_text(tmp_path: Path, show: Any) -> None:
 def _assert_interval(opened: Opened, low: float, high: float) -> None:
     pattern = r"take ([\d.]+) (\S+) to ([\d.]+) (\S+?)\."
     shown = re.search(pattern, opened.text("#verdict-detail"))
-    assert shown is not None
     assert float(shown[1]) * UNITS[shown[2]] == pytest.approx(low, rel=2 * NEAR)
     assert float(shown[3]) * UNITS[shown[4]] == pytest.approx(high, rel=2 * NEAR)
 
