@@ -1,4 +1,5 @@
-"""Targets of accuracy on made data; lab/studies/accuracy.py measures the same with more seeds."""
+"""Targets of accuracy on made data, which lab/studies/accuracy.py measures with more seeds; and of
+what-ifs, whose intervals know that hosts differ."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ import numpy as np
 import pytest
 
 import accuracy
-import gpucast
+import gpucast as gc
 from accuracy import OUTLIERS, made, outcome, wrong_model
 from lab.forecasters.rivals import EXTRAP
-from made_data import steps_alone, whole
 from synthetic import TRUTHS
+from what_if import COVERAGE, WAYS, Judged, judged, pooled
 
 pytestmark = pytest.mark.slow
 
@@ -44,19 +45,16 @@ def test_a_wrong_form_is_flagged(name: str) -> None:
     assert np.mean(np.array(p) < 0.05) >= 0.9
 
 
-@pytest.mark.parametrize("name", ["native", "virtualized"])
-def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: str) -> None:
-    alone = gpucast.fit(steps_alone(TRUTHS[name]), model="paper").content
-    joint = gpucast.fit(whole(TRUTHS[name]), model="paper").content
-    assert (alone["rank"], len(alone["parameters"])) == (4, 7)
-    hidden = {key for key, entry in alone["parameters"].items() if entry["stderr"] is None}
-    assert hidden == {"t_cpu", "t_kernel", "L_h2d", "L_d2h", "B_d2h"}
-    assert joint["rank"] == 7
-    assert all(entry["stderr"] is not None for entry in joint["parameters"].values())
-
-
 def test_extra_p_is_at_least_ten_times_further_off() -> None:
     if not EXTRAP.exists():
         pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
     rows = accuracy.against_extrap(seeds=4)
     assert [row for row in rows if row[-1] == "MISSED"] == []
+
+
+def test_intervals_hold_a_host_that_is_unlike_its_skeletons() -> None:
+    """Steps of h200-shm take up to 0.4 more of the communication than its skeletons say."""
+    groups = list(judged(gc.load("h200-shm"), 20))
+    for way in WAYS:
+        judgements = [group for group in groups if isinstance(group, Judged) and group.way == way]
+        assert pooled(judgements) >= COVERAGE

@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ from lab.forecasters.series import (
     series_of,
     tuned_on,
 )
-from lab.forecasters.splits import FOUR_TIMES, LARGER_SIZES, MOST_GPUS, Split, splits_of
+from lab.forecasters.splits import FOUR_TIMES, LARGER_SIZES, MOST_GPUS, splits_of
 
 Array = NDArray[np.float64]
 HERE = Path(sys.executable)
@@ -42,53 +43,37 @@ def grid(sizes: list[float], counts: list[float]) -> tuple[Array, Array]:
     return n.ravel(), gpus.ravel()
 
 
-def left_out(splits: list[Split], n: Array, gpus: Array) -> dict[str, set[tuple[float, float]]]:
-    return {
-        s.kind: set(zip(n[s.left_out].tolist(), gpus[s.left_out].tolist(), strict=True))
-        for s in splits
-    }
-
-
 # ------------------------------------------------------------------- splits ----
 
 
-def test_four_sizes_on_up_to_sixteen_gpus_are_split_in_all_three_ways() -> None:
-    n, gpus = grid([10, 20, 30, 40], [1, 4, 8, 16])
-    assert left_out(splits_of(n, gpus), n, gpus) == {
-        MOST_GPUS: {(a, 16) for a in (10, 20, 30, 40)},
-        FOUR_TIMES: {(a, N) for a in (10, 20, 30, 40) for N in (8, 16)},
-        LARGER_SIZES: {(a, N) for a in (30, 40) for N in (1, 4, 8, 16)},
-    }
-
-
-def test_two_splits_that_leave_the_same_cells_out_are_one() -> None:
-    n, gpus = grid([10, 20], [1, 4, 16])
-    assert set(left_out(splits_of(n, gpus), n, gpus)) == {MOST_GPUS}
-
-
-def test_a_quarter_of_the_largest_count_is_trained_on() -> None:
-    n, gpus = grid([10], [1, 2, 4, 8, 16])
-    assert left_out(splits_of(n, gpus), n, gpus) == {
-        MOST_GPUS: {(10, 16)},
-        FOUR_TIMES: {(10, 8), (10, 16)},
-    }
-
-
-def test_counts_must_span_a_factor_of_sixteen_for_a_quarter() -> None:
-    n, gpus = grid([10], [1, 2, 4, 8, 15])
-    assert set(left_out(splits_of(n, gpus), n, gpus)) == {MOST_GPUS}
-
-
-def test_of_five_sizes_the_middle_one_is_trained_on() -> None:
-    n, gpus = grid([10, 20, 30, 40, 50], [1])
-    assert left_out(splits_of(n, gpus), n, gpus) == {LARGER_SIZES: {(40, 1), (50, 1)}}
-
-
-def test_three_sizes_are_too_few_and_so_are_two_trained_cells() -> None:
-    n, gpus = grid([10, 20, 30], [1])
-    assert splits_of(n, gpus) == []
-    n, gpus = grid([10], [1, 2, 4])
-    assert splits_of(n, gpus) == []
+@pytest.mark.parametrize(
+    ("sizes", "counts", "left_out"),
+    [
+        pytest.param(
+            [10, 20, 30, 40], [1, 4, 8, 16],
+            {MOST_GPUS: ([10, 20, 30, 40], [16]), FOUR_TIMES: ([10, 20, 30, 40], [8, 16]),
+             LARGER_SIZES: ([30, 40], [1, 4, 8, 16])},
+            id="all three ways",
+        ),
+        pytest.param([10, 20], [1, 4, 16], {MOST_GPUS: ([10, 20], [16])}, id="the same cells once"),
+        pytest.param(
+            [10], [1, 2, 4, 8, 16], {MOST_GPUS: ([10], [16]), FOUR_TIMES: ([10], [8, 16])},
+            id="a quarter of the largest count is trained on",
+        ),
+        pytest.param([10], [1, 2, 4, 8, 15], {MOST_GPUS: ([10], [15])}, id="less than sixteenfold"),
+        pytest.param([10, 20, 30, 40, 50], [1], {LARGER_SIZES: ([40, 50], [1])}, id="five sizes"),
+        pytest.param([10, 20, 30], [1], {}, id="three sizes are too few"),
+        pytest.param([10], [1, 2, 4], {}, id="two trained cells are too few"),
+    ],
+)  # fmt: skip
+def test_splits_leave_out(
+    sizes: list[float], counts: list[float], left_out: dict[str, tuple[list[float], list[float]]]
+) -> None:
+    n, gpus = grid(sizes, counts)
+    assert {
+        each.kind: set(zip(n[each.left_out].tolist(), gpus[each.left_out].tolist(), strict=True))
+        for each in splits_of(n, gpus)
+    } == {kind: set(product(*cells)) for kind, cells in left_out.items()}
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -77,33 +78,15 @@ def test_a_floor_is_how_far_a_visit_lies_from_the_others() -> None:
 
 
 def test_the_page_says_so_in_short_and_names_the_table_of_cells() -> None:
+    about = {"rules": "None.", "command": "make it", "figure": "x.png", "cells": "x.csv"}
+    said = partial(page, title="", **about)
     rows = table([OUTCOME, replace(OUTCOME, path="remote-sync", forecast=2.1)])
-    text = page(
-        rows,
-        {"lost": "no steps"},
-        title="",
-        rules="None.",
-        command="make it",
-        figure="x.png",
-        cells="x.csv",
-    )
+    text = said(rows, {"lost": "no steps"})
     assert "2 forecasts of 1 cells: the median error is **7.5 %**" in text
     assert "100 % of the measured steps lie in their 90 % interval" in text
     assert "- lost: no steps" in text
     assert "of all cells, 6.0 % and 20 %" in text
-    far = page(
-        rows.assign(floor=0.1),
-        {},
-        title="",
-        rules="None.",
-        command="make it",
-        figure="x.png",
-        cells="x.csv",
-    )
-    assert "of all cells, 15 % and 20 %" in far
-    other = page(
-        rows, {}, [rows.assign(data="far")], title="", rules="None.", command="make it",
-        figure="x.png", cells="x.csv",
-    )  # fmt: skip
-    assert "| far, remote | 1 | 10 % | 10 % | -10 % | 100 % |" in other
     assert "[x.csv](x.csv)" in text
+    assert "of all cells, 15 % and 20 %" in said(rows.assign(floor=0.1), {})
+    other = said(rows, {}, [rows.assign(data="far")])
+    assert "| far, remote | 1 | 10 % | 10 % | -10 % | 100 % |" in other
