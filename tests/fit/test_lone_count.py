@@ -54,7 +54,7 @@ def test_intervals_of_other_counts_hold_what_was_measured_there(machine: str) ->
 
 @pytest.fixture(scope="module")
 def on_four() -> gc.Model:
-    """Of steps on 4 GPUs: 1 us an element and 10 ms."""
+    """A fit to steps on 4 GPUs: 1 us an element and 10 ms."""
     sizes = np.array([1e4, 3e4, 1e5])
     return gc.fit(
         gc.read(pandas.DataFrame({"n": sizes, "gpus": 4, "seconds": 1e-6 * sizes + 0.01}))

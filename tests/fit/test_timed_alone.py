@@ -1,14 +1,19 @@
-"""What copies that were timed alone say of latency and throughput, and what they leave open."""
+"""What copies and launches that were timed alone say, and what they leave open."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 import numpy as np
 import pytest
 
+import gpucast as gc
 from gpucast import _core
+from gpucast.data.records import Launch
+from gpucast.data.vocabulary import Schedule
 from gpucast.fitting.selection import pose
+from gpucast.fitting.synchronous import terms_left, waits_for_calls
 from gpucast.fitting.timed_alone import Belief, known, line
 from made_data import TRANSFER_SIZES, dataset, launch, machine, step, transfer
 
@@ -103,3 +108,78 @@ def test_steps_pay_what_was_timed_alone_within_what_such_programs_do() -> None:
     assert found["L_h2d"] == pytest.approx((1e-5, 0.5), rel=0.03)
     assert found["B_h2d"] == pytest.approx((1e9, 0.7), rel=0.03)
     assert "L_d2h" not in found
+
+
+def timed(method: str, seconds: float, **other: object) -> dict[str, object]:
+    return launch(1, [seconds] * 3, method=method, **other)
+
+
+def launches(*records: dict[str, object]) -> list[Launch]:
+    return dataset([machine(), *records]).launches
+
+
+@pytest.mark.parametrize(("submit", "waits"), [(2e-6, False), (4e-6, False), (5.4e-6, True)])
+def test_a_path_waits_where_submitting_is_one_of_two_round_trips(
+    submit: float, waits: bool
+) -> None:
+    assert waits_for_calls(launches(timed("submit", submit), timed("sync", 10e-6))) is waits
+
+
+def test_without_both_ways_of_timing_nothing_is_said() -> None:
+    assert waits_for_calls([]) is None
+    assert waits_for_calls(launches(timed("submit", 5e-6))) is None
+    assert waits_for_calls(launches(timed("sync", 5e-6), timed("gated", 2e-6))) is None
+
+
+def test_only_launches_of_one_kind_are_compared() -> None:
+    unlike = launches(timed("submit", 6e-6, arguments=16), timed("sync", 10e-6, arguments=0))
+    assert waits_for_calls(unlike) is None
+    first = launches(timed("submit", 6e-6, cold=True), timed("submit", 2e-6), timed("sync", 9e-6))
+    assert waits_for_calls(first) is False
+
+
+@pytest.mark.parametrize("name", ["h200-x2", "h200-x4", "h200-x4-mixed"])
+def test_of_the_measured_paths_only_the_synchronous_one_waits(name: str) -> None:
+    data = gc.load(name)
+    timed = {(each.machine, each.path) for each in data.launches}
+    found = {
+        (machine, path): waits_for_calls(data.select(machine=machine, path=path).launches)
+        for machine, path in timed
+    }
+    assert len(found) >= 3
+    assert found == {(machine, path): path == "remote-sync" for machine, path in found}
+
+
+def test_nothing_hides_where_calls_are_waited_for() -> None:
+    assert terms_left("star-serial", True) == ["star-serial"]
+    assert terms_left("star-async", True) == ["star-async-turns"]
+
+
+def test_nothing_goes_by_turns_where_they_are_not() -> None:
+    assert "star-async-turns" not in terms_left("star-async", False)
+    assert terms_left("star-async", False)[0] == "star-async"
+    assert "star-serial-poll" in terms_left("star-serial", False)
+
+
+@pytest.mark.parametrize("schedule", get_args(Schedule))
+@pytest.mark.parametrize("waits", [None, False, True])
+def test_every_schedule_keeps_a_term(schedule: str, waits: bool | None) -> None:
+    left = terms_left(schedule, waits)
+    assert left
+    assert set(left) <= set(terms_left(schedule, None))
+
+
+def test_a_fit_of_one_gpu_count_knows_that_gpus_take_turns() -> None:
+    steps = [step(n, 1, [1e-4 * n / 1000] * 3, schedule="star-async") for n in (1000, 2000, 4000)]
+    slow = [timed("submit", 5.4e-6), timed("sync", 10e-6)]
+    quick = [timed("submit", 2e-6), timed("sync", 10e-6)]
+
+    def by_turns(*launched: dict[str, object]) -> float:
+        model = gc.fit(dataset([machine(), *steps, *launched]), replicates=0)
+        return sum(each.weight for each in model.mixture.forms if each.terms.com.endswith("turns"))
+
+    # One GPU count tells nothing of turns, so that odds of e^4 and of e^-8 stay what they are, but
+    # for what the few steps say of launches.
+    assert by_turns(*slow) > 0.9
+    assert by_turns(*quick) < 0.01
+    assert by_turns(*slow) > by_turns() > by_turns(*quick)

@@ -25,8 +25,6 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "prose.py"
 )
 def test_prose_is_counted(tmp_path: Path, name: str, source: str, expected: list[str]) -> None:
     spec = importlib.util.spec_from_file_location("prose", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
     prose = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(prose)
     (tmp_path / name).write_text(source)

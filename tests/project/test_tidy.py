@@ -11,8 +11,6 @@ ROOT = Path(__file__).parents[2]
 
 def parts_linted() -> set[str]:
     spec = importlib.util.spec_from_file_location("tidy", ROOT / "scripts" / "tidy.py")
-    assert spec is not None
-    assert spec.loader is not None
     tidy = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tidy)
     return set(tidy.PARTS)
@@ -31,5 +29,4 @@ def test_every_part_of_the_build_is_linted() -> None:
 
 def test_headers_are_named_for_editors_as_for_the_script() -> None:
     named = re.search(r"HeaderFilterRegex: '/\(([^)]*)\)", (ROOT / ".clang-tidy").read_text())
-    assert named is not None
     assert set(named[1].split("|")) == parts_linted()

@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 NATIVE = TRUTHS["native"]
 VIRTUALIZED = TRUTHS["virtualized"]
 
+HERE = {"machine": "m", "path": "native"}
+
 SMS = 12
 BLOCK = 256
 TRANSFER_SIZES = tuple(4**power for power in range(5, 14))  # 1 KiB to 64 MiB
@@ -32,71 +34,33 @@ def machine(cores: int | None = 2304, name: str = "m", **facts: Any) -> dict[str
 
 def step(n: float, gpus: float, seconds: Sequence[float], **other: Any) -> dict[str, Any]:
     """A step record."""
-    return {
-        "kind": "step",
-        "machine": "m",
-        "path": "native",
-        "schedule": "star-serial",
-        "kernel": "claret",
-        "n": int(n),
-        "gpus": int(gpus),
-        "seconds": [float(each) for each in seconds],
-        **other,
-    }
+    cell = {"n": int(n), "gpus": int(gpus), "seconds": [float(each) for each in seconds]}
+    return {"kind": "step", **HERE, "schedule": "star-serial", "kernel": "claret"} | cell | other
 
 
 def transfer(route: str, size: float, seconds: Sequence[float], **other: Any) -> dict[str, Any]:
     """A transfer record of a copy that was alone."""
     ends = {"d2h": ("gpu0", "host"), "peer": ("gpu0", "gpu1"), "staged": ("gpu0", "gpu1")}
     start, end = ends.get(route, ("host", "gpu0"))
-    return {
-        "kind": "transfer",
-        "machine": "m",
-        "path": "native",
-        "memory": "pinned",
-        "engine": "copy",
-        "route": route,
-        "from": start,
-        "to": end,
-        "bytes": int(size),
-        "concurrent": [],
-        "seconds": [float(each) for each in seconds],
-        "valid": True,
-        **other,
-    }
+    made = {"kind": "transfer", **HERE, "memory": "pinned", "engine": "copy", "route": route}
+    made |= {"from": start, "to": end, "bytes": int(size), "concurrent": []}
+    return made | {"seconds": [float(each) for each in seconds], "valid": True} | other
 
 
 def launch(count: int, seconds: Sequence[float], **other: Any) -> dict[str, Any]:
     """A launch record: each sample times `count` launches together."""
-    return {
-        "kind": "launch",
-        "machine": "m",
-        "path": "native",
-        "method": "submit",
-        "count": count,
-        "seconds": [float(each) for each in seconds],
-        **other,
-    }
+    made = {"kind": "launch", **HERE, "method": "submit", "count": count}
+    return made | {"seconds": [float(each) for each in seconds]} | other
 
 
 def skeleton(
     schedule: str, n: float, gpus: float, busy: float, seconds: Sequence[float], **other: Any
 ) -> dict[str, Any]:
     """A skeleton record: 16 n bytes to each GPU, 12 n / N from each."""
-    return {
-        "kind": "skeleton",
-        "machine": "m",
-        "path": "native",
-        "schedule": schedule,
-        "memory": "pinned",
-        "gpus": int(gpus),
-        "h2d_bytes": int(16 * n),
-        "d2h_bytes": int(12 * n / gpus),
-        "busy": busy,
-        "kernel_seconds": busy,
-        "seconds": [float(each) for each in seconds],
-        **other,
-    }
+    made = {"kind": "skeleton", **HERE, "schedule": schedule, "memory": "pinned"}
+    made |= {"gpus": int(gpus), "h2d_bytes": int(16 * n), "d2h_bytes": int(12 * n / gpus)}
+    made |= {"busy": busy, "kernel_seconds": busy}
+    return made | {"seconds": [float(each) for each in seconds]} | other
 
 
 def dataset(records: Sequence[dict[str, Any]], name: str = "made") -> Dataset:

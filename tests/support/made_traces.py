@@ -96,14 +96,7 @@ class MadeTrace:
         """An NVTX range around what is done within."""
         begin = self.now(thread)
         yield
-        self._rows["ranges"].append(
-            {
-                "start_ns": _ns(begin),
-                "end_ns": _ns(self.now(thread)),
-                "thread": thread,
-                "name": self._name(name),
-            }
-        )
+        self._row("ranges", begin, self.now(thread), thread=thread, name=self._name(name))
 
     # -- work -------------------------------------------------------------------------------------
 
@@ -298,15 +291,8 @@ class MadeTrace:
 
     def _called(self, name: str, begin: float, end: float, thread: int) -> int:
         correlation = len(self._rows["calls"]) + 1
-        self._rows["calls"].append(
-            {
-                "start_ns": _ns(begin),
-                "end_ns": _ns(end),
-                "correlation": correlation,
-                "thread": thread,
-                "name": self._name(name),
-            }
-        )
+        number = self._name(name)
+        self._row("calls", begin, end, correlation=correlation, thread=thread, name=number)
         self._clock[thread] = end
         return correlation
 
@@ -324,17 +310,8 @@ class MadeTrace:
             begin = max(begin, self._engine_end.get(engine, 0.0))
             self._engine_end[engine] = begin + seconds
         self._stream_end[key] = begin + seconds
-        self._rows["work"].append(
-            {
-                "start_ns": _ns(begin),
-                "end_ns": _ns(begin + seconds),
-                "correlation": correlation,
-                "device": device,
-                "context": device + 1,
-                "stream": stream,
-                **columns,
-            }
-        )
+        where = {"device": device, "context": device + 1, "stream": stream, **columns}
+        self._row("work", begin, begin + seconds, correlation=correlation, **where)
         return begin + seconds
 
     def _host_waits(
@@ -356,18 +333,14 @@ class MadeTrace:
         self, kind: int, correlation: int, begin: float | None = None, end: float | None = None,
         stream: int = 0, event: int = 0,
     ) -> None:  # fmt: skip
-        self._rows["waits"].append(
-            {
-                "kind": kind,
-                "start_ns": 0 if begin is None else _ns(begin),
-                "end_ns": 0 if end is None else _ns(end),
-                "correlation": correlation,
-                "context": 1,
-                "stream": stream,
-                "event": event,
-                "recording": self._events.get(event, (0, 0.0))[0] if event else 0,
-            }
-        )
+        recording = self._events.get(event, (0, 0.0))[0] if event else 0
+        where = {"context": 1, "stream": stream, "event": event, "recording": recording}
+        self._row("waits", begin, end, kind=kind, correlation=correlation, **where)
+
+    def _row(self, table: str, begin: float | None, end: float | None, **columns: int) -> None:
+        times = {"start_ns": begin, "end_ns": end}
+        known = {name: 0 if time is None else _ns(time) for name, time in times.items()}
+        self._rows[table].append(known | columns)
 
     def _name(self, text: str) -> int:
         return self._names.setdefault(text, len(self._names) + 1)

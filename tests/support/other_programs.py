@@ -11,7 +11,7 @@ import numpy as np
 import gpucast as gc
 from gpucast.data.dataset import Dataset
 from gpucast.model.fitted import Model
-from made_data import dataset
+from made_data import HERE, dataset
 
 SIZES = (24_000, 96_000, 409_000, 1_067_000)
 COUNTS = (1, 2, 4)
@@ -40,25 +40,15 @@ def records(
     """Three steps of each cell; ``about``: further fields of the records."""
     rng = np.random.default_rng(7)
     stated = {"program": "md", "unit": "atoms", "timestep": TIMESTEP, **about}
-    return dataset(
-        [
-            {"kind": "machine", "id": "m"},
-            *(
-                {
-                    "kind": "step",
-                    "machine": "m",
-                    "path": "native",
-                    "n": n,
-                    "gpus": gpus,
-                    **{key: value for key, value in stated.items() if value is not None},
-                    "seconds": [seconds(n, gpus) * each for each in rng.normal(1, sigma, 3)],
-                }
-                for n in sizes
-                for gpus in counts
-            ),
-        ],
-        name="md",
-    )
+    step = {"kind": "step", **HERE}
+    step |= {key: value for key, value in stated.items() if value is not None}
+    steps = [
+        step
+        | {"n": n, "gpus": gpus, "seconds": (seconds(n, gpus) * rng.normal(1, sigma, 3)).tolist()}
+        for n in sizes
+        for gpus in counts
+    ]
+    return dataset([{"kind": "machine", "id": "m"}, *steps], name="md")
 
 
 def fitted(data: Dataset) -> Model:

@@ -82,13 +82,13 @@ SIZES = (1000, 4000, 16000)
 
 @pytest.fixture(scope="module")
 def on_one(data: gc.Dataset, costs: PathCosts) -> Model:
-    """Of traces on one GPU."""
+    """What traces on one GPU make."""
     return model_of([cell(costs, n) for n in SIZES], data, costs)
 
 
 @pytest.fixture(scope="module")
 def on_two(data: gc.Dataset, costs: PathCosts) -> Model:
-    """Of traces on one GPU and on two."""
+    """What traces on one GPU and on two make."""
     return model_of([cell(costs, n, gpus) for n in SIZES for gpus in (1, 2)], data, costs)
 
 

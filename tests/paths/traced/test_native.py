@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpucast.data.traces import find_steps, phases
-from gpucast.data.traces.tables import frame
 from gpucast.data.traces.trace import Trace
 from gpucast.errors import InputError
 from gpucast.paths.traced import CallProgram, Operation, program_of
@@ -147,36 +146,15 @@ def test_what_recording_cost_is_taken_off() -> None:
 
 def test_light_phases_tell_what_steps_and_calls_take_by_themselves() -> None:
     """Calls take 2 us longer where their work is recorded; a light phase has no work."""
-    made = MadeTrace()
 
-    def steps(count: int, cost: float) -> None:
-        for _ in range(count):
-            with made.range("step"):
-                made.host(30e-6)
-                for _ in range(10):
-                    made.launch("kernel", seconds=1e-6, cost=cost)
-                made.wait_stream()
+    def step(made: MadeTrace, cost: float) -> None:
+        with made.range("step"):
+            made.host(30e-6)
+            for _ in range(10):
+                made.launch("kernel", seconds=1e-6, cost=cost)
+            made.wait_stream()
 
-    steps(20, 5e-6)
-    switched = made.now()
-    made.host(1e-3)
-    steps(20, 3e-6)
-    trace = made.trace()
-    process = trace.processes[0]
-    begin = int(process.calls["start_ns"].min()) - 100_000
-    middle = begin + 100_000 + int((switched - 30e-6) * 1e9)
-    last = int(process.calls["end_ns"].max()) + 1000
-    work, waits = process.work, process.waits
-    light = replace(
-        process,
-        work=work[work["start_ns"] < middle],
-        waits=waits[waits["start_ns"] < middle],
-        phases=frame(
-            "phases",
-            {"start_ns": [begin, middle + 1000], "end_ns": [middle, last], "full": [1, 0]},
-        ),
-    )
-    whole = replace(trace, processes=(light,))
+    whole = phased(step, [Made(phases.FULL, 20, 5e-6), Made(phases.LIGHT, 20)])
     program = program_of(whole, find_steps(whole, "step"))
     launches = program.operation == Operation.launch
     # Shared out evenly over a step's calls and the gaps before them.
