@@ -63,15 +63,6 @@ def test_explain_says_every_warning_once_and_in_full(run: Run, alone: Path) -> N
     assert shown[-1].endswith(f"(and {len(told) - len(shown)} more: --explain)")
 
 
-def test_json_has_null_where_nothing_is_known(run: Run, alone: Path) -> None:
-    answer = only_json(run("fit", alone, "--model", "paper", "--json")[1])
-    hidden = answer["parameters"]["L_h2d"]
-    assert (hidden["identified"], hidden["stderr"], hidden["ci95"]) == (False, None, None)
-    assert len(answer["combinations"]) == 2
-    for combination in answer["combinations"]:
-        assert {"expression", "value", "ci95"} <= combination.keys()
-
-
 def test_tables_are_for_people(run: Run, alone: Path) -> None:
     status, out, err = run("fit", alone)
     assert status == 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from command_line import Run, assert_refused, files_of, only_json
+from command_line import Run, answer_of, assert_refused, files_of, only_json
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps, whole
 
 
@@ -65,9 +65,7 @@ def test_predict_writes_its_rows_as_csv(run: Run, folder: Path, tmp_path: Path, 
     asked = ("predict", folder / "native.json", "-n", "1000,1e5", "--gpus", "1,2")
     asked += ("--best",) if best else ()
     target = tmp_path / "rows.csv"
-    status, out, err = run(*asked, "-o", target, "--json")
-    rows = only_json(out)["best" if best else "forecast"]
-    assert status == 0, err
+    rows = answer_of(run(*asked, "-o", target, "--json"))["best" if best else "forecast"]
     with target.open(newline="") as stream:
         written = list(csv.DictReader(stream))
     assert len(written) == len(rows) == (2 if best else 4)
@@ -147,9 +145,7 @@ def test_predict_without_n_or_model_is_refused(run: Run, folder: Path) -> None:
 
 def test_compare(run: Run, folder: Path) -> None:
     models = [folder / "native.json", folder / "remote.json"]
-    status, out, _ = run("compare", *models, "-n", "1000,64000", "--gpus", "1,4", "--json")
-    answer = only_json(out)
-    assert status == 0
+    answer = answer_of(run("compare", *models, "-n", "1000,64000", "--gpus", "1,4", "--json"))
     assert (answer["first"], answer["second"]) == ("native", "remote")
     assert len(answer["ratio"]) == 4
     for row in answer["ratio"]:
@@ -238,9 +234,7 @@ def test_what_if_on_another_kind(run: Run, folder: Path, tmp_path: Path) -> None
         "     kind: H100-SXM5, from_kind: A100-SXM4-80GB}\n"
         "jobs:\n  - {name: a, n: 64000, steps: 1000000}\n"
     )
-    status, out, _ = run("plan", plan, "--json")
-    assert status == 0
-    assert only_json(out)["jobs"][0]["fastest"]["machine"] == "h100"
+    assert answer_of(run("plan", plan, "--json"))["jobs"][0]["fastest"]["machine"] == "h100"
 
 
 def test_what_if_refuses_and_writes_nothing(run: Run, folder: Path, tmp_path: Path) -> None:

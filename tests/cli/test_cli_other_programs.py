@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Run, assert_refused, only_json
+from command_line import Run, answer_of, assert_refused, only_json
 from other_programs import fitted, md, records
 
 
@@ -78,8 +78,7 @@ def test_what_to_know_of_a_forecast_is_one_line_and_in_the_answer(run: Run, fold
     (line,) = err.splitlines()
     assert line.startswith("gpucast: warning: md: beyond ")
     assert line.endswith("(and 1 more: --explain)")
-    _, out, _ = run(*arguments, "--json")
-    texts = [caveat["text"] for caveat in only_json(out)["caveats"]]
+    texts = [caveat["text"] for caveat in answer_of(run(*arguments, "--json"))["caveats"]]
     assert len(texts) == 2
     assert any(text.startswith("beyond 4 GPUs: forecasts without N = 4 missed") for text in texts)
     _, _, err = run("predict", folder / "md.json", "-n", "96000", "--gpus", "1,4")
@@ -122,8 +121,7 @@ def test_a_plan_takes_the_time_step_of_the_program_and_its_only_model(
     assert "of peak" not in out
     assert "That simulation on the GPUs there are" in out
     assert err.startswith("gpucast: warning: md: beyond 4 GPUs: forecasts without N = 4 missed it")
-    _, out, _ = run("plan", plan, folder / "md.json", "--json")
-    job = only_json(out)["jobs"][0]
+    job = answer_of(run("plan", plan, folder / "md.json", "--json"))["jobs"][0]
     assert job["steps"] == 50_000_000  # 100 ns at 2 fs
     for option in job["front"]:
         assert option["ns_per_day"] == pytest.approx(2e-6 * 86400 / option["step_seconds"])

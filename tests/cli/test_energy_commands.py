@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpucast as gc
-from command_line import Run, assert_refused, only_json
+from command_line import Run, answer_of, assert_refused, only_json
 
 COUNTS = (1, 2, 4, 8)
 
@@ -39,9 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_predict_tells_energy_and_the_count_of_least(run: Run, folder: Path) -> None:
     words = ["predict", folder / "metered.json", "-n", "1e5", "--gpus", "1,8"]
-    status, out, _ = run(*words, "--grid-co2", "380", "--energy-price", "0.3", "--json")
-    answer = only_json(out)
-    assert status == 0
+    answer = answer_of(run(*words, "--grid-co2", "380", "--energy-price", "0.3", "--json"))
     for row in answer["forecast"]:
         joules = 400 * row["gpus"] * seconds_of(1e5, row["gpus"])
         assert row["joules"] == pytest.approx(joules, rel=0.05)
@@ -86,9 +84,7 @@ def plan_of(folder: Path, model: str) -> Path:
 
 
 def test_a_plan_tells_energy_of_each_option(run: Run, folder: Path) -> None:
-    status, out, _ = run("plan", plan_of(folder, "metered"), "--json")
-    (job,) = only_json(out)["jobs"]
-    assert status == 0
+    (job,) = answer_of(run("plan", plan_of(folder, "metered"), "--json"))["jobs"]
     kwh = 1e7 * 400 * 8 * seconds_of(1e5, 8) / 3.6e6
     assert job["fastest"]["gpus"] == 8
     assert job["fastest"]["kwh"] == pytest.approx(kwh, rel=0.05)

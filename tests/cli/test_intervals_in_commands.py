@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from command_line import Run, assert_refused, files_of, only_json
+from command_line import Run, answer_of, assert_refused, files_of, only_json
 from made_data import dataset, machine, step, whole
 from other_programs import md
 
@@ -81,9 +81,7 @@ def test_commands_answer_which_interval_they_are_of(run: Run, folder: Path) -> N
     }
     for arguments, usual in asked.items():
         for options, expected in (((), usual), (("--interval", "machine"), "machine")):
-            status, out, err = run(*arguments, *options, "--json")
-            assert status == 0, err
-            assert only_json(out)["interval"] == expected
+            assert answer_of(run(*arguments, *options, "--json"))["interval"] == expected
 
 
 def test_a_plan_may_say_it_itself(run: Run, folder: Path, tmp_path: Path) -> None:

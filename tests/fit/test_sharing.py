@@ -156,10 +156,7 @@ def test_predict_sets_instances_on_one_gpu_beside_gpus_for_one(run: Run, tmp_pat
 def test_predict_says_what_to_measure_where_nobody_did(run: Run, tmp_path: Path) -> None:
     model = tmp_path / "toy.json"
     gc.fit(dataset_of(PROGRAMS, (1,))).save(model)
-    status, _, err = run("predict", model, "-n", "1e4", "--gpus", "1/4,1")
-    assert status == 2
-    assert len(err.splitlines()) == 1
-    assert "--gpus 1/2,1" in err
+    assert_refused(run("predict", model, "-n", "1e4", "--gpus", "1/4,1"), "--gpus 1/2,1")
 
 
 @pytest.mark.parametrize("option", ["--best", "--next"])

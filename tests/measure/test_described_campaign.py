@@ -14,7 +14,7 @@ import pytest
 
 import gpucast as gc
 import mdapp
-from command_line import Run, executable, only_json, start_measuring
+from command_line import Run, answer_of, executable, only_json, start_measuring
 from described_programs import described, grid, visits
 from gpucast.cli.measure_program import print_described
 from gpucast.measure.report import FitReport, Report
@@ -24,9 +24,7 @@ from waiting import HANG, until
 def test_a_grid_is_measured_once_and_fitted(run: Run, tmp_path: Path) -> None:
     program, path = described(tmp_path), tmp_path / "data.jsonl"
     measure = ("measure", "--program", program, "--json", "-o", path)
-    status, out, err = run(*measure)
-    assert status == 0, err
-    answer = only_json(out)
+    answer = answer_of(run(*measure))
     assert (answer["measured"], answer["skipped"], answer["failed"]) == (6, 0, 0)
     assert visits(path) == grid([1000, 2000, 4000], [1, 2])
     steps = {(step.n, step.gpus): step for step in gc.load(path).steps}
@@ -40,8 +38,7 @@ def test_a_grid_is_measured_once_and_fitted(run: Run, tmp_path: Path) -> None:
     assert all(name.endswith("-1.log") for name in logs)
     before = path.read_bytes()
 
-    status, out, err = run(*measure, "--quiet")
-    answer = only_json(out)
+    answer = answer_of(run(*measure, "--quiet"))
     assert (answer["measured"], answer["skipped"]) == (0, 6)
     new = path.read_bytes().removeprefix(before)
     assert b'"kind":"step"' not in new  # at most a note that the machine is shared
@@ -230,14 +227,11 @@ def test_a_budget_visits_a_start_design_and_what_tells_most(run: Run, tmp_path: 
     path = tmp_path / "data.jsonl"
     measure = ("measure", "--program", program, "--json", "-o", path)
     # So much that every visit is affordable: only the number of visits ends it.
-    status, out, err = run(*measure, "--budget", "10h", "--visits", 1)
-    assert status == 0, err
-    assert only_json(out)["measured"] == 24
+    assert answer_of(run(*measure, "--budget", "10h", "--visits", 1))["measured"] == 24
     assert set(visits(path).values()) == {1}
     # Next to nothing: the first visit alone, of which nobody knows what it costs.
     other = tmp_path / "other.jsonl"
-    status, out, _ = run(*measure[:-1], other, "--gpu-hours", "1e-9")
-    answer = only_json(out)
+    answer = answer_of(run(*measure[:-1], other, "--gpu-hours", "1e-9"))
     assert (answer["measured"], answer["paths"][0]["status"]) == (1, "budget")
     assert visits(other) == {(1000, 1, 1): 1}
     assert answer["paths"][0]["gpu_hours"] > 1e-9
@@ -266,8 +260,7 @@ def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
     status, out, _ = run(*measure, "--visits", 2, "--dry-run")
     assert "GPU" not in out
     assert re.search(r"; about [^,]*, [0-9.e-]+ core hours$", out.splitlines()[-1])
-    status, out, _ = run(*measure, "--visits", 2, "--dry-run", "--json")
-    plan = only_json(out)
+    plan = answer_of(run(*measure, "--visits", 2, "--dry-run", "--json"))
     assert (len(plan["visits"]), plan["made"]) == (6, 6)
     known = {(s["n"], s["gpus"]): s["visit"]["seconds"] for s in steps}
     assert plan["seconds"] == pytest.approx(sum(known.values()))
@@ -380,9 +373,7 @@ def test_a_program_that_was_compiled_anew_is_another(run: Run, tmp_path: Path) -
     measure = ("measure", "--program", tmp_path / "program.yaml", "-o", tmp_path / "d.jsonl")
 
     def measured() -> int:
-        status, out, err = run(*measure, "--json", "--quiet")
-        assert status == 0, err
-        return only_json(out)["measured"]
+        return answer_of(run(*measure, "--json", "--quiet"))["measured"]
 
     assert measured() == 1
     script.unlink()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpucast as gc
-from command_line import Run, executable, only_json
+from command_line import Run, answer_of, assert_refused, executable, only_json
 from gpucast.measure.described.results import Times, together
 from gpucast.measure.described.sharing import at_once
 from waiting import HANG
@@ -49,9 +49,7 @@ def described(tmp_path: Path, instances: int, *, cores: str = "cores_per_gpu: 1"
 def test_instances_run_at_once_each_with_a_log_and_one_record(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     measure = ("measure", "--program", described(tmp_path, 3), "--json", "-o", path)
-    status, out, err = run(*measure)
-    assert status == 0, err
-    assert only_json(out)["measured"] == 1
+    assert answer_of(run(*measure))["measured"] == 1
     data = gc.load(path)
     assert data.steps == []
     (step,) = data.shared_steps
@@ -118,9 +116,10 @@ def test_more_cores_than_there_are_cannot_be_shared(
 
 def test_cores_that_instances_share_must_be_named(run: Run, tmp_path: Path) -> None:
     program = described(tmp_path, 2, cores="")
-    status, _, err = run("measure", "--program", program, "-o", tmp_path / "data.jsonl")
-    assert status == 2
-    assert "cores_per_gpu: missing: the processor cores that the instances of gpus 1/2" in err
+    assert_refused(
+        run("measure", "--program", program, "-o", tmp_path / "data.jsonl"),
+        "cores_per_gpu: missing: the processor cores that the instances of gpus 1/2",
+    )
     assert not (tmp_path / "data.jsonl").exists()
 
 
@@ -137,9 +136,9 @@ def test_what_cannot_be_is_refused_in_a_line(
     run: Run, tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:
     program = described(tmp_path, 2)
-    status, _, err = run("measure", "--program", program, *options, "-o", tmp_path / "data.jsonl")
-    assert (status, len(err.splitlines())) == (2, 1)
-    assert said in err
+    assert_refused(
+        run("measure", "--program", program, *options, "-o", tmp_path / "data.jsonl"), said
+    )
     assert not (tmp_path / "data.jsonl").exists()
 
 
@@ -149,11 +148,10 @@ def test_the_service_is_asked_for_where_there_is_none(
     program = described(tmp_path, 2, cores="")
     program.write_text(program.read_text().replace("path: host", "path: native"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    status, _, err = run(
-        "measure", "--program", program, "--mps", "-o", tmp_path / "data.jsonl"
-    )  # fmt: skip
-    assert status == 2
-    assert "no program nvidia-cuda-mps-control here" in err
+    assert_refused(
+        run("measure", "--program", program, "--mps", "-o", tmp_path / "data.jsonl"),
+        "no program nvidia-cuda-mps-control here",
+    )
 
 
 def test_a_service_of_our_own_serves_the_instances_and_quits(

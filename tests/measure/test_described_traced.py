@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import gpucast as gc
-from command_line import Run, assert_refused, only_json
+from command_line import Run, answer_of, assert_refused, only_json
 from described_programs import described, grid, visits
 from gpucast.data import traces
 from traced_programs import CUPTI, PROGRAM, built
@@ -66,9 +66,7 @@ def test_visits_say_how_the_recorded_run_of_their_cell_splits_a_step(
 ) -> None:
     path = tmp_path / "data.jsonl"
     measure = ("measure", "--program", cuda(tmp_path), "--trace", "--json", "-o", path)
-    status, out, err = run(*measure, "-n", 1000, "--visits", 2)
-    assert status == 0, err
-    assert only_json(out)["measured"] == 2
+    assert answer_of(run(*measure, "-n", 1000, "--visits", 2))["measured"] == 2
     assert visits(path) == grid([1000], [1], most=2)
     for step in gc.load(path).steps:
         assert step.seconds == [pytest.approx(4e-4)]
@@ -81,9 +79,7 @@ def test_visits_say_how_the_recorded_run_of_their_cell_splits_a_step(
     before = trace.stat().st_mtime_ns
 
     # The trace that is there serves later visits, and another cell gets its own.
-    status, out, err = run(*measure, "--visits", 3)
-    assert status == 0, err
-    assert only_json(out)["measured"] == 4
+    assert answer_of(run(*measure, "--visits", 3))["measured"] == 4
     assert all(step.phases is not None for step in gc.load(path).steps)
     assert trace.stat().st_mtime_ns == before
     assert len(list((tmp_path / "data.traces").iterdir())) == 2

@@ -18,7 +18,7 @@ import pytest
 
 import gpucast as gc
 import mdapp
-from command_line import Run, only_json, start_measuring
+from command_line import Run, answer_of, only_json, start_measuring
 from gpucast.data import jsonl
 from gpucast.measure import programs
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
@@ -132,9 +132,7 @@ def test_a_campaign_on_eight_cpu_devices_is_resumed(run: Run, tmp_path: Path) ->
     begun = cells(mdapp.records_in(path.read_text()))
     assert 1 <= begun.total() < 48
 
-    status, out, err = run("measure", *grid, "--json", "--quiet")
-    assert status == 0, err
-    answer = only_json(out)
+    answer = answer_of(run("measure", *grid, "--json", "--quiet"))
     assert (answer["measured"], answer["skipped"]) == (48 - begun.total(), begun.total())
     records = mdapp.records_in(path.read_text())
     assert cells(records) == all_cells("host", (64, 216), ("tuned",))
@@ -239,9 +237,7 @@ def test_eight_gpus_are_forecast_from_four(run: Run, tmp_path: Path) -> None:
     model = tmp_path / "model.json"
     status, _, err = run("fit", made("four", range(1, 5), 1), "-o", model)
     assert status == 0, err
-    status, out, err = run("validate", model, made("eight", EIGHT, 2), "--json")
-    assert status == 0, err
-    answer = only_json(out)
+    answer = answer_of(run("validate", model, made("eight", EIGHT, 2), "--json"))
     beyond = [cell for cell in answer["cells"] if cell["gpus"] > 4]
     assert len(beyond) == 4 * N_GRID.size
     assert all(cell["extrapolated"] for cell in beyond)

@@ -16,7 +16,7 @@ import pytest
 
 import gpucast as gc
 import mdapp
-from command_line import Run, assert_refused, executable, only_json, start_measuring
+from command_line import Run, answer_of, assert_refused, executable, only_json, start_measuring
 from gpucast import installed
 from gpucast.data import dataset as datasets
 from gpucast.data import jsonl
@@ -150,9 +150,7 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(
     path.write_text("".join(lines[: of_the_suite[15]]))
     assert run("measure", *budget)[0] == 0
     assert measured() == once
-    status, out, _ = run("measure", *budget, "--json")
-    assert status == 0
-    assert only_json(out)["transfers"] == 0
+    assert answer_of(run("measure", *budget, "--json"))["transfers"] == 0
 
 
 def with_a_suite_of(
@@ -193,9 +191,7 @@ def visited(path: Path) -> list[tuple[str, int]]:
 
 def test_visits_are_passes_over_all_cells(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
-    status, out, err = run("measure", *VISITED, "--visits", "3", "-o", path)
-    assert status == 0, err
-    assert only_json(out)["measured"] == 12
+    assert answer_of(run("measure", *VISITED, "--visits", "3", "-o", path))["measured"] == 12
     order = visited(path)
     assert set(Counter(order).values()) == {3}
     for visit in range(3):
@@ -214,9 +210,7 @@ def test_interrupted_in_the_middle_of_a_pass_it_ends_that_pass_first(
     kept = [i for i, line in enumerate(lines) if '"kind":"step"' in line][:6]
     path.write_text("".join(lines[: kept[-1] + 1]))  # two of the second pass
     there = visited(path)
-    status, out, err = run("measure", *VISITED, "--visits", "3", "-o", path)
-    assert status == 0, err
-    answer = only_json(out)
+    answer = answer_of(run("measure", *VISITED, "--visits", "3", "-o", path))
     assert (answer["measured"], answer["skipped"]) == (6, 6)  # visits, both
     order = visited(path)
     assert order[:6] == there

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from command_line import Run, assert_refused, only_json
+from command_line import Run, answer_of, assert_refused
 from contention_samples import BYTES, DOWN, DUPLEX, LINK, NVLINK, UP, WRITES, four_gpus, record
 from gpucast.data import jsonl
 from gpucast.errors import InputError
@@ -142,8 +142,7 @@ def test_the_command_prints_matrix_statement_and_forecasts(run: Run, tmp_path: A
     assert "4 of 24 timed copies are not disturbed" in out
     assert "host memory" in out
     assert "4 up and 4 down" in out
-    _, out, _ = run("data", "contention", file, "--json")
-    (answer,) = only_json(out)["contention"]
+    (answer,) = answer_of(run("data", "contention", file, "--json"))["contention"]
     assert {each["bytes"] for each in answer["pairs"]} == {BYTES}
     assert sum(pair["shared"] for pair in answer["pairs"]) == 8
     assert all(abs(each["relative_error"]) < 0.01 for each in answer["forecasts"])

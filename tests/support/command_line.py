@@ -68,6 +68,13 @@ def only_json(text: str) -> dict[str, Any]:
     return answer
 
 
+def answer_of(finished: tuple[int, str, str]) -> dict[str, Any]:
+    """What a command that went well answers as JSON."""
+    status, out, err = finished
+    assert status == 0, err
+    return only_json(out)
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     """Name and content of every file below a folder."""
     return {

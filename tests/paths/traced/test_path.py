@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from command_line import Run, assert_refused, only_json
+from command_line import Run, answer_of, assert_refused, only_json
 from gpucast.cli import what_if
 from gpucast.data.dataset import Dataset
 from gpucast.data.remote_layer import SUPPORTED
@@ -428,9 +428,7 @@ def test_what_if_of_a_trace(run: Run, files: tuple[Path, Path]) -> None:
 def test_what_if_of_a_trace_as_json(run: Run, files: tuple[Path, Path]) -> None:
     trace, data = files
     command = ("what-if", trace, "--range", "step", "--path", "remote", "--data", data, "--json")
-    status, out, _ = run(*command, "--network", "25Gb/s,300us")
-    far = only_json(out)
-    assert status == 0
+    far = answer_of(run(*command, "--network", "25Gb/s,300us"))
     assert far["path"] == "remote over 25 Gb/s, round trip 300 us"
     near = only_json(run(*command)[1])
     assert far["seconds"] - near["seconds"] == pytest.approx(4 * 300e-6, rel=0.1)

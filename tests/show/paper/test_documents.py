@@ -11,7 +11,7 @@ import pytest
 from matplotlib.axes import Axes
 
 import gpucast as gc
-from command_line import Run, assert_refused, only_json
+from command_line import Run, answer_of, assert_refused
 from document_samples import SIZES, seconds, series, whole
 from gpucast.errors import InputError
 from gpucast.paths.overlap import overlap_efficiencies
@@ -105,8 +105,7 @@ def test_the_command_prints_tables_or_json(run: Run, tmp_path: Path) -> None:
     assert "quadro-4000-tcc" in out
     assert "p2p-copy" not in out
     assert "2 us" in out  # a launch of sixteen that took 32 us
-    _, out, _ = run("data", "compare", file, "--json")
-    answer = only_json(out)
+    answer = answer_of(run("data", "compare", file, "--json"))
     assert {row["document"] for row in answer["comparisons"]} == {
         *TRANSFER_TABLES,
         *HOST_MEMORY_TABLES,
