@@ -1,7 +1,5 @@
 """What several tests are handed."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

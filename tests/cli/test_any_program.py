@@ -1,7 +1,5 @@
 """Steps of programs that are not ours, without schedule and kernel, through every command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

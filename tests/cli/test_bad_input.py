@@ -4,8 +4,6 @@ One line that says what and where, exit status 2 and nothing written; or, where 
 right, the answer with a warning.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands ``gpucast data`` and ``gpucast import``, as a user meets them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

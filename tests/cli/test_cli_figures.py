@@ -1,7 +1,5 @@
 """The command ``gpucast figures``: what it draws and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

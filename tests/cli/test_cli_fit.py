@@ -1,7 +1,5 @@
 """``gpucast fit`` as a user meets it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``gpucast predict``, ``compare``, ``what-if`` and ``validate`` as a user meets them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Programs known by their step times alone, asked as a user does: in the programs' own words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

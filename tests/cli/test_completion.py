@@ -1,7 +1,5 @@
 """Shells complete ``gpucast``'s commands, options and words."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The main job tells its story on two screens, shows every command, and writes its files."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

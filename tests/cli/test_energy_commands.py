@@ -1,7 +1,5 @@
 """Energy in the answers of commands, of a program of which each GPU takes 400 W."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What ``--help`` shows of every command: words of people, none of Python's types."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

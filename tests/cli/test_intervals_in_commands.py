@@ -1,7 +1,5 @@
 """``--interval`` of the commands that forecast, and ``gpucast fit MODEL --update CELLS``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

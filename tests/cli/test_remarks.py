@@ -1,7 +1,5 @@
 """Warnings are ranked, short, and said once."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpucast.cli.output import tell_fit

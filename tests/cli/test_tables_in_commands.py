@@ -1,7 +1,5 @@
 """Spreadsheets given to commands: what they say of them, and what they ask."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

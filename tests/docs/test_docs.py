@@ -1,7 +1,5 @@
 """README and documentation: commands run and print what is shown; the site builds and is whole."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The formulas of docs/reference/model-terms.md, evaluated from the page, are those of the code."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

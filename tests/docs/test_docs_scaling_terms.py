@@ -1,7 +1,5 @@
 """The shapes in docs/reference/scaling-terms.md are those of the code, and the table is whole."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 The notebooks assert what they claim, so a claim that no longer holds fails here.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -1,7 +1,5 @@
 """Pages and notebooks use what docs/reference/python.md offers, and nothing else of gpucast."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

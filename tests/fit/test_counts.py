@@ -4,8 +4,6 @@ Each count is of what grows with the wrong thing once it is done in the wrong pl
 row, a forecast for each job, a check for each record twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

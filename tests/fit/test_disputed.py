@@ -1,7 +1,5 @@
 """Cells of which one of two repetitions is a mistake, against the truth they were made from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """A fit finds the parameters that made the data, and says which it cannot know."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

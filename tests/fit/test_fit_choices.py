@@ -1,7 +1,5 @@
 """Which records and which model a fit takes; where it cannot tell, it lists the choices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

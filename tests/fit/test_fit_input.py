@@ -1,7 +1,5 @@
 """What a fit takes from records, and how complex the models are that it tries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

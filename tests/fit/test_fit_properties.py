@@ -1,7 +1,5 @@
 """Whatever a user's CSV holds: it is refused in words, or its forecasts make sense."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

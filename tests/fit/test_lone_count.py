@@ -1,7 +1,5 @@
 """Steps of one GPU count: what they tell, and what is said of other counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas
 import pytest

@@ -1,8 +1,6 @@
 """Measuring more does not make forecasts beyond the data worse: what was timed beside the steps is
 read for what it tells, and left out where it does not describe them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

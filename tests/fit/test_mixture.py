@@ -1,8 +1,6 @@
 """What the mixture of our own programs is fitted to, which forms it is over, and what it answers
 for any table of times."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

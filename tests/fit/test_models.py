@@ -1,7 +1,5 @@
 """Forecasts of a fitted model, and the file it is kept in."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable

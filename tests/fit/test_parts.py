@@ -1,7 +1,5 @@
 """Parts of a step that programs print themselves, and forecasts of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Variances of samples, each record's moderated by all others'."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

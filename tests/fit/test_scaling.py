@@ -1,7 +1,5 @@
 """Fits of programs that are known by their step times alone, against truths made up for them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """The fit agrees with scipy's least_squares on the same robust problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import least_squares

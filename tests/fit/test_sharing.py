@@ -1,7 +1,5 @@
 """Several instances on one GPU: the form keeps its bounds, and forecasts what a GPU does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What copies and launches that were timed alone say, and what they leave open."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """What pip installs only where it is asked for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """Where the package finds the programs and libraries that pip put beside it."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recipes for other installers say what pyproject.toml says, and there is one version number."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Where programs find the CUDA runtime, and what is said where they do not."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How many instructions a pair takes in the tuned kernel, counted in its machine code."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

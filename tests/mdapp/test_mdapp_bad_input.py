@@ -1,7 +1,5 @@
 """Wrong options and start files: one line that says what, exit status 2, nothing lost."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs that are stopped in the middle: what was measured or simulated so far stays, whole."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from pathlib import Path

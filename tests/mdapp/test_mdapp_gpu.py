@@ -1,7 +1,5 @@
 """What only a GPU can show. lab/gpu.sh does more: all GPUs, sanitizers, rates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Crystal and melt in a periodic cell: what simulations of a few picoseconds tell apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

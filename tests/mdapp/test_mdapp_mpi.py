@@ -1,7 +1,5 @@
 """The schedule ``mpi``: several processes compute what one does."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Files that are in the way of an output, and outputs that cannot be written: nothing is lost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

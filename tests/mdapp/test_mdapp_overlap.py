@@ -1,7 +1,5 @@
 """Particles on top of each other stop a run, whatever computes it; the pair is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

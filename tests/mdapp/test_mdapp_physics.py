@@ -1,7 +1,5 @@
 """Long simulations: what they conserve and what they hold. Shorter ones: mdapp/tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

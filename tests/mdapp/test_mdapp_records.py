@@ -1,7 +1,5 @@
 """``measure``: the records of a grid, and that gpucast reads and fits them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trajectories: the files, and that they do not depend on who computed them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

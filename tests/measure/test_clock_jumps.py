@@ -1,7 +1,5 @@
 """A wall clock that jumps by years while programs measure: what they time goes by another one."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What is wrong in a program's description is told in one line: file, line, key, what to do."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

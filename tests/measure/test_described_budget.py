@@ -1,7 +1,5 @@
 """What visits of a described program take, and what its campaign may still spend."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``gpucast measure --program``: what it leaves in the file and beside, however it ends."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -3,8 +3,6 @@
 Programs that are not here are stood in for by scripts that print what the program prints.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A campaign of 40 cells that is interrupted ten times ends with each of them once."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is read of what programs print: step times, by hand-computed examples, and reasons."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``gpucast measure --program --gpus 1/2,1``: instances at once, and what the file says of them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The stand-in for a CUDA program takes 200 us a step, 90 us of it in a kernel, th
 and a copy that waits (trace/tests/fake/program.cpp).
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

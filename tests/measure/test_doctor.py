@@ -1,7 +1,5 @@
 """``gpucast doctor`` finds what is here, and says what to do about the rest."""
 
-from __future__ import annotations
-
 import os
 import re
 

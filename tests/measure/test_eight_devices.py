@@ -3,8 +3,6 @@
 What is measured there is no matter of time here, but of being there, once each, and right.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

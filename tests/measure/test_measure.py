@@ -1,7 +1,5 @@
 """``gpucast measure`` on CPU devices: what it leaves in the file, however it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """``gpucast measure`` over GPUs that a fake driver stands for: servers, their loss, busy GPUs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

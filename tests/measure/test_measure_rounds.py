@@ -1,7 +1,5 @@
 """The order of cells, without any program."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 

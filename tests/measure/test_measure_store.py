@@ -1,7 +1,5 @@
 """The file of a campaign: what is in it stays, half lines go, one writer at a time."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

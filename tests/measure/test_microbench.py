@@ -1,7 +1,5 @@
 """``gpucast-microbench`` on CPU threads, as a user runs it: records, tables, bad input."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Which cells to measure next: by hand where all is normal, and by a model's own draws."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, cast

@@ -3,8 +3,6 @@
 What a record holds is held against the program's own log, read by an expression of the tests' own.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

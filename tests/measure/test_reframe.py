@@ -1,7 +1,5 @@
 """ReFrame runs the checks in docs/examples/reframe, on CPU threads as devices."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@ native step. Traces are made by schedulers that know nothing of the package; the
 stand-in for CUPTI.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """``gpucast measure --program --slurm`` with a real Slurm on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

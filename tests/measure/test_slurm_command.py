@@ -1,7 +1,5 @@
 """``gpucast measure --program --slurm``, as far as no Slurm is needed for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

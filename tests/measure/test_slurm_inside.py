@@ -1,7 +1,5 @@
 """What a job of a campaign does on its node; no Slurm is needed for that."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

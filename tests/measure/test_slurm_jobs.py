@@ -1,7 +1,5 @@
 """What jobs of a campaign ask for, what they make, and what becomes of visits left undone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

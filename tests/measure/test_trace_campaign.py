@@ -4,8 +4,6 @@ Nothing is recorded here (the fake driver tells CUPTI nothing, or there is none)
 the campaign goes on; steps of runs that were to be recorded are there or not.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections import Counter

@@ -1,7 +1,5 @@
 """``gpucast trace -- PROGRAM`` over a stand-in for CUPTI: what becomes of a run's records."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

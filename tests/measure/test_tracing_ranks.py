@@ -1,7 +1,5 @@
 """Ranks of a job that are each recorded by a ``gpucast trace`` of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

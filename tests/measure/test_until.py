@@ -1,7 +1,5 @@
 """When a campaign that was asked something ends: what counts as sure, and what it leaves."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path

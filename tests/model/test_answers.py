@@ -1,7 +1,5 @@
 """What models of any program answer: rates, best counts beside measured cells, draws."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is said of more GPUs than were measured: nothing there is certain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

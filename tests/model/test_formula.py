@@ -1,7 +1,5 @@
 """Step times of parameters that are given: the paper's equations, written down a second time."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import numpy as np

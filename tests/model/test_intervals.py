@@ -1,7 +1,5 @@
 """Intervals of times now, later and on another machine; updates by cells timed there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Ratios of times between kinds of GPUs, against Gaussian conditioning written out."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace

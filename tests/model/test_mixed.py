@@ -1,7 +1,5 @@
 """Forecasts of a mixture: its file, its intervals, its draws."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Model files of before p of ``occupancy`` and t_root of ``work`` were parameters, and of before
 warnings had a kind."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

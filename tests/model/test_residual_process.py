@@ -1,7 +1,5 @@
 """Deviations from a form, between and beyond the cells where they were measured."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

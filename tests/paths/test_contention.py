@@ -1,7 +1,5 @@
 """Copies at the same time: what they share, and forecasts of several from few."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

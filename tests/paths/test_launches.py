@@ -1,7 +1,5 @@
 """What a launch costs, from records whose answer is known."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

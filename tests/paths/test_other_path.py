@@ -1,7 +1,5 @@
 """What a what-if knows, and does not know, of its path."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a path is, by its records: its name decides nothing."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """Skeletons: steps without their work, which tell a path's communication without a program."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

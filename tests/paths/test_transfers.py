@@ -1,8 +1,6 @@
 """Transfers fitted on their own: latency, throughput, breakpoints, which route is faster, and which
 ways to move data have a curve of their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What-if: one path's steps with another path's communication."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The check of prose finds what it counts, and nothing else."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """There is one version, and a release sets it where it is repeated."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """clang-tidy sees all of the project's C++."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

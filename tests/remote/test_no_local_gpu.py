@@ -4,8 +4,6 @@ Small libraries act as CUDA's do that bring a runtime of their own, and as this 
 which writes down that it was asked to compute.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """CUDA programs over the client, servers and the fake driver: what users and administrators see."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

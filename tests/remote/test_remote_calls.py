@@ -1,7 +1,5 @@
 """The lists of what remote GPUs do are those that follow from the client's sources."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``gpucast remote``: the command that starts servers, and programs over them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

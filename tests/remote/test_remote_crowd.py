@@ -1,7 +1,5 @@
 """Very many clients of one server, at once and one after another: over the fake driver."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Networks and strangers that mean no good: nobody hangs for good, nothing is filled."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

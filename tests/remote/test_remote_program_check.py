@@ -1,7 +1,5 @@
 """What a program brings of CUDA is found out before it starts, so that it computes nowhere else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """gpucast's own programs over remote GPUs and the fake driver: the binaries that run natively."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

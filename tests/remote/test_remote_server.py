@@ -1,7 +1,5 @@
 """Servers and what becomes of them when clients misbehave: over the fake driver."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """One host: calls and copies through memory that client and server share, over the fake driver."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -4,8 +4,6 @@ The connection ends, the client says so in a line, and what was changed is not d
 the fake driver kills itself at the first copy to the device.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

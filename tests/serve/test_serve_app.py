@@ -1,7 +1,5 @@
 """The local application, asked as a browser asks it, without one."""
 
-from __future__ import annotations
-
 import html
 import io
 import re

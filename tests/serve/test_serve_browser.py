@@ -1,7 +1,5 @@
 """The local application in headless Chromium: picker, drop, keyboard, and what is read out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``gpucast serve`` as a process: where it listens, how it ends, what it leaves."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

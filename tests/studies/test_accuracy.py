@@ -1,8 +1,6 @@
 """Targets of accuracy on made data, which lab/studies/accuracy.py measures with more seeds; and of
 what-ifs, whose intervals know that hosts differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

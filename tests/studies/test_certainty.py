@@ -1,7 +1,5 @@
 """What is counted of stated probabilities, on answers whose truth is chosen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

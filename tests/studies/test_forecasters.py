@@ -1,7 +1,5 @@
 """The benchmark of forecasters splits, asks and judges as it says: made tables with answers."""
 
-from __future__ import annotations
-
 import csv
 import re
 import sys

@@ -1,7 +1,5 @@
 """The accuracy page judges rightly: made steps with known answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

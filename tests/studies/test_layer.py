@@ -1,7 +1,5 @@
 """What lab/studies/layer.py knows of a path, and what its page says."""
 
-from __future__ import annotations
-
 import shutil
 from functools import partial
 from pathlib import Path

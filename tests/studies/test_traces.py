@@ -1,7 +1,5 @@
 """What is held against what in lab/studies/traces.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Made training programs, and the law that forecasts of them are held against."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The system's Chromium, headless, as tests of pages start it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any

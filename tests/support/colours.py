@@ -1,7 +1,5 @@
 """How far colours are apart, and how well text stands out: CIE L*a*b* and WCAG 2, from sRGB."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

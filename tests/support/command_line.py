@@ -1,7 +1,5 @@
 """Running ``gpucast`` as a user does: in a process of its own, with a real exit status."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Copies of four GPUs at once, of known rates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from made_data import transfer

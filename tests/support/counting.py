@@ -1,7 +1,5 @@
 """How much work something takes, counted: the same on every machine, under any load."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable

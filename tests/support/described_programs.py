@@ -1,7 +1,5 @@
 """A program of a few lines whose output is known beforehand, and its description."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path

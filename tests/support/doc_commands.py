@@ -19,8 +19,6 @@ A comment on the line before a block says more; readers do not see it:
 into them, in place of what is no longer true or of a line ``?``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import os

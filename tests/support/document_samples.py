@@ -1,7 +1,5 @@
 """What a machine may measure of what the documents' tables hold."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from made_data import launch, transfer

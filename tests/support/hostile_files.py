@@ -6,8 +6,6 @@ random; and a process for each reading, with bounded memory and processor time.
 makes so many and says of each which reader it met and what became of it.
 """
 
-from __future__ import annotations
-
 import copy
 import gzip
 import importlib.util

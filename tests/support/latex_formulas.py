@@ -5,8 +5,6 @@ parentheses, numbers, symbols such as ``n`` or ``t_\\text{gpu}`` (name: ``t_gpu`
 which are symbols that ``values`` holds a callable for: ``T_\\text{h2d}(16 n)``.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

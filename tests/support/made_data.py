@@ -1,7 +1,5 @@
 """Datasets made from known parameters, for tests of what a fit says about them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

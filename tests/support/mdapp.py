@@ -1,7 +1,5 @@
 """Running ``gpucast-mdapp`` as a user does, and reading and writing what goes in and comes out."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Step times of made-up programs that are not ours, known by these alone; and fits to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Made-up traces of several phases: full ones, in which calls cost more, and light ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

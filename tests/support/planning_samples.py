@@ -1,7 +1,5 @@
 """Models and plans that several tests of planning share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

@@ -4,8 +4,6 @@ Set-up brings them (`make examples`): LAMMPS into `.venv-examples`, GROMACS and 
 packages. OpenMM is in the tests' own environment.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

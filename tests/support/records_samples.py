@@ -1,7 +1,5 @@
 """Records to test with: one valid example of each kind, and hypothesis strategies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

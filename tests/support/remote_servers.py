@@ -1,7 +1,5 @@
 """GPU servers over the fake driver, and programs that run over the client."""
 
-from __future__ import annotations
-
 import atexit
 import hmac
 import os

@@ -1,7 +1,5 @@
 """Models and pages that the tests of the report share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

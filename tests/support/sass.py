@@ -4,8 +4,6 @@ Reads the program's machine code with CUDA's ``cuobjdump`` and finds, for each f
 the innermost loop that nearly all pairs go through: the one without the test whether i is j.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ It knows nothing of the formula in ``model/sharing.h``: each instance alternates
 work and kernels, kernels wait in one queue, and a kernel after another instance's takes a switch.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass

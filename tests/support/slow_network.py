@@ -1,7 +1,5 @@
 """A network of known latency and bandwidth: ``gpucast-slow-network`` before a server."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

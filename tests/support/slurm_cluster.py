@@ -4,8 +4,6 @@ munged, slurmctld and slurmd are Debian's (``slurmctld slurmd slurm-client munge
 root, in a folder of their own, on ports that were free. No program is isolated: GPUs are names.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

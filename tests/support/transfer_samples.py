@@ -1,7 +1,5 @@
 """Copies whose times follow known curves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

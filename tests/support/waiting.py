@@ -3,8 +3,6 @@
 The time limits below only turn a hang into a failure: no verdict depends on them.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

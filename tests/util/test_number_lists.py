@@ -1,7 +1,5 @@
 """Lists and ranges of numbers, as all commands take them."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpucast.errors import InputError

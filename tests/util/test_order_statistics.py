@@ -1,7 +1,5 @@
 """Medians of samples with their intervals, and repetitions that disagree."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

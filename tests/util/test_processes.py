@@ -1,7 +1,5 @@
 """Work spread over processes: answers in order, errors as if it were done here."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a remark says has no say in how it ranks."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Quantities, counts and tables as people read them."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpucast.util.gpu_shares import device

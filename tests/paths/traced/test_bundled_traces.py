@@ -1,7 +1,5 @@
 """Traces recorded on H200 GPUs (data/measured/h200-traces) natively and on other paths."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

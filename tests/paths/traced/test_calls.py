@@ -1,7 +1,5 @@
 """Programs of calls as JSON Lines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

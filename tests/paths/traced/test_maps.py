@@ -1,7 +1,5 @@
 """Maps over round trip and bandwidth: what must come out, by hand, and the figure of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

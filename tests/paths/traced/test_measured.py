@@ -1,7 +1,5 @@
 """Medians of a dataset: as curves over bytes, and of rows of launches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Models of another path from traces of several sizes: against traces of the sizes left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

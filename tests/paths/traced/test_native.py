@@ -3,8 +3,6 @@
 The traces are made by a scheduler that knows nothing of the package (made_traces.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a path's calls cost, from launches and transfers; and a traced program's steps on it."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from dataclasses import replace

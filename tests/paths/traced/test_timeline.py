@@ -1,7 +1,5 @@
 """When calls return: schedules by hand, and what holds of every program on every path."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

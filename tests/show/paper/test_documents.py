@@ -1,7 +1,5 @@
 """A machine's own figures beside the documents' tables, and plots of both."""
 
-from __future__ import annotations
-
 import re
 import statistics
 from pathlib import Path

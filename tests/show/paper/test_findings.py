@@ -1,7 +1,5 @@
 """The paper's findings are told true from false, on made data of which each is known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The paper's figures show the data and models they are given: artists are held to both."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The reconstructed machine of 2015: labelled as ours, made of sourced or assumed quantities."""
 
-from __future__ import annotations
-
 import json
 import math
 import runpy

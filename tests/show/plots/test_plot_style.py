@@ -1,7 +1,5 @@
 """Figures look as journals ask: colours that all can tell apart, embedded fonts, readable sizes."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import struct

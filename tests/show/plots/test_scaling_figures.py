@@ -1,7 +1,5 @@
 """Figures of scaling: what is drawn is what was measured and forecast."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

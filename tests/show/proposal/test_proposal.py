@@ -1,7 +1,5 @@
 """``gpucast proposal``: a folder whose files open, with the numbers of ``gpucast predict``."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

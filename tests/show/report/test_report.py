@@ -1,7 +1,5 @@
 """What a report says, and the file it is written to; test_report_browser.py opens it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The report in a real browser: headless Chromium, as a desktop, a phone, in the dark, in print."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
