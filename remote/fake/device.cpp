@@ -19,8 +19,8 @@ constexpr std::size_t page = std::size_t{2} << 20;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
 
-// What a handle says: whose file of memory it is. The file's number tells another one that has come
-// to the same place.
+// The content of an IPC handle: which file holds the memory. The file's number tells whether
+// another file has taken its place.
 struct Shared {
   std::uint64_t magic = 0x656b6146;
   std::int64_t process = 0;
@@ -28,7 +28,7 @@ struct Shared {
   std::uint64_t file_id = 0;
 };
 
-// None where the system has no more of them; such memory is not shared.
+// Returns an empty descriptor where the system has no more of them; such memory is not shared.
 Descriptor memory_file(std::size_t bytes) {
   Descriptor file(memfd_create("fake-gpu", MFD_CLOEXEC));
   if (file && ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) file.reset();
@@ -96,7 +96,8 @@ CUresult Device::release(CUdeviceptr address) {
   const auto entry = allocations_.find(address);
   if (entry == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
   const Memory& memory = entry->second;
-  // Who still has it open is not to find there what once was.
+  // Overwrites the content, so that a process that still has the file open does not find the old
+  // data.
   constexpr int garbage = 0xdd;
   if (memory.shared) std::memset(reinterpret_cast<void*>(address), garbage, memory.bytes);
   unmap(address, memory);

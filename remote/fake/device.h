@@ -26,15 +26,15 @@ class Device {
   // ---- memory ----
   CUresult allocate(CUdeviceptr& address, std::size_t bytes);
   CUresult free(CUdeviceptr address);
-  // Without waiting for what is queued.
+  // Does not wait for queued work.
   CUresult release(CUdeviceptr address);
-  // At `at` if that is not 0 and free, else elsewhere.
+  // Reserves at `at` if that is not 0 and free, otherwise elsewhere.
   CUresult reserve(CUdeviceptr& address, std::size_t bytes, CUdeviceptr at);
-  // What somebody else has allocated.
+  // Takes over memory that somebody else has allocated.
   void adopt(CUdeviceptr address, std::size_t bytes);
-  // What the driver has mapped for the allocation that holds the address.
+  // Returns the range that the driver has mapped for the allocation that holds the address.
   CUresult range(CUdeviceptr& begin, std::size_t& bytes, CUdeviceptr address) const;
-  // For another process of the same user, which opens it as its own.
+  // Makes a handle with which another process of the same user opens the memory.
   CUresult share(CUipcMemHandle& handle, CUdeviceptr address);
   CUresult open(CUdeviceptr& address, const CUipcMemHandle& handle);
   CUresult close(CUdeviceptr address);
@@ -49,7 +49,7 @@ class Device {
   struct Memory {
     std::size_t bytes = 0;
     std::size_t lead = 0;            // bytes mapped before it
-    support::Descriptor file = {};   // none: no other process can open it
+    support::Descriptor file = {};   // an empty one: no other process can open it
     unsigned long long file_id = 0;  // of memory that another process has shared
     bool shared = false;
   };

@@ -16,7 +16,7 @@ namespace gpucast::fake {
 
 thread_local int Driver::current_device = 0;
 
-// What stands before the arguments, behind the last :: or space that is in no brackets.
+// The part before the arguments and behind the last :: or space outside of brackets.
 std::string source_name(std::string_view mangled) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> demangled(

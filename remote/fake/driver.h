@@ -19,51 +19,54 @@ namespace gpucast::fake {
 
 struct Event {
   bool timed = true;
-  Work record = {};        // what records it
+  Work record = {};        // the work that records it
   Clock::time_point time;  // written by the device's thread
 };
 
-// A kernel's or variable's name in its source.
+// The name of a kernel or variable in its source.
 std::string source_name(std::string_view mangled);
 
 class Driver {
  public:
   Driver();
 
-  // Counts a call of a driver function, and does to it what the settings ask for.
+  // Counts a call of a driver function and delays, fails or ends it as the settings say.
   CUresult call(const std::string& name);
 
   const Settings& settings() const { return settings_; }
   Device& device(int ordinal) { return *devices_.at(static_cast<std::size_t>(ordinal)); }
   Device& current() { return device(current_device); }
-  // nullptr where none has the name.
+  // Returns nullptr if no kernel has the name.
   const Kernel* kernel(std::string_view mangled) const { return named(contents_.kernels, mangled); }
   const Variable* variable(std::string_view mangled) const {
     return named(contents_.variables, mangled);
   }
-  // A program's image, whose kernels have silent ones in their place. It has to stay.
+  // Registers a program's image; its kernels are replaced by ones that do nothing. The image has to
+  // stay in memory.
   remote::images::KernelParameters* add_image(const void* image);
-  // A kernel with the image's parameters that does nothing; nullptr where the image has none such.
+  // Returns a kernel with the image's parameters that does nothing, or nullptr if the image has no
+  // such kernel.
   const Kernel* silent_kernel(remote::images::KernelParameters& image, const std::string& mangled);
 
-  // The default stream is one.
+  // Handle 0 is the default stream.
   Stream& stream(CUstream handle);
-  // Those that nobody removes are gone with the driver.
+  // Streams that nobody removes are destroyed with the driver.
   Stream& add_stream(bool blocking);
   void remove(const Stream& stream);
-  // As queued on the stream, behind what it holds and `also`; what pauses its kind goes before it.
+  // Queues an operation behind the stream's work and `also`; the pause that is set for its kind
+  // comes first.
   CUresult queue(CUstream stream, const char* kind, std::function<void()> operation,
                  const Work& also = {});
   CUresult record(const std::shared_ptr<Event>& event, CUstream stream);
-  // What records it; null where it was never recorded.
+  // The work that records the event; null if the event was never recorded.
   Work recorded(const Event& event);
   Queues& queues() { return current().queues(); }
 
-  // Host memory of the caller's. False where some of it is registered already, or it is not whole
-  // pages; and where none that begins there is.
+  // Registers host memory of the caller. Returns false if some of it is registered already or it is
+  // not made of whole pages; unregistering returns false if no registered memory begins there.
   bool register_memory(void* memory, std::size_t bytes);
   bool unregister_memory(void* memory);
-  // The delay and the hold of a driver function, or of a kind of operation.
+  // Waits as the delay and the hold of a driver function, or of a kind of operation, say.
   void pause(const std::string& name) const;
 
   static thread_local int current_device;
@@ -82,7 +85,7 @@ class Driver {
   std::deque<remote::images::KernelParameters> images_;
   std::deque<Kernel> silent_kernels_;
   std::unordered_map<const Stream*, std::unique_ptr<Stream>> streams_;
-  std::map<std::uintptr_t, std::size_t> registered_;  // bytes, by where they begin
+  std::map<std::uintptr_t, std::size_t> registered_;  // bytes, by address
 };
 
 }  // namespace gpucast::fake

@@ -3,8 +3,8 @@
 //
 //   extern "C" void gpucast_fake_contents(gpucast::fake::Contents& contents);
 //
-// which appends them, by the name that a kernel has in its source, with template arguments and
-// without namespaces: "saxpy", "empty<double, double>".
+// which appends the kernels. Each has its name in the source, with template arguments and without
+// namespaces: "saxpy", "empty<double, double>".
 #pragma once
 
 #include <array>
@@ -34,14 +34,14 @@ struct Parameter {
   std::size_t bytes = 0;
 };
 
-// Does the work of all threads of a launch; throwing is what an illegal access is on a GPU.
+// Does the work of all threads of a launch. An exception stands for an illegal access on a GPU.
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
   std::function<void(const Shape&, const std::vector<const void*>& arguments)> run;
 };
 
-// A variable of the device, where the kernels of the library have it.
+// A variable of the device, at its address in the kernels' library.
 struct Variable {
   std::string name;
   void* data = nullptr;
@@ -55,7 +55,8 @@ struct Contents {
 using ContentsFunction = void (*)(Contents& contents);
 inline constexpr const char* contents_function = "gpucast_fake_contents";
 
-// A kernel from a host function of the same arguments, behind the launch's shape.
+// Makes a kernel from a host function that takes the launch's shape and then the kernel's
+// arguments.
 template <class... Arguments>
 Kernel kernel(std::string name, void (*function)(const Shape&, Arguments...)) {
   Kernel result{.name = std::move(name), .parameters = {}, .run = {}};

@@ -1,5 +1,5 @@
-// The driver functions that the server uses, on host memory. What the server itself looks at is not
-// looked at again: handles are taken for what they are.
+// The driver functions that the server uses, on host memory. Checks that the server makes itself
+// are not repeated: handles are trusted.
 #include <cuda.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using gpucast::fake::Shape;
 using gpucast::fake::Stream;
 using gpucast::fake::Work;
 
-// What a process initializes once.
+// The driver of this process, which cuInit makes.
 std::unique_ptr<Driver>& the_driver() {
   static std::unique_ptr<Driver> driver;
   return driver;
@@ -41,8 +41,8 @@ std::unique_ptr<Driver>& the_driver() {
 
 Driver& driver() { return *the_driver(); }
 
-// Counts a call and does to it what the settings ask for; a status that is not success ends it. The
-// name is a macro's expansion (cuMemAlloc_v2) where the header has one.
+// Counts a call and delays or fails it as the settings say; a status other than success ends it.
+// The name is a macro's expansion (cuMemAlloc_v2) where the header has one.
 CUresult enter(std::string_view function) {
   if (!the_driver()) return CUDA_ERROR_NOT_INITIALIZED;
   constexpr std::string_view version = "_v2";
@@ -51,7 +51,7 @@ CUresult enter(std::string_view function) {
 }
 #define ENTER() \
   if (const CUresult status = enter(__func__); status != CUDA_SUCCESS) return status
-// The same, where the call is a line.
+// The same for calls that are a single expression.
 #define ENTRY(...) \
   ENTER();         \
   return __VA_ARGS__
@@ -78,14 +78,14 @@ CUresult state_of(const Work& work) {
   return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-// As long as somebody holds it, also work that records it.
+// An event lives as long as somebody holds it, including work that records it.
 std::shared_ptr<Event>& event_of(CUevent handle) {
   return *reinterpret_cast<std::shared_ptr<Event>*>(handle);
 }
 
 constexpr int most_shared = 232448;
 
-// A server's session alone sets and asks.
+// Only a server's session sets and reads attributes.
 std::map<std::pair<CUfunction, CUfunction_attribute>, int>& attributes_set() {
   static std::map<std::pair<CUfunction, CUfunction_attribute>, int> values;
   return values;
@@ -107,7 +107,8 @@ std::function<void()> launch_of(CUfunction function, const Shape& shape, void* c
   };
 }
 
-// Grid and block of CUlaunchConfig or CUDA_KERNEL_NODE_PARAMS; nothing where no GPU has them.
+// Grid and block of CUlaunchConfig or CUDA_KERNEL_NODE_PARAMS, or nothing if no GPU can launch
+// them.
 template <class Parameters>
 std::optional<Shape> shape_of(const Parameters& what) {
   const Shape shape{.grid = {what.gridDimX, what.gridDimY, what.gridDimZ},
@@ -120,7 +121,7 @@ std::optional<Shape> shape_of(const Parameters& what) {
 
 using Body = std::function<void()>;
 
-// Queues it where what it touches is held.
+// Queues the body if the memory that it touches is allocated.
 CUresult queue_if(bool is_held, CUstream stream, const char* kind, Body body) {
   return is_held ? driver().queue(stream, kind, std::move(body)) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -140,13 +141,13 @@ Body set_rows(CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t wid
   };
 }
 
-// ---- graphs: nodes that are done one after another, as one operation of a stream ----
+// ---- graphs: their nodes run one after another, as one operation of a stream ----
 
 struct GraphNode {
-  const char* kind = "";  // what pauses it: `kernel`, `copy`, `memset`
+  const char* kind = "";  // the kind of pause: `kernel`, `copy`, `memset`
   Body work = [] {};
 };
-// A graph, or one that is ready; a node's handle is its number there, from 1.
+// A graph, or one that is ready to launch; a node's handle is its position, counted from 1.
 using Nodes = std::vector<GraphNode>;
 
 template <class Graph>
@@ -154,7 +155,7 @@ Nodes& nodes_of(Graph graph) {
   return *reinterpret_cast<Nodes*>(graph);
 }
 
-// These are nothing where the driver does not take the node.
+// These return nothing if the driver does not take the node.
 std::optional<GraphNode> node_of(const CUDA_KERNEL_NODE_PARAMS& what) {
   const auto shape = shape_of(what);
   if (what.extra != nullptr || what.func == nullptr || !shape) return std::nullopt;
@@ -183,7 +184,7 @@ std::optional<GraphNode> node_of(const CUDA_MEMSET_NODE_PARAMS& what) {
                    .work = set_rows(what.dst, what.pitch, what.value, what.width, what.height)};
 }
 
-// Behind nodes that the graph has already.
+// Adds a node behind nodes that are in the graph already.
 CUresult add_node(CUgraphNode* made, CUgraph graph, const CUgraphNode* after, std::size_t count,
                   std::optional<GraphNode> node) {
   Nodes& nodes = nodes_of(graph);
@@ -202,7 +203,7 @@ CUresult set_node(CUgraphExec exec, CUgraphNode which, std::optional<GraphNode> 
   return CUDA_SUCCESS;
 }
 
-// ---- memory pools: memory goes back to the device at once ----
+// ---- memory pools: freed memory returns to the device at once ----
 
 struct Pool {
   std::size_t most = 0;  // bytes; 0: no bound
@@ -211,7 +212,7 @@ struct Pool {
 };
 struct Pools {
   std::map<CUdevice, Pool> usual;
-  std::deque<Pool> made;  // none is ever gone: memory may still be in it
+  std::deque<Pool> made;  // pools are never removed: memory may still be in them
   std::map<CUdeviceptr, std::pair<Pool*, std::size_t>> memory;
 };
 Pools& pools() {
@@ -302,7 +303,7 @@ CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-// A context is no more than the device's number, counted from 1.
+// A context is only the device's number, counted from 1.
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   ENTRY(set(*context, reinterpret_cast<CUcontext>(static_cast<std::intptr_t>(device) + 1)));
 }
@@ -431,7 +432,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigne
   ENTRY(flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS ? driver().current().open(*address, handle)
                                                     : CUDA_ERROR_INVALID_VALUE);
 }
-// Waits for nothing: who closes has to know that the memory is used no more.
+// Does not wait: the caller has to know that the memory is no longer used.
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) { ENTRY(driver().current().close(address)); }
 
 // ---- copies ----
@@ -537,7 +538,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* /
   if (magic != gpucast::remote::images::container_magic) return CUDA_ERROR_INVALID_IMAGE;
   *library = driver().settings().any_kernel
                  ? reinterpret_cast<CUlibrary>(driver().add_image(code))
-                 : reinterpret_cast<CUlibrary>(&the_driver());  // they do not differ
+                 : reinterpret_cast<CUlibrary>(&the_driver());  // all streams behave the same
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryUnload(CUlibrary /*library*/) { ENTRY(CUDA_SUCCESS); }
@@ -599,7 +600,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
   return set(*blocks, threads / block);
 }
 
-// The arguments are read now, as a launch does.
+// The arguments are read now, as in a real launch.
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
                           void** extra) {
   ENTER();

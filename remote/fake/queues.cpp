@@ -10,7 +10,7 @@ struct Operation {
   std::uint64_t number = 0;
   std::function<void()> body;
   std::size_t waits_for = 0;
-  std::vector<Work> next;  // that wait for it
+  std::vector<Work> next;  // work that waits for this
   bool done = false;
 };
 
@@ -45,7 +45,7 @@ Work Queues::queue(Stream& stream, std::function<void()> body, const Work& also)
     blocking_.clear();
   } else if (stream.blocking) {
     follow(work, legacy_.last);
-    // A stream that is gone may have been where a new one is, with work left.
+    // The new stream may have the address of a destroyed one that still has work.
     Work& last = blocking_[&stream];
     follow(work, last);
     last = work;
@@ -84,8 +84,8 @@ CUresult Queues::failure() const {
 void Queues::start(const Work& work) {
   ready_.push_back(work);
   if (idle_ < ready_.size()) {
-    // It runs before this returns: LeakSanitizer, where a process ends then, cannot follow a thread
-    // that is still being made.
+    // The thread runs before this returns: if the process ends while a thread is being created,
+    // LeakSanitizer cannot follow it.
     std::promise<void> running;
     const std::future<void> is_running = running.get_future();
     threads_.emplace_back([this, running = std::move(running)]() mutable {

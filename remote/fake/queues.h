@@ -1,6 +1,6 @@
-// What a device's streams hold, in CUDA's order: a stream's operations one after another; the
-// legacy stream and the blocking ones wait for one another; the others wait for nobody. What may be
-// done at the same time is.
+// The contents of a device's streams, in CUDA's order: the operations of a stream run one after
+// another; the legacy stream and the blocking ones wait for one another; the others wait for
+// nobody. Operations that may overlap do.
 #pragma once
 
 #include <cuda.h>
@@ -19,11 +19,11 @@
 namespace gpucast::fake {
 
 struct Operation;
-using Work = std::shared_ptr<Operation>;  // null: done
+using Work = std::shared_ptr<Operation>;  // null: finished
 
 struct Stream {
   bool blocking = true;
-  Work last = {};  // of its operations; the queues' own
+  Work last = {};  // of its operations; only Queues uses it
 };
 
 class Queues {
@@ -34,12 +34,12 @@ class Queues {
   Queues& operator=(const Queues&) = delete;
 
   Stream& legacy() { return legacy_; }
-  // Behind what the stream holds, and `also`.
+  // Queues the body behind the stream's work and `also`.
   Work queue(Stream& stream, std::function<void()> body, const Work& also = {});
   Work last(const Stream& stream) const;
   bool done(const Work& work) const;
   void wait(const Work& work);
-  // Waits for all that is queued now.
+  // Waits for everything that is queued now.
   void wait_for_all();
   // The status of the first operation that threw; what follows it is skipped.
   CUresult failure() const;
@@ -51,10 +51,11 @@ class Queues {
   void work();
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // something is done
-  std::condition_variable wanted_;   // something can be done
+  std::condition_variable changed_;  // something has finished
+  std::condition_variable wanted_;   // something can start
   Stream legacy_;
-  std::map<const Stream*, Work> blocking_;  // last of each since the legacy stream's last
+  // The last of each stream since the last work of the legacy stream.
+  std::map<const Stream*, Work> blocking_;
   std::deque<Work> ready_;
   std::set<std::uint64_t> unfinished_;
   std::uint64_t queued_ = 0;

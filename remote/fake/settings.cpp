@@ -27,7 +27,7 @@ void read(const char* name, Number& number) {
   if (!text.empty()) number = static_cast<Number>(std::stoull(text, nullptr, 0));
 }
 
-// What stands behind the names of NAME:VALUE,...
+// The values by name, from NAME:VALUE,...
 std::map<std::string, std::string> values(const char* name) {
   std::map<std::string, std::string> result;
   for (const std::string& entry : split(variable(name), ',')) {

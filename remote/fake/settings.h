@@ -1,19 +1,19 @@
-// What the environment asks of the fake driver:
+// Settings of the fake driver, from the environment:
 //
-//   GPUCAST_FAKE_DEVICES   how many (default 1)
+//   GPUCAST_FAKE_DEVICES   number of devices (default 1)
 //   GPUCAST_FAKE_MEMORY    bytes of each (default 1 GiB)
-//   GPUCAST_FAKE_BASE      address where allocations begin (default: the system's choice)
+//   GPUCAST_FAKE_BASE      address where allocations begin (default: the system chooses)
 //   GPUCAST_FAKE_LEAD      bytes that the driver maps before each allocation (default 0)
-//   GPUCAST_FAKE_REACHES_ALL   1: copies take any address, as where a GPU reaches host memory
+//   GPUCAST_FAKE_REACHES_ALL   1: copies accept any address, as where a GPU reaches host memory
 //   GPUCAST_FAKE_KERNELS   libraries of kernels (kernels.h)
-//   GPUCAST_FAKE_ANY_KERNEL    1: kernels that are in none of them can be launched, and do nothing
-//   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on
-//                          the GPU
-//   GPUCAST_FAKE_HOLD      NAME:FILE,...          the same, while the file is there; each one adds
-//                          a byte to it before it waits
+//   GPUCAST_FAKE_ANY_KERNEL    1: kernels that no library has can be launched, and do nothing
+//   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       delays a driver function, or each `kernel` or
+//                          `copy` on the GPU
+//   GPUCAST_FAKE_HOLD      NAME:FILE,...          the same while the file exists; whoever waits
+//                          appends a byte to it first
 //   GPUCAST_FAKE_FAIL      NAME:NTH:STATUS,...    the nth call of a driver function fails
-//                          (0: all of them)
-//   GPUCAST_FAKE_KILL      NAME:NTH               the process is killed in it
+//                          (0: every call)
+//   GPUCAST_FAKE_KILL      NAME:NTH               the process is killed in that call
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct Settings {
   std::map<std::string, Fault> kills;
 };
 
-// std::invalid_argument where a variable is wrong.
+// Throws std::invalid_argument if a variable is wrong.
 Settings read_settings();
 
 }  // namespace gpucast::fake

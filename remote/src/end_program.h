@@ -1,4 +1,4 @@
-// How a program ends where going on would compute on the wrong GPU, or with wrong values.
+// Ends a program that would otherwise compute on the wrong GPU, or with wrong values.
 #pragma once
 
 #include <unistd.h>
@@ -6,8 +6,8 @@
 
 namespace gpucast::remote {
 
-// With status 2, behind one line on stderr. Nothing of the program runs any more: its own handlers
-// might call CUDA again. What it has printed so far is kept.
+// Ends with status 2, after one line on stderr. No code of the program runs any more, since its own
+// handlers might call CUDA again. Its output so far is kept.
 [[noreturn]] inline void end_program(const char* what) noexcept {
   std::fflush(stdout);
   dprintf(STDERR_FILENO, "gpucast remote: %s\n", what);

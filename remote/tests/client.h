@@ -32,7 +32,7 @@ inline cudaError_t copy_async(void* to, const void* from, std::size_t bytes,
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
 }
 
-// Bytes that tell where they are.
+// Bytes that depend on their position.
 inline Content pattern(std::size_t bytes, unsigned seed) {
   Content result(bytes);
   for (std::size_t k = 0; k < bytes; ++k)
@@ -40,7 +40,7 @@ inline Content pattern(std::size_t bytes, unsigned seed) {
   return result;
 }
 
-// What is the test's as long as this lives.
+// A resource of the test, released with this object.
 template <class Handle, cudaError_t (*end)(Handle)>
 class Owned {
  public:
@@ -96,7 +96,7 @@ class PinnedMemory : public Owned<void*, cudaFreeHost> {
   std::size_t bytes_;
 };
 
-// A stream of the device; a non-blocking one, where nothing else is said.
+// A stream of the device, non-blocking by default.
 class Stream : public Owned<cudaStream_t, cudaStreamDestroy> {
  public:
   explicit Stream(int device, unsigned flags = cudaStreamNonBlocking) {
@@ -113,15 +113,15 @@ class Event : public Owned<cudaEvent_t, cudaEventDestroy> {
   }
 };
 
-// One server a device; each test is a process of its own (CTest), since a process connects once.
+// One server per device; each test is a process of its own (CTest), since a process connects once.
 class Servers {
  public:
   explicit Servers(int count = 0) {
     for (int k = 0; k < count; ++k)
       serve();
   }
-  // One more, with the environment that is set now (and what the fake driver is to take longer
-  // for), and memory at addresses of its own.
+  // Starts another server with the present environment (and delays of the fake driver), and memory
+  // at addresses of its own.
   void serve(const char* delays = nullptr) {
     constexpr std::array bases = {"0x7e9000000000", "0x7ea000000000", "0x7eb000000000"};
     ::setenv("GPUCAST_FAKE_BASE", bases.at(servers_.size()), 1);
@@ -147,12 +147,12 @@ class OverServers : public testing::Test {
   Servers servers_;
 };
 
-// Sizes of copies that travel within their message, from either kind of staging, and one that
+// Sizes of copies that travel within their message, through either kind of staging, and one that
 // does not.
 class OverSizes : public OverServers, public testing::WithParamInterface<std::size_t> {};
 inline auto way_sizes() { return testing::Values(4096, 300'000, std::size_t{4} << 20); }
 
-// What the program's own process, which does this and ends, writes of an entry point's counters.
+// The counters of an entry point in a separate process, which runs the body and ends.
 class Counted {
  public:
   template <class Body>
@@ -174,7 +174,7 @@ class Counted {
     }
     ::unlink(file.c_str());
   }
-  // A field of the line; 0 where there is none.
+  // Returns a field of the line, or 0 if there is none.
   std::uint64_t operator[](const std::string& field) const {
     const std::string before = "\"" + field + "\":";
     return line_.empty() ? 0 : std::stoull(line_.substr(line_.find(before) + before.size()));

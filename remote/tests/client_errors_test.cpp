@@ -1,4 +1,4 @@
-// What goes wrong is told once, by the next call that waits, and what a program may do then.
+// Errors are reported once, by the next call that waits; what a program may do after them.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ TEST_P(ClientErrors, AnAsynchronousCopyThatFailsIsToldOnce) {
 
 // ---- memory that is not the program's ----
 
-// As much as is wanted, and nobody may touch it.
+// Addresses of any size at which the program has no memory.
 class NoMemory {
  public:
   explicit NoMemory(std::size_t bytes) : half_(bytes) {}
@@ -136,7 +136,7 @@ TEST(RegisteredMemory, IsNotRegisteredTwiceAndKnowsItsFlags) {
   EXPECT_OK(cudaHostUnregister(host.data()));
 }
 
-// Only what is pinned as a whole may be written later.
+// Memory may only be written later if all of it is pinned.
 TEST(RegisteredMemory, HasToHoldTheWholeCopy) {
   Servers servers;
   ::setenv("GPUCAST_FAKE_DELAY", "memset:0.1", 1);
@@ -150,7 +150,7 @@ TEST(RegisteredMemory, HasToHoldTheWholeCopy) {
   EXPECT_OK(cudaHostUnregister(host.data()));
 }
 
-// ---- memory of the host that a GPU would have to reach: refused by name, and nothing else is lost
+// ---- host memory that a GPU would have to reach is refused with its name, and nothing else ends
 // ----
 
 class HostMemory : public OverServers {
@@ -171,7 +171,7 @@ TEST_F(HostMemory, PinnedMemoryIsNoArgumentOfAKernel) {
             "gpucast remote: not supported on remote GPUs: pinned host memory as argument 4 of "
             "kernel saxpy\n");
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
-  // The context goes on as if nothing had been.
+  // The context is still usable.
   EXPECT_OK(cudaDeviceSynchronize());
   EXPECT_OK(Saxpy::launch(count, 1, x.floats(), y.floats(), nullptr));
   EXPECT_EQ(y.content(), Content(count * sizeof(float), 7));

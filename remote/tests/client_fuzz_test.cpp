@@ -1,5 +1,5 @@
-// A client whose server says what no server says. Sanitizers are the judges (make test-rest); no
-// call hangs, and whatever comes, a line says why the server was given up, and only one.
+// A client whose server sends what no server would send. Sanitizers find the errors (make
+// test-rest); no call hangs, and exactly one line says why the server was given up.
 // GPUCAST_FUZZ_MESSAGES=1000000 takes minutes.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 using client::Gpu;
 
-// What a sanitizer says is not for the test.
+// A sanitizer's report is not part of the captured output.
 void report_beside_captured() {
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_set_report_fd(
@@ -30,7 +30,7 @@ void report_beside_captured() {
 #endif
 }
 
-// What a program has, and does over and over with a GPU, in any order.
+// A program's objects on a GPU, and random calls on them.
 class Work {
  public:
   Work() : host_(std::size_t{3} << 20) {
@@ -42,7 +42,7 @@ class Work {
     variable_ = client::runtime().program.variable(&variable);
   }
 
-  // Until a call says that the server is lost, or there were enough of them.
+  // Runs until a call reports that the server is lost, or for a number of calls.
   void run(Gpu& gpu, Noise& noise) {
     constexpr int most_calls = 200;
     for (int k = 0; k < most_calls && !lost_; ++k)
@@ -101,8 +101,8 @@ class Work {
 
 TEST(ALyingServer, WhateverItSaysIsGivenUpWithALine) {
 #ifdef __SANITIZE_THREAD__
-  // A copy's answer that comes too early is written where an earlier copy still sends from: only
-  // what the program's data are then is uncertain, and that is the server's to say anyway.
+  // If a copy's answer comes too early, it is written where an earlier copy still reads: this
+  // changes only the program's data, which the server decides anyway.
   GTEST_SKIP() << "a lying server makes ThreadSanitizer right about the program's data";
 #endif
   give_secret();
@@ -112,7 +112,7 @@ TEST(ALyingServer, WhateverItSaysIsGivenUpWithALine) {
   settings.bulk_connections = 2;
   settings.spin = std::chrono::microseconds(0);
   Noise noise(23);
-  constexpr std::size_t most = 200;  // answers of a server
+  constexpr std::size_t most = 200;  // answers per server
   std::size_t said = 0;
   std::size_t sessions = 0;
   std::size_t refused = 0;
@@ -120,7 +120,7 @@ TEST(ALyingServer, WhateverItSaysIsGivenUpWithALine) {
   testing::internal::CaptureStderr();
   for (; said < fuzz_messages(); ++sessions) {
     LyingServer server(secret, sessions * 1000, most);
-    Work work;  // whose memory copies may be reading until the connections are closed
+    Work work;  // whose memory copies may read until the connections are closed
     try {
       Gpu gpu(server.endpoint(), settings);
       work.run(gpu, noise);

@@ -1,4 +1,4 @@
-// The client as a part of the program's process: its threads, its children, its signals, its end.
+// The client inside the program's process: threads, child processes, signals, exit.
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace {
 
 class ClientProcess : public OverServers {};
 
-// Forks; in the child, which is killed if it hangs, it returns 0.
+// Forks; returns 0 in the child, which is killed if it hangs.
 pid_t begin_child() {
   constexpr unsigned patience = 60;  // s
   const pid_t child = ::fork();
@@ -36,15 +36,14 @@ pid_t begin_child() {
   return child;
 }
 
-// The exit status, or minus the signal that killed the child.
+// Returns the exit status, or minus the number of the signal that killed the child.
 int status_of(pid_t child) {
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-// Ends a child that has no threads but this one. What only others held would look lost there to a
-// sanitizer that looks for leaks.
+// Ends a child, which only has this thread. A leak checker would report what other threads held.
 [[noreturn]] void end_child(bool right) {
 #ifdef __SANITIZE_ADDRESS__
   std::_Exit(right ? 0 : 1);
@@ -105,9 +104,9 @@ TEST_F(ClientProcess, LeavesSignalsToTheProgram) {
   EXPECT_EQ(::sigtimedwait(&signals, nullptr, &limit), SIGUSR1);
 }
 
-// What a program does that ends while others of its threads work: each has made a call before.
+// A program that ends while its other threads are working; each has made a call before.
 [[noreturn]] void end_amid_calls() {
-  ::mallopt(M_PERTURB, 0xa5);  // what is freed is not found as it was
+  ::mallopt(M_PERTURB, 0xa5);  // freed memory does not keep its content
   void* memory = nullptr;
   if (cudaMalloc(&memory, 64) != cudaSuccess) std::_Exit(1);
   constexpr int threads = 6;
@@ -151,7 +150,7 @@ void use_own_stream(void* device) {
 }
 
 TEST_F(ClientProcess, DestroysAThreadsStreamWithIt) {
-  ::setenv("GPUCAST_FAKE_FAIL", "cuStreamDestroy:1:719", 1);  // which tells that it came to that
+  ::setenv("GPUCAST_FAKE_FAIL", "cuStreamDestroy:1:719", 1);  // which shows that it was called
   servers_.serve();
   const DeviceMemory device(0, 64);
   std::thread([&] { use_own_stream(device.data()); }).join();

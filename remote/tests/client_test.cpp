@@ -1,6 +1,6 @@
-// The client from within, against servers over the fake driver: from several threads at once, with
-// sanitizers where the build has them. Needs no CUDA compiler: it registers a kernel as nvcc's code
-// would. Each test is a process of its own (CTest), since a process connects once.
+// The client in this process with servers over the fake driver: from several threads at once, with
+// sanitizers if the build has them. No CUDA compiler is needed: kernels are registered as nvcc's
+// code would. Each test is a process of its own (CTest), since a process connects once.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class Client : public OverServers {
     servers_.serve();
   }
 
-  // One thread's share of mixed work on one device; what went wrong.
+  // One thread's share of mixed work on one device; returns what went wrong.
   static std::string work(int device, std::size_t count, int steps) {
 #define TRY(call)                                                  \
   if (const cudaError_t status = call; status != cudaSuccess) {    \
@@ -88,7 +88,7 @@ TEST_F(Client, WorksFromManyThreadsWaitingForEveryCall) {
   work_from_threads();
 }
 
-// More answers than buffers hold, and nobody who reads them until the end.
+// There are more answers than buffers hold, and nobody reads them until the end.
 TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
   constexpr std::size_t bytes = 60'000;
   constexpr std::size_t copies = 400;
@@ -100,7 +100,7 @@ TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
   EXPECT_EQ(pinned.content(), Content(bytes * copies, 7));
 }
 
-// The server takes no more messages while nobody reads what it has to send.
+// The server accepts no more messages while nobody reads its answers.
 TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
   constexpr std::size_t medium_bytes = std::size_t{1} << 20;
   constexpr std::size_t large_bytes = std::size_t{64} << 20;
@@ -117,7 +117,7 @@ TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
       EXPECT_OK(copy_async(device, content.data(), large_bytes, other));
     } else {
       EXPECT_OK(copy_async(received, device, large_bytes, other));
-      // Waits for what that brings.
+      // Waits for the data of the copy above.
       EXPECT_OK(copy_async(device, received, medium_bytes, other));
     }
     EXPECT_OK(cudaDeviceSynchronize());
@@ -125,7 +125,7 @@ TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
   EXPECT_EQ(received.content(), content);
 }
 
-// Which waited for an event that the reset had destroyed.
+// New streams used to wait for an event that the reset had destroyed.
 TEST_F(Client, StreamsThatAreMadeAfterAResetWork) {
   constexpr std::size_t bytes = 1000;
   const DeviceMemory before(0, Content(bytes, 1));
@@ -143,7 +143,7 @@ TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
   arguments.fill(&n);
   EXPECT_EQ(cudaLaunchKernel(&n, dim3(1), dim3(1), arguments.data(), 0, nullptr),
             cudaErrorInvalidDeviceFunction);
-  // Longer than a stream that was destroyed: the server finds out.
+  // The server detects that the stream no longer exists.
   cudaStream_t stream = nullptr;
   ASSERT_OK(cudaStreamCreate(&stream));
   ASSERT_OK(cudaStreamDestroy(stream));

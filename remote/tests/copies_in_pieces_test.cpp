@@ -1,5 +1,5 @@
-// Copies of all sizes, whichever way they take and however the network tears them: content and
-// order are those of one stream. A connection that dies in the middle ends them with a line.
+// Copies of all sizes, on every path and however the network splits the data: content and order are
+// those of one stream. If a connection dies in the middle, they end with a line.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ constexpr std::size_t memory_bytes = 3000 * one_kibibyte;
 struct Ways {
   const char* inline_kibibytes;
   const char* channels;
-  // Not every system's driver writes words to memory in a stream's order.
+  // Some systems' drivers cannot write words in a stream's order.
   bool words = true;
 };
 void PrintTo(const Ways& ways, std::ostream* out) {
@@ -33,7 +33,7 @@ void PrintTo(const Ways& ways, std::ostream* out) {
        << (ways.words ? "" : " without words");
 }
 
-// A GPU's memory and the program's, as they are and as they should be.
+// The memory of a GPU and of the program, and the expected contents.
 class Memories {
  public:
   Memories() : device_(0, Content(memory_bytes, 0)), on_device_(memory_bytes, 0) {
@@ -55,7 +55,7 @@ class Memories {
     std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(from), bytes,
                 taken.begin() + static_cast<std::ptrdiff_t>(to));
   }
-  // Nothing is under way.
+  // To be called while no copy is in progress.
   void fill(std::size_t host, std::mt19937& random) {
     std::uint32_t word = 0;
     for (std::size_t k = 0; k < memory_bytes; ++k) {
@@ -68,7 +68,7 @@ class Memories {
       ASSERT_TRUE(std::equal(on_host_[k].begin(), on_host_[k].end(), data(k))) << "memory " << k;
     ASSERT_TRUE(device_.content() == on_device_) << "the device's memory";
   }
-  static constexpr std::size_t hosts = 2;  // of either kind
+  static constexpr std::size_t hosts = 2;  // of each kind
 
  private:
   std::uint8_t* data(std::size_t host) {
@@ -82,7 +82,7 @@ class Memories {
   std::array<Content, 2 * hosts> on_host_;
 };
 
-// Copies of any size, most of them where the way changes.
+// Copies of any size, most of them near the limits between paths.
 void copy_at_random(unsigned seed, int copies, std::size_t most) {
   std::mt19937 random(seed);
   const std::array sizes = {std::size_t{1},     64 * one_kibibyte,  128 * one_kibibyte,
@@ -94,7 +94,7 @@ void copy_at_random(unsigned seed, int copies, std::size_t most) {
   for (int k = 0; k < copies; ++k) {
     std::size_t bytes = sizes.at(random() % sizes.size()) + random() % 3;
     bytes = random() % 4 == 0 ? 1 + random() % most : std::clamp<std::size_t>(bytes - 1, 1, most);
-    // Often the same place, so that one copy's data follows another's.
+    // The place is often the same, so that one copy's data replaces another's.
     const auto place = [&] { return random() % 2 == 0 ? 0 : random() % (memory_bytes - bytes); };
     memories.copy_one(random() % 2 == 0, random() % (2 * Memories::hosts), place(), place(), bytes,
                       random() % 4 == 0);
@@ -141,9 +141,9 @@ TEST_P(CopiesInPieces, AreSoWhereTheNetworkTearsThem) {
 // ---- connections that die ----
 
 struct Death {
-  std::size_t connection;  // of the client's: control and monitor are the first two
+  std::size_t connection;  // of the client's connections; control and monitor are the first two
   Proxy::Way way;
-  std::size_t behind;  // bytes
+  std::size_t behind;  // bytes before the cut
 };
 void PrintTo(const Death& death, std::ostream* out) {
   *out << "of connection " << death.connection << " behind " << death.behind << " bytes";

@@ -1,5 +1,5 @@
-// What the host finds in its memory, and when: data on its way belongs to the streams that brought
-// it, whatever way it takes. Copies take their time on these GPUs.
+// When data arrives in host memory: it belongs to the streams that brought it, on any path. Copies
+// are slow on these GPUs.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST_P(CopyOrder, StreamsThatMeetInTheDefaultStreamHaveOneAnothersData) {
   EXPECT_EQ(pinned.content(), content());
 }
 
-// As it does natively: it is one of the default stream.
+// It is part of the default stream, as on a local GPU.
 TEST_P(CopyOrder, ABlockingCopyToTheDeviceWaitsForItsStream) {
   serve();
   const DeviceMemory device(0, content());
@@ -110,7 +110,7 @@ TEST_P(CopyOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
   copy_async(pinned, device, GetParam(), busy);
   EXPECT_OK(cudaStreamQuery(idle));
   EXPECT_EQ(cudaStreamQuery(busy), cudaErrorNotReady);
-  // The driver tells of what the GPU itself brings, and this one looks at one stream.
+  // Copies that the GPU itself writes are known only to the driver, which queries one stream.
   if (!over_shared_memory()) {
     EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady);
   }
@@ -147,7 +147,7 @@ TEST_P(CopyOrder, AMemsetOfAnotherDevicesMemoryIsDoneWhenItsStreamIs) {
   EXPECT_EQ(pinned.content(), content());
 }
 
-// ---- kernels between copies, of every size at which the way of a copy changes ----
+// ---- kernels between copies of sizes near the limits between paths ----
 
 class KernelsBetweenCopies : public OverServers, public testing::WithParamInterface<std::size_t> {
  protected:

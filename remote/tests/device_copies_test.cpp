@@ -1,5 +1,5 @@
-// Copies between devices, over the client: by the servers themselves and through the client. What
-// device memory the servers have mapped tells which way they went.
+// Copies between devices over the client: by the servers themselves and through the client. The
+// device memory that the servers have mapped shows which path was taken.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class DeviceCopies : public OverServers {
     servers_.serve(delays);
     servers_.serve();
   }
-  // The first takes its time.
+  // The first server is slow.
   void serve_slow_and_fast(const char* delays) {
     servers_.serve(delays);
     servers_.serve("");
@@ -37,7 +37,7 @@ class DeviceCopies : public OverServers {
     EXPECT_OK(cudaMemcpyPeerAsync(to, to.device(), from, from.device(), bytes, stream));
   }
 
-  // Copies in both directions, on either side's stream and blocking.
+  // Copies in both directions, on the stream of either side and blocking.
   static void copy_in_all_ways(std::size_t bytes, unsigned seed) {
     for (int from = 0; from < 2; ++from) {
       const Content content = pattern(bytes, seed + static_cast<unsigned>(from));
@@ -179,7 +179,7 @@ TEST_F(DeviceCopies, AreOverBeforeTheMemoryIsFreed) {
     {
       const Stream receiving(1);
       copy_peer(destination, source, some, receiving);
-    }  // the stream is destroyed while it works
+    }  // the stream is destroyed while it is working
     source.free();
     EXPECT_EQ(mappings(1), 1);
     EXPECT_EQ(destination.content(), content);
@@ -242,7 +242,7 @@ TEST_F(DeviceCopies, AreStagedBetweenHosts) {
   EXPECT_EQ(mappings(0) + mappings(1), 2);
 }
 
-// Where two servers' addresses collide, one has to use memory that cannot be shared.
+// If two servers' addresses collide, one has to use memory that cannot be shared.
 TEST_F(DeviceCopies, OfMemoryAtAChosenAddressAreStaged) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer has no memory where the client chooses it";

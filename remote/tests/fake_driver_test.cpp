@@ -1,4 +1,4 @@
-// The fake driver does what the tests above it rely on.
+// The properties of the fake driver that other tests rely on.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Behind {
     });
     work_ = queues_.queue(second, [this] { came_second_ = first_is_done_.load(); });
   }
-  // Never returns where the work does not.
+  // Never returns if the second stream's work does not finish.
   bool overtakes() {
     queues_.wait(work_);
     end();
@@ -60,7 +60,7 @@ class Behind {
   }
   bool follows() {
     Stream alone{.blocking = false};
-    queues_.wait(queues_.queue(alone, [] {}));  // what can begin has been begun before this
+    queues_.wait(queues_.queue(alone, [] {}));  // everything that can begin has begun before this
     end();
     return came_second_;
   }

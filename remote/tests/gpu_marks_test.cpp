@@ -1,4 +1,4 @@
-// Marks that a GPU sets: order, and what becomes of them where the GPU fails or nobody waits.
+// Marks that a GPU sets: their order, and failures of the GPU.
 #include "server/gpu_marks.h"
 
 #include <cuda.h>
@@ -23,16 +23,16 @@ const auto never = [] { return false; };
 class Marked : public testing::TestWithParam<bool> {
  protected:
   Marked() {
-    // NOT_SUPPORTED for each call: a function is called in its place.
+    // With NOT_SUPPORTED for each call, a host function is called instead.
     if (GetParam()) ::setenv("GPUCAST_FAKE_FAIL", "cuStreamWriteValue32:0:801", 1);
     driver_ = std::make_unique<Driver>(GPUCAST_TEST_LIBCUDA);
     driver_->cuInit(0);
-    // They and their memory are the process's for as long as it runs, as in a server.
+    // They and their memory exist as long as the process, as in a server.
     static auto& all = *new std::vector<std::unique_ptr<GpuMarks>>;
     marks_ = all.emplace_back(std::make_unique<GpuMarks>(*driver_)).get();
     check(driver_->cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0));
   }
-  // Until the promise is kept, the stream does nothing.
+  // The stream does nothing until the promise is fulfilled.
   void hold(std::promise<void>& promise) {
     const auto wait = [](void* on) { static_cast<std::promise<void>*>(on)->get_future().wait(); };
     check(driver_->cuLaunchHostFunc(stream_, wait, &promise));
@@ -74,11 +74,11 @@ TEST_P(Marked, SaySoToManyThreads) {
     EXPECT_EQ(status.get(), CUDA_SUCCESS);
 }
 
-// Memory that the GPU may still write is that of no other mark.
+// Memory that the GPU may still write is not given to another mark.
 TEST_P(Marked, HaveMemoryOfTheirOwnUntilTheyAreSet) {
   std::promise<void> promise;
   hold(promise);
-  marks_->queue(stream_);  // nobody waits for it
+  marks_->queue(stream_);  // nobody waits for this one
   constexpr int many = 2000;
   std::vector<std::shared_ptr<const GpuMark>> kept;
   CUstream other = nullptr;

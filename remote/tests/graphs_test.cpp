@@ -1,5 +1,5 @@
-// Graphs: what is recorded is done as a whole, again and again, with what the program's memory
-// holds when it is launched.
+// Graphs: recorded work is done as a whole, repeatedly, with the content of the program's memory at
+// each launch.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ class Graphs : public OverServers {
 
 using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
 
-// A graph that is ready, and gone with this.
+// An executable graph, destroyed with this object.
 class Instance : public Owned<cudaGraphExec_t, cudaGraphExecDestroy> {
  public:
   explicit Instance(cudaGraph_t graph) { EXPECT_OK(cudaGraphInstantiate(&handle_, graph, 0)); }
@@ -52,7 +52,7 @@ constexpr std::size_t much_data = (std::size_t{2} << 20) + 100;  // more than a 
 class GraphSizes : public Graphs, public testing::WithParamInterface<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, GraphSizes, testing::Values(little_data, some_data, much_data));
 
-// There, changed, and back; each launch reads what is in pinned memory then.
+// Data goes to the device, is changed, and comes back; each launch reads the pinned memory again.
 TEST_P(GraphSizes, EachLaunchTakesWhatTheMemoryHolds) {
   servers_.serve("copy:0.005");
   const std::size_t bytes = GetParam();
@@ -67,7 +67,7 @@ TEST_P(GraphSizes, EachLaunchTakesWhatTheMemoryHolds) {
     copy_async(second, first, bytes, stream);
     copy_async(received, second, bytes, stream);
   });
-  // Nothing was done yet.
+  // Nothing has been done yet.
   EXPECT_OK(cudaStreamSynchronize(stream));
   const Instance ready(graph);
   graph.free();
@@ -81,7 +81,7 @@ TEST_P(GraphSizes, EachLaunchTakesWhatTheMemoryHolds) {
   }
 }
 
-// Several are under way at once, each with its own data.
+// Several launches are in progress at once, each with its own data.
 TEST_P(GraphSizes, LaunchesThatFollowOneAnotherKeepTheirData) {
   servers_.serve("copy:0.002");
   const std::size_t bytes = GetParam();
@@ -94,7 +94,7 @@ TEST_P(GraphSizes, LaunchesThatFollowOneAnotherKeepTheirData) {
   const Instance ready(graph);
   const PinnedMemory received(steps * bytes);
   for (std::size_t step = 0; step < steps; ++step) {
-    // What was launched has taken it already.
+    // The launch has read it already.
     std::memset(sent.data(), static_cast<int>(step + 1), bytes);
     ready.launch(stream);
     copy_async(received.data() + step * bytes, device, bytes, stream);
@@ -107,7 +107,7 @@ TEST_P(GraphSizes, LaunchesThatFollowOneAnotherKeepTheirData) {
   }
 }
 
-// Memory that a launch sends is what the one before it brings.
+// A launch sends memory that the previous launch writes.
 TEST_P(GraphSizes, ALaunchSendsWhatTheOneBeforeHasBrought) {
   servers_.serve("copy:0.02");
   const std::size_t bytes = GetParam();
@@ -172,7 +172,7 @@ TEST_F(Graphs, StreamsForkAndJoinWhereEventsSay) {
   EXPECT_EQ(nodes, 4U);
   EXPECT_EQ(edges, 4U);
   EXPECT_EQ(roots, 1U);
-  // They can be used again.
+  // The events can be used again.
   EXPECT_OK(cudaEventRecord(joined, side));
   EXPECT_OK(cudaEventSynchronize(joined));
 }
@@ -209,7 +209,7 @@ TEST_F(Graphs, WhatCannotBeRecordedIsSaidAndLosesTheRecording) {
   begin();
   EXPECT_EQ(cudaStreamWaitEvent(stream, event, 0), cudaErrorStreamCaptureIsolation);
   lost();
-  // A stream that never comes back.
+  // One stream never joins again.
   begin();
   ASSERT_OK(cudaEventRecord(event, stream));
   ASSERT_OK(cudaStreamWaitEvent(other, event, 0));
@@ -283,7 +283,7 @@ TEST_F(Graphs, AreMadeNodeByNodeAndChanged) {
     return values[0];
   };
   EXPECT_EQ(result(), 3);
-  // The arguments are those of when the node was made, until it is told others.
+  // The arguments are those at the node's creation until they are changed.
   a = 5;
   EXPECT_EQ(result(), 3);
   ASSERT_OK(cudaGraphExecKernelNodeSetParams(ready, kernel, &parameters));
@@ -299,7 +299,7 @@ TEST_F(Graphs, AreMadeNodeByNodeAndChanged) {
   ASSERT_OK(cudaGraphKernelNodeGetParams(kernel, &told));
   EXPECT_EQ(told.func, parameters.func);
   EXPECT_EQ(*static_cast<float*>(told.kernelParams[1]), 7);
-  // Another copy within the same memory, of another size.
+  // Another copy in the same memory, of another size.
   ASSERT_OK(cudaGraphExecMemcpyNodeSetParams1D(ready, up, x.data(), sent.data(), bytes / 2,
                                                cudaMemcpyHostToDevice));
   EXPECT_EQ(result(), 7);

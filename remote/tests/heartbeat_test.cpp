@@ -1,4 +1,4 @@
-// When a client takes its server, or a connection to it, for gone.
+// When a client considers its server, or a connection to it, lost.
 #include "protocol/heartbeat.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ TEST(Heartbeat, GoesOnAsLongAsWhatWasSaidIsAnswered) {
   Heartbeat heartbeat;
   std::byte heard{0};
   for (int beat = 0; beat < 1000; ++beat) {
-    heartbeat.heard(heard);  // of the beat before
+    heartbeat.heard(heard);  // the number of the previous beat
     heard = heartbeat.next();
     EXPECT_NE(heard, std::byte{0});
     ASSERT_FALSE(heartbeat.stopped());
@@ -25,7 +25,7 @@ TEST(Heartbeat, StopsWhereTheServerOnlySpeaks) {
   int beats = 0;
   for (; !heartbeat.stopped(); ++beats) {
     heartbeat.next();
-    heartbeat.heard(std::byte{0});  // what goes up is lost
+    heartbeat.heard(std::byte{0});  // what the client sends is lost
   }
   EXPECT_EQ(beats, 7);
 }

@@ -1,5 +1,5 @@
-// Functions of the program in its streams: they run where they stand, see what came before, and
-// what comes behind them sees what they did.
+// Host functions of the program in its streams: they run in the stream's order, see the results of
+// what came before, and later work sees theirs.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -90,7 +90,7 @@ TEST(ManyHostFunctions, RunInOrderWhateverIsQueuedBehind) {
     copy_async(pinned, device, bytes, stream);
     ASSERT_OK(cudaLaunchHostFunc(stream, call, &bodies[static_cast<std::size_t>(k)]));
   }
-  // Waits for all of the GPU.
+  // Waits for the whole GPU.
   device.free();
   EXPECT_EQ(order.size(), static_cast<std::size_t>(count));
   EXPECT_TRUE(std::ranges::is_sorted(order));
@@ -133,7 +133,7 @@ TEST(HostFunctionsThatCannotBeQueued, NeverRun) {
   DeviceMemory device(0, 1000);
   ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorMemoryAllocation);
-  device.free();  // waits for no function
+  device.free();  // does not wait for a function
   EXPECT_EQ(runs, 0);
 }
 
@@ -176,7 +176,7 @@ TEST(HostFunctionsAndProcesses, AServerThatIsLostRunsNoneAndKeepsNobody) {
   go.set_value();
 }
 
-// The process ends while one runs, and one waits.
+// The process ends while one function runs and another waits.
 TEST(HostFunctionsAndProcesses, AProgramThatEndsWaitsForNone) {
   const Servers servers(1);
   std::promise<void> begun;

@@ -1,4 +1,4 @@
-// The key that servers of one user and host have.
+// The key that is common to the servers of one user and host.
 #include "server/peer_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A client by the protocol alone, which has greeted as it should and says what it likes then.
+// A client that uses the protocol directly: it greets correctly and then sends anything.
 #pragma once
 
 #include <cstdlib>
@@ -30,7 +30,7 @@ inline std::vector<std::byte> bulk_piece(Id transfer, std::uint64_t offset, Byte
 
 class HostileClient {
  public:
-  // What lies between its control connection and the network.
+  // Wraps its control connection.
   using Wrap = std::function<std::unique_ptr<Connection>(std::unique_ptr<Connection>)>;
 
   explicit HostileClient(const ServerProcess& server, const Wrap& wrap = {})
@@ -38,7 +38,7 @@ class HostileClient {
         monitor_(connect(server, {Purpose::monitor})),
         bulk_(connect(server, {Purpose::bulk, 1})) {}
 
-  // As the protocol has it; the answer's request number, 0 where none is asked for.
+  // Sends a message; returns the request number, which is 0 if no answer is requested.
   template <class Message>
   std::uint32_t say(const Message& message, bool asked = true) {
     std::vector<std::byte> bytes;
@@ -53,7 +53,7 @@ class HostileClient {
   void say_bytes(Bytes bytes) { send(*control_, bytes); }
   void say_piece(Bytes bytes) { send(*bulk_, bytes); }
 
-  // Reads what there is, on all connections.
+  // Reads what has arrived on all connections.
   void hear() {
     while (inbox_.read(*control_)) {
       while (const auto received = inbox_.front()) {
@@ -67,7 +67,7 @@ class HostileClient {
       }
     }
   }
-  // Waits for the answer to the request; its fields, if it is a success.
+  // Waits for the answer to the request; returns its fields if it succeeded.
   std::vector<std::byte> answer(std::uint32_t request) {
     const auto end = Clock::now() + patience;
     awaited_ = request;
@@ -83,7 +83,7 @@ class HostileClient {
   ResultOf<Message> ask(const Message& message) {
     return decode<ResultOf<Message>>(answer(say(message)));
   }
-  // The same, and its status.
+  // The same; returns the status.
   template <class Message>
   Status call(const Message& message) {
     answer(say(message));
@@ -94,12 +94,12 @@ class HostileClient {
     if (call(message) == 0) result = decode<ResultOf<Message>>(answer_);
     return status_;
   }
-  // With memory.
+  // Sends memory along.
   Status give(const SegmentMap& message, const SharedMemory& memory) {
     control_->give(memory);
     return call(message);
   }
-  // Addresses of what was allocated since this was called before.
+  // Returns the addresses that were allocated since the last call of this function.
   std::vector<Address> allocated() { return std::exchange(allocated_, {}); }
 
  private:
@@ -115,7 +115,7 @@ class HostileClient {
                                {.secret = read_secret(std::getenv("GPUCAST_REMOTE_SECRET_FILE"))},
                                deadline);
   }
-  // Reads meanwhile: a server that cannot send takes nothing.
+  // Reads meanwhile: a server that cannot send accepts nothing.
   void send(Connection& connection, Bytes data) {
     while (!data.empty()) {
       const std::size_t sent = connection.try_write(data, {}, MemoryOf::library);
@@ -131,7 +131,8 @@ class HostileClient {
     const std::uint32_t request = received.header.request;
     if (allocations_.erase(request) > 0 && reply.status == 0)
       allocated_.push_back(decode<Allocated>(reply.tail.data).address);
-    if (request != awaited_) return;  // they come in the order in which the GPU has come to them
+    // Answers arrive in the order in which the GPU completes the requests.
+    if (request != awaited_) return;
     awaited_ = 0;
     status_ = reply.status;
     answer_.assign(reply.tail.data.begin(), reply.tail.data.end());

@@ -1,4 +1,4 @@
-// GPU code that clients of one server have sent, for those that send the same.
+// GPU code that clients of one server have sent, reused by others that need the same.
 #include "server/image_cache.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST_F(KeptImages, AreNoneWhereTheyAreNotWhatTheirHashSays) {
   EXPECT_FALSE(has(image));
 }
 
-// By a client's process that a client has turned against the others.
+// A client may have taken over its server process, to attack others.
 TEST_F(KeptImages, AreNoneWhereSomebodyHasWrittenOverAllOfTheCache) {
   const auto image = image_of(200, 1);
   put(image);

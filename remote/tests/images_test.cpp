@@ -1,6 +1,5 @@
-// Kernels' parameters as images of GPU code say them, beside where the host's compiler puts them;
-// and damaged images: whatever they say, nothing is read beyond them. AddressSanitizer is the judge
-// of that (make test-rest).
+// Kernels' parameters in images of GPU code, compared with the host compiler's layout; and damaged
+// images, which never cause reads beyond their end. AddressSanitizer checks that (make test-rest).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +19,7 @@
 namespace gpucast::remote::images {
 namespace {
 
-// As the host lays these out one behind the other, which CUDA promises of its kernels.
+// The host's layout of consecutive parameters, which CUDA guarantees for its kernels.
 template <class... Parameters>
 Layout as_on_the_host() {
   Layout layout;
@@ -108,7 +107,7 @@ using Content = std::vector<std::byte>;
 constexpr std::array image_names = {"plain_sm80", "plain_sm100", "zstd_sm90", "lz4_sm90",
                                     "plain_ptx",  "zstd_ptx",    "lz4_ptx",   "both"};
 
-// Empty where there was no CUDA compiler when this was built.
+// Empty if there was no CUDA compiler when this was built.
 Content image_of([[maybe_unused]] const std::string& name) {
 #ifdef GPUCAST_TEST_IMAGES
   std::ifstream file(std::filesystem::path(GPUCAST_TEST_IMAGES) / (name + ".fatbin"),
@@ -144,7 +143,7 @@ TEST_P(Images, SayWhereEachKernelsParametersLie) {
   EXPECT_EQ(layout_of("scalars"),
             (as_on_the_host<char, short, int, long long, float, double, bool, double*>()));
   EXPECT_EQ(layout_of("structures"), (as_on_the_host<Mixed, char, Odd, short, Nested, double*>()));
-  // Which sm_90 and newer place otherwise.
+  // sm_90 and newer use other offsets.
   EXPECT_TRUE(same_parameters(layout_of("wide"), as_on_the_host<char, Wide, char, float*>()));
   EXPECT_EQ(layout_of("large"), (as_on_the_host<char, Large, Large, int, char*>()));
   EXPECT_EQ(layout_of("_ZN11of_the_test5storeI5MixedEEvT_PS2_"), (as_on_the_host<Mixed, Mixed*>()));
@@ -162,7 +161,7 @@ TEST_P(Images, SayItOfParametersBeyondFourKilobytes) {
 
 // ---- damaged ones ----
 
-// Rounds for each image; GPUCAST_FUZZ_ROUNDS asks for more.
+// Rounds per image; GPUCAST_FUZZ_ROUNDS sets another number.
 int rounds() {
   constexpr int usual = 300;
   const char* asked = std::getenv("GPUCAST_FUZZ_ROUNDS");
@@ -178,7 +177,7 @@ std::vector<Content> samples() {
   return result;
 }
 
-// A copy of exactly its size, so that each byte beyond is one too many.
+// A copy of exactly the right size, so that any read beyond it is detected.
 class Damaged {
  public:
   explicit Damaged(unsigned seed) : random_(seed) {}
@@ -194,7 +193,7 @@ class Damaged {
  private:
   std::size_t below(std::size_t end) { return random_() % std::max<std::size_t>(end, 1); }
   void change(Content& image) {
-    // Headers, tables and attributes are found more often than chance would have it.
+    // Headers, tables and attributes are changed more often than by chance.
     const std::size_t within =
         below(2) == 0 ? std::min<std::size_t>(image.size(), 160) : image.size();
     const std::size_t at = below(within);
@@ -223,7 +222,7 @@ TEST(DamagedImages, AreReadWithinTheirBounds) {
   EXPECT_EQ(kernels, 0U);
 }
 
-// Behind the decompression, where damage to the container seldom comes.
+// Damage after decompression, since damage to the container rarely gets there.
 TEST(DamagedImages, AreReadWithinTheBoundsOfTheirMembers) {
   const std::vector<Content> images = samples();
   if (images.empty()) GTEST_SKIP() << "no CUDA compiler when this was built";
@@ -241,7 +240,7 @@ TEST(DamagedImages, AreReadWithinTheBoundsOfTheirMembers) {
             layouts_of_ptx({reinterpret_cast<const char*>(bad.data()), bad.size()});
           }
         } catch (const ImageError&) {
-          continue;  // as it should be
+          continue;  // as it should
         }
       }
     }

@@ -1,4 +1,4 @@
-// A server's log: strangers neither stop the server by it nor fill its disk.
+// The server's log: strangers can neither stop the server through it nor fill its disk.
 #include "server/log.h"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ TEST(Complaints, ThatWereHeldBackAreCountedInTheEnd) {
   EXPECT_EQ(complaints.rest(begin + milliseconds(3000)), std::nullopt);
 }
 
-// Both ends of something that lines can be written into.
+// Both ends of a channel for lines.
 struct Ends {
   support::Descriptor reading;
   support::Descriptor writing;
@@ -74,7 +74,7 @@ std::string read_all_of(int descriptor) {
 void is_never_waited_for(const Ends& ends) {
   LogLines lines(ends.writing.get());
   std::ostream log(&lines);
-  constexpr int many = 100'000;  // more than either takes
+  constexpr int many = 100'000;  // more than any of the channels holds
   for (int k = 0; k < many; ++k)
     log << "line " << k << '\n' << std::flush;
   const std::string before = read_all_of(ends.reading.get());

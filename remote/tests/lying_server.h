@@ -1,5 +1,5 @@
-// A server that shows that it knows the secret, without TLS, and says what it likes then: of any
-// call something that might be its answer, and damaged ones.
+// A server that proves its knowledge of the secret, without TLS, and then answers every call with
+// possible answers, some of them damaged.
 #pragma once
 
 #include <netinet/in.h>
@@ -25,7 +25,7 @@ namespace gpucast::remote {
 
 class LyingServer {
  public:
-  // It ends its connections once it has said `most` messages, or a damaged one.
+  // It closes its connections after `most` messages, or after a damaged one.
   LyingServer(SecretKeys secret, std::uint64_t seed, std::size_t most)
       : secret_(std::move(secret)),
         seed_(seed),
@@ -114,7 +114,7 @@ class LyingServer {
     if (damages) noise.damage(said);
     write_all(connection, said);
     if (!damages) return;
-    // The client may wait for more: so much follows, and no more.
+    // The client may wait for more, so that a limited number of bytes follows.
     write_all(connection, Noise::bytes(noise.below(std::size_t{1} << 17)));
     throw ConnectionLost("it has said too much");
   }
@@ -143,7 +143,7 @@ class LyingServer {
         piece.insert(piece.end(), data.begin(), data.end());
         send(connection, piece, noise);
       }
-      // What comes up is nobody's.
+      // Data from the client is ignored.
       std::vector<std::byte> dropped(std::size_t{1} << 16);
       constexpr std::chrono::milliseconds moment(1);
       if (connection.wait({.read = true}, Clock::now() + moment).read)
@@ -223,7 +223,7 @@ class LyingServer {
     if constexpr (std::is_same_v<Message, ModuleKernels>) {
       result.kernels.assign(message.names.size(), Kernel{});
       for (Kernel& each : result.kernels)
-        each.parameters = {{0, 4}, {4, 4}, {8, 8}, {16, 8}};  // those of saxpy
+        each.parameters = {{0, 4}, {4, 4}, {8, 8}, {16, 8}};  // like those of saxpy
     }
     return result;
   }

@@ -1,4 +1,4 @@
-// What a server says of the program's own kernels is compared with what the program has.
+// The server's description of the program's kernels is compared with the program's own.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What it takes to start a program of many modules, round trips and bytes that go to the server;
-// and what a kernel is like: the server is asked once for it, until something may have changed it.
+// The round trips and bytes to the server that starting a program of many modules takes; and
+// attributes of kernels: the server is queried once, until something may have changed them.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t modules_of_program = 60;  // PyTorch has 59
 
-// PTX of its own, of some 100 kB, as nvcc registers it.
+// A PTX module of its own, of some 100 kB, registered like nvcc's.
 class OwnModule {
  public:
   explicit OwnModule(std::size_t number) : binary_(code_of(number)) { binary_.add_kernel(&host_); }
@@ -48,14 +48,14 @@ class Start : public OverServers {
     servers_.serve();
   }
 
-  // Launches in a process of their own: one kernel of each module.
+  // Launches one kernel of each module in a separate process.
   static Counted start(std::size_t first = 0) {
     return Counted("cudaLaunchKernel", [&] {
       std::vector<std::unique_ptr<OwnModule>> program;
       program.reserve(modules_of_program);
       for (std::size_t k = 0; k < modules_of_program; ++k)
         program.push_back(std::make_unique<OwnModule>(first + k));
-      return cudaDeviceSynchronize() == cudaSuccess &&  // which connects
+      return cudaDeviceSynchronize() == cudaSuccess &&  // connects
              std::ranges::all_of(
                  program, [](const auto& module) { return module->launch() == cudaSuccess; }) &&
              cudaDeviceSynchronize() == cudaSuccess;
@@ -69,7 +69,7 @@ TEST_F(Start, TakesTwoRoundTripsAndOneForEachModuleThatIsUsed) {
   const Counted launches = start();
   EXPECT_EQ(launches["round_trips"], 2 + modules_of_program);
   RecordProperty("bytes_sent", std::to_string(launches["bytes_sent"]));
-  // On one host nothing is won by packing.
+  // On one host packing saves nothing.
   EXPECT_LT(launches["bytes_sent"], over_shared_memory() ? 2 * bytes_ : bytes_ / 4);
 }
 
@@ -85,7 +85,8 @@ TEST_F(Start, LoadsAllAheadOnlyWhereThatIsLittle) {
   std::vector<std::unique_ptr<OwnModule>> more;
   more.reserve(modules_of_program);
   for (std::size_t k = 0; k < modules_of_program; ++k)
-    more.push_back(std::make_unique<OwnModule>(2000 + k));  // twice the program, beyond 8 MiB
+    // Twice as many modules, more than 8 MiB.
+    more.push_back(std::make_unique<OwnModule>(2000 + k));
   EXPECT_EQ(start()["round_trips"], 4 + modules_of_program);
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   EXPECT_EQ(start(3000)["round_trips"], 2 + modules_of_program);
@@ -95,7 +96,7 @@ TEST_F(Start, LoadsAllAheadOnlyWhereThatIsLittle) {
 
 constexpr int some_bytes = 60'000;
 
-// Dynamic shared memory of a kernel that is there; the rest is what the fake driver says.
+// The dynamic shared memory of a loaded kernel; the fake driver supplies the rest.
 std::optional<int> dynamic_bytes() {
   cudaFuncAttributes attributes{};
   if (cudaFuncGetAttributes(&attributes, Saxpy::host()) != cudaSuccess) return std::nullopt;
@@ -115,8 +116,8 @@ class FunctionAttributesTest : public Start {
     servers_.serve();
   }
 
-  // By a process that does this with a kernel that is loaded: how often the question for its
-  // attributes went to a server.
+  // Runs the body with a loaded kernel in a separate process; returns how often a server was asked
+  // for its attributes.
   template <class Work>
   static std::uint64_t round_trips(const Work& work) {
     return Counted("cudaFuncGetAttributes", [&] {
@@ -152,7 +153,7 @@ TEST_F(FunctionAttributesTest, AreEachGpusOwn) {
               right = right && cudaSetDevice(1) == cudaSuccess && dynamic_bytes() == 0;
               return right && cudaSetDevice(0) == cudaSuccess && dynamic_bytes() == some_bytes;
             }),
-            // The other GPU's loads the kernel, too: modules known, loaded, kernels.
+            // The other GPU's server loads the kernel, too: known modules, loaded ones, kernels.
             2U + 3U);
 }
 

@@ -1,5 +1,5 @@
-// Messages that nobody means, for tests of who reads them: fields of values that are likely to
-// matter, and damage to bytes. The same from one run to the next.
+// Random messages for tests of their readers: fields with values that are likely to matter, and
+// damaged bytes. They are the same in every run.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace gpucast::remote {
 
-// How many messages; GPUCAST_FUZZ_MESSAGES asks for more.
+// The number of messages; GPUCAST_FUZZ_MESSAGES sets another one.
 inline std::size_t fuzz_messages() {
   constexpr std::size_t usual = 2000;
   const char* asked = std::getenv("GPUCAST_FUZZ_MESSAGES");
@@ -27,7 +27,7 @@ class Noise {
  public:
   explicit Noise(std::uint64_t seed) : random_(seed) {}
 
-  // What exists, as far as the test knows: addresses, and names.
+  // Existing addresses and names, as far as the test knows.
   std::vector<std::uint64_t> known = {};
   std::vector<std::string> names = {};
 
@@ -75,7 +75,7 @@ class Noise {
         return one_in(4) ? random_() : below(70000);
     }
   }
-  // So many bytes; always the same, as a message may have at most.
+  // Returns that many bytes; always the same, as a message may have at most.
   static Bytes bytes(std::size_t count) {
     static const std::vector<std::byte> all = [] {
       std::vector<std::byte> result(std::size_t{1} << 20);
@@ -91,7 +91,7 @@ class Noise {
     return bytes(one_in(50) ? std::size_t{1} << 20 : any_of(sizes));
   }
 
-  // Fields, one after another.
+  // Returns random fields, one after another.
   template <class Message>
   Message message() {
     Message result;
@@ -128,7 +128,7 @@ class Noise {
       (*this)(each);
   }
 
-  // A message's bytes, as somebody left them who does not know what they mean.
+  // Damages a message's bytes without regard to their meaning.
   void damage(std::vector<std::byte>& said) {
     constexpr std::uint64_t values[] = {0, 1, 8, 4096, 0x7fffffff, 0xffffffff, 1U << 20};
     const auto put = [&](std::size_t at, std::uint64_t value, std::size_t size) {

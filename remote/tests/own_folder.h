@@ -1,4 +1,4 @@
-// A folder for servers' key, which goes with the test.
+// A folder for the servers' key, deleted after the test.
 #pragma once
 
 #include <unistd.h>
@@ -16,7 +16,7 @@ class OwnFolder {
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_);
   }
   ~OwnFolder() {
-    if (::getpid() != owner_) return;  // a child that exits
+    if (::getpid() != owner_) return;  // in a child process that exits
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -24,7 +24,7 @@ class OwnFolder {
   OwnFolder& operator=(const OwnFolder&) = delete;
   const std::string& path() const { return path_; }
 
-  // Servers that begin from now on have their key and their secret there.
+  // Servers that start from now on have their key and secret there.
   void use() const { ::setenv("XDG_RUNTIME_DIR", path_.c_str(), 1); }
 
  private:

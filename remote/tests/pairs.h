@@ -1,4 +1,5 @@
-// Two ends of one connection, bytes that tell where they are, and memory that is nobody's.
+// The two ends of a connection, position-dependent bytes, and memory that the program does not
+// have.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +27,8 @@ struct Pair {
   std::unique_ptr<Connection> there;
 };
 
-// Bytes that differ from those 251 or 256 further on: what is lost or comes twice shows.
+// Bytes that differ from those 251 or 256 positions later, so that lost or repeated data is
+// noticed.
 inline std::vector<std::byte> bytes_of_pattern(std::size_t bytes) {
   std::vector<std::byte> result(bytes);
   for (std::size_t k = 0; k < bytes; ++k)
@@ -34,11 +36,11 @@ inline std::vector<std::byte> bytes_of_pattern(std::size_t bytes) {
   return result;
 }
 
-// A page of one's own, and one that is nobody's.
+// A readable page, followed by one without access.
 class HalfMemory {
  public:
-  // As many bytes behind the page as are to be asked for: what else lies there is the sanitizers',
-  // some of the time.
+  // `behind`: bytes behind the page that will be accessed. What else lies there may belong to the
+  // sanitizers.
   explicit HalfMemory(std::size_t behind = page)
       : size_(page + behind), all_(::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, -1, 0)) {
     ::mprotect(bytes().data() + page, behind, PROT_NONE);

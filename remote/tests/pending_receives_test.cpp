@@ -1,4 +1,4 @@
-// When a copy's memory is the program's again.
+// When a program may use a copy's memory again.
 #include "client/pending_receives.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class ArrivalsOfACopy : public testing::Test {
     return std::async(std::launch::async,
                       [this] { return receives_.wait_for_bulk(any, [this] { ++looks_; }); });
   }
-  // Whether whoever waits looks once more, and then once more, before the wait is over.
+  // Whether the waiting thread checks twice more before the wait is over.
   bool goes_on(const std::future<bool>& wait) const {
     const int before = looks_;
     while (looks_ < before + 2) {

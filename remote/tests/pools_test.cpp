@@ -1,4 +1,4 @@
-// Memory pools, and allocations in the order of a stream.
+// Memory pools, and allocations in a stream's order.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(Pools, AreMadeAskedAndGone) {
   flag = 0;
   ASSERT_OK(cudaMemPoolGetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &flag));
   EXPECT_EQ(flag, 1);
-  // From the pool that was set, which holds two of these.
+  // From the pool that was set, which has room for two of these.
   void* first = nullptr;
   void* second = nullptr;
   void* third = nullptr;

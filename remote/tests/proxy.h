@@ -1,5 +1,5 @@
-// Between the client and a server: passes on what either says, in parts of its own choice, and cuts
-// a connection where it is told to.
+// Passes data between the client and a server in parts of random size, and cuts a connection when
+// it is told to.
 #pragma once
 
 #include <netinet/in.h>
@@ -24,14 +24,14 @@ namespace gpucast::remote {
 class Proxy {
  public:
   enum class Way : std::uint8_t { up, down };  // to the server, to the client
-  // Both directions of the connection (0: the first that came) are cut behind `behind` bytes.
+  // Cuts both directions of the connection (0: the first one) after `behind` bytes.
   struct Cut {
     std::size_t connection = 0;
     Way way = Way::up;
     std::size_t behind = 0;
   };
 
-  // To 127.0.0.1, as `server` says it (host:port), in parts of up to `most_bytes`.
+  // Forwards to 127.0.0.1 at the port of `server` (host:port), in parts of up to `most_bytes`.
   Proxy(const std::string& server, std::size_t most_bytes, std::optional<Cut> cut = {})
       : most_bytes_(most_bytes), cut_(cut), listening_(::socket(AF_INET, SOCK_STREAM, 0)) {
     server_ = loopback(static_cast<std::uint16_t>(std::stoi(server.substr(server.rfind(':') + 1))));

@@ -1,4 +1,4 @@
-// Connections through shared memory: what they promise beside what all do
+// Properties of connections through shared memory beyond those of all connections
 // (tls_connection_test.cpp).
 #include "transport/carriers.h"
 
@@ -62,7 +62,7 @@ TEST(RingConnection, WakesWhoSleepsForData) {
   }
 }
 
-// Each of the two sleeps for the other's answer.
+// Each end sleeps while it waits for the other's answer.
 TEST(RingConnection, LosesNoWakeUpInAPingPongOfSleepers) {
   const Rings rings;
   constexpr int trips = 20'000;
@@ -104,7 +104,7 @@ TEST(RingConnection, ThatIsShutDownWakesWhoeverWaits) {
   rings.here->shut_down();
   reader.join();
   writer.join();
-  std::vector<std::byte> all(much.size());  // more than came before the end
+  std::vector<std::byte> all(much.size());  // more than arrived before the end
   EXPECT_THROW(read_all(*rings.there, all, soon()), ConnectionLost);
 }
 
@@ -144,7 +144,7 @@ TEST(RingConnection, KeepsMemoryThatComesWhileItSleeps) {
   const Rings rings;
   const SharedMemory memory = SharedMemory::make(HalfMemory::page);
   rings.there->give(memory);
-  rings.here->wait({.read = true}, Clock::now());  // wakes, and has nothing to read
+  rings.here->wait({.read = true}, Clock::now());  // wakes without data to read
   EXPECT_NO_THROW(rings.here->take(HalfMemory::page));
 }
 
@@ -186,7 +186,7 @@ TEST(RingConnection, IsWaitedForNoLongerThanTheDeadline) {
   EXPECT_THROW(accept_rings(std::move(lines.there), Clock::now()), ConnectionLost);
 }
 
-// The other end has all of the memory, and writes into it while this one looks.
+// The other end has all of the memory, and writes into it while this one reads.
 TEST(RingConnection, OnlyEndsWhateverIsWrittenIntoTheMemoryMeanwhile) {
   constexpr std::size_t all = 4096 + 2 * (std::size_t{256} << 10);
   std::mt19937_64 random(3);
@@ -223,7 +223,7 @@ TEST(RingConnection, OnlyEndsWhateverIsWrittenIntoTheMemoryMeanwhile) {
   }
 }
 
-// ---- a ring between two ends that need not trust one another ----
+// ---- a ring between two ends that do not trust one another ----
 
 constexpr std::size_t ring_bytes = 64;
 
@@ -316,14 +316,14 @@ TEST(ARing, RefusesPositionsThatCannotBe) {
     ring.cursors.read = read;
     EXPECT_THROW(ring.write(bytes_of(ring_bytes)), ConnectionLost);
   }
-  Ring back;  // positions never go back
+  Ring back;  // positions never decrease
   back.write(bytes_of(8));
   back.read(8);
   back.cursors.written = 7;
   EXPECT_THROW(back.reader.has_data(), ConnectionLost);
 }
 
-// What an end itself counts is never read from the memory.
+// An end's own position is never read from the memory.
 TEST(ARing, GoesOnWhateverIsWrittenOverAnEndsOwnPosition) {
   Ring ring;
   ring.write(bytes_of(8));

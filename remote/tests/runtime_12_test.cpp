@@ -1,5 +1,5 @@
-// The client as programs of CUDA 12 see it: those entry points and layouts that are 12's own.
-// CUDA's headers here are 13's, so that these are declared anew.
+// The client as programs of CUDA 12 see it: the entry points and layouts that only 12 has. CUDA's
+// headers here are those of 13, so that they are declared again.
 #include <driver_types.h>
 #include <gtest/gtest.h>
 #include <vector_types.h>
@@ -46,10 +46,10 @@ class Runtime12 : public testing::Test {
 
 TEST_F(Runtime12, SaysThatItIs) { EXPECT_EQ(version_ / 1000, 12); }
 
-// Nothing is written beyond what 12's programs have room for.
+// Nothing is written beyond the size of 12's structures.
 TEST_F(Runtime12, LaysPropertiesAndAttributesOutAsTwelve) {
   constexpr std::size_t size = 1032;
-  constexpr std::size_t clock_rate = 348;  // where CUDA 12's header has it
+  constexpr std::size_t clock_rate = 348;  // its offset in CUDA 12's header
   std::array<unsigned char, size + 16> properties{};
   std::memset(properties.data(), 0xee, properties.size());
   ASSERT_EQ(cudaGetDeviceProperties_v2(properties.data(), 0), cudaSuccess);

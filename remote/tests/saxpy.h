@@ -1,4 +1,4 @@
-// A kernel as nvcc's code registers it, for tests without a CUDA compiler.
+// A kernel registered like nvcc's, for tests without a CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,8 +20,8 @@ void __cudaUnregisterFatBinary(void** handle);
 
 namespace gpucast::remote {
 
-// What nvcc puts into a program; known to the client as long as it lives. PTX alone, of which the
-// fake driver needs nothing.
+// The code that nvcc puts into a program; the client knows it as long as this exists. It is PTX
+// only, which the fake driver does not need.
 class FatBinary {
  public:
   // The code of saxpy, and more.
@@ -66,10 +66,10 @@ class FatBinary {
 
 inline void host_saxpy() {}  // only its address is used
 
-// y += a x, on servers that are begun later.
+// y += a x, on servers that start later.
 class Saxpy {
  public:
-  // With the kernels that servers have.
+  // `kernels`: the servers' kernels.
   explicit Saxpy(const char* kernels = GPUCAST_TEST_KERNELS) {
     ::setenv("GPUCAST_FAKE_KERNELS", kernels, 1);
     binary_.add_kernel(host());

@@ -1,5 +1,5 @@
-// Which secrets are taken, and how each side proves that it has one; HMAC and HKDF against the test
-// cases of RFC 4231 and RFC 5869.
+// Which secrets are accepted, and how each side proves that it has one; HMAC and HKDF are compared
+// with the test cases of RFC 4231 and RFC 5869.
 #include "security/secret.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(Hmac, Rfc4231) {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-// Test case 1, less what is beyond a key.
+// Test case 1, as far as the length of a key.
 TEST(Hkdf, Rfc5869) {
   const std::vector<std::uint8_t> material(22, 0x0b);
   std::vector<std::uint8_t> salt(13);
@@ -71,7 +71,7 @@ class Secrets : public testing::Test {
     EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
-  // What is said of it; empty where it is taken.
+  // Returns the error, or an empty text if the secret is accepted.
   std::string refusal(const std::string& content) const {
     try {
       read_secret(file(content));

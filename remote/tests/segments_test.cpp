@@ -1,4 +1,4 @@
-// Memory that a client shares with its server, by the protocol alone: what keeps to no rules.
+// Memory that a client shares with its server, for clients that break the rules.
 #include <cuda.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-// Always over shared memory, whatever carries the other tests.
+// These tests use shared memory in every run.
 class SharedSegments : public Sessions {
  protected:
   void SetUp() override {

@@ -1,6 +1,6 @@
-// A server that is told what no client says, by one that knows the secret: in messages, behind TLS,
-// and on the bulk connections. Sanitizers are the judges (make test-rest); the server goes on, and
-// another client's memory stays as it was. GPUCAST_FUZZ_MESSAGES=1000000 takes minutes.
+// A server whose client knows the secret and sends anything: in messages, over TLS, and on the bulk
+// connections. Sanitizers find the errors (make test-rest); the server goes on, and another
+// client's memory stays unchanged. GPUCAST_FUZZ_MESSAGES=1000000 takes minutes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,10 +12,10 @@
 namespace gpucast::remote {
 namespace {
 
-// The fake's kernels without pointers: within kernels pointers are not checked (docs/remote.md).
+// The fake's kernels without pointers: pointers are not checked within kernels (docs/remote.md).
 constexpr std::array kernels = {"_Z5emptyv", "_Z5county"};
 
-// How many rows messages have: the fake goes through all that a GPU would.
+// Numbers of rows in messages: the fake processes as many as a GPU would.
 constexpr std::uint64_t row_counts[] = {0, 1, 1, 1, 2, 3, 300};
 
 constexpr std::array<std::uint32_t, 4> container = {0xba55ed50, 0x00100001, 0, 0};
@@ -26,7 +26,7 @@ class Fuzz {
     noise_.names.assign(kernels.begin(), kernels.end());
   }
 
-  // Messages as they might come, and in every other session damaged ones at the end.
+  // Sends random messages and, in every other session, damaged ones at the end.
   void session(const ServerProcess& server) {
     HostileClient client(server);
     begin(client);
@@ -34,14 +34,14 @@ class Fuzz {
     const bool damages = noise_.one_in(2);
     for (std::size_t k = 0; k < count; ++k)
       say_one(client);
-    client.ask(Ping{});  // all of that keeps to the protocol
+    client.ask(Ping{});  // everything so far follows the protocol
     ++whole_;
     try {
       for (int k = 0; k < 40 && damages; ++k)
         say_damaged(client);
       client.hear();
     } catch (const ConnectionLost&) {
-      return;  // as it may be
+      return;  // this may happen
     }
   }
   std::size_t said() const { return said_; }
@@ -80,10 +80,10 @@ class Fuzz {
   template <class Message>
   void say(HostileClient& client) {
     auto message = noise_.message<Message>();
-    if constexpr (std::is_same_v<Message, Open>) return;  // once is enough
-    // The session waits for the connection that the client owes it, as its own stream would.
+    if constexpr (std::is_same_v<Message, Open>) return;  // one is enough
+    // The session would wait for the connection that the client has to open, like its own stream.
     if constexpr (std::is_same_v<Message, LaunchHost>) return;
-    // Nothing is shared over TCP: who maps memory all the same is cut off.
+    // Memory is not shared over TCP: a client that maps some is disconnected.
     if constexpr (std::is_same_v<Message, SegmentMap>) return;
     if constexpr (std::is_same_v<Message, CopyFrom>) {
       message.connections = 1;
@@ -151,7 +151,7 @@ class Fuzz {
   std::size_t whole_ = 0;
 };
 
-// Somebody else at the same server.
+// Another client of the same server.
 class Victim {
  public:
   explicit Victim(const ServerProcess& server) : client_(server), content_(bytes, std::byte{86}) {
@@ -178,14 +178,14 @@ TEST_F(Sessions, HostileMessagesHarmNobodyElse) {
   ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
   ::setenv("GPUCAST_FAKE_MEMORY", "268435456", 1);
   ::setenv("GPUCAST_FAKE_REACHES_ALL", "1", 1);
-  // So that what a sanitizer finds is told by the server, too.
+  // The server reports the sanitizer's errors, too.
   ::setenv("ASAN_OPTIONS", "abort_on_error=1:allocator_may_return_null=1", 1);
   ::setenv("UBSAN_OPTIONS", "halt_on_error=1:abort_on_error=1:print_stacktrace=1", 1);
   testing::internal::CaptureStderr();
   std::size_t sessions = 0;
   Fuzz fuzz(22);
   {
-    const ServerProcess server(0, {"--max-silence", "0"});  // the victim says nothing meanwhile
+    const ServerProcess server(0, {"--max-silence", "0"});  // the victim is silent meanwhile
     Victim victim(server);
     try {
       for (; fuzz.said() < fuzz_messages(); ++sessions)
@@ -194,7 +194,7 @@ TEST_F(Sessions, HostileMessagesHarmNobodyElse) {
       ADD_FAILURE() << "session " << sessions << ": " << error.what();
     }
     EXPECT_TRUE(victim.is_as_it_was());
-    EXPECT_TRUE(server.has_clients(1));  // after a while
+    EXPECT_TRUE(server.has_clients(1));  // eventually
   }
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(said.find("by signal"), std::string::npos) << said;

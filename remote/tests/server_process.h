@@ -1,4 +1,4 @@
-// Servers beside a test.
+// Servers that run beside a test.
 #pragma once
 
 #include <sys/wait.h>
@@ -18,7 +18,8 @@
 
 namespace gpucast::remote {
 
-// One for this process's clients and all servers that it begins, unless they are given another.
+// Makes a secret for this process's clients and all servers that it starts, unless they have
+// another.
 inline void give_secret() {
   static const OwnFolder folder;
   const std::string file = folder.path() + "/secret";
@@ -28,13 +29,13 @@ inline void give_secret() {
   ::setenv("GPUCAST_REMOTE_SECRET_FILE", file.c_str(), 0);
 }
 
-// Whether the tests are those of shared memory.
+// Whether the tests use shared memory.
 inline bool over_shared_memory() {
   const char* transport = std::getenv("GPUCAST_REMOTE_TRANSPORT");
   return transport != nullptr && transport == std::string("shared-memory");
 }
 
-// Where the next server of this process listens: on loopback, or at a Unix socket of its own.
+// Returns the next server's address: on loopback, or a Unix socket of its own.
 inline std::string where_to_listen() {
   if (!over_shared_memory()) return "127.0.0.1:0";
   static const OwnFolder folder;
@@ -42,7 +43,7 @@ inline std::string where_to_listen() {
   return "unix:" + folder.path() + "/" + std::to_string(count++);
 }
 
-// A server over the fake driver, in a process of its own, with the environment that is set now.
+// A server over the fake driver, in a process of its own, with the present environment.
 class ServerProcess {
  public:
   explicit ServerProcess(int gpu, const std::vector<std::string>& options = {}) {
@@ -82,7 +83,7 @@ class ServerProcess {
   ServerProcess& operator=(const ServerProcess&) = delete;
   const std::string& address() const { return address_; }
 
-  // Whether it comes to have that number of clients' processes within a minute.
+  // Whether it gets this number of client processes within a minute.
   bool has_clients(std::ptrdiff_t count) const {
     constexpr int seconds = 60;
     constexpr int looks_a_second = 20;
@@ -94,7 +95,7 @@ class ServerProcess {
     return false;
   }
 
-  // Mappings of device memory that the processes of its clients have.
+  // Returns the number of mappings of device memory in the processes of its clients.
   int mappings() const {
     std::ifstream children(children_file());
     int result = 0;

@@ -1,4 +1,4 @@
-// Servers by the protocol alone: what a client does that keeps to no rules.
+// Servers whose clients break the rules of the protocol.
 #include <cuda.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_F(Sessions, AMemoryHandleWithoutItsProofIsRefusedAndTheServerGoesOn) {
   elsewhere.offset += 4096;
   Shared other_handle = shared;
   other_handle.handle[8] ^= 1U;
-  Shared foreign = shared;  // with what proves another
+  Shared foreign = shared;  // with another client's proof
   foreign.proof = of_intruder.proof;
   Speaker user(second);
   for (const Shared& forged : {guessed, longer, elsewhere, other_handle, foreign})
@@ -92,7 +92,7 @@ TEST_F(Sessions, OnlyWhatWasAllocatedIsShared) {
   Speaker other(server);
   EXPECT_EQ(other.call(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
   Allocated placed;
-  const Address at = 0x7e9800000000;  // where sanitizers let memory be
+  const Address at = 0x7e9800000000;  // where sanitizers allow memory
   ASSERT_EQ(client.call(MemAlloc{.bytes = shared_bytes, .at = at}, placed), 0U);
   EXPECT_EQ(client.call(Share{.address = at}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(client.call(MemFree{.address = address}), 0U);
@@ -111,9 +111,9 @@ TEST_F(Sessions, NumbersThatNameNothingOfTheDriverAreRefused) {
   }
 }
 
-// Copies go to what the client has, and nowhere else, whatever the driver could reach.
+// Copies reach only the client's memory, whatever the driver could reach.
 TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
-  // Which the fake driver, as one of a GPU that reaches its host's memory, would take.
+  // The fake driver would accept any address, like one of a GPU that reaches its host's memory.
   ::setenv("GPUCAST_FAKE_REACHES_ALL", "1", 1);
   const ServerProcess server(0);
   ::unsetenv("GPUCAST_FAKE_REACHES_ALL");
@@ -151,29 +151,29 @@ TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
   EXPECT_EQ(set(own.address, own_bytes), CUDA_ERROR_INVALID_VALUE);
 }
 
-// ---- pieces of copies to the device as no client of ours cuts them: what is whole is copied ----
+// ---- complete copies to the device in pieces as our client never cuts them are copied ----
 
 class OddPieces : public Sessions {
  protected:
-  // What the server has of it.
+  // Returns the server's content of the memory.
   static std::vector<std::byte> content(Speaker& client, Address address, std::uint64_t bytes) {
     return client.answer(client.say(CopyFrom{.from = address, .bytes = bytes}));
   }
 };
 
-// More than a ring holds, of which none is long enough to be worth a mark.
+// There are more pieces than a ring holds, none long enough for a mark.
 TEST_F(OddPieces, OfAByteEachAreCopied) {
   const ServerProcess server(0);
   Speaker client(server);
   const std::vector<std::byte> data = bytes_of_pattern(10 * most_in_ring);
   const Address memory = client.ask(MemAlloc{.bytes = data.size()}).address;
   client.say(CopyToBulk{.to = memory, .bytes = data.size(), .transfer = 1});
-  for (std::size_t k = data.size(); k-- > 0;)  // the last first
+  for (std::size_t k = data.size(); k-- > 0;)  // the last one first
     client.say_piece(bulk_piece(1, k, Bytes(data).subspan(k, 1)));
   EXPECT_EQ(content(client, memory, data.size()), data);
 }
 
-// The pieces of a copy may come before it is asked for.
+// The pieces of a copy may arrive before its call.
 TEST_F(OddPieces, ThatComeBeforeTheirCopyAreCopied) {
   const ServerProcess server(0);
   Speaker client(server);
@@ -185,7 +185,7 @@ TEST_F(OddPieces, ThatComeBeforeTheirCopyAreCopied) {
   EXPECT_EQ(content(client, memory, data.size()), data);
 }
 
-// What nobody asks for fills a ring, and goes with the client.
+// Pieces without a call fill a ring, and disappear with the client.
 TEST_F(OddPieces, OfNoCopyHarmNobodyElse) {
   const ServerProcess server(0);
   Speaker client(server);

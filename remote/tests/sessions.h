@@ -1,4 +1,4 @@
-// Clients' sessions by the protocol alone, for tests of servers.
+// Clients' sessions that use the protocol directly, for tests of servers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class Speaker : public HostileClient {
   }
   const std::string& group() const { return group_; }
 
-  // Allocated and shared.
+  // Allocates and shares memory.
   Shared share(std::uint64_t bytes, Address& address) {
     address = ask(MemAlloc{.bytes = bytes}).address;
     const auto shared = ask(Share{.address = address + bytes - 1});

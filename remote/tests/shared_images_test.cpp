@@ -1,4 +1,5 @@
-// GPU code by the protocol alone: what the server has of it, and what it makes of what is no code.
+// GPU code sent by the protocol directly: which images the server has, and how it treats invalid
+// ones.
 #include <cuda.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@
 namespace gpucast::remote {
 namespace {
 
-// A container that says how long it is, and no more.
+// A container with its length and no content.
 std::vector<std::byte> binary_of(std::size_t bytes, std::uint8_t content) {
   std::vector<std::byte> result(bytes, std::byte{content});
   const std::uint64_t head[] = {0x0010'0001'ba55'ed50, bytes - 16};
@@ -111,12 +112,12 @@ TEST_F(SharedImages, PackedPiecesAreUnpackedOrRefused) {
   EXPECT_EQ(give(21, bytes, Bytes(frame).first(frame.size() / 2)), CUDA_ERROR_INVALID_IMAGE);
   EXPECT_EQ(give(21, bytes, {}), CUDA_ERROR_INVALID_IMAGE);
   EXPECT_EQ(give(21, bytes, image), CUDA_ERROR_INVALID_IMAGE);
-  // Nothing of these has stayed.
+  // None of these was kept.
   EXPECT_EQ(give(21, bytes, frame), 0U);
   EXPECT_EQ(load(client, {21}), std::vector<Status>{0});
 }
 
-// Short pieces would take more of the server's events than a ring has.
+// Pieces without data would use more of the server's events than a ring has.
 TEST_F(Sessions, PiecesOfNoLengthEndTheSession) {
   const ServerProcess server(0);
   for (const std::uint32_t piece : {1U, 65'535U, 1'048'577U}) {
@@ -134,7 +135,7 @@ TEST_F(Sessions, PiecesOfNoLengthEndTheSession) {
   EXPECT_THROW(client.call(CopyFrom{.bytes = (1 << 20) + 1}), ConnectionLost);
 }
 
-// ---- what a client's modules may take of its server process ----
+// ---- what a client's modules may use of its server process ----
 
 TEST(Modules, TheImagesOfAllTogetherAreBounded) {
   const server::Driver driver(GPUCAST_TEST_LIBCUDA);

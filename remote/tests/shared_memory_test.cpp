@@ -1,5 +1,5 @@
-// Memory that another process gives is taken only where nothing that one does makes access to it
-// fail.
+// Memory from another process is accepted only if nothing that the process does can make access to
+// it fail.
 #include "transport/shared_memory.h"
 
 #include <fcntl.h>

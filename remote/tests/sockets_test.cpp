@@ -48,7 +48,7 @@ using namespace std::chrono_literals;
 
 Deadline in(std::chrono::milliseconds time) { return Clock::now() + time; }
 
-// Accepts nobody; who would have to wait is not even let in.
+// A listener that accepts nobody, and whose queue is full.
 class FullListener {
  public:
   explicit FullListener(sa_family_t family) : socket_(::socket(family, SOCK_STREAM, 0)) {

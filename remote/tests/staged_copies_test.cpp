@@ -1,5 +1,5 @@
-// Copies of pageable memory, by many threads at once and of all sizes: through memory that client
-// and server share where the tests are those of it, and over sockets where they are not.
+// Copies of pageable memory, by many threads at once and of all sizes: over sockets, or through
+// memory that client and server share.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ namespace {
 
 class PageableCopies : public OverServers {
  protected:
-  // There and back, on a stream of its own or on the default one; whether all came back.
+  // Copies there and back, on a stream of its own or on the default one; returns whether all data
+  // came back.
   static bool come_back(std::size_t bytes, unsigned seed) {
     const Content sent = pattern(bytes, seed);
     const DeviceMemory device(0, sent);
@@ -73,7 +74,7 @@ TEST_F(PageableCopies, KeepTheOrderOfTheirStream) {
   for (unsigned k = 0; k < 5; ++k) {
     const Content sent = pattern(bytes, k);
     ASSERT_OK(copy_async(device, sent.data(), bytes));
-    const Content changed(bytes, 9);  // what was sent may go
+    const Content changed(bytes, 9);  // the data that was sent may be changed
     EXPECT_EQ(device.content(), sent);
   }
 }

@@ -1,4 +1,4 @@
-// What a client's copies may take of its server's pinned memory.
+// What a client's copies may use of its server's pinned memory.
 #include "server/staging.h"
 
 #include <cuda.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t small = std::size_t{64} << 10;
 
-// All slots that there are for copies of that size.
+// Takes all slots for copies of that size.
 std::vector<Staging::Slot> take_all(Staging& staging, std::size_t bytes) {
   constexpr std::size_t most = 1000;
   std::vector<Staging::Slot> slots;
@@ -40,13 +40,13 @@ bool lie_apart(const std::vector<Staging::Slot>& slots, std::size_t bytes) {
   return begins.size() == slots.size() && std::ranges::adjacent_find(begins, close) == begins.end();
 }
 
-// At the end of a test, so that all that was made can be found.
+// Called at the end of a test, so that leak checkers find everything that was allocated.
 void give_back_all(const std::vector<Staging::Slot>& slots) {
   for (const Staging::Slot& slot : slots)
     Staging::give_back(slot);
 }
 
-// What it makes stays until the process ends, and so do they.
+// Its memory exists until the process ends, and so does this.
 Staging& begin_staging() {
   static const Driver* const driver = std::make_unique<Driver>(GPUCAST_TEST_LIBCUDA).release();
   static Staging* const staging = std::make_unique<Staging>(*driver).release();
@@ -60,7 +60,7 @@ TEST(ServedStaging, IsBoundedForSmallCopiesAndForLargerOnes) {
   EXPECT_EQ(of_small.size(), 512U);
   EXPECT_TRUE(lie_apart(of_small, small));
   EXPECT_EQ(staging.take(1).data, nullptr);
-  // Which have their own.
+  // Large copies have slots of their own.
   const auto of_large = take_all(staging, small + 1);
   EXPECT_EQ(of_large.size(), 64U);
   EXPECT_TRUE(lie_apart(of_large, most_inline));
@@ -74,7 +74,7 @@ TEST(ServedStaging, WhatIsGivenBackIsTakenAgainForItsSize) {
   const auto of_small = take_all(staging, small);
   const auto of_large = take_all(staging, most_inline);
   Staging::give_back(of_large.front());
-  Staging::give_back({});  // none
+  Staging::give_back({});  // empty
   EXPECT_EQ(staging.take(small).data, nullptr);
   EXPECT_EQ(staging.take(most_inline).data, of_large.front().data);
   Staging::give_back(of_small.back());
@@ -87,7 +87,7 @@ TEST(ServedStaging, WhatIsGivenBackIsTakenAgainForItsSize) {
 TEST(ServedStaging, IsMadeWhenItIsFirstNeeded) {
   ::setenv("GPUCAST_FAKE_FAIL", "cuMemHostAlloc:2:2", 1);
   Staging& staging = begin_staging();
-  EXPECT_NE(staging.take(small).data, nullptr);  // the first that the driver is asked for
+  EXPECT_NE(staging.take(small).data, nullptr);  // the driver allocates this one first
   EXPECT_THROW(staging.take(most_inline), DriverError);
   EXPECT_NE(staging.take(most_inline).data, nullptr);
 }

@@ -1,4 +1,4 @@
-// What a client's streams and events may take of its server process.
+// What a client's streams and events may use of its server process.
 #include "server/streams.h"
 
 #include <cuda.h>
@@ -11,7 +11,7 @@ class ServedStreams : public testing::Test {
  protected:
   ServedStreams() : driver_(GPUCAST_TEST_LIBCUDA) { driver_.cuInit(0); }
 
-  // How often until it fails, which it does before `most`.
+  // Counts calls until one fails, which happens before `most`.
   template <class Message>
   std::uint64_t count(Message message, Id Message::* id, std::uint64_t most) {
     for (std::uint64_t k = 0; k < most; ++k) {

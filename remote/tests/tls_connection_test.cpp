@@ -1,4 +1,4 @@
-// What every connection promises: plain ones, with TLS, and through shared memory.
+// Properties of every connection: plain, with TLS, and through shared memory.
 #include "transport/tls_connection.h"
 
 #include <gtest/gtest.h>
@@ -22,12 +22,12 @@ using namespace std::chrono_literals;
 
 Deadline within(std::chrono::milliseconds time) { return Clock::now() + time; }
 
-// What both sides have said before.
+// The messages of both sides before the handshake.
 constexpr std::array words = {std::byte{1}, std::byte{2}};
 
 class AnyConnection : public testing::TestWithParam<std::string> {
  protected:
-  // Once hands are shaken.
+  // Returns a pair after the handshake.
   static Pair connected() {
     Pair pair;
     if (GetParam() == "plain") return pair;
@@ -104,7 +104,7 @@ TEST_P(AnyConnection, SaysWhenThereIsNothingToRead) {
   write_all(*pair.there, noise(2));
   EXPECT_TRUE(pair.here->wait({.read = true}, within(60s)).read);
   read_all(*pair.here, {&got, 1}, within(60s));
-  // The other one has been brought along.
+  // The other one has arrived with it.
   EXPECT_TRUE(pair.here->wait({.read = true}, within(0ms)).read);
 }
 
@@ -169,7 +169,7 @@ TEST_P(AnyConnection, IsCountedAtBothEnds) {
   EXPECT_EQ(counts(there).offered, 0U);
 }
 
-// What the network has not taken counts as offered: its other end waits for it.
+// Data that the network has not accepted counts as offered: the other end waits for it.
 TEST_P(AnyConnection, CountsWhatIsNotTakenOnce) {
   Pair pair = connected();
   Flows flows;

@@ -1,5 +1,5 @@
-// TLS with a pre-shared key: who comes in, and what becomes of bytes that somebody changed. The
-// other end is ours, or libssl alone.
+// TLS with a pre-shared key: who is admitted, and the effect of changed bytes. The other end is
+// ours, or libssl alone.
 #include "security/tls.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Octets bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// What it has to send.
+// Takes the data that this end has to send.
 Octets taken(Tls& end) {
   Octets result;
   for (auto part = end.unsent(); !part.empty(); part = end.unsent()) {
@@ -43,7 +43,7 @@ Octets taken(Tls& end) {
   return result;
 }
 
-// What comes to it.
+// Delivers data to this end.
 void put(Tls& end, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto room = end.room();
@@ -55,16 +55,16 @@ void put(Tls& end, std::span<const std::byte> bytes) {
   }
 }
 
-// What somebody between does with what is said; `from_client` tells whose it is.
+// What an attacker does with data in transit; `from_client` tells its direction.
 using Between = std::function<void(Octets& said, bool from_client)>;
 
-// A client and a server, and what goes between them.
+// A client and a server, and the connection between them.
 struct Both {
   explicit Both(const Key& of_server = key_of(7), const std::string& identity = "hello")
       : client(TlsSide::client, key_of(7), bytes_of("hello")),
         server(TlsSide::server, of_server, bytes_of(identity)) {}
 
-  // Whether both are done; throws what either of them throws.
+  // Returns whether both are finished; rethrows their exceptions.
   bool shake_hands(const Between& between = {}) {
     constexpr int flights = 3;
     for (int k = 0; k < flights; ++k) {
@@ -112,7 +112,7 @@ TEST(Tls, ShowsNobodyWhatIsSaid) {
     both.client.write(said);
   const Octets sent = taken(both.client);
   EXPECT_TRUE(std::ranges::search(sent, std::span(said).first(4)).empty());
-  // The same again looks different.
+  // The same text looks different the second time.
   const auto half = static_cast<std::ptrdiff_t>(sent.size() / 2);
   EXPECT_FALSE(std::equal(sent.begin() + 5, sent.begin() + half, sent.begin() + half + 5));
 }
@@ -138,7 +138,7 @@ TEST(Tls, TellsTheClientThatItsKeyIsRefused) {
   }
 }
 
-// Whichever byte of whichever flight it is.
+// This holds for every byte of every flight.
 TEST(Tls, IsNotSetUpWhereAByteOfAHandshakeIsChanged) {
   std::size_t bytes[] = {0, 0};
   Both whole;
@@ -161,15 +161,15 @@ TEST(Tls, IsNotSetUpWhereAByteOfAHandshakeIsChanged) {
         done = false;
       }
       if (!done) continue;
-      // The version that records state in the clear means nothing (RFC 8446, 5.1): both are what
-      // they would be without the change.
+      // The version in unencrypted records has no meaning (RFC 8446, 5.1): both ends are the same
+      // without the change.
       both.client.write(bytes_of("whole"));
       Both::pass(both.client, both.server, true, {});
       EXPECT_EQ(read_all(both.server), bytes_of("whole"));
       unnoticed.insert({of_client, place});
     }
   }
-  EXPECT_LE(unnoticed.size(), 8U);  // of two such bytes in each of four records
+  EXPECT_LE(unnoticed.size(), 8U);  // two such bytes in each of four records
 }
 
 TEST(Tls, IsNotSetUpByPartOfAHandshake) {
@@ -184,7 +184,8 @@ TEST(Tls, IsNotSetUpByPartOfAHandshake) {
   }
 }
 
-// An exchange of keys of its own: what a client said before tells a server nothing.
+// Each handshake has its own key exchange, so that a client's earlier messages are useless to a
+// server.
 TEST(Tls, IsNotSetUpByWhatAnotherClientSaidBefore) {
   std::vector<Octets> of_client;
   Both first;
@@ -216,13 +217,13 @@ std::vector<Octets> records_of(const Octets& sent) {
 class Records : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(both_.shake_hands()); }
-  // Three of them.
+  // Sends three of them.
   std::vector<Octets> send() {
     for (const char* text : {"one", "two", "three"})
       both_.client.write(bytes_of(text));
     return records_of(taken(both_.client));
   }
-  // What is read of them, again and again.
+  // Reads the records in small parts.
   Octets receive(const std::vector<Octets>& records) {
     for (const Octets& each : records)
       put(both_.server, each);
@@ -260,7 +261,7 @@ TEST_F(Records, AreRefusedWhereAnyByteIsChanged) {
       put(both.server, sent);
       Octets got(100);
       try {
-        // A length that is longer now waits for the rest.
+        // If the length is larger now, the rest is awaited.
         EXPECT_EQ(both.server.read(got), 0U) << place;
         EXPECT_TRUE(place == 3 || place == 4) << place;
       } catch (const TlsError&) {
@@ -319,10 +320,10 @@ TEST_F(Records, GoOnUnderNewKeys) {
   EXPECT_EQ(got, bytes_of(expected));
 }
 
-// ---- records that somebody between has changed, at any place and in any way ----
+// ---- records that an attacker has changed, anywhere and in any way ----
 
-// Some bytes of what goes over the network changed, dropped, repeated, exchanged, put in, or cut
-// off; never as they were.
+// Changes, drops, repeats, exchanges, inserts or cuts off some of the bytes; the result always
+// differs.
 Octets changed(const Octets& said, Noise& noise) {
   Octets result = said;
   const std::size_t begin = noise.below(said.size());
@@ -358,7 +359,7 @@ Octets changed(const Octets& said, Noise& noise) {
   return result;
 }
 
-// All that is read, in parts of any size, until it is refused.
+// Reads everything, in parts of any size, until it is refused.
 Octets read(Tls& end, Noise& noise, bool& refused) {
   Octets result;
   try {
@@ -392,15 +393,15 @@ TEST(DamagedRecords, TellNothingBehindTheDamage) {
     put(both.server, changed(taken(both.client), noise));
     bool refused = false;
     const Octets got = read(both.server, noise, refused);
-    // What is added behind the last record is noticed with what follows.
+    // Data that is appended to the last record is noticed later.
     ASSERT_LE(got.size(), text.size());
     ASSERT_TRUE(std::equal(got.begin(), got.end(), text.begin())) << "trial " << trials;
     refusals += refused ? 1U : 0U;
   }
-  EXPECT_GT(refusals, trials / 2);  // others wait for more, as those that were cut off
+  EXPECT_GT(refusals, trials / 2);  // other readers wait for more, as after a cut
 }
 
-// Who has the key can send what is not TLS at all; nothing of it is taken for data.
+// Even without the key one can send data that is not TLS; none of it is taken for data.
 TEST(DamagedRecords, NoiseIsNeitherAHandshakeNorData) {
   constexpr int seed = 25;
   Noise noise(seed);
@@ -425,7 +426,7 @@ TEST(DamagedRecords, NoiseIsNeitherAHandshakeNorData) {
 
 // ---- libssl as the other end ----
 
-// With the key, unless it is told otherwise.
+// It has the key unless `change` says otherwise.
 class Openssl {
  public:
   explicit Openssl(bool client, const std::function<void(SSL_CTX*)>& change = {})
@@ -445,7 +446,7 @@ class Openssl {
   }
   SSL* get() const { return ssl_.get(); }
 
-  // Goes on as far as it can.
+  // Continues as far as possible.
   bool shake_hands() const {
     ERR_clear_error();
     return SSL_do_handshake(get()) == 1;
@@ -505,7 +506,7 @@ class Openssl {
   std::unique_ptr<SSL, Free> ssl_;
 };
 
-// Whether both are done; throws what ours throws.
+// Returns whether both are finished; rethrows our end's exceptions.
 bool shake_hands(Tls& ours, const Openssl& other) {
   bool our_end = false;
   bool other_end = false;
@@ -590,7 +591,7 @@ TEST_P(WithOpenssl, AnotherVersionIsRefused) {
   EXPECT_THROW(shake_hands(ours_, other), TlsError);
 }
 
-// Who has no key may have a certificate, and be ready to do without the server's.
+// A peer without the key may have a certificate, and may not require the server's.
 TEST_P(WithOpenssl, WhoHasNoKeyIsRefused) {
   const Openssl other(!is_client(), [](SSL_CTX* context) {
     SSL_CTX_set_psk_use_session_callback(context, nullptr);

@@ -1,5 +1,4 @@
-// Messages survive the way to bytes and back; bytes that are no messages are refused, whatever they
-// are.
+// Messages survive encoding and decoding; other bytes are refused, whatever they are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,7 +89,7 @@ TEST(Wire, WhatFollowsTheFieldsIsTheTail) {
 TEST(Wire, LengthsOutOfBoundsAllocateNothing) {
   std::vector<std::byte> bytes;
   Writer writer(bytes);
-  writer(Id{1}), writer(Id{2}), writer(std::uint32_t{0xffffffff});  // of the names
+  writer(Id{1}), writer(Id{2}), writer(std::uint32_t{0xffffffff});  // for the names
   EXPECT_THROW(decode<ModuleKernels>(bytes), ProtocolError);
   std::vector<std::byte> header;
   Writer of_header(header);
@@ -101,7 +100,7 @@ TEST(Wire, LengthsOutOfBoundsAllocateNothing) {
                ProtocolError);
 }
 
-// Every message type is fed with noise and with its own bytes, damaged: it is decoded or refused.
+// Every message type decodes or refuses noise, and its own bytes after damage.
 template <class Message>
 void feed(std::mt19937& random) {
   auto bytes = payload_of(Message{});
@@ -145,7 +144,7 @@ TEST(Wire, CallsHaveTheNumbersOfVersion5) {
   EXPECT_EQ(static_cast<int>(Call::Detach), 38);
 }
 
-// One after another, each as wide as its type.
+// Encodes values one after another, each with the width of its type.
 template <class Message>
 std::size_t width(const Message& message = {}) {
   return payload_of(message).size();

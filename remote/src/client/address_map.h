@@ -1,7 +1,7 @@
-// Whose memory an address is: of which device, or pinned on the host.
+// Finds the memory that an address belongs to: memory of a device, or pinned host memory.
 //
 // Every server has an address space of its own, and so has this process. What a server allocates is
-// reserved here too, so that an address means one thing only, as programs expect of CUDA.
+// reserved here too, so that an address has one meaning only, as CUDA programs expect.
 #pragma once
 
 #include <sys/mman.h>
@@ -28,8 +28,8 @@ class AddressMap {
     bool pooled = false;
   };
 
-  // Reserves the addresses for the device; false if something else is there already.
-  // Blocks stay reserved when memory is freed: the server will use them again.
+  // Reserves the addresses for the device; returns false if they are in use already. Blocks stay
+  // reserved when memory is freed, since the server will use them again.
   bool reserve(int device, Address begin, std::size_t bytes) {
     if (begin > std::numeric_limits<Address>::max() - block || bytes > ~(begin + block))
       return false;
@@ -46,12 +46,12 @@ class AddressMap {
     }
     return true;
   }
-  // Addresses that are free here, reserved for the device; 0 if there are none.
+  // Returns addresses that are free here, now reserved for the device, or 0 if there are none.
   Address reserve_anywhere(int device, std::size_t bytes) {
     const std::unique_lock lock(mutex_);
     const std::size_t whole = up(bytes);
     Address at = quiet;
-    // Behind the last that was taken there.
+    // Begins behind the last block that was reserved there.
     const auto beyond = blocks_.lower_bound(2 * quiet);
     if (beyond != blocks_.begin() && std::prev(beyond)->first >= quiet)
       at = std::prev(beyond)->first + block;
@@ -71,13 +71,13 @@ class AddressMap {
     const std::unique_lock lock(mutex_);
     device_memory_[begin] = {.device = device, .begin = begin, .bytes = bytes, .pooled = pooled};
   }
-  // Removes the allocation that begins there, and returns it.
+  // Removes and returns the allocation that begins there.
   std::optional<DeviceMemory> remove(Address begin) {
     const std::unique_lock lock(mutex_);
     const auto removed = device_memory_.extract(begin);
     return removed ? std::optional(removed.mapped()) : std::nullopt;
   }
-  // The allocation that covers the address.
+  // Returns the allocation that covers the address.
   std::optional<DeviceMemory> device_memory(Address address) const {
     const std::shared_lock lock(mutex_);
     const auto at = holder(device_memory_, address, 1);
@@ -88,7 +88,7 @@ class AddressMap {
     std::erase_if(device_memory_, [&](const auto& entry) { return entry.second.device == device; });
   }
 
-  // False where some of it is pinned already.
+  // Returns false if some of it is pinned already.
   bool pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated) {
     const std::unique_lock lock(mutex_);
     const auto at = reinterpret_cast<Address>(begin);
@@ -104,16 +104,16 @@ class AddressMap {
   struct Pinned {
     std::size_t bytes = 0;
     unsigned flags = 0;
-    bool allocated = false;  // here, rather than registered by the program
+    bool allocated = false;  // allocated here, not registered by the program
   };
-  // Returns the allocation that begins there, and removes it if it was made so.
+  // Removes and returns the allocation that begins there if it was made in this way.
   std::optional<Pinned> unpin(const void* begin, bool allocated) {
     const std::unique_lock lock(mutex_);
     const auto at = pinned_.find(reinterpret_cast<Address>(begin));
     if (at == pinned_.end() || at->second.allocated != allocated) return std::nullopt;
     return pinned_.extract(at).mapped();
   }
-  // The allocation that covers the whole range.
+  // Returns the allocation that covers the whole range.
   std::optional<Pinned> pinned(const void* begin, std::size_t bytes) const {
     const std::shared_lock lock(mutex_);
     const auto at = holder(pinned_, reinterpret_cast<Address>(begin), bytes);
@@ -125,26 +125,26 @@ class AddressMap {
   }
 
  private:
-  // What drivers take memory in; a block belongs to one device.
+  // The unit in which drivers map memory; a block belongs to one device.
   static constexpr std::size_t block = std::size_t{2} << 20;
-  // Where hardly any program has memory of its own.
+  // A region where hardly any program has memory.
   static constexpr Address quiet = Address{0x2000} << 32;
   static Address down(Address address) { return address / block * block; }
   static Address up(Address address) { return (address + block - 1) / block * block; }
-  // Without memory behind it.
+  // Maps addresses without memory behind them.
   static bool map_at(Address begin, std::size_t bytes) {
     void* wanted = reinterpret_cast<void*>(begin);
     void* got = ::mmap(wanted, bytes, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == MAP_FAILED) return false;
     if (got == wanted) return true;
-    ::munmap(got, bytes);  // a kernel that takes the address for a hint
+    ::munmap(got, bytes);  // old kernels take the address as a hint
     return false;
   }
 
   mutable std::shared_mutex mutex_;
   std::map<Address, DeviceMemory> device_memory_;
-  std::map<Address, int> blocks_;  // reserved ones, by their beginning
+  std::map<Address, int> blocks_;  // reserved blocks, by address
   std::map<Address, Pinned> pinned_;
 };
 

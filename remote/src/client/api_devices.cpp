@@ -1,4 +1,4 @@
-// Devices, one for each server; and errors, which concern none.
+// Entry points for devices (one per server) and for errors, which belong to no device.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
   });
 }
 
-// The first of those with the address: servers on several hosts may have the same.
+// Takes the first device with the address: servers on several hosts may have the same one.
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pci) {
   return entry([&] {
     require_valid(device != nullptr && pci != nullptr);
@@ -91,7 +91,7 @@ cudaError_t cudaDeviceReset() {
   });
 }
 
-// How a thread waits for an answer is no matter of the device's.
+// How a thread waits for an answer does not matter to the device.
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
   return ENTRY(refuse_if((flags & cudaDeviceMapHost) != 0, "cudaDeviceMapHost"));
 }
@@ -99,7 +99,7 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   return ENTRY(give(flags, cudaDeviceScheduleAuto));
 }
 
-// Preferences, which a device may ignore.
+// These are preferences, which a device may ignore.
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache /*config*/) { return ENTRY(); }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
   return ENTRY(give(config, cudaFuncCachePreferNone));
@@ -113,7 +113,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   });
 }
 
-// ---- peers: whatever way copies between devices take, kernels reach no other server's memory ----
+// ---- peers: kernels never reach another server's memory, whichever way copies take ----
 
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes) {
@@ -154,11 +154,11 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr /*which*/, i
   });
 }
 
-// ---- what the CUDA runtime does not have: for `gpucast remote status`, and for programs that want
-// to know whether they run over remote GPUs ----
+// ---- additions to the CUDA runtime, for `gpucast remote status` and for programs that want to
+// know whether they use remote GPUs ----
 
-// The version of a device's server, as text of at most `bytes` with its end, and how many clients
-// it serves.
+// Gives the version of a device's server, as text of at most `bytes` bytes with the final zero, and
+// the number of clients that it serves.
 cudaError_t gpucast_remote_server(int device, char* version, std::size_t bytes, unsigned* clients) {
   return entry([&] {
     require_valid(version != nullptr && bytes > 0);
@@ -170,8 +170,8 @@ cudaError_t gpucast_remote_server(int device, char* version, std::size_t bytes, 
   });
 }
 
-// What carries calls to a device, in the words of records ("tls", "plain", "shm"), for as long as
-// the program runs; nullptr where there is no such device.
+// Returns the transport to a device in the vocabulary of records ("tls", "plain", "shm"), valid
+// until the program ends; nullptr if there is no such device.
 const char* gpucast_remote_transport(int device) {
   try {
     return runtime().gpu(device).transport();
@@ -180,7 +180,7 @@ const char* gpucast_remote_transport(int device) {
   }
 }
 
-// ---- errors, and what concerns no device ----
+// ---- errors, and calls that belong to no device ----
 
 cudaError_t cudaGetLastError() { return std::exchange(this_thread().last_error, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return this_thread().last_error; }
@@ -196,7 +196,7 @@ cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
   return {x, y, z, w, kind};
 }
 
-// Profilers see this process, which has no GPU.
+// Profilers look at this process, which has no GPU.
 cudaError_t cudaProfilerStart() { return cudaSuccess; }
 cudaError_t cudaProfilerStop() { return cudaSuccess; }
 

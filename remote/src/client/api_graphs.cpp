@@ -1,4 +1,4 @@
-// Graphs that programs make node by node, and what they ask of graphs.
+// Entry points for graphs that programs build node by node, and for queries about graphs.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void add_node(cudaGraphNode_t* made, cudaGraph_t graph, const cudaGraphNode_t* a
   *made = handle_of(&runtime().graphs.add(graph, std::move(work), nodes_of(after, count)));
 }
 
-// The node, whose type has to be this.
+// Returns the node, which must have this type.
 Node& node_of(cudaGraphNode_t handle, cudaGraphNodeType type) {
   Node& node = runtime().graphs.node(handle);
   require_valid(node.work.type == type);
@@ -101,7 +101,7 @@ cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetP
   return ENTRY(set_node(node, work_of(parameters)));
 }
 
-// The arguments stay where they are until the node changes.
+// The arguments keep their addresses until the node changes.
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* result) {
   return entry([&] {
     Work& work = node_of(handle, cudaGraphNodeTypeKernel).work;
@@ -141,7 +141,7 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std
   return ENTRY(give_nodes(all_of(graph, true), nodes, count));
 }
 
-// ---- graphs that are ready ----
+// ---- graphs that are ready to launch ----
 
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {
   return ENTRY(give(flags, runtime().graphs.exec(exec)->flags));
@@ -180,7 +180,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return ENTRY(runtime().graphs.destroy(exec));
 }
 
-// Nothing that a program does meanwhile disturbs what is recorded here: every mode is as good.
+// No call disturbs the recording here, so that all modes are the same.
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return entry([&] {
     require_valid(mode != nullptr && *mode >= cudaStreamCaptureModeGlobal &&

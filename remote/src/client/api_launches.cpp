@@ -1,4 +1,5 @@
-// Registration of the program's GPU code, launches of all generations, and what kernels are like.
+// Registration of the program's GPU code, launches of all generations of CUDA, and kernel
+// attributes.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -63,7 +64,7 @@ cudaKernel_t kernel_of(const void* host) {
 
 extern "C" {
 
-// ---- what nvcc's code calls; its headers declare these for nvcc only ----
+// ---- functions that nvcc's code calls; CUDA's headers declare these for nvcc only ----
 
 void** __cudaRegisterFatBinary(void* wrapper) {
   return reinterpret_cast<void**>(&runtime().program.add(wrapper));
@@ -82,7 +83,7 @@ void __cudaRegisterVar(void** handle, char* host, char* /*device*/, const char* 
 void __cudaRegisterManagedVar(void** /*handle*/, void** /*host*/, char* /*device*/,
                               const char* name, int /*ext*/, std::size_t /*bytes*/,
                               int /*constant*/, int /*global*/) {
-  // The program would read it as soon as it runs, through an address that nobody sets.
+  // The program would read the variable as soon as it runs, through an address that nobody sets.
   end_program((std::string(program_invocation_name) +
                ": not supported on remote GPUs: __managed__ " + name +
                ": memory that host and GPU both reach; make it a __device__ variable, and " +
@@ -112,7 +113,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   return ENTRY(give(kernel, kernel_of(host)));
 }
 
-// ---- what programs call ----
+// ---- functions that programs call ----
 
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   return ENTRY(give(kernel, kernel_of(host)));
@@ -123,7 +124,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* result, const void* host) 
 cudaError_t cudaFuncSetAttribute(const void* host, cudaFuncAttribute attribute, int value) {
   return ENTRY(runtime().current().modules.set_attribute(function_of(host), attribute, value));
 }
-// A preference, which a device may ignore.
+// This is a preference, which a device may ignore.
 cudaError_t cudaFuncSetCacheConfig(const void* host, cudaFuncCache /*config*/) {
   return ENTRY(function_of(host));
 }

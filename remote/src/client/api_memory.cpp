@@ -1,4 +1,4 @@
-// Memory of devices and of the host, and symbols.
+// Entry points for memory of devices and of the host, and for symbols.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
@@ -10,8 +10,8 @@ using namespace gpucast::remote::client;
 
 namespace {
 
-// Pinned for the program's own devices is nothing here: what makes copies fast is that the memory
-// is there, and that it may be read later; and best where a server on this host has it, too.
+// Page locking for local devices has no effect here. Copies are fast because the memory exists and
+// may be read later, and fastest where a server on this host shares it.
 void allocate_host(void** memory, std::size_t bytes, unsigned flags) {
   give(memory, nullptr);
   runtime().device_count();
@@ -30,7 +30,7 @@ void allocate_host(void** memory, std::size_t bytes, unsigned flags) {
   *memory = got;
 }
 
-// Copies under way still use it.
+// Copies in progress still use the memory.
 void settle_all() {
   for (int device = 0; device < runtime().device_count(); ++device)
     runtime().gpu(device).settle();

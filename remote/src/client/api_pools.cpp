@@ -1,4 +1,5 @@
-// Memory pools. What is shared between processes is not: no other process sees these GPUs.
+// Entry points for memory pools. Pools that processes share are refused: no other process sees
+// these GPUs.
 #include <cuda_runtime_api.h>
 
 #include "client/entry.h"
@@ -17,7 +18,7 @@ int pools_device_of(const cudaMemLocation* location,
   return existing(location->id);
 }
 
-// Whether its value is an int, and not 64 bits: the flags come first.
+// Whether the attribute is an int rather than 64 bits: the flags come first in the enumeration.
 bool is_pool_flag(cudaMemPoolAttr which) { return which < cudaMemPoolAttrReleaseThreshold; }
 
 }  // namespace
@@ -133,7 +134,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, v
   });
 }
 
-// A pool's memory is its own device's, as all memory here is.
+// A pool's memory belongs to its own device, as all memory does here.
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* wanted,
                                  std::size_t count) {
   return entry([&] {

@@ -1,5 +1,5 @@
-// Entry points that take a stream, or mean one: copies, launches, recording. Compiled twice
-// (entry.h).
+// Entry points that take a stream or use the default one: copies, launches, recording. Compiled
+// twice (entry.h).
 #include <cuda_runtime_api.h>
 
 #include "client/entry.h"
@@ -18,14 +18,14 @@ void record(cudaEvent_t handle, cudaStream_t stream) {
   its.gpu->record_event(event.id, its.id);
 }
 
-// The stream, which may not be recorded: it is waited for.
+// Returns the stream for a call that waits for it, which must not be recorded.
 OnStream waited_for(cudaStream_t stream) {
   const OnStream its = on(stream);
   runtime().graphs.forbid(its);
   return its;
 }
 
-// The stream for what has no node.
+// Returns the stream for a call that has no graph node.
 OnStream unrecorded(cudaStream_t stream, const char* what) {
   const OnStream its = on(stream);
   if (runtime().graphs.records(its)) runtime().graphs.forbid(its, runtime().unsupported(what));
@@ -47,7 +47,7 @@ LaunchOptions options_of(const cudaLaunchConfig_t& config) {
     const cudaLaunchAttribute& attribute = config.attrs[k];
     switch (attribute.id) {
       case cudaLaunchAttributeIgnore:
-      // Hints: without them a kernel begins later, or in another order of precedence.
+      // These are hints: without them a kernel begins later, or in another order of precedence.
       case cudaLaunchAttributeProgrammaticStreamSerialization:
       case cudaLaunchAttributePriority:
         break;
@@ -113,7 +113,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     return its.gpu->query_stream(its.id) ? cudaSuccess : cudaErrorNotReady;
   });
 }
-// Between servers the host waits: an event is not known beyond its own.
+// Between servers the host waits: no server knows another server's events.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned flags) {
   return entry([&] {
     const OnStream its = on(stream);
@@ -133,7 +133,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   return ENTRY(give(device, facts(stream).device));
 }
-// Ids of several servers' streams differ too.
+// Ids of streams on different servers differ too.
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   return entry([&] {
     const DeviceObject its = facts(stream);
@@ -190,7 +190,7 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 
 // ---- launches ----
 
-// Called by nvcc's code; its headers declare it for nvcc only.
+// nvcc's code calls this; CUDA's headers declare it for nvcc only.
 cudaError_t __CUDART_API_PTSZ(__cudaLaunchKernel)(cudaKernel_t kernel, dim3 grid, dim3 block,
                                                   void** arguments, std::size_t shared,
                                                   cudaStream_t stream) {
@@ -311,7 +311,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
     parameters->result_out = cudaGraphInstantiateSuccess;
   });
 }
-// It is where it is launched from already.
+// A graph is uploaded already when it is instantiated.
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
   return entry([&] {
     on(stream);

@@ -1,4 +1,4 @@
-// Streams and events.
+// Entry points for streams and events.
 #include <cuda_runtime_api.h>
 
 #include "client/entry.h"
@@ -8,7 +8,7 @@ using namespace gpucast::remote::client;
 
 namespace {
 
-// A new one of the current device, as far as the client knows it.
+// Makes an object of the current device that so far only the client knows.
 DeviceObject announced(unsigned flags, int priority = 0) {
   return {.device = this_thread().device,
           .id = runtime().current().new_id(),
@@ -29,12 +29,12 @@ void create(cudaEvent_t* event, unsigned flags) {
   refuse_if((flags & cudaEventInterprocess) != 0, "cudaEventInterprocess");
   require_valid((flags & ~allowed) == 0);
   const DeviceObject made = announced(flags);
-  // How the client waits does not concern the server.
+  // The server need not know how the client waits.
   runtime().gpu(made).send(EventCreate{.event = made.id, .flags = flags & cudaEventDisableTiming});
   *event = runtime().events.add(made);
 }
 
-// One that no graph has recorded.
+// Returns an event that was not recorded in a graph.
 DeviceObject real(cudaEvent_t event) {
   runtime().graphs.require_real(event);
   return runtime().events.find(event);

@@ -1,6 +1,6 @@
 // Every entry point of the runtime's library that no other source defines: programs that only link
-// to them run, and those that call them are told so. None of the headers that declare them is
-// included: they take any arguments, and return the error.
+// to them run, and programs that call them get an error. The headers that declare them are not
+// included: these functions ignore their arguments and return the error.
 #include "client/runtime.h"
 
 #define GPUCAST_ENTRY_POINT(name)                                \
@@ -8,7 +8,7 @@
     return gpucast::remote::client::remember_unsupported(#name); \
   }
 #if GPUCAST_CUDA == 13
-#include "client/entry_points_13.inc"  // made of CUDA's headers (CMakeLists.txt)
+#include "client/entry_points_13.inc"  // generated from CUDA's headers (CMakeLists.txt)
 #else
 #include "client/entry_points_12.inc"
 #endif

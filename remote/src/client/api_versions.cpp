@@ -1,6 +1,6 @@
-// Entry points whose arguments differ between versions of CUDA, compiled for each (GPUCAST_CUDA: 12
-// or 13) twice (entry.h). CUDA's headers are 13's: for 12 only those are included that declare no
-// functions.
+// Entry points whose arguments differ between versions of CUDA, compiled for each version
+// (GPUCAST_CUDA: 12 or 13) twice (entry.h). The headers are those of CUDA 13: for 12 only those are
+// included that declare no functions.
 #include <driver_types.h>
 #if GPUCAST_CUDA == 13
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;
 
-// A call of CUDA 13, which 12 has under the name of a version; and one that only 12 has.
+// Names of CUDA 13's calls, which CUDA 12 has with a version suffix, and of calls that only 12 has.
 #if GPUCAST_CUDA == 13
 #define CALL(name, version) name
 [[maybe_unused]] constexpr int runtime_version = CUDART_VERSION;

@@ -7,7 +7,7 @@
 namespace gpucast::remote::client {
 namespace {
 
-// Servers of one host and user.
+// Whether both servers belong to the same host and user.
 bool in_one_group(int first, int second) {
   const std::string& group = runtime().gpu(first).device().group;
   return !group.empty() && group == runtime().gpu(second).device().group;
@@ -44,11 +44,11 @@ Address Attachments::request(const AddressMap::DeviceMemory& memory, int device)
     if (const Allocation* known_as = value_at(allocations_, memory.begin))
       shared = known_as->shared;
   }
-  // Some failures say something about the memory, and nothing about the two devices.
+  // Some failures concern the memory and not the two devices.
   if (!shared) {
     const Status status = status_of(
         [&] { shared = runtime().gpu(memory.device).call(Share{.address = memory.begin}); });
-    // Both mean the same memory by it.
+    // Both servers have to mean the same memory.
     if (shared && shared->bytes != memory.bytes) shared.reset();
     const std::unique_lock lock(mutex_);
     allocations_[memory.begin] = {.device = memory.device, .shared = shared};
@@ -69,7 +69,7 @@ Address Attachments::request(const AddressMap::DeviceMemory& memory, int device)
   return use.address;
 }
 
-// A server that is lost uses nothing any more.
+// A server that is lost no longer uses anything.
 void Attachments::detach(const Allocation& allocation) {
   for (const auto& [device, use] : allocation.uses) {
     if (use.address == 0) continue;

@@ -1,5 +1,5 @@
-// Memory of one device that the servers of others have attached, so that they copy it themselves.
-// Asked for when it is first wanted, and kept until the memory is freed.
+// Memory of one device that other servers have attached, so that they copy it themselves. It is
+// attached when it is first needed, and stays so until it is freed.
 #pragma once
 
 #include <map>
@@ -16,13 +16,13 @@ namespace gpucast::remote::client {
 
 class Attachments {
  public:
-  // Where the memory begins for the server of another device; nothing where that one cannot have
-  // it, which is asked for once.
+  // Returns the address of the memory for the server of another device, or nothing if that server
+  // cannot attach it, which is tried only once.
   std::optional<Address> find(const AddressMap::DeviceMemory& memory, int device);
 
-  // Before the memory that begins there is freed: waits until no server uses it any more.
+  // To be called before the memory that begins there is freed: waits until no server uses it.
   void detach(Address begin);
-  // Before the device is reset, which ends its own uses.
+  // To be called before the device is reset, which ends its own uses.
   void forget(int device);
 
  private:
@@ -36,7 +36,7 @@ class Attachments {
     std::map<int, Use> uses = {};       // by device
   };
 
-  // Where it begins, 0 where it is refused; nothing where that is not known.
+  // Returns its address there, 0 if it was refused, or nothing if it was not tried yet.
   std::optional<Address> known(const AddressMap::DeviceMemory& memory, int device) const;
   Address request(const AddressMap::DeviceMemory& memory, int device);
   static void detach(const Allocation& allocation);
@@ -44,7 +44,7 @@ class Attachments {
   std::mutex requesting_;
   mutable std::shared_mutex mutex_;
   std::map<Address, Allocation> allocations_;
-  std::set<std::pair<int, int>> refused_;  // whose memory, by whose server
+  std::set<std::pair<int, int>> refused_;  // devices: owner of the memory, user
 };
 
 }  // namespace gpucast::remote::client

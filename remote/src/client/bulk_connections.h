@@ -1,6 +1,6 @@
 // The connections for large copies, each with a thread for either direction. Pieces wait in one
-// queue, and whoever is awake takes the next: the connections' threads, and who waits for a copy to
-// be sent, who need not wait for one of them to wake.
+// queue, and the first thread that is awake takes the next one: a thread of a connection, or the
+// thread that waits for the copy, which then need not wait for another thread to wake up.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ namespace gpucast::remote::client {
 
 class BulkConnections {
  public:
-  // `lost` is called, from any of the threads, when a connection breaks. `spin`: how long who
-  // waits looks before it sleeps.
+  // `lost` is called, from any of the threads, when a connection breaks. `spin`: how long a waiting
+  // thread polls before it sleeps.
   BulkConnections(std::vector<std::unique_ptr<Connection>> connections, PendingReceives& receives,
                   std::chrono::microseconds spin, std::function<void(const std::string&)> lost)
       : receives_(receives),
@@ -56,11 +56,11 @@ class BulkConnections {
 
   std::size_t size() const { return connections_.size(); }
 
-  // Whether the thread that queues a copy waits until it is sent: at once, or once something else
-  // has come first.
+  // Whether the thread that queues a copy waits until it is sent: immediately, or after it has
+  // waited for something else.
   enum class Await : std::uint8_t { nothing, at_once, later };
-  // Queues the pieces; the memory has to stay as it is until they are sent. If nobody waits for
-  // that, memory that cannot be read makes the transfer fail among the receives.
+  // Queues the pieces; the memory has to stay unchanged until they are sent. If nobody waits for
+  // that, unreadable memory makes the transfer fail among the receives.
   void send(Id transfer, Bytes data, Await await) {
     const bool waited_for = await != Await::nothing;
     const std::lock_guard lock(mutex_);
@@ -78,15 +78,15 @@ class BulkConnections {
     sending.left = sending.queued;
     parts_left_ += sending.queued;
     queued_ += sending.queued;
-    // Who waits begins with one of the connections at once.
+    // The waiting thread begins with one of the connections at once.
     const std::size_t first = await == Await::at_once ? 1 : 0;
     for (std::size_t k = first; k < connections_.size() && k < sending.queued; ++k)
       connections_[k]->wanted.notify_one();
   }
-  // Both call `meanwhile` now and then.
+  // Both call `meanwhile` from time to time.
   using Meanwhile = std::function<void()>;
-  // Sends what is queued up to its last piece, as far as nobody else does, and waits until it is
-  // sent; cudaErrorInvalidValue if its memory could not be read.
+  // Sends the queue up to the transfer's last piece, unless other threads do, and waits until it is
+  // sent. Returns cudaErrorInvalidValue if its memory could not be read.
   Status wait_until_sent(Id transfer, const Meanwhile& meanwhile) {
     Sending* sending = nullptr;
     {
@@ -101,7 +101,7 @@ class BulkConnections {
     if (!whole) return status_lost;
     return readable ? 0 : status_bad_memory;
   }
-  // Waits until all that was queued is sent; false if the connections broke.
+  // Waits until everything that was queued is sent; returns false if the connections broke.
   bool wait_until_sent(const Meanwhile& meanwhile) {
     return wait_until(meanwhile, [&] { return parts_left_ == 0; });
   }
@@ -114,7 +114,7 @@ class BulkConnections {
     }
     changed_.notify_all();
   }
-  // Waits, after that, until none of the threads runs.
+  // To be called after that: waits until none of the threads runs.
   void join() noexcept {
     for (const auto& bulk : connections_) {
       for (std::thread* thread : {&bulk->sender, &bulk->receiver}) {
@@ -129,16 +129,16 @@ class BulkConnections {
     Bytes data;
   };
   struct Sending {
-    std::size_t queued = 0;            // parts that nobody has taken; under mutex_
+    std::size_t queued = 0;            // parts that no thread has taken; under mutex_
     std::atomic<std::size_t> left{0};  // parts that are not sent
     bool waited_for = false;
     bool readable = true;
   };
   struct BulkConnection {
     std::unique_ptr<Connection> connection;
-    std::condition_variable wanted;  // by its sender
-    // Held by the thread that writes: the sender's or one that waits for a copy. A part is taken
-    // under it, so that each connection has the parts in their order.
+    std::condition_variable wanted;  // wakes its sender
+    // Held by the thread that writes, which is the sender or a thread that waits for a copy. Parts
+    // are taken under it, so that each connection sends its parts in order.
     std::mutex writing;
     std::vector<std::byte> head;  // under writing
     std::thread sender;
@@ -159,8 +159,8 @@ class BulkConnections {
     }
     return done();
   }
-  // The next in the queue; none where it is empty, or where none of the copy `wanted` is left
-  // there.
+  // Takes the next part of the queue; returns nothing if the queue is empty, or if no part of the
+  // copy `wanted` is left in it.
   std::optional<Part> take_part(const Sending* wanted = nullptr) {
     const std::lock_guard lock(mutex_);
     if (broken_ || parts_.empty() || (wanted != nullptr && wanted->queued == 0))
@@ -179,7 +179,7 @@ class BulkConnections {
     sent_.fetch_add(1, std::memory_order_release);
     sent(part.piece.transfer, readable);
   }
-  // By the thread that waits, over a connection whose sender does not write.
+  // Sends parts in the waiting thread, over a connection whose sender is not writing.
   void help(const Sending& sending, const Meanwhile& meanwhile) {
     for (const auto& bulk : connections_) {
       const std::unique_lock writing(bulk->writing, std::try_to_lock);
@@ -191,7 +191,7 @@ class BulkConnections {
       };
       while (const auto part = take_part(&sending))
         write(*bulk, *part, blocked);
-      // A part of another copy is left, whose thread found no connection.
+      // A part of another copy is left because this thread found no free connection.
       const std::lock_guard lock(mutex_);
       if (!parts_.empty()) bulk->wanted.notify_one();
       return;
@@ -214,7 +214,7 @@ class BulkConnections {
     const std::lock_guard lock(mutex_);
     --parts_left_;
     Sending* const sending = value_at(sending_, transfer);
-    if (sending == nullptr) return;  // who waited has seen the connections break
+    if (sending == nullptr) return;  // the waiting thread has seen the connections break
     if (!readable) sending->readable = false;
     if (--sending->left != 0) return;
     if (!sending->waited_for) {
@@ -261,12 +261,12 @@ class BulkConnections {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> broken_{false};
-  std::chrono::microseconds between_;  // copies, threads look for the next
+  std::chrono::microseconds between_;  // how long threads poll for the next copy
   std::deque<Part> parts_;
   std::atomic<std::size_t> queued_{0};      // of these
-  std::map<Id, Sending> sending_;           // whose elements stay where they are
+  std::map<Id, Sending> sending_;           // elements keep their addresses
   std::atomic<std::size_t> parts_left_{0};  // of all of them
-  // Memory that was sent may be written by what comes back for it.
+  // Data that was sent may be overwritten by the answer.
   std::atomic<std::uint64_t> sent_{0};
   std::vector<std::unique_ptr<BulkConnection>> connections_;
 };

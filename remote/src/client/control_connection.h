@@ -1,5 +1,6 @@
-// The ordered connection to one server. Any thread may send and ask. Whoever waits for an answer
-// reads the connection for all who wait: no thread has to be woken for an answer to come through.
+// The ordered connection to one server. Any thread may send and ask. The thread that waits for an
+// answer reads the connection for all that wait, so that no thread has to be woken to pass an
+// answer on.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ namespace gpucast::remote::client {
 
 struct Answered {
   Status status = 0;
-  std::vector<std::byte> body = {};  // the Result's fields, and a tail for some
+  std::vector<std::byte> body = {};  // the fields of the Result, with a tail for some
 };
 
 class ControlConnection {
@@ -34,10 +35,10 @@ class ControlConnection {
                     std::chrono::microseconds spin)
       : connection_(std::move(connection)), receives_(receives), spin_(spin) {}
 
-  // All of these throw ConnectionLost or ProtocolError once the server is lost, and BadMemory where
-  // the tail cannot be read: zeros have gone out then, since the message had begun.
+  // These functions throw ConnectionLost or ProtocolError once the server is lost, and BadMemory if
+  // the tail cannot be read: then zeros have been sent, since the message had begun.
 
-  // `queued`, if given, is called in the order in which messages go out.
+  // `queued`, if given, is called in the order in which messages are sent.
   template <class Message>
   void send(const Message& message, const std::function<void()>& queued = {}) {
     const std::lock_guard lock(sending_);
@@ -45,8 +46,8 @@ class ControlConnection {
     if (!put(message, 0)) throw_bad_memory();
   }
 
-  // Waits for the answer. `queued` may still change the message. An answer that is a tail, and no
-  // fields, may go `into` where it belongs; ProtocolError where it has another size.
+  // Waits for the answer. `queued` may still change the message. An answer that consists of a tail
+  // alone may be stored `into` its destination; ProtocolError if its size differs.
   template <class Message>
   Answered call(const Message& message, const std::function<void()>& queued = {},
                 std::optional<std::span<std::byte>> into = {}) {
@@ -65,7 +66,7 @@ class ControlConnection {
     return std::move(waiting.answer);
   }
 
-  // Waits until all of these that this connection brings have arrived.
+  // Waits until the selected data that this connection brings has arrived.
   void read_receives(const Which& which) {
     if (!receives_.none_over_control(which))
       read_until([&] { return receives_.none_over_control(which); });
@@ -84,27 +85,28 @@ class ControlConnection {
   Notices notices;
 
   bool shares_memory() const { return connection_->shares_memory(); }
-  // With the next message: called when that is queued.
+  // Sends the memory with the next message; called when that is queued.
   void give(const SharedMemory& memory) { connection_->give(memory); }
 
-  // Reads what is there, unless another thread reads. Called by threads that wait for something
-  // else, since a server that cannot send takes no more messages.
+  // Reads incoming data unless another thread does. Threads that wait for something else call this,
+  // since a server that cannot send accepts no more messages.
   void read_meanwhile() {
     std::unique_lock lock(reading_);
     if (!being_read_) read_batch(lock, false);
   }
 
-  // The first failure of a message without request since the last call of this function; 0: none.
+  // Returns the first failure of a message without request since the last call of this function, or
+  // 0.
   Status take_latched() { return latched_.exchange(0); }
 
-  // From any thread: wakes all who wait.
+  // May be called from any thread: wakes all that wait.
   void shut_down() noexcept {
     lost_ = true;
     connection_->shut_down();
   }
 
  private:
-  // Known to whoever reads as long as it lives.
+  // A waiting call, which the reading thread knows as long as it exists.
   struct Waiting {
     explicit Waiting(ControlConnection& waiting_for) : control(waiting_for) {}
     ~Waiting() {
@@ -139,7 +141,7 @@ class ControlConnection {
     if (++last_request_ == 0) ++last_request_;
     return last_request_;
   }
-  // False where the second cannot be read. Who waits to write reads.
+  // Returns false if `second` cannot be read. A thread that waits to write reads meanwhile.
   bool write(Bytes first, Bytes second) {
     return write_all_or_zeros(*connection_, first, second, [this] {
       if (lost_) throw ConnectionLost("the connection is closed");
@@ -148,7 +150,8 @@ class ControlConnection {
       connection_->wait({.read = false, .write = true}, Clock::now() + while_another_reads);
     });
   }
-  // Reads and takes what is there, and waits for it if it `may_wait`; without the lock meanwhile.
+  // Reads and handles incoming messages, and waits for them if it `may_wait`; the lock is released
+  // meanwhile.
   void read_batch(std::unique_lock<std::mutex>& lock, bool may_wait) {
     being_read_ = true;
     lock.unlock();
@@ -188,7 +191,7 @@ class ControlConnection {
       if (tail.data.empty() && notices.take(transfer, status)) return;
       if (status != 0) return receives_.failed(transfer, status);
       PendingReceives::Landing landing(receives_, transfer, 0, tail.data.size());
-      // Less than was asked for would never be followed by the rest.
+      // If the server sends fewer bytes than were asked for, the rest will never follow.
       if (landing.to() == nullptr || !landing.is_whole())
         throw ProtocolError("the server sent data that was not asked for");
       std::ranges::copy(tail.data, landing.to());
@@ -230,7 +233,7 @@ class ControlConnection {
   std::condition_variable read_;
   bool being_read_ = false;
   std::unordered_map<std::uint32_t, Waiting*> waiting_;
-  Inbox inbox_;  // used only by the thread that reads
+  Inbox inbox_;  // used only by the reading thread
 };
 
 }  // namespace gpucast::remote::client

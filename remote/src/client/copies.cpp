@@ -11,17 +11,17 @@ namespace {
 
 using DeviceMemory = AddressMap::DeviceMemory;
 
-// The host's memory: all that no device has.
+// Host memory: everything that belongs to no device.
 constexpr DeviceMemory no_device = {.device = -1, .bytes = ~std::size_t{0}};
 
-// A copy that the program asked for.
+// A copy that the program has called for.
 struct Copy {
   void* to = nullptr;
   const void* from = nullptr;
   const Rows& rows;
   OnStream stream = {};
   bool blocks = false;
-  // What lies at both ends.
+  // The memory at both ends.
   DeviceMemory to_memory = no_device;
   DeviceMemory from_memory = no_device;
 
@@ -33,7 +33,7 @@ bool in_one_piece(const Rows& rows) {
   return rows.height == 1 || (rows.to_pitch == rows.width && rows.from_pitch == rows.width);
 }
 
-// Calls `body(to, from, bytes)` for what lies without gaps at both ends.
+// Calls `body(to, from, bytes)` for each block that is contiguous at both ends.
 template <class Body>
 void for_each_piece(const Copy& copy, Body body) {
   const Rows& rows = copy.rows;
@@ -44,7 +44,7 @@ void for_each_piece(const Copy& copy, Body body) {
     body(out + row * rows.to_pitch, in + row * rows.from_pitch, rows.width);
 }
 
-// What lies at the address. Failure where the rows reach beyond it.
+// Returns the memory at the address. Failure if the rows reach beyond it.
 DeviceMemory memory_at(const void* begin, std::size_t pitch, const Rows& rows) {
   const auto memory = runtime().memory.device_memory(address_of(begin)).value_or(no_device);
   const std::uint64_t bytes = extent(pitch, rows.width, rows.height);
@@ -52,7 +52,7 @@ DeviceMemory memory_at(const void* begin, std::size_t pitch, const Rows& rows) {
   return memory;
 }
 
-// Finds what lies at both ends. Failure where that is not what `kind` says.
+// Finds the memory at both ends. Failure if it contradicts `kind`.
 void find_ends(Copy& copy, cudaMemcpyKind kind) {
   copy.to_memory = memory_at(copy.to, copy.rows.to_pitch, copy.rows);
   copy.from_memory = memory_at(copy.from, copy.rows.from_pitch, copy.rows);
@@ -62,8 +62,8 @@ void find_ends(Copy& copy, cudaMemcpyKind kind) {
                 (to_device == copy.to_device() && from_device == copy.from_device()));
 }
 
-// Calls `body(gpu, stream, blocks)` for what the device has to do on the stream. One of another
-// device has come so far before, and the work is done before that stream is given more.
+// Calls `body(gpu, stream, blocks)` with the device's part of the work. For a stream of another
+// device, that stream has completed before, and the work is completed before the stream gets more.
 template <class Body>
 void on_device(int device, const OnStream& stream, bool blocks, Body body) {
   if (stream.device == device) return body(*stream.gpu, stream.id, blocks);
@@ -73,7 +73,7 @@ void on_device(int device, const OnStream& stream, bool blocks, Body body) {
   gpu.synchronize_stream(legacy_stream);
 }
 
-// Where the device's server has the program's memory; nothing where it does not.
+// Returns the program's memory as the device's server sees it, or nothing if that has no access.
 std::optional<Place> place_of(const Gpu& gpu, int device, const void* memory, std::size_t bytes) {
   if (!gpu.shares_memory()) return std::nullopt;
   return runtime().segments.find(device, memory, bytes);
@@ -94,7 +94,7 @@ void to_device(const Copy& copy) {
 void from_device(const Copy& copy) {
   const int device = copy.from_memory.device;
   const Rows& rows = copy.rows;
-  // Into pageable memory copies are not asynchronous.
+  // Copies into pageable memory are not asynchronous.
   const bool waits = copy.blocks || !runtime().memory.pinned(
                                         copy.to, extent(rows.to_pitch, rows.width, rows.height));
   on_device(device, copy.stream, waits, [&](Gpu& gpu, Id on, bool blocks) {
@@ -109,7 +109,7 @@ void from_device(const Copy& copy) {
   });
 }
 
-// For one server, to which both are addresses of its own.
+// A copy on one server, for which both addresses are its own.
 CopyWithin message_of(const Copy& copy, Id stream, bool fence) {
   const Rows& rows = copy.rows;
   const bool whole = in_one_piece(rows);
@@ -135,11 +135,11 @@ void within_host(const Copy& copy) {
   });
 }
 
-// ---- from one device to another: by the servers themselves where both are of one host and the
-// stream is one of theirs, through this process otherwise ----
+// ---- from one device to another: by the servers themselves if both run on one host and one of
+// them has the stream, and otherwise through this process ----
 
-// By the server that has the stream, so that the stream's order holds; false where it has no access
-// to the other device's memory.
+// Lets the server that has the stream copy, which keeps the stream's order; returns false if it has
+// no access to the other device's memory.
 bool directly(const Copy& copy) {
   const OnStream& stream = copy.stream;
   const bool receives = stream.device == copy.to_memory.device;
@@ -147,21 +147,21 @@ bool directly(const Copy& copy) {
   const DeviceMemory& others = receives ? copy.from_memory : copy.to_memory;
   const auto attached = runtime().attachments.find(others, stream.device);
   if (!attached) return false;
-  // The stream does not know what the other device still has to do.
+  // The stream does not wait for the other device's work by itself.
   Gpu& other = runtime().gpu(others.device);
   copy.blocks ? other.synchronize_stream(legacy_stream) : other.wait_for_fences();
-  // No fence: a blocking copy is over when this returns.
+  // No fence is needed: a blocking copy is finished when this returns.
   CopyWithin message = message_of(copy, stream.id, false);
   (receives ? message.from : message.to) += *attached - others.begin;
   stream.gpu->send(message);
-  // Nor do the other device's streams know of the copy.
+  // The other device's streams do not wait for the copy by themselves.
   if (copy.blocks) stream.gpu->synchronize_stream(stream.id);
   static Counter& counter = runtime().counters.of("(copies between devices, direct)");
   counter.calls.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-// Through this process, part by part.
+// Copies through this process, part by part.
 void staged(const Copy& copy) {
   copy.stream.gpu->synchronize_stream(copy.stream.id);
   static Counter& counter = runtime().counters.of("(copies between devices, staged)");
@@ -278,7 +278,7 @@ void set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t 
   });
 }
 
-// At an address that is free here, too.
+// Allocates at an address that is also free in this process.
 static Address allocate_elsewhere(int device, std::size_t bytes) {
   constexpr int tries = 16;
   for (int k = 0; k < tries; ++k) {
@@ -293,7 +293,7 @@ static Address allocate_elsewhere(int device, std::size_t bytes) {
   refuse("device memory at an address that this process uses otherwise");
 }
 
-// What the server allocates, where the address means nothing else in this process.
+// Returns the server's allocation, at an address that has no other meaning in this process.
 template <class Allocate, class Free>
 static void give_memory(void** memory, int device, std::size_t bytes, bool pooled,
                         const Allocate& allocate, const Free& free) {
@@ -327,8 +327,8 @@ void allocate_pooled(void** memory, std::size_t bytes, cudaMemPool_t pool, const
               [&](Address address) { return PoolFree{.address = address, .stream = on.id}; });
 }
 
-// Memory that no pool gave waits for the whole GPU, and so later than it has to. A stream of
-// another device knows nothing of this one's work.
+// Memory that did not come from a pool is freed after all work of the GPU, which is later than
+// necessary. A stream of another device does not wait for this one's work.
 void deallocate_pooled(void* memory, const OnStream& on) {
   if (memory == nullptr) return;
   const auto allocation = require_valid(runtime().memory.device_memory(address_of(memory)));
@@ -354,7 +354,7 @@ Global symbol(const void* host) {
   if (variable == nullptr) throw Failure{cudaErrorInvalidSymbol};
   const int device = this_thread().device;
   const Global global = runtime().gpu(device).modules.global(*variable);
-  // Copies by its address find it, as those by allocated memory's.
+  // Copies find it by its address, like allocated memory.
   if (!runtime().memory.device_memory(global.address)) {
     refuse_if(!runtime().memory.reserve(device, global.address, global.bytes),
               "a variable at an address that is used otherwise");

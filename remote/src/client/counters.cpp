@@ -41,7 +41,7 @@ void lines(const std::vector<const Counter*>& counters, const std::string& path)
 }  // namespace
 
 Counter& Counters::of(std::string_view name) {
-  // All versions and default streams of an entry point are one.
+  // All versions of an entry point, and those for other default streams, count as one.
   if (name.starts_with("__")) name.remove_prefix(2);
   if (name.starts_with("cuda")) name = name.substr(0, name.find('_'));
   const std::lock_guard lock(mutex_);

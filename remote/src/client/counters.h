@@ -1,4 +1,4 @@
-// What each entry point of the CUDA runtime took: calls, round trips, bytes, time.
+// What each entry point of the CUDA runtime used: calls, round trips, bytes, time.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,9 @@ struct Counter {
 
 class Counters {
  public:
-  // Lives as long as this; one for each name.
+  // Returns the counter of the name, which lives as long as this object.
   Counter& of(std::string_view name);
-  // As `where` says (settings.h). Nothing where it is empty.
+  // Writes the report to `where` (settings.h); does nothing if that is empty.
   void report(const std::string& where) const;
 
  private:
@@ -33,11 +33,12 @@ class Counters {
   std::deque<Counter> all_;
 };
 
-// The entry point that this thread is in; nullptr for the client's own threads.
+// The counter of the entry point that this thread is in; nullptr in the client's own threads.
 Counter*& current_counter();
 void count(std::atomic<std::uint64_t> Counter::* what, std::uint64_t amount);
 
-// Counts one call, and its time as long as it lives. One within another counts for the outer one.
+// Counts one call and the time until the object is destroyed. A nested call counts for the outer
+// one.
 class Counted {
  public:
   explicit Counted(Counter& counter)

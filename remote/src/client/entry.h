@@ -3,11 +3,11 @@
 //   return ENTRY(what(it, does));
 //   return entry([&] { ... });
 //
-// It is counted, nothing is thrown through it, and its error is what cudaGetLastError() gives: that
-// of a Failure, or what the body returns if it returns any.
+// Each call is counted, no exception leaves it, and its error is what cudaGetLastError() returns:
+// that of a Failure, or the status that the body returns, if any.
 //
 // A program compiled for per-thread default streams calls the entry points that take a stream by
-// other names (_ptds, _ptsz), which CUDA's headers make of the usual ones where
+// other names (_ptds, _ptsz), which CUDA's headers substitute where
 // CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Sources that use `own` are compiled once without
 // it and once with it.
 #pragma once
@@ -27,7 +27,7 @@ inline cudaError_t remember(cudaError_t error) {
 
 template <class Body>
 cudaError_t entry(Body body, const char* name = __builtin_FUNCTION()) noexcept {
-  static Counter& counter = runtime().counters.of(name);  // of the caller, whose body it is
+  static Counter& counter = runtime().counters.of(name);  // of the caller that the body belongs to
   const Counted counted(counter);
   try {
     if constexpr (std::is_same_v<decltype(body()), cudaError_t>) {
@@ -47,7 +47,7 @@ cudaError_t entry(Body body, const char* name = __builtin_FUNCTION()) noexcept {
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a lambda in a line, as most entry points are one
 #define ENTRY(...) entry([&]() -> decltype(auto) { return __VA_ARGS__; })
 
-// The stream that a handle means in this compilation.
+// Returns the stream that a handle stands for in this compilation.
 static inline cudaStream_t own(cudaStream_t stream) {
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
   if (stream == nullptr) return cudaStreamPerThread;

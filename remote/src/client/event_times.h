@@ -1,4 +1,4 @@
-// Distances between events that the program asks for again and again: they come with its
+// Elapsed times between events that the program reads repeatedly: they arrive with its
 // synchronizations, without a round trip of their own.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace gpucast::remote::client {
 
 class EventTimes {
  public:
-  // A pair, and the number of its events' last records: another one after each.
+  // A pair, and the number of its events' last records, which changes with each record.
   struct Wanted {
     EventPair pair = {};
     std::uint64_t records = 0;
@@ -36,8 +36,8 @@ class EventTimes {
     pairs_.push_back({.wanted = {.pair = pair, .records = ++last_records_}});
     return pairs_.back().wanted;
   }
-  // What is not known. While nothing else can be sent: the server answers for the records that went
-  // out before.
+  // Returns the pairs whose times are not known. To be called while nothing else can be sent: the
+  // server answers for the records that were sent before.
   std::vector<Wanted> wanted() const {
     std::vector<Wanted> result;
     const std::lock_guard lock(mutex_);
@@ -46,7 +46,7 @@ class EventTimes {
     }
     return result;
   }
-  // ProtocolError where the answer is to something else.
+  // ProtocolError if the answer is about other pairs.
   void keep(const std::vector<Wanted>& wanted, const Elapsed& elapsed) {
     if (wanted.size() != elapsed.milliseconds.size())
       throw ProtocolError("distances of other events");

@@ -28,8 +28,8 @@ Which overlapping(Bytes data) {
   };
 }
 
-// Earlier copies to the same memory that may bring their data after this one. Copies of the same
-// shape do not: each connection brings the same part of both, in order.
+// Selects earlier copies to the same memory whose data may arrive after this copy's. Copies of the
+// same shape are excluded: each connection brings the same part of both, in order.
 Which in_no_order_with(Bytes memory, std::size_t piece) {
   return [memory, piece, overlaps = overlapping(memory)](const PendingReceive& earlier) {
     const bool same_shape =
@@ -39,7 +39,7 @@ Which in_no_order_with(Bytes memory, std::size_t piece) {
   };
 }
 
-// Pieces of the memory, each of as many bytes as go within a message.
+// Splits the memory into pieces that fit into a message.
 template <class Byte>
 std::vector<std::span<Byte>> in_pieces(std::span<Byte> memory) {
   std::vector<std::span<Byte>> result;
@@ -66,7 +66,7 @@ void Gpu::close() noexcept {
   closed_ = true;
   lose("");
   host_functions_.close();
-  // Not under the lock: they may just be losing the server.
+  // Not under the lock: the threads may be reporting that the server is lost.
   if (BulkConnections* bulk = opened_bulk()) bulk->join();
   if (watcher_.joinable()) watcher_.join();
 }
@@ -96,13 +96,13 @@ int Gpu::attribute(int which) const {
   return k < device_.attributes.size() ? device_.attributes[k] : 0;
 }
 
-// Blocked calls are woken by closing the connections under them.
+// Blocked calls are woken by closing their connections.
 void Gpu::watch(Connection& monitor) noexcept {
   try {
     std::array<std::byte, 512> heard{};
     BeatReader beats;
     Stalls stalls;
-    // What was not taken is offered again as it was.
+    // Beats that the connection did not take are offered again unchanged.
     int unsent = 0;
     for (Heartbeat heartbeat; !heartbeat.stopped();) {
       heartbeat.next();
@@ -111,7 +111,7 @@ void Gpu::watch(Connection& monitor) noexcept {
         if (monitor.try_write({&number, 1}, {}, MemoryOf::library) != 1) break;
       }
       const auto next_beat = Clock::now() + beat_pause;
-      // Where several have piled up, the last counts.
+      // If several beats have accumulated, only the last one counts.
       std::vector<FlowReport> last;
       do {
         monitor.wait({.read = true}, next_beat);
@@ -134,10 +134,10 @@ void Gpu::watch(Connection& monitor) noexcept {
   }
 }
 
-// Without a reason where this end ends it.
+// `why` is empty if this end closes the connection.
 void Gpu::lose(const std::string& why) noexcept {
   if (lost_.exchange(true)) return;
-  // While it is opened, who opens it tells.
+  // While the connection is being opened, its opener reports the error.
   if (!why.empty() && opened_) {
     std::fprintf(stderr, "gpucast remote: lost the GPU server %s: %s\n", endpoint_.text().c_str(),
                  why.c_str());
@@ -149,7 +149,7 @@ void Gpu::lose(const std::string& why) noexcept {
   if (BulkConnections* bulk = opened_bulk()) bulk->shut_down();
 }
 
-// Whoever still writes is on a connection that is closed.
+// Any thread that still writes uses a closed connection.
 void Gpu::gone() {
   receives_.wait_for_landings();
   throw Failure{closed_ ? cudaErrorCudartUnloading : to_error(status_lost)};
@@ -165,7 +165,7 @@ BulkConnections& Gpu::bulk() {
       connections.push_back(connect({Purpose::bulk, static_cast<std::uint8_t>(k)}));
     bulk_ = std::make_unique<BulkConnections>(std::move(connections), receives_, settings_.spin,
                                               [this](const std::string& why) { lose(why); });
-    // Who lost the server meanwhile did not know of them.
+    // A thread that lost the server meanwhile did not know these connections.
     if (lost_) bulk_->shut_down();
   }
   return *bulk_;
@@ -207,7 +207,7 @@ void Gpu::synchronize_by(Message message, const Which& which) {
     });
     if (answer.status == 0) times_.keep(wanted, decode<Elapsed>(answer.body));
     come_to(which);
-    // Where the GPU has failed they never come.
+    // If the GPU has failed, the functions never get their turn.
     if (answer.status != 0) host_functions_.forget(which);
     require_no_error(answer.status);
   });
@@ -253,7 +253,7 @@ void Gpu::settle() {
     BulkConnections* bulk = opened_bulk();
     if (bulk != nullptr && !bulk->wait_until_sent(meanwhile_)) require(status_lost);
     wait_for(everything);
-    // Nobody tells of these: all that the GPU has to do is done then, whatever becomes of it.
+    // No answer tells when these end: all work of the GPU is finished at this point, or has failed.
     const Id now = new_id();
     if (!shared_copies_.exchange(false)) return;
     control_->call(DeviceSync{});
@@ -261,7 +261,7 @@ void Gpu::settle() {
   });
 }
 
-// ---- copies: within their message, through memory that both sides have, or over the bulk
+// ---- copies: within their message, through memory shared by both sides, or over the bulk
 // connections ----
 
 PendingReceive Gpu::receive(Id transfer, Id stream, std::span<std::byte> to,
@@ -279,7 +279,7 @@ void Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, bo
   const Bytes data(static_cast<const std::byte*>(from), bytes);
   guarded([&] {
     if (pinned && !blocking) wait_for_functions(stream);
-    // What an earlier copy still has to bring is what this one is to send.
+    // This copy has to send the data that an earlier copy may still bring.
     wait_for(overlapping(data));
     StagedCopies* through = bytes >= least_staged && (blocking || !pinned) ? staged() : nullptr;
     if (through != nullptr) {
@@ -291,7 +291,7 @@ void Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, bo
     } else {
       send_bulk(to, data, stream, blocking, pinned);
     }
-    // To the program a blocking copy waits for its stream, which shows in the memory that the
+    // For the program a blocking copy waits for its stream, which is visible in the memory that the
     // stream's copies write.
     if (!blocking || (receives_.nothing() && into_shared_.nothing())) return;
     settle_shared(stream);
@@ -343,10 +343,10 @@ void Gpu::receive_in_message(const CopyFrom& message, std::span<std::byte> to, b
     return control_->send(
         message, [&] { receives_.expect(receive(message.transfer, message.stream, to), true); });
   }
-  // Straight to where it belongs, unless earlier copies might still write there.
+  // The data goes directly to its destination, unless earlier copies may still write there.
   const bool straight = receives_.nothing();
   const Answered answer = straight ? control_->call(message, {}, to) : control_->call(message);
-  // The data that the stream's earlier copies bring is there too.
+  // The data that the stream's earlier copies bring has arrived too.
   come_to(order_.before(message.stream, message.transfer));
   if (answer.status == 0 && !straight) {
     if (answer.body.size() != to.size()) throw ProtocolError("a copy came back in another size");
@@ -355,7 +355,7 @@ void Gpu::receive_in_message(const CopyFrom& message, std::span<std::byte> to, b
   require_no_error(answer.status);
 }
 
-// Its answer has no data, only the status of what failed before.
+// The answer has no data, only the status of earlier failures.
 void Gpu::receive_in_pieces(CopyFrom message, std::span<std::byte> to, bool waits) {
   const std::size_t connections = bulk().size();
   const std::size_t piece = piece_of(to.size(), connections);
@@ -373,7 +373,7 @@ void Gpu::receive_in_pieces(CopyFrom message, std::span<std::byte> to, bool wait
   require_no_error(answer.status);
 }
 
-// ---- memory that the server has, too ----
+// ---- memory that is shared with the server ----
 
 bool Gpu::map_segment(Id segment, const SharedMemory& memory) {
   const SegmentMap message{.segment = segment, .bytes = memory.bytes().size()};
@@ -394,7 +394,7 @@ void Gpu::copy_to(Address to, const Place& from, std::size_t bytes, Id stream, b
       .to = to, .segment = from.segment, .offset = from.offset, .bytes = bytes, .stream = stream};
   count(&Counter::bytes_sent, bytes);
   guarded([&] {
-    // What a graph brings comes as messages, and this copy reads the memory itself.
+    // A graph's data arrives in messages, and this copy reads the memory directly.
     if (!receives_.nothing()) wait_for(order_.before(stream, new_id()));
     if (blocking) return wait_for_copy(message);
     shared_copies_ = true;
@@ -420,7 +420,7 @@ void Gpu::wait_for_copy(const Message& message) {
   const Id now = new_id();
   if (message.stream == legacy_stream) order_.meet(now);
   const Answered answer = control_->call(message);
-  // The data that the stream's earlier copies bring is there too.
+  // The data that the stream's earlier copies bring has arrived too.
   come_to(order_.before(message.stream, now));
   require_no_error(answer.status);
 }
@@ -453,7 +453,7 @@ void Gpu::launch_graph(Id graph, const std::vector<Bytes>& sends,
                        const std::vector<std::span<std::byte>>& receives, Id stream) {
   guarded([&] {
     if (!sends.empty()) wait_for_functions(stream);
-    // Copies into shared memory do not come by here: what they bring may be what is sent.
+    // Copies into shared memory are not seen here, and a graph may send what they bring.
     if (!sends.empty() && !into_shared_.nothing()) settle_shared(stream);
     std::size_t total = 0;
     for (const Bytes data : sends) {

@@ -1,4 +1,5 @@
-// One server's GPU, as the client sees it: its connections, and what is known without asking.
+// The client's view of one server's GPU: its connections, and the facts that are known without a
+// query.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,7 @@ namespace gpucast::remote::client {
 
 class Gpu {
  public:
-  // Connects and opens the GPU. std::runtime_error with one line that names the server.
+  // Connects and opens the GPU. Throws std::runtime_error with one line that names the server.
   Gpu(Endpoint endpoint, const ClientSettings& settings);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -39,18 +40,18 @@ class Gpu {
 
   const DeviceInfo& device() const { return device_; }
   int attribute(int which) const;
-  // What carries its calls, in the words of records.
+  // Returns the transport of its calls in the vocabulary of records.
   const char* transport() const {
     if (const auto* const kind = find_carrier(session_.carrier)) return kind->word;
     return settings_.credentials.security == Security::tls ? "tls" : "plain";
   }
   Id new_id() { return new_ids(1); }
-  // The first of that many in a row.
+  // Returns the first of `count` consecutive ids.
   Id new_ids(std::size_t count) { return next_id_.fetch_add(count, std::memory_order_relaxed); }
 
-  // ---- calls: they throw Failure with the driver's error, or with the client's own ----
-  // Without waiting; what fails later is told by a call that waits (with GPUCAST_REMOTE_SYNC this
-  // one does).
+  // ---- calls: they throw Failure with the driver's error or the client's own ----
+  // Does not wait; a later error is reported by a call that waits (with GPUCAST_REMOTE_SYNC, by
+  // this one).
   template <class Message>
   void send(const Message& message) {
     guarded([&] { require(send_unguarded(message)); });
@@ -64,69 +65,71 @@ class Gpu {
     });
   }
 
-  // Waits, for what is announced to arrive too, and takes latched errors.
+  // Waits for the stream and for its announced data to arrive, and reports latched errors.
   void synchronize_stream(Id stream);
   void synchronize_event(Id event);
   void synchronize();
-  // Whether it is done: not as long as announced data may still be on its way.
+  // Whether the stream is finished; it is not while announced data may still be on its way.
   bool query_stream(Id stream);
   bool query_event(Id event);
-  // What the program takes for done is done: blocking calls return while the server still works.
+  // The program assumes that blocking calls have finished, but they return while the server still
+  // works.
   void wait_for_fences();
 
-  // To the device: returns once the memory may be changed, or if it is `pinned` and the copy
-  // asynchronous, as soon as it is queued, and is not before what earlier copies write there.
-  // `blocking`: to the program it is done then, and so is what the stream held.
+  // Copies to the device. Returns once the memory may be changed or, for an asynchronous copy from
+  // `pinned` memory, as soon as it is queued and no earlier copy still has to write there.
+  // `blocking`: for the program the copy, and all that the stream held before it, is finished on
+  // return.
   void copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
                bool pinned);
-  // From the device: returns once the data is there, or if `asynchronous` at once.
+  // Copies from the device. Returns once the data has arrived, or at once if `asynchronous`.
   void copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous);
-  // The same of memory that the server has too: the stream's order is all that there is. Blocking,
-  // they return once they are done.
+  // The same for memory that is shared with the server, in the stream's order. If blocking, they
+  // return once they are finished.
   bool shares_memory() const { return control_->shares_memory(); }
   void copy_to(Address to, const Place& from, std::size_t bytes, Id stream, bool blocking);
   void copy_from(const Place& to, Address from, std::size_t bytes, Id stream, bool asynchronous);
-  // Asks the server to take the memory; whether it did.
+  // Asks the server to map the memory; returns whether it did.
   bool map_segment(Id segment, const SharedMemory& memory);
   // Whether every call waits.
   bool is_synchronous() const { return synchronous_; }
-  // Runs `body` in a thread of the library's once the stream has come to it; the stream goes on
-  // behind it.
+  // Runs `body` in one of the library's threads when the stream reaches it; the stream continues
+  // after that.
   void launch_host(Id stream, HostFunctions::Body body);
-  // Before a call that the server waits for the GPU in: that may wait for a function, whose data
-  // the server could not send then.
+  // To be called before a call in which the server waits for the GPU: that may wait for a function,
+  // whose data the server could not send then.
   void let_functions_run() {
     if (host_functions_.any()) host_functions_.wait_for([](const PendingReceive&) { return true; });
   }
-  // Reads what goes to the device now; what comes from it arrives as an asynchronous copy's.
+  // Reads the data for the device now; data from it arrives like an asynchronous copy's.
   void launch_graph(Id graph, const std::vector<Bytes>& sends,
                     const std::vector<std::span<std::byte>>& receives, Id stream);
-  // Waits until copies under way neither read nor write the program's memory.
+  // Waits until no copy in progress reads or writes the program's memory.
   void settle();
 
   void create_stream(Id stream, unsigned flags, int priority);
   void destroy_stream(Id stream);
   void record_event(Id event, Id stream);
-  // A stream of this GPU for an event of this GPU.
+  // Both the stream and the event belong to this GPU.
   void wait_event(Id stream, Id event);
   float elapsed(EventPair pair);  // milliseconds
   void forget_event(Id event);
 
   void reset();
-  // Another number after each reset, which takes all streams with it.
+  // A number that changes with each reset, which destroys all streams.
   std::uint64_t generation() const { return generation_; }
 
-  // Calls under way and later ones fail; none of the library's threads runs then.
+  // Calls in progress and later ones fail; none of the library's threads runs afterwards.
   void close() noexcept;
-  // The server does not keep to the protocol: it is lost.
+  // The server violates the protocol, and is given up.
   [[noreturn]] void give_up(const std::string& why) {
     lose(why);
     gone();
   }
 
-  // Bytes of GPU code that may be loaded before it is needed, at most.
+  // The maximum of bytes of GPU code that are loaded before they are needed.
   std::uint64_t most_loaded_ahead() const { return settings_.most_loaded_ahead; }
-  // Whether what goes to the server passes a network.
+  // Whether data for the server passes over a network.
   bool is_remote() const { return !endpoint_.is_unix(); }
 
   Modules modules{*this};
@@ -149,7 +152,8 @@ class Gpu {
     }
     return status;
   }
-  // What the body returns. A server that is lost in it is told of once on stderr.
+  // Returns what the body returns. If the server is lost during it, this is reported once on
+  // stderr.
   template <class Body>
   auto guarded(Body body) {
     if (lost_) gone();
@@ -166,26 +170,26 @@ class Gpu {
     }
     gone();
   }
-  // Fails as calls do that the server was lost in: the program may do with its memory what it likes
-  // then.
+  // Throws the error of calls during which the server was lost: the program may then reuse its
+  // memory.
   [[noreturn]] void gone();
   template <class Message>
   void synchronize_by(Message message, const Which& which);
   template <class Message>
   bool query_by(const Message& message, const Which& which);
   void wait_for(const Which& which);
-  // The server has said that the stream, or all, has come so far.
+  // The server has reported that the stream, or all streams, have come to this point.
   void come_to(const Which& which);
-  // Until the stream has done what was asked so far, shared memory included.
+  // Waits until the stream has finished its work so far, including copies to shared memory.
   void settle_shared(Id stream);
-  // As a driver takes no more launches than it has room for: its thread would wait, which the
-  // functions need.
+  // A driver accepts only a limited number of launches: its thread would then wait, and the
+  // functions need it.
   void keep_few_behind_functions();
-  // The functions of streams before, as far as the program's memory is read behind them.
+  // Waits for the stream's earlier functions if the program's memory is read after them.
   void wait_for_functions(Id stream) {
     if (host_functions_.any()) host_functions_.wait_for(order_.before(stream, new_id()));
   }
-  // Fails with a call's own status, or with what failed unasked before. Each is told once.
+  // Throws the call's own error, or an earlier one of a call without answer. Each is reported once.
   void require_no_error(Status status);
   PendingReceive receive(Id transfer, Id stream, std::span<std::byte> to = {},
                          std::size_t piece = 0) const;
@@ -197,11 +201,11 @@ class Gpu {
 
   std::unique_ptr<Connection> connect(Greeting greeting);
   void open();
-  // Opened when it is first needed.
+  // Opens the bulk connections when they are first needed.
   BulkConnections& bulk();
-  // nullptr where that has not been.
+  // Returns nullptr if they were never opened.
   BulkConnections* opened_bulk();
-  // nullptr where such copies go another way.
+  // Returns nullptr if such copies take another way.
   StagedCopies* staged();
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;
@@ -213,15 +217,15 @@ class Gpu {
   Flows flows_;
   DeviceInfo device_;
   PendingReceives receives_;
-  PendingReceives into_shared_;  // which the GPU itself brings to memory that the server has too
+  PendingReceives into_shared_;  // data that the GPU itself writes into shared memory
   HostFunctions host_functions_;
   std::atomic<std::size_t> behind_functions_{0};  // messages
   std::unique_ptr<ControlConnection> control_;
-  // What threads do that wait for something else than the control connection.
+  // Threads that wait for something other than the control connection call this.
   const std::function<void()> meanwhile_ = [this] { control_->read_meanwhile(); };
   std::atomic<Id> next_id_{first_id};
-  std::atomic<std::uint64_t> fences_{0};         // that went out
-  std::atomic<std::uint64_t> fences_waited_{0};  // of these, at least
+  std::atomic<std::uint64_t> fences_{0};         // sent
+  std::atomic<std::uint64_t> fences_waited_{0};  // waited for, at least
 
   std::atomic<std::uint64_t> generation_{0};
 
@@ -232,7 +236,7 @@ class Gpu {
   std::unique_ptr<BulkConnections> bulk_;
   std::once_flag staged_once_;
   std::unique_ptr<StagedCopies> staged_;
-  std::atomic<bool> shared_copies_{false};  // that nobody has waited for may be under way
+  std::atomic<bool> shared_copies_{false};  // some that nobody has waited for may be in progress
   std::unique_ptr<Connection> monitor_;
   std::thread watcher_;
 
@@ -240,7 +244,7 @@ class Gpu {
   StreamOrder order_;
 };
 
-// A stream of the library's own on one GPU: made when it is first needed, and anew after a reset.
+// A stream of the library's own on one GPU: made when it is first needed, and again after a reset.
 class OwnStream {
  public:
   Id on(Gpu& gpu, unsigned flags) {
@@ -251,7 +255,7 @@ class OwnStream {
     }
     return id_;
   }
-  // Whatever becomes of it.
+  // Errors are ignored.
   void destroy(Gpu& gpu) const {
     if (id_ != 0 && generation_ == gpu.generation()) status_of([&] { gpu.destroy_stream(id_); });
   }

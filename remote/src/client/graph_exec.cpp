@@ -1,4 +1,4 @@
-// Graphs that are ready to launch: their parts, and what goes to each GPU.
+// Graphs that are ready to launch: their parts, and the messages to each GPU.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -35,7 +35,7 @@ GraphExec::GraphExec(const ProgramGraph& graph, unsigned long long its_flags) : 
   require_sendable();
 }
 
-// What goes to a GPU goes with the launch: it cannot be what the launch brings before.
+// A GPU's input is sent with the launch: it cannot be data that the same launch brings.
 void GraphExec::require_sendable() const {
   std::vector<std::size_t> brings;
   for (std::size_t k = 0; k < entries_.size(); ++k) {
@@ -75,10 +75,10 @@ void GraphExec::make_ready() {
   }
 }
 
-// A part's graph that could not be made ready is known to the server all the same.
+// The server knows a part's graph even if it could not be made ready.
 GraphExec::~GraphExec() {
   for (const Part& part : parts_) {
-    status_of([&] {  // a failure: the server is lost, or the process ends
+    status_of([&] {  // on failure the server is lost, or the process ends
       Gpu& gpu = runtime().gpu(part.device);
       if (part.graph != 0) gpu.send(GraphDestroy{.graph = part.graph});
       part.stream.destroy(gpu);
@@ -86,7 +86,7 @@ GraphExec::~GraphExec() {
   }
 }
 
-// By GPU, and by how many times what a node waits for has gone from one GPU to another.
+// Divides the nodes by GPU, and by the number of transfers between GPUs that precede them.
 void GraphExec::divide() {
   const auto some =
       std::ranges::find_if(entries_, [](const Entry& entry) { return entry.work.device >= 0; });
@@ -109,7 +109,7 @@ void GraphExec::divide() {
     parts_[entry.part].entries.push_back(k);
   }
   std::ranges::sort(parts_, {}, [](const Part& part) {
-    return std::pair(part.phase, part.entries.front());  // each has one at least
+    return std::pair(part.phase, part.entries.front());  // each part has at least one
   });
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     for (const std::size_t of_part : parts_[k].entries)
@@ -200,7 +200,7 @@ void GraphExec::launch(const OnStream& on) {
       launch(part, on.id);
     return;
   }
-  // Other GPUs know nothing of the stream, and it knows nothing of them.
+  // Other GPUs do not know the stream, and it does not wait for them.
   on.gpu->synchronize_stream(on.id);
   for (std::size_t first = 0; first < parts_.size();) {
     std::size_t end = first;

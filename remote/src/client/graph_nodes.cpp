@@ -125,7 +125,7 @@ Work work_of(const cudaMemcpy3DParms* parameters) {
                                 p.kind));
 }
 
-// A value of several bytes is set as one of a single byte where these are the same.
+// A value of several equal bytes is set like a value of one byte.
 Work work_of(const cudaMemsetParams* parameters) {
   require_valid(parameters != nullptr);
   const unsigned size = parameters->elementSize;

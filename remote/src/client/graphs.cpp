@@ -11,7 +11,7 @@ namespace {
 
 cudaGraphNode_t handle_of(Node* node) { return reinterpret_cast<cudaGraphNode_t>(node); }
 
-// What the handle stands for. Failure where the program has no such handle.
+// Returns the object of the handle. Failure if the program has no such handle.
 template <class Map>
 auto& require_value(Map& map, const typename Map::key_type& handle) {
   auto* const value = value_at(map, handle);
@@ -67,7 +67,7 @@ std::vector<const Node*> ProgramGraph::in_order() const {
   std::vector<const Node*> result;
   std::unordered_set<const Node*> placed;
   result.reserve(nodes_.size());
-  // Most graphs are in order as they were made.
+  // Most graphs are built in a valid order already.
   while (result.size() < nodes_.size()) {
     const std::size_t before = result.size();
     for (const auto& node : nodes_) {
@@ -208,7 +208,7 @@ cudaGraph_t Graphs::end(const OnStream& on) {
   }
   std::erase_if(captures_, [&](const auto& entry) { return entry.second == own; });
   captures_count_ = captures_.size();
-  // What the origin's stream waits for has to be all.
+  // The origin's stream has to wait for all other nodes.
   std::set<const Node*> joined;
   const auto& last_of_origin = own->last[own->origin];
   std::vector<const Node*> next(last_of_origin.begin(), last_of_origin.end());
@@ -251,7 +251,7 @@ void Graphs::set_after(const OnStream& on, const std::vector<Node*>& nodes,
   add_new(last, nodes);
 }
 
-// ---- what the program has ----
+// ---- the program's graphs ----
 
 cudaGraph_t Graphs::create() {
   const std::lock_guard lock(mutex_);
@@ -325,7 +325,7 @@ std::shared_ptr<GraphExec> Graphs::exec(cudaGraphExec_t handle) {
 void Graphs::destroy(cudaGraphExec_t handle) {
   std::unique_lock lock(mutex_);
   const auto removed = execs_.extract(handle);
-  lock.unlock();  // its GPUs are told without it
+  lock.unlock();  // its GPUs are informed without the lock
   require_valid(!removed.empty());
 }
 

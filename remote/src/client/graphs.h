@@ -1,9 +1,9 @@
-// The program's graphs. A graph is known to this process alone until it is made ready to launch:
-// then each GPU that it has nodes on is told its part, and a launch is one message to it.
+// The program's graphs. Only this process knows a graph until it is made ready to launch: then each
+// GPU that has some of its nodes receives its part, and a launch is one message to it.
 //
-// Copies from the program's memory read it when the graph is launched, once what earlier copies
-// bring there has arrived, and go with the launch. Copies to it arrive as those of a stream do.
-// Between GPUs nothing but this process knows both: where a node of one waits for a node of
+// Copies from the program's memory read it when the graph is launched, after the data of earlier
+// copies has arrived there, and are sent with the launch. Copies to that memory arrive like those
+// of a stream. Only this process connects different GPUs: where a node of one waits for a node of
 // another, the graph is launched in phases, and the launch waits between them.
 #pragma once
 
@@ -28,16 +28,16 @@ struct Function;
 struct OnStream;
 class ProgramGraph;
 
-// What a node does.
+// The work of a node.
 struct Work {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-  int device = -1;                     // of no one: that of others
-  GraphNode content = {};              // its work; numbers and arguments are given where it is sent
-  std::byte* host = nullptr;           // the program's end of a copy
-  const Function* function = nullptr;  // of a kernel
-  std::vector<std::byte> arguments = {};  // of a kernel, as its parameters lie
-  std::vector<std::size_t> offsets = {};  // of these in them
-  std::vector<void*> pointers = {};       // to these, where the program has asked for them
+  int device = -1;                        // -1: no device, as for a node without work
+  GraphNode content = {};                 // numbers and arguments are filled in when it is sent
+  std::byte* host = nullptr;              // the program's end of a copy
+  const Function* function = nullptr;     // of a kernel
+  std::vector<std::byte> arguments = {};  // of a kernel, laid out like its parameters
+  std::vector<std::size_t> offsets = {};  // of the arguments in this buffer
+  std::vector<void*> pointers = {};       // to the arguments, if the program has asked for them
 };
 
 struct Node {
@@ -48,13 +48,14 @@ struct Node {
 
 class ProgramGraph {
  public:
-  // Failure where one of these is no node of this graph.
+  // Failure if one of these is no node of this graph.
   Node& add(Work work, const std::vector<Node*>& after);
   void connect(Node& from, Node& to);
   void disconnect(Node& from, Node& to);
   void remove(Node& node);
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
-  // So that each stands behind those that it waits for. Failure where that cannot be.
+  // Returns the nodes so that each follows those that it waits for. Failure if the graph has a
+  // cycle.
   std::vector<const Node*> in_order() const;
 
  private:
@@ -62,7 +63,7 @@ class ProgramGraph {
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 
-// A graph as it was when it was made ready. Its calls throw Failure.
+// A graph as it was when it was made ready. Its member functions throw Failure.
 class GraphExec {
  public:
   explicit GraphExec(const ProgramGraph& graph, unsigned long long its_flags);
@@ -70,12 +71,13 @@ class GraphExec {
   GraphExec(const GraphExec&) = delete;
   GraphExec& operator=(const GraphExec&) = delete;
 
-  // Tells the GPUs; once, before anything else.
+  // Sends the parts to the GPUs; to be called once, before anything else.
   void make_ready();
   void launch(const OnStream& on);
-  // Another content for a node that it had when it was made ready.
+  // Changes the content of a node that existed when the graph was made ready.
   void set(const Node& node, Work work);
-  // As the graph is now. False, and nothing, where it is not the same but for what nodes do.
+  // Takes over the graph's present contents. Returns false, and changes nothing, if the graphs
+  // differ in more than the contents of nodes.
   bool update(const ProgramGraph& graph);
   const unsigned long long flags;
 
@@ -86,12 +88,12 @@ class GraphExec {
     std::size_t part = 0;
     std::uint32_t number = 0;  // within its part
   };
-  // What one GPU does without waiting for another.
+  // The nodes that one GPU runs without waiting for another.
   struct Part {
     int device = 0;
     std::size_t phase = 0;
     Id graph = 0;
-    OwnStream stream = {};  // where the graph is launched from another GPU
+    OwnStream stream = {};  // used if the graph is launched on a stream of another GPU
     std::vector<std::size_t> entries;
   };
   static bool same_shape(const Work& before, const Work& after);
@@ -108,25 +110,26 @@ class GraphExec {
   std::vector<Part> parts_;
 };
 
-// Which streams are recorded, and all graphs that the program has. Any thread may ask.
+// Which streams are being recorded, and all graphs of the program. Any thread may call this.
 class Graphs {
  public:
   // ---- recording ----
-  // Whether any stream is recorded.
+  // Whether any stream is being recorded.
   bool recording() const { return captures_count_.load(std::memory_order_relaxed) != 0; }
-  // Whether this one is. Failure where what is recorded there is worth nothing any more.
+  // Whether this stream is being recorded. Failure if that recording is invalid.
   bool records(const OnStream& on);
   void record(const OnStream& on, Work work);
-  // An event of the program; whether a recorded stream's.
+  // Records an event; returns whether the stream is being recorded.
   bool record_event(const OnStream& on, cudaEvent_t event);
-  // Whether that was recorded, or the stream is from now on.
+  // Returns whether the event belongs to a recording, which the stream then joins.
   bool wait_event(const OnStream& on, cudaEvent_t event);
   void forget_event(cudaEvent_t event);
-  // Failure where it was last recorded so: it has no time, and is never done.
+  // Failure if the event was last recorded in a graph: it then has no time and never completes.
   void require_real(cudaEvent_t event);
-  // Failure if the stream is recorded: it cannot be waited for, and what is recorded is lost.
+  // Failure if the stream is being recorded: then it cannot be waited for, and its recording is
+  // invalidated.
   void forbid(const OnStream& on, cudaError_t error = cudaErrorStreamCaptureUnsupported);
-  // The same for all of a device; `legacy`: of those that wait for its default stream.
+  // The same for all streams of a device; `legacy`: only those that wait for its default stream.
   void forbid_device(int device, bool legacy);
 
   void begin(const OnStream& on, bool apart, cudaGraph_t into, const std::vector<Node*>& after);
@@ -135,13 +138,13 @@ class Graphs {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
     cudaGraph_t graph = nullptr;
-    const cudaGraphNode_t* after = nullptr;  // valid until the stream is given more
+    const cudaGraphNode_t* after = nullptr;  // valid until the stream gets more work
     std::size_t count = 0;
   };
   Info info(const OnStream& on);
   void set_after(const OnStream& on, const std::vector<Node*>& nodes, bool in_place_of_others);
 
-  // ---- what the program has ----
+  // ---- the program's graphs ----
   cudaGraph_t create();
   void destroy(cudaGraph_t graph);
   cudaGraph_t clone(cudaGraph_t graph);
@@ -162,7 +165,8 @@ class Graphs {
     bool waits_for_legacy = false;
     bool lost = false;
     unsigned long long id = 0;
-    std::map<Stream, std::vector<Node*>> last = {};  // what each stream does next waits for
+    // The nodes that the next work of each stream waits for.
+    std::map<Stream, std::vector<Node*>> last = {};
   };
   struct CapturedEvent {
     std::weak_ptr<Capture> capture;
@@ -170,7 +174,7 @@ class Graphs {
   };
   static Stream key(const OnStream& on);
   std::shared_ptr<Capture> capture(const Stream& stream);
-  // The same; Failure where what is recorded there is worth nothing any more.
+  // The same; Failure if that recording is invalid.
   std::shared_ptr<Capture> valid_capture(const Stream& stream);
 
   std::recursive_mutex mutex_;

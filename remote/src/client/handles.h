@@ -1,4 +1,4 @@
-// Handles that the program is given, and what they stand for.
+// Handles that the program receives, and the objects behind them.
 #pragma once
 
 #include <driver_types.h>
@@ -14,7 +14,7 @@
 
 namespace gpucast::remote::client {
 
-// What a handle of the program's stands for: a stream, an event or a memory pool.
+// The object behind a handle: a stream, an event or a memory pool.
 struct DeviceObject {
   int device = 0;
   Id id = 0;
@@ -22,8 +22,8 @@ struct DeviceObject {
   int priority = 0;  // of a stream
 };
 
-// The program's handles of one kind, each the address of its object. Failure where the program has
-// no such handle.
+// The program's handles of one kind; each is its object's address. Failure if the program has no
+// such handle.
 template <class Handle>
 class Handles {
  public:
@@ -56,17 +56,17 @@ class Handles {
   std::unordered_map<Handle, std::unique_ptr<DeviceObject>> objects_;
 };
 
-// The program's memory pools, and which of them a device takes memory from.
+// The program's memory pools, and the pool that each device uses.
 class Pools {
  public:
   Handles<cudaMemPool_t> handles;
 
-  // The one that every device has.
+  // Returns the default pool of the device.
   cudaMemPool_t usual(int device);
   cudaMemPool_t current(int device);
-  // Failure if it is not the device's.
+  // Failure if the pool belongs to another device.
   void set_current(int device, cudaMemPool_t pool);
-  // Failure if it is one that every device has.
+  // Failure if it is a default pool.
   DeviceObject remove(cudaMemPool_t pool);
   void forget(int device);
 

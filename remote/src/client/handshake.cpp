@@ -65,7 +65,7 @@ Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadl
   return challenge;
 }
 
-// With the listener, which knows the secret and nothing else of the session.
+// Enters through the listener, which knows the secret and nothing else of the session.
 void enter_by_tls(Connection& connection, const SecretKeys& secret, const Hello& hello,
                   const Challenge& challenge, Session& session, const Deadline& deadline) {
   Tls tls(TlsSide::client, secret.tls, identity_of(hello, challenge, Stage::door));
@@ -112,7 +112,8 @@ std::unique_ptr<Connection> enter(std::unique_ptr<Connection> connection, const 
                 identity_of(hello, challenge, Stage::session), deadline);
 }
 
-// What could carry the connection in the socket's place; nullptr where nothing is wanted or may.
+// Returns what could carry the connection instead of the socket, or nullptr if that is not wanted
+// or not allowed.
 const CarrierKind* carrier_for(int socket, Purpose purpose, const Credentials& credentials) {
   if (purpose != Purpose::control) return nullptr;
   const bool secure = credentials.security == Security::tls;

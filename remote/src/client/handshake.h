@@ -1,4 +1,4 @@
-// The first words to a server.
+// The greeting of a server.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,28 @@ namespace gpucast::remote::client {
 // How a client speaks to its servers.
 struct Credentials {
   Security security = Security::tls;
-  std::optional<Carrier> carrier = {};    // nothing: the first that both ends can
-  std::optional<SecretKeys> secret = {};  // nothing where none was named and none is the user's own
+  std::optional<Carrier> carrier = {};  // nothing: the first one that both ends support
+  // Nothing: no file was named, and the user has no secret of his own.
+  std::optional<SecretKeys> secret = {};
 };
 
-// What a connection is for, as Hello says it.
+// The purpose of a connection, as in Hello.
 struct Greeting {
   Purpose purpose = Purpose::control;
   std::uint8_t number = 0;
 };
 
-// What a control connection begins, and the others belong to.
+// A session, which a control connection begins and the other connections belong to.
 struct Session {
   SessionId id{};
   Key key;                            // of TLS
   Carrier carrier = Carrier::socket;  // of its control connection
 };
 
-// Says what the connection is for, proves to have the secret (or the session's key) and asks the
-// same of the server. The session is given where the connection begins it. What is returned is
-// encrypted and signed where that was asked for. ConnectionLost or TlsError with one line
-// otherwise.
+// States the connection's purpose, proves that it knows the secret (or the session's key) and
+// demands the same of the server. A control connection receives its session. The result is
+// encrypted and signed if that was requested. Otherwise throws ConnectionLost or TlsError with one
+// line.
 std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Greeting greeting,
                                         Session& session, const Credentials& credentials,
                                         const Deadline& deadline);

@@ -1,5 +1,5 @@
-// Functions of the program that stand in the streams of one GPU. A thread of the library's runs
-// them when the server says that their stream has come to them.
+// Host functions of the program in the streams of one GPU. A thread of the library runs them when
+// the server reports that their stream has reached them.
 #pragma once
 
 #include <driver_types.h>
@@ -25,7 +25,7 @@ namespace gpucast::remote::client {
 
 class HostFunctions {
  public:
-  // Whether this thread runs one: it may not call the runtime.
+  // Whether this thread is running one: it must not call the runtime then.
   static bool in_one() { return runs_one(); }
 
   HostFunctions() = default;
@@ -33,11 +33,12 @@ class HostFunctions {
   HostFunctions(const HostFunctions&) = delete;
   HostFunctions& operator=(const HostFunctions&) = delete;
 
-  // With a status other than 0 the GPU has failed, and its stream never comes to the function.
+  // A status other than 0: the GPU has failed, and its stream never reaches the function.
   using Body = std::function<void(Status)>;
-  // Waits for what the stream brings to the program's memory before.
+  // Waits until the data that the stream brings before has arrived in the program's memory.
   using Arrive = std::function<void(const Which&)>;
-  // `connect`: a connection for them, the first time; `lost` is told why it broke.
+  // `connect` makes their connection when it is first needed; `lost` receives the reason if it
+  // breaks.
   void open(const std::function<std::unique_ptr<Connection>()>& connect, Arrive arrive,
             std::function<void(const std::string&)> lost) {
     const std::lock_guard lock(mutex_);
@@ -47,16 +48,17 @@ class HostFunctions {
     lost_ = std::move(lost);
     thread_ = quiet_thread([this] { serve(); });
   }
-  // One more, known by the id of a transfer of nothing. `data`: what has to arrive before.
+  // Adds a function, which is known by the id of an empty transfer. `data`: what has to arrive
+  // before it runs.
   void expect(const PendingReceive& place, Which data, Body body) {
     const std::lock_guard lock(mutex_);
     if (over_) return;
     expected_[place.transfer] = {.place = place, .data = std::move(data), .body = std::move(body)};
     count_ = expected_.size();
   }
-  // Whether there is any that has not run.
+  // Whether any function has not run yet.
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
-  // Waits until none of these is left; returns at once where the server is lost.
+  // Waits until none of the selected ones is left; returns at once if the server is lost.
   void wait_for(const Which& which) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
@@ -64,7 +66,7 @@ class HostFunctions {
                           expected_, [&](const auto& entry) { return which(entry.second.place); });
     });
   }
-  // These never run.
+  // The selected functions never run.
   void forget(const Which& which) {
     if (!any()) return;
     const std::lock_guard lock(mutex_);
@@ -72,7 +74,7 @@ class HostFunctions {
     count_ = expected_.size();
     changed_.notify_all();
   }
-  // From any thread: no more is run.
+  // May be called from any thread: no more functions are run.
   void shut_down() noexcept {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -81,7 +83,7 @@ class HostFunctions {
     changed_.notify_all();
     if (connection_) connection_->shut_down();
   }
-  // Waits, after that, for the thread, unless it runs a function of the program's.
+  // To be called after that: waits for the thread, unless it is running a function of the program.
   void close() noexcept {
     shut_down();
     bool busy = false;
@@ -108,8 +110,8 @@ class HostFunctions {
     Which data;
     Body body;
   };
-  // The function counts as not run until the server knows, so that who waits for it may then wait
-  // for the GPU.
+  // A function counts as not run until the server knows that it has run, so that a thread that has
+  // waited for it may then wait for the GPU.
   void serve() {
     try {
       for (;;) {

@@ -7,8 +7,8 @@
 namespace gpucast::remote::client {
 namespace {
 
-// What a driver would refuse at once, in the runtime's words; programs look at the error right
-// behind the launch.
+// Checks what a driver would refuse at once, with the runtime's errors; programs look at the error
+// right after the launch.
 void check(const Gpu& gpu, const LaunchShape& shape) {
   const auto within = [&](unsigned value, int attribute) {
     return value >= 1 && value <= static_cast<unsigned>(gpu.attribute(attribute));
@@ -28,11 +28,12 @@ void check(const Gpu& gpu, const LaunchShape& shape) {
   }
 }
 
-// To where the kernel has them. How many arguments there are, and of which size, only the kernel
-// says: one without any is given an array that holds nothing.
+// Copies the arguments to the kernel's layout. Only the kernel knows the number and sizes of its
+// arguments: if it has none, the array is empty.
 //
-// An address of pinned memory is refused here: it is none of the GPU's, and a kernel that used it
-// would take the program's context. What lies within a structure may be an address or not.
+// Pinned host addresses are refused here: the GPU cannot reach them, and a kernel that used one
+// would destroy the program's context. Values within structures may or may not be addresses, and
+// are not checked.
 void pack(const Function& function, const LoadedKernel& kernel, void** arguments,
           std::byte* packed) {
   const bool has_pinned = runtime().memory.has_pinned();
@@ -49,7 +50,7 @@ void pack(const Function& function, const LoadedKernel& kernel, void** arguments
   }
 }
 
-// But for its stream and arguments.
+// The message without its stream and arguments.
 Launch message_of(const LoadedKernel& kernel, const LaunchShape& shape,
                   const LaunchOptions& options) {
   return {.kernel = kernel.id,

@@ -21,15 +21,14 @@ bool is_allowed() {
   return mixed != nullptr && std::string_view(mixed) == "allow";
 }
 
-// Beside this library.
+// The guard library, which lies beside this library.
 std::filesystem::path guard() {
   Dl_info own{};
   ::dladdr(reinterpret_cast<const void*>(&keep_out_local_driver), &own);
   return std::filesystem::path(own.dli_fname).replace_filename(driver);
 }
 
-// The file of a driver that is none of ours, in whatever namespace of the loader; empty if there is
-// none.
+// The file of a driver other than ours, in any namespace of the loader; empty if there is none.
 std::string local_driver(const std::filesystem::path& guard) {
   std::error_code none;
   const auto ours = std::filesystem::canonical(guard, none);
@@ -52,7 +51,7 @@ __attribute__((constructor)) void at_start() {
 
 void keep_out_local_driver() {
   if (is_allowed()) return;
-  // A driver that is found all the same has no GPU to show.
+  // If a program finds a driver nevertheless, that has no GPU to show.
   [[maybe_unused]] static const int hidden = ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
   const std::filesystem::path path = guard();
   if (::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)

@@ -15,10 +15,11 @@
 namespace gpucast::remote::client {
 namespace {
 
-constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
+constexpr unsigned kernel_bits = 24;  // of a kernel's id; the module's follow
 
-// The server's word, where the program's own code cannot be asked: what every kernel of nvcc might
-// have, so that a launch reads no more of the program's memory than old architectures allow.
+// Whether to believe the server where the program's own code cannot be read: only layouts that
+// every kernel of nvcc may have, so that a launch reads no more of the program's memory than old
+// architectures allow.
 bool credible(const std::vector<Parameter>& told) {
   constexpr std::uint64_t most_bytes = 4096;
   std::uint64_t end = 0;
@@ -56,7 +57,7 @@ std::vector<std::int32_t> Modules::attributes(const Function& function) {
   const std::lock_guard lock(attributes_mutex_);
   if (const auto* known = value_at(attributes_, &function)) return *known;
   Values told = gpu_.call(FunctionAttributes{.kernel = id});
-  told.values.resize(CU_FUNC_ATTRIBUTE_MAX);  // a driver of the server's may know fewer
+  told.values.resize(CU_FUNC_ATTRIBUTE_MAX);  // a server's driver may know fewer
   return attributes_[&function] = std::move(told.values);
 }
 
@@ -89,7 +90,7 @@ void Modules::load_modules(const FatBinary& binary) {
   require(modules_.at(&binary));
 }
 
-// It first, and what the program has beside it, as far as that is little.
+// Returns the module, and then others of the program as long as they are small.
 std::vector<const FatBinary*> Modules::to_load_with(const FatBinary& binary) const {
   std::vector<const FatBinary*> result = {&binary};
   std::uint64_t left = gpu_.most_loaded_ahead();
@@ -202,7 +203,7 @@ std::vector<Address> Modules::unload(const FatBinary& binary) {
       attributes_.erase(&function);
     }
   }
-  // One that was not loaded left its image there.
+  // A module that was not loaded may have left its image on the server.
   status_of([&] { gpu_.send(ModuleUnload{.module = binary.id}); });
   return variables;
 }

@@ -1,4 +1,4 @@
-// Data on its way to the program's memory, which copies announced.
+// Data of copies that have been announced and is on its way to the program's memory.
 #pragma once
 
 #include <algorithm>
@@ -32,16 +32,16 @@ using Which = std::function<bool(const PendingReceive&)>;
 
 class PendingReceives {
  public:
-  // `over_control`: the control connection brings it, for which someone has to read; else a bulk
-  // connection's own thread.
+  // `over_control`: the control connection brings it, which some thread has to read; otherwise a
+  // bulk connection's own thread does.
   void expect(const PendingReceive& arrival, bool over_control) {
     const std::lock_guard lock(mutex_);
     transfers_[arrival.transfer] = {
         .arrival = arrival, .over_control = over_control, .left = arrival.bytes};
   }
 
-  // Where to put some bytes of a copy; the copy is not over while this lives. Those that it does
-  // not put there make the copy fail.
+  // The destination of some bytes of a copy, which is not complete as long as this exists. If some
+  // of the bytes are not written there, the copy fails.
   class Landing {
    public:
     Landing(PendingReceives& receives, Id transfer, std::uint64_t offset, std::size_t bytes)
@@ -60,7 +60,8 @@ class PendingReceives {
     ~Landing() {
       if (to_ == nullptr) return;
       const std::lock_guard lock(receives_.mutex_);
-      Transfer& transfer = receives_.transfers_.at(transfer_);  // it stays while this lives
+      // Keeps its address while this exists.
+      Transfer& transfer = receives_.transfers_.at(transfer_);
       --transfer.landings;
       --receives_.landings_;
       if (!done_) transfer.failed = true;
@@ -68,9 +69,9 @@ class PendingReceives {
     }
     Landing(const Landing&) = delete;
     Landing& operator=(const Landing&) = delete;
-    // nullptr where nothing is to be put: the copy has failed, or was not announced so.
+    // nullptr if nothing is to be written: the copy has failed or was not announced.
     std::byte* to() const { return to_; }
-    // Whether nothing is missing behind it.
+    // Whether this is the last missing part.
     bool is_whole() const { return is_last_; }
     void done() { done_ = true; }
 
@@ -95,7 +96,7 @@ class PendingReceives {
     if (failure_ == 0) failure_ = status;
   }
 
-  // All of these are there, as who waited for their streams knows.
+  // The selected data has arrived, as the caller knows from waiting for its streams.
   void arrived(const Which& which) {
     const std::lock_guard lock(mutex_);
     std::erase_if(transfers_, [&](const auto& entry) { return which(entry.second.arrival); });
@@ -119,14 +120,14 @@ class PendingReceives {
     const std::lock_guard lock(mutex_);
     return none_locked(which, true) && none_locked(which, false);
   }
-  // Waits until the bulk connections have brought it, and calls `meanwhile` now and then. It looks
-  // for it for as long as `spin` before it sleeps. False if they never will; nothing is written any
-  // more then.
+  // Waits until the bulk connections have brought the data, and calls `meanwhile` from time to
+  // time. Polls for `spin` before it sleeps. Returns false if the data will never arrive; nothing
+  // is written then.
   bool wait_for_bulk(const Which& which, const std::function<void()>& meanwhile,
                      std::chrono::microseconds spin = {}) {
     constexpr std::chrono::milliseconds moment(1);
     const auto over = [&] { return none_locked(which, false) || (given_up_ && landings_ == 0); };
-    // Asked again only where something has changed, so that who brings the data is not held up.
+    // Tests again only after a change, so that the threads that bring the data are not delayed.
     std::optional<std::uint64_t> seen;
     look_for(spin, meanwhile, [&] {
       const std::uint64_t now = changes_;
@@ -143,12 +144,12 @@ class PendingReceives {
     }
     return none_locked(which, false);
   }
-  // Waits, after give_up(), until no thread writes into the program's memory any more.
+  // To be called after give_up(): waits until no thread writes into the program's memory.
   void wait_for_landings() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return landings_ == 0; });
   }
-  // The status of the first failure since the last call of this function; 0: none.
+  // Returns the status of the first failure since the last call of this function, or 0.
   Status take_failure() {
     const std::lock_guard lock(mutex_);
     return std::exchange(failure_, 0);
@@ -158,11 +159,11 @@ class PendingReceives {
   struct Transfer {
     PendingReceive arrival;
     bool over_control = false;
-    std::size_t left = 0;  // bytes that have no Landing yet
+    std::size_t left = 0;  // bytes without a Landing so far
     int landings = 0;
     bool failed = false;
   };
-  // Other bulk connections may still write what came before the failure.
+  // After a failure, other bulk connections may still write data that arrived before.
   void end_if_over(const Transfer& transfer) {
     if (transfer.landings == 0 && (transfer.failed || transfer.left == 0))
       transfers_.erase(Id{transfer.arrival.transfer});
@@ -187,15 +188,15 @@ class PendingReceives {
   Status failure_ = 0;
 };
 
-// What a server tells of copies that no answer tells of: that their memory is used no more. From
-// any thread.
+// The server's notices that a copy no longer uses its memory, for copies that have no answer. May
+// be called from any thread.
 class Notices {
  public:
   void expect(Id transfer) {
     const std::lock_guard lock(mutex_);
     expected_[transfer] = std::nullopt;
   }
-  // What came; false where it was not expected.
+  // Records a notice; returns false if it was not expected.
   bool take(Id transfer, Status status) {
     const std::lock_guard lock(mutex_);
     std::optional<Status>* const expected = value_at(expected_, transfer);
@@ -203,7 +204,7 @@ class Notices {
     *expected = status;
     return true;
   }
-  // The status of one that has come, which is then forgotten.
+  // Returns and forgets the status of one that has arrived.
   std::optional<Status> come(Id transfer) {
     const std::lock_guard lock(mutex_);
     const auto at = expected_.find(transfer);

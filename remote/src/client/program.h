@@ -1,4 +1,4 @@
-// What the program registers before main: its GPU code, and what in the host's code stands for it.
+// What the program registers before main: its GPU code, and the host symbols that stand for it.
 #pragma once
 
 #include <cstring>
@@ -37,17 +37,17 @@ struct FatBinary {
   std::uint64_t id = 0;
   const void* image = nullptr;
   bool present = true;
-  std::deque<Function> functions;  // whose addresses stay
+  std::deque<Function> functions;  // elements keep their addresses
   std::deque<Variable> variables;
 
-  // By its own header; empty where it is none.
+  // Returns the bytes that its own header announces, or none if it is no fat binary.
   Bytes bytes() const {
     if (image == nullptr) return {};
     images::Container container;
     std::memcpy(&container, image, sizeof container);
     return {static_cast<const std::byte*>(image), images::container_bytes(container)};
   }
-  // The digest of these bytes; computed once, for all GPUs.
+  // Returns the digest of these bytes, which is computed once for all GPUs.
   const Digest& sha256() const {
     std::call_once(hashed_, [this] { sha256_ = remote::sha256(bytes()); });
     return sha256_;
@@ -69,7 +69,7 @@ class Program {
     if (given.magic == wrapper_magic) binary->image = given.image;
     return *binary;
   }
-  // It is not among all() any more; what follows from it is still known.
+  // Removes it from all(); what belongs to it can still be found.
   void leave(FatBinary& binary) {
     const std::unique_lock lock(mutex_);
     binary.present = false;
@@ -84,7 +84,7 @@ class Program {
       variables_.erase(variable.host);
     binaries_.erase(binary.id);
   }
-  // In the order in which they came.
+  // Returns them in the order of their registration.
   std::vector<const FatBinary*> all() const {
     const std::shared_lock lock(mutex_);
     std::vector<const FatBinary*> result;
@@ -107,12 +107,12 @@ class Program {
     variables_[host] = &added;
   }
 
-  // By what stands for it in the host's code, or by itself; nullptr if there is none.
+  // Finds a kernel by its host symbol or by its own address; nullptr if there is none.
   const Function* function(const void* host) const { return find(functions_, host); }
   const Variable* variable(const void* host) const { return find(variables_, host); }
 
  private:
-  // What nvcc's registration hands over, and what it points to.
+  // The structure that nvcc's code registers, and what it points to.
   struct Wrapper {
     std::uint32_t magic;
     std::uint32_t version;

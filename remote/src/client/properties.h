@@ -1,4 +1,4 @@
-// A device's properties and attributes, from what the server told when the connection was made.
+// A device's properties and attributes, from what the server sent when the connection was made.
 #pragma once
 
 #include <driver_types.h>
@@ -10,7 +10,7 @@
 namespace gpucast::remote::client {
 
 // NOLINTBEGIN(modernize-avoid-c-arrays): programs read it as it lies
-// As CUDA 12 lays them out.
+// The layout of CUDA 12.
 struct Properties12 {
   char name[256]{};
   cudaUUID_t uuid{};
@@ -36,7 +36,7 @@ struct Properties12 {
   int integrated{};
   int canMapHostMemory{};
   int computeMode{};
-  int textures_and_surfaces[40]{};  // their limits stay 0: they are not offered
+  int textures_and_surfaces[40]{};  // their limits stay 0: they are not supported
   std::size_t surfaceAlignment{};
   int concurrentKernels{};
   int ECCEnabled{};
@@ -91,10 +91,10 @@ struct Properties12 {
 // NOLINTEND(modernize-avoid-c-arrays)
 static_assert(sizeof(Properties12) == 1032, "as CUDA 12 programs expect it");
 
-// As a program may rely on them over a network: none of what needs the host's memory to be within
-// the device's reach.
+// Returns what a program may rely on over a network: nothing that needs the device to reach host
+// memory.
 int attribute(const Gpu& gpu, int which);
-// `Properties`: Properties12, or cudaDeviceProp, which is CUDA 13's.
+// `Properties`: Properties12, or cudaDeviceProp, which is that of CUDA 13.
 template <class Properties>
 Properties properties(const Gpu& gpu);
 

@@ -1,4 +1,4 @@
-// Threads of the library's own, which take none of the program's signals.
+// The library's own threads, which block the program's signals.
 #pragma once
 
 #include <csignal>
@@ -7,8 +7,8 @@
 
 namespace gpucast::remote::client {
 
-// Threads that begin while this stands take none of the program's signals: a program that waits for
-// one, or has blocked it in its threads, counts on getting it itself.
+// Threads that begin while this exists block all signals: a program that waits for a signal, or has
+// blocked it in its threads, expects to receive it itself.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -26,7 +26,7 @@ class BlockedSignals {
 
 template <class Body>
 std::thread quiet_thread(Body body) {
-  const BlockedSignals blocked;  // as the new thread inherits it
+  const BlockedSignals blocked;  // inherited by the new thread
   return std::thread(std::move(body));
 }
 

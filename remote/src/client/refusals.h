@@ -1,6 +1,6 @@
-// What remote GPUs do not offer, in one place: the attributes that say so, and the error of each
+// What remote GPUs do not support, in one place: the attributes that say so, and the error of each
 // entry point that refuses (scripts/generate_remote_layer.py reads them too). Every other entry
-// point that is not offered returns cudaErrorNotSupported, and says so once.
+// point without an implementation returns cudaErrorNotSupported, and says so once.
 #pragma once
 
 #include <driver_types.h>
@@ -11,8 +11,8 @@
 
 namespace gpucast::remote::client {
 
-// Memory that GPU and host both reach, what other processes see of a GPU, and what stands behind
-// textures: 0 whatever the GPU has.
+// Memory that GPU and host both reach, sharing a GPU's memory with other processes, and textures:
+// these are 0 whatever the GPU has.
 inline constexpr std::array attributes_not_offered = {
     cudaDevAttrCanMapHostMemory,
     cudaDevAttrManagedMemory,
@@ -36,7 +36,7 @@ constexpr bool offers(cudaDeviceAttr which) {
   return std::ranges::find(attributes_not_offered, which) == attributes_not_offered.end();
 }
 
-// As natively where there is no such memory, or no way to a peer.
+// The error is the native one where such memory, or a way to a peer, does not exist.
 struct Refusal {
   std::string_view call;
   cudaError_t error;

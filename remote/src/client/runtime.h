@@ -1,5 +1,5 @@
-// What the CUDA runtime's interface forces to be one for the whole process: the servers, what the
-// program registered, and what its handles and addresses stand for.
+// The state that the CUDA runtime's interface requires to be global: the servers, the program's
+// registrations, and the meaning of its handles and addresses.
 #pragma once
 
 #include <driver_types.h>
@@ -26,7 +26,7 @@
 
 namespace gpucast::remote::client {
 
-// A stream, found.
+// A stream and its GPU.
 struct OnStream {
   int device = 0;
   Gpu* gpu = nullptr;
@@ -40,7 +40,7 @@ struct LaunchShape {
   cudaStream_t stream = nullptr;
 };
 
-// The part of the runtime's state that each thread has of its own.
+// The runtime's state of each thread.
 struct ThreadState {
   ThreadState() = default;
   ~ThreadState();
@@ -50,7 +50,7 @@ struct ThreadState {
   int device = 0;
   cudaError_t last_error = cudaSuccess;
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
-  std::vector<LaunchShape> shapes;       // of launches that <<<>>> has begun
+  std::vector<LaunchShape> shapes;       // of launches begun by <<<>>>
   std::map<int, OwnStream> own_streams;  // per-thread default streams, by device
 };
 ThreadState& this_thread();
@@ -67,32 +67,32 @@ class Runtime {
   Graphs graphs;
   Pools pools;
 
-  // Connects to all servers the first time. Failure, said in a line on stderr once, if one cannot
-  // be reached.
+  // Connects to all servers the first time. Failure, with one line on stderr, if one cannot be
+  // reached.
   int device_count();
   Gpu& gpu(int device);
   Gpu& gpu(const DeviceObject& object) { return gpu(object.device); }
   Gpu& current() { return gpu(this_thread().device); }
 
-  // Pinned memory that servers have, too; nullptr where none takes any.
+  // Allocates pinned memory that servers share; nullptr if none accepts any.
   void* allocate_segment(std::size_t bytes) { return segments.allocate(bytes, gpus_); }
-  // False where it is none of these.
+  // Returns false if it is not such memory.
   bool free_segment(void* begin) { return segments.free(begin, gpus_); }
 
   OnStream stream(cudaStream_t handle);
   // Destroys the per-thread default streams of a thread that ends.
   void destroy(const std::map<int, OwnStream>& own_streams) noexcept;
 
-  // The program unloads a library of its own.
+  // To be called when the program unloads one of its libraries.
   void forget(FatBinary& binary) noexcept;
 
-  // A line on stderr, once.
+  // Prints a line on stderr, once.
   void say_once(const std::string& what);
-  // Says once what is not supported.
+  // Reports an unsupported feature once.
   cudaError_t unsupported(const std::string& what);
 
   // Reports the counters and closes the connections; calls fail from then on. Other threads may be
-  // in the midst of some: all they use stays.
+  // inside calls: everything they use continues to exist.
   void finish() noexcept;
 
  private:
@@ -100,22 +100,21 @@ class Runtime {
   bool usable() const { return !finished_ && !forked_; }
 
   std::once_flag connected_;
-  std::atomic<bool> begun_{false};  // to connect
+  std::atomic<bool> begun_{false};  // connecting has begun
   cudaError_t connecting_ = cudaSuccess;
   ClientSettings settings_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::mutex said_mutex_;
   std::set<std::string> said_;
   std::atomic<bool> finished_{false};
-  // This process is a child of the one that connected, which goes on using the connections.
+  // Whether this process is a child of the one that connected, which goes on using the connections.
   std::atomic<bool> forked_{false};
 };
 
-// Lives as long as the process: programs call the runtime before main begins and after it has
-// ended.
+// Lives as long as the process: programs call the runtime before main begins and after it ends.
 Runtime& runtime();
 
-// Fails with what is not supported, and says it once.
+// Fails with an unsupported feature, and reports it once.
 [[noreturn]] inline void refuse(const std::string& what) {
   throw Failure{runtime().unsupported(what)};
 }
@@ -123,13 +122,13 @@ inline void refuse_if(bool refused, const char* what) {
   if (refused) refuse(what);
 }
 
-// The device, where there is one. Failure otherwise.
+// Returns the device if it exists. Failure otherwise.
 inline int existing(int device) {
   runtime().gpu(device);
   return device;
 }
 
-// The error of an entry point that nothing defines (client/refusals.h).
+// Returns the error of an entry point that nothing defines (client/refusals.h).
 int remember_unsupported(const char* entry_point) noexcept;
 
 }  // namespace gpucast::remote::client

@@ -37,7 +37,7 @@ Segments::BySegment::iterator Segments::add(std::size_t bytes, const Gpus& gpus)
   return segments_.emplace(begin, std::move(segment)).first;
 }
 
-// The first gap that is large enough; nullptr where there is none.
+// Takes the first gap that is large enough; nullptr if there is none.
 void* Segments::take(Segment& segment, std::size_t bytes) {
   std::size_t begin = 0;
   for (const auto& [used, length] : segment.parts) {
@@ -75,7 +75,7 @@ bool Segments::free(void* memory, const Gpus& gpus) {
   const auto is_idle = [](const auto& entry) {
     return entry.second.is_shared && entry.second.parts.empty();
   };
-  // One that waits for more small pieces is enough.
+  // One segment with room for small pieces is enough.
   if (!segment.parts.empty() ||
       (segment.is_shared && std::ranges::count_if(segments_, is_idle) <= 1)) {
     return true;

@@ -1,7 +1,7 @@
-// Pinned host memory that servers of this host have, too: what a copy moves lies where their GPUs
-// read and write it.
+// Pinned host memory that is shared with servers of this host: their GPUs read and write the data
+// of copies in place.
 //
-// Small pieces are parts of larger segments, as a server takes only a few of those.
+// Small allocations are parts of larger segments, since a server accepts only a few segments.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace gpucast::remote::client {
 
 class Gpu;
 
-// Where memory lies for a server.
+// The position of memory as a server knows it.
 struct Place {
   Id segment = 0;
   std::uint64_t offset = 0;
@@ -30,11 +30,11 @@ class Segments {
  public:
   using Gpus = std::vector<std::unique_ptr<Gpu>>;
 
-  // Memory of whole pages; nullptr where none of the servers takes it, or there is none.
+  // Allocates memory of whole pages; nullptr if no server accepts it, or none is left.
   void* allocate(std::size_t bytes, const Gpus& gpus);
-  // No copy uses it any more. False where it is none of these.
+  // To be called when no copy uses it. Returns false if it is not such memory.
   bool free(void* memory, const Gpus& gpus);
-  // For the server of the device; nothing where that one does not have all of it.
+  // Finds the memory for the device's server; nothing if the server does not share all of it.
   std::optional<Place> find(int device, const void* memory, std::size_t bytes) const;
 
  private:
@@ -43,10 +43,10 @@ class Segments {
     SharedMemory memory = {};
     std::size_t bytes = 0;
     std::vector<bool> has = {};                     // by device
-    std::map<std::size_t, std::size_t> parts = {};  // bytes in use, by their beginning
-    bool is_shared = false;                         // by several allocations
+    std::map<std::size_t, std::size_t> parts = {};  // bytes in use, by offset
+    bool is_shared = false;                         // between several allocations
   };
-  using BySegment = std::map<Address, Segment>;  // by where it begins
+  using BySegment = std::map<Address, Segment>;  // by address
 
   BySegment::iterator add(std::size_t bytes, const Gpus& gpus);
   static void* take(Segment& segment, std::size_t bytes);

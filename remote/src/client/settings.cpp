@@ -74,7 +74,7 @@ ClientSettings read_client_settings() {
   constexpr int second = 1'000'000;
   result.spin = std::chrono::microseconds(
       number("GPUCAST_REMOTE_SPIN_US", static_cast<int>(result.spin.count()), 0, second));
-  // As where CUDA is local: all of it before the first kernel runs.
+  // As with a local GPU: all code is loaded before the first kernel runs.
   if (variable("CUDA_MODULE_LOADING") == "EAGER")
     result.most_loaded_ahead = std::numeric_limits<std::uint64_t>::max();
   result.counters = variable("GPUCAST_REMOTE_COUNTERS");

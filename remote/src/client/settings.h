@@ -1,22 +1,23 @@
-// What the environment tells the client:
+// The client's settings, from the environment:
 //
 //   GPUCAST_REMOTE               servers, in the order of their devices:
 //                                host:port,unix:/path,...
 //   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them (default: the user's own, which
-//                                servers of the same user on the same host have)
-//   GPUCAST_REMOTE_PLAIN=1       without TLS, with servers that speak so
-//   GPUCAST_REMOTE_TRANSPORT     auto (shared memory where the address is unix:/path and both sides
-//                                can), socket, or shared-memory, which fails without it
+// servers
+//                                of the same user on the same host have)
+//   GPUCAST_REMOTE_PLAIN=1       no TLS, for servers that run without it
+//   GPUCAST_REMOTE_TRANSPORT     auto (shared memory if the address is unix:/path and both sides
+//                                support it), socket, or shared-memory, which fails without it
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
-//   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 4)
-//   GPUCAST_REMOTE_SPIN_US       how long a thread looks for an answer, on a core of its own,
-//   before
+//   GPUCAST_REMOTE_CHANNELS      connections for large copies, per server (default 4)
+//   GPUCAST_REMOTE_SPIN_US       how long a thread polls for an answer, on a core of its own,
+// before
 //                                it sleeps (default 2000)
-//   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point took: `-`, a table on stderr; else
-//                                a file, which gets JSON Lines
-//   GPUCAST_REMOTE_REACHED       a file that is there, which gets a line once all servers are
-//                                reached
-//   GPUCAST_REMOTE_MIXED=allow   others in the process may use this machine's GPUs
+//   GPUCAST_REMOTE_COUNTERS      report at exit what each entry point used: `-`, a table on stderr;
+//                                otherwise a file, which receives JSON Lines
+//   GPUCAST_REMOTE_REACHED       an existing file, which receives a line once all servers are
+// reached
+//   GPUCAST_REMOTE_MIXED=allow   other libraries in the process may use this machine's GPUs
 #pragma once
 
 #include <chrono>
@@ -35,21 +36,20 @@ struct ClientSettings {
   Credentials credentials = {};
   bool synchronous = false;
   int bulk_connections = 4;
-  std::size_t most_inline = inline_beside_channels;  // bytes of copies within their message
+  std::size_t most_inline = inline_beside_channels;  // largest copy within its message, in bytes
   std::chrono::microseconds spin = usual_spin;
-  // Bytes of GPU code that are loaded beside what a kernel needs, so that what follows is there.
+  // Bytes of GPU code that are loaded along with a kernel's, in advance of their use.
   std::uint64_t most_loaded_ahead = std::uint64_t{8} << 20;
   std::string counters = {};
   std::string reached = {};
 };
 
-// std::runtime_error or std::invalid_argument with one line that names the variable.
+// Throws std::runtime_error or std::invalid_argument with one line that names the variable.
 ClientSettings read_client_settings();
 
-// Keeps the program from this machine's own GPUs: puts the driver over which nothing computes
-// (guard/libcuda.cpp) into the process, so that whoever opens libcuda.so.1 from now on is given
-// that one, and ends the program where the machine's driver is there already. Does nothing if
-// GPUCAST_REMOTE_MIXED=allow.
+// Keeps the program from using this machine's own GPUs: loads the guard driver (guard/libcuda.cpp)
+// into the process, so that whoever opens libcuda.so.1 later gets that one, and ends the program if
+// the machine's driver is loaded already. Does nothing if GPUCAST_REMOTE_MIXED=allow.
 void keep_out_local_driver();
 
 }  // namespace gpucast::remote::client

@@ -19,21 +19,21 @@
 namespace gpucast::remote::client {
 namespace {
 
-constexpr Id staging_segment = 0;  // those of pinned memory count from 1
+constexpr Id staging_segment = 0;  // the ids of pinned memory's segments begin at 1
 constexpr std::size_t slots_each_way = 8;
 constexpr std::size_t slot_bytes = std::size_t{512} << 10;
-// One processor copies more slowly than the GPU; threads are begun for copies that are long enough.
+// One processor copies more slowly than the GPU, but starting threads pays only for long copies.
 constexpr std::size_t least_for_threads = std::size_t{8} << 20;
 constexpr unsigned most_threads = 3;
 
-// So that a short copy has several pieces, too: as over a few connections.
+// The size of a piece, so that a short copy has several pieces, too.
 std::size_t piece_for(std::size_t bytes) {
   constexpr std::size_t connections = 4;
   return std::min(piece_of(bytes, connections), slot_bytes);
 }
 
 unsigned threads_for(std::size_t bytes) {
-  constexpr unsigned cores_each = 4;  // others have work, too
+  constexpr unsigned cores_each = 4;  // leaves cores for other work
   if (bytes < least_for_threads) return 0;
   return std::min(most_threads, std::thread::hardware_concurrency() / cores_each);
 }
@@ -68,7 +68,7 @@ StagedCopies::Slot* StagedCopies::take_now(Slots& slots) {
   return nullptr;
 }
 
-// The server frees them, as it tells, and other threads do.
+// Slots are freed by the server's notices and by other threads.
 StagedCopies::Slot& StagedCopies::take(Slots& slots) {
   constexpr std::chrono::microseconds looking(200);
   constexpr std::chrono::milliseconds moment(1);
@@ -94,8 +94,8 @@ void StagedCopies::free(Slots& slots, Slot& slot, Id notice) {
 
 // ---- copies ----
 
-// Calls `work(program, failed)` here and, where that is worth it, in other threads until each
-// returns. Throws what the first of them threw; `failed` tells the others.
+// Calls `work(program, failed)` here and, if that is worth it, in other threads, until each
+// returns. Rethrows the first exception; `failed` tells the others about it.
 template <class Work>
 void StagedCopies::share_out(std::size_t bytes, Work work) {
   std::atomic<bool> failed{false};
@@ -116,7 +116,7 @@ void StagedCopies::share_out(std::size_t bytes, Work work) {
         guarded(program);
       }));
     } catch (const std::system_error&) {
-      break;  // as many as there can be
+      break;  // the maximum is reached
     }
   }
   guarded(program_);
@@ -145,7 +145,7 @@ void StagedCopies::put(Address to, Bytes data, Id stream, bool fence, ProgramMem
 
 void StagedCopies::to_device(Address to, Bytes data, Id stream, bool fence) {
   const std::size_t piece = piece_for(data.size());
-  // The last goes out behind all others, whoever sends those: it brings the fence.
+  // The last piece is sent after all others, whichever thread sends those: it carries the fence.
   const std::size_t last = (data.size() - 1) / piece * piece;
   std::atomic<std::size_t> next{0};
   share_out(last, [&](ProgramMemory& program, const auto& failed) {
@@ -166,12 +166,12 @@ StagedCopies::Piece StagedCopies::ask(Slot& slot, Address from, std::size_t offs
                                .stream = stream,
                                .transfer = notice};
   const Status status = status_of([&] { gpu_.send(message); });
-  // An answer has come in its place, or none ever will.
+  // The answer has taken its place, or none will come.
   if (gpu_.is_synchronous() || status != 0) control_.notices.take(notice, status);
   return {.slot = &slot, .notice = notice, .offset = offset, .bytes = bytes};
 }
 
-// Waits for it, and takes it out.
+// Waits for the piece and copies it out.
 Status StagedCopies::get(const Piece& piece, std::span<std::byte> to, ProgramMemory* program) {
   std::optional<Status> come = control_.notices.come(piece.notice);
   if (!come)
@@ -195,7 +195,7 @@ void StagedCopies::from_device(std::span<std::byte> to, Address from, Id stream)
     for (bool more = true; more || !asked.empty();) {
       more = more && result == 0 && !failed;
       if (more && asked.size() < most_asked) {
-        // Who has some waits for no more: others may wait for these.
+        // A thread that holds slots does not wait for more: others may wait for its slots.
         Slot* slot = asked.empty() ? &take(in_) : take_now(in_);
         const std::size_t offset = slot == nullptr ? 0 : next.fetch_add(piece);
         if (slot != nullptr && offset < to.size()) {

@@ -1,5 +1,6 @@
-// Large copies of memory that the server does not have, through memory that it has: in pieces, so
-// that processors and the GPU's copy engine work at the same time. For copies that are waited for.
+// Large copies of memory that is not shared with the server, by way of memory that is: in pieces,
+// so that processors and the GPU's copy engine work at the same time. Only for copies that the
+// caller waits for.
 #pragma once
 
 #include <condition_variable>
@@ -18,35 +19,35 @@ namespace gpucast::remote::client {
 class ControlConnection;
 class Gpu;
 
-// Those that are shorter are faster within their message.
+// Shorter copies are faster within their message.
 inline constexpr std::size_t least_staged = std::size_t{32} << 10;
 
 class StagedCopies {
  public:
-  // nullptr where the server takes no memory for it.
+  // nullptr if the server accepts no memory for it.
   static std::unique_ptr<StagedCopies> make(Gpu& gpu, ControlConnection& control);
   StagedCopies(Gpu& gpu, ControlConnection& control, SharedMemory memory);
 
-  // Both throw Failure (status_bad_memory where the program does not have the memory) and what the
-  // connection throws. From any thread.
+  // Both throw Failure (status_bad_memory if the program does not have the memory) and the
+  // connection's exceptions. May be called from any thread.
 
   // Returns once the program's memory may be changed.
   void to_device(Address to, Bytes data, Id stream, bool fence);
-  // Returns once the data is there.
+  // Returns once the data has arrived.
   void from_device(std::span<std::byte> to, Address from, Id stream);
 
  private:
   struct Slot {
     std::uint64_t offset = 0;
     bool taken = false;
-    Id notice = 0;  // that frees it; 0: none
+    Id notice = 0;  // the notice that frees it; 0: none
   };
   struct Slots {
     std::mutex mutex;
     std::condition_variable freed;
     std::vector<Slot> all;
   };
-  // A piece that the server copies.
+  // A piece that the server is copying.
   struct Piece {
     Slot* slot = nullptr;
     Id notice = 0;
@@ -56,7 +57,7 @@ class StagedCopies {
 
   Slot& take(Slots& slots);
   Slot* take_now(Slots& slots);
-  // At once, or where there is a notice once that has come.
+  // Frees the slot at once, or when the notice arrives if one is given.
   static void free(Slots& slots, Slot& slot, Id notice = 0);
   std::byte* at(const Slot& slot) const { return memory_.bytes().data() + slot.offset; }
 

@@ -16,11 +16,11 @@ struct Known {
 
 constexpr Known known[] = {
 #define GPUCAST_ERROR(name) {name, #name},
-#include "client/errors.inc"  // made of CUDA's headers (CMakeLists.txt)
+#include "client/errors.inc"  // generated from CUDA's headers (CMakeLists.txt)
 #undef GPUCAST_ERROR
 };
 
-// Those that programs print most; the others' texts are made of their names.
+// The errors that programs print most; other texts are derived from the names.
 constexpr std::pair<cudaError_t, const char*> texts[] = {
     {cudaSuccess, "no error"},
     {cudaErrorInvalidValue, "invalid argument"},
@@ -40,7 +40,7 @@ constexpr std::pair<cudaError_t, const char*> texts[] = {
     {cudaErrorUnknown, "unknown error"},
 };
 
-// "cudaErrorInvalidSurface" is "invalid surface".
+// For example, "cudaErrorInvalidSurface" becomes "invalid surface".
 std::string words_of(const std::string& name) {
   std::string result;
   for (const char c : name.substr(std::string("cudaError").size())) {
@@ -76,7 +76,7 @@ const char* error_name(cudaError_t error) {
 }
 
 const char* error_text(cudaError_t error) {
-  static const auto* const all = new std::map(all_texts());  // may be asked for after main
+  static const auto* const all = new std::map(all_texts());  // may be read after main has ended
   const std::string* const text = value_at(*all, error);
   return text == nullptr ? "unrecognized error code" : text->c_str();
 }

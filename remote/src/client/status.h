@@ -1,5 +1,5 @@
-// Statuses that the client itself gives. A driver's status and a runtime's error are the same
-// number where both exist.
+// Statuses that the client itself returns. A driver status and a runtime error have the same number
+// where both exist.
 #pragma once
 
 #include <driver_types.h>
@@ -17,14 +17,14 @@ inline constexpr Status status_bad_memory = cudaErrorInvalidValue;
 inline constexpr Status status_no_kernel = cudaErrorInvalidDeviceFunction;
 inline constexpr Status status_bad_image = cudaErrorInvalidKernelImage;
 
-// cudaErrorUnknown for numbers that the runtime does not have.
+// Returns cudaErrorUnknown for numbers that the runtime does not have.
 cudaError_t to_error(Status status);
 
-// "cudaErrorInvalidValue", and a few words; both for ever.
+// The name, such as "cudaErrorInvalidValue", and a short description; both live forever.
 const char* error_name(cudaError_t error);
 const char* error_text(cudaError_t error);
 
-// A call that ends early.
+// Ends a call early.
 class Failure : public std::exception {
  public:
   explicit Failure(cudaError_t its_error) : error(its_error) {}
@@ -46,21 +46,21 @@ Value require_valid(const std::optional<Value>& value) {
   if (!value) throw Failure{cudaErrorInvalidValue};
   return *value;
 }
-// To where the program wants it.
+// Writes a value to the program's pointer.
 template <class Value>
 void give(Value* place, const std::type_identity_t<Value>& value) {
   require_valid(place != nullptr);
   *place = value;
 }
 
-// What the map holds for the key; nullptr where that is nothing.
+// Finds the key's value; nullptr if there is none.
 template <class Map>
 auto* value_at(Map& map, const typename Map::key_type& key) {
   const auto at = map.find(key);
   return at == map.end() ? nullptr : &at->second;
 }
 
-// What the body fails with; 0: it does not.
+// The status with which the body fails, or 0.
 template <class Body>
 Status status_of(Body body) {
   try {

@@ -1,5 +1,5 @@
-// For each stream, the announced data that has arrived once the stream's work is done: data of its
-// own copies, and of the streams that it waited for. Other data may still be on its way then.
+// For each stream, the announced data that has arrived once the stream's work is finished: data of
+// its own copies, and of the streams that it waited for. Other data may still be on its way then.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace gpucast::remote::client {
 
 class StreamOrder {
  public:
-  // `apart`: it neither waits for the default stream nor is waited for by it.
+  // `apart`: neither the stream nor the default stream waits for the other.
   void create(Id stream, bool apart) {
     if (!apart) return;
     const std::lock_guard lock(mutex_);
@@ -35,8 +35,8 @@ class StreamOrder {
     joined_.clear();
   }
 
-  // The default stream is given work: those that do not stand apart go on after one another's.
-  // `now`: all that was announced before has a lower id.
+  // The default stream gets work: streams that do not stand apart then continue after one another's
+  // work. `now`: everything announced before has a lower id.
   void meet(Id now) { met_.store(now, std::memory_order_relaxed); }
   void record(Id event, Id stream, Id now) {
     const std::lock_guard lock(mutex_);
@@ -54,8 +54,8 @@ class StreamOrder {
     joined = std::max(joined, record->now);
   }
 
-  // The data that arrives before the stream's present work is done, or before the event is
-  // recorded.
+  // Selects the data that arrives before the stream's present work is finished, or before the event
+  // is recorded.
   Which before(Id stream, Id now) const {
     const std::lock_guard lock(mutex_);
     return before_locked(stream, now);
@@ -87,7 +87,7 @@ class StreamOrder {
   mutable std::mutex mutex_;
   std::unordered_set<Id> apart_;
   std::unordered_map<Id, Record> records_;
-  // Everything below was waited for; of those that do not stand apart together.
+  // Everything below these ids was waited for; streams that do not stand apart share one value.
   std::unordered_map<Id, Id> joined_;
   std::atomic<Id> met_{0};
 };

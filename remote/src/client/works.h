@@ -1,5 +1,5 @@
-// What entry points have devices do, at once or as nodes of a graph: copies, launches, and what is
-// done with nodes. All of these throw Failure.
+// The work that entry points give to devices, immediately or as nodes of a graph: copies and
+// launches, and operations on nodes. All functions throw Failure.
 #pragma once
 
 #include <driver_types.h>
@@ -29,26 +29,25 @@ inline Rows row(std::size_t bytes) {
   return {.to_pitch = bytes, .from_pitch = bytes, .width = bytes, .height = 1};
 }
 
-// Copies between what the program's addresses mean. On a stream that is recorded these become
-// nodes.
+// Copies between the memory that the program's addresses stand for. On a stream that is being
+// recorded these become nodes.
 void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream,
           Waiting waiting);
 void set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
          cudaStream_t stream, Waiting waiting);
 
-// A copy as nodes: several, one after another, where the host's rows have gaps.
+// Returns a copy as nodes: several, one after another, if the host's rows have gaps.
 std::vector<Work> copy_works(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind);
 Work memset_work(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height);
 
-// Device memory for the current device, at an address that means nothing else in this process.
+// Allocates memory of the current device, at an address that has no other meaning in this process.
 void allocate(void** memory, std::size_t bytes);
 void deallocate(void* memory);
-// The same in the stream's order, from a pool of the stream's device (nullptr: the one that the
-// device takes memory from).
+// The same in the stream's order, from a pool of the stream's device (nullptr: its current pool).
 void allocate_pooled(void** memory, std::size_t bytes, cudaMemPool_t pool, const OnStream& on);
 void deallocate_pooled(void* memory, const OnStream& on);
 
-// A variable of the current device.
+// Returns a variable of the current device.
 Global symbol(const void* host);
 
 // ---- launches (launches.cpp) ----
@@ -58,28 +57,28 @@ struct LaunchOptions {
   bool cooperative = false;
 };
 
-// `host`: what stands for the kernel in the host's code, or its handle.
+// `host`: the kernel's host symbol, or its handle.
 const Function& function_of(const void* host);
 void launch(const void* host, const LaunchShape& shape, void** arguments,
             const LaunchOptions& options);
-// A launch on the device as a node.
+// Returns a launch on the device as a node.
 Work kernel_work(const void* host, const LaunchShape& shape, void** arguments,
                  const LaunchOptions& options, int device);
 
-// ---- nodes of graphs, as entry points name them (graph_nodes.cpp) ----
+// ---- nodes of graphs, as entry points pass them (graph_nodes.cpp) ----
 
 std::vector<Node*> nodes_of(const cudaGraphNode_t* handles, std::size_t count);
-// That edges, where some are given, are the usual ones.
+// Requires that edges, if any are given, are ordinary ones.
 void require_plain(const cudaGraphEdgeData* edges, std::size_t count);
 
 inline cudaGraphNode_t handle_of(const Node* node) {
   return reinterpret_cast<cudaGraphNode_t>(const_cast<Node*>(node));
 }
-// As many as there is room for; without room, how many there are.
+// Writes as many nodes as fit; without an array, only their number.
 void give_nodes(const std::vector<const Node*>& all, cudaGraphNode_t* nodes, std::size_t* count);
 
-// What entry points that have other arguments in another version do. The first adds or takes away
-// edges, as the method that is named does.
+// Common parts of entry points whose arguments differ between versions of CUDA. The first adds or
+// removes edges with the given method.
 void change_edges(cudaGraph_t graph, void (ProgramGraph::*change)(Node& from, Node& to),
                   const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                   const cudaGraphEdgeData* edges, std::size_t count);
@@ -96,7 +95,7 @@ void update_capture(const OnStream& on, const cudaGraphNode_t* nodes,
 Work work_of(const cudaKernelNodeParams* parameters);
 Work work_of(const cudaMemcpy3DParms* parameters);
 Work work_of(const cudaMemsetParams* parameters);
-// A copy that is one node.
+// Returns a copy that is a single node.
 Work copy_work(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 
 }  // namespace gpucast::remote::client

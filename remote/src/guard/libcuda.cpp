@@ -1,12 +1,12 @@
-// A CUDA driver over which nothing computes: libcuda.so.1 beside the client.
+// A CUDA driver that refuses to compute: libcuda.so.1 beside the client.
 //
-// Every CUDA runtime, shared, static or within a library (cuBLAS, cuFFT, PyTorch's own), gets at
-// the GPU by opening libcuda.so.1. The loader finds this one before the machine's, by
-// LD_LIBRARY_PATH, and as one of that name is in the process already wherever the client is loaded
-// or LD_PRELOAD names this file. So the first call of the driver, by whomever, ends the program.
+// Every CUDA runtime, whether shared, static or part of a library (cuBLAS, cuFFT, PyTorch's own),
+// reaches the GPU by opening libcuda.so.1. The loader finds this file before the machine's driver,
+// either by LD_LIBRARY_PATH or because the client or LD_PRELOAD has loaded it already. The first
+// call of the driver, by any library, then ends the program.
 //
-// NVML opens the driver, too, to ask for its version: it never computes, and is told that there is
-// no GPU.
+// NVML opens the driver, too, to read its version: it never computes, and gets the answer that
+// there is no GPU.
 //
 // This library is loaded into every process that a program starts, and needs no library but the
 // system's.
@@ -31,14 +31,14 @@ const char* file_of(const void* address) {
   return known && *found.dli_fname != '\0' ? found.dli_fname : "code of no library";
 }
 
-// Whether the last part of a path begins with these letters, whatever the folder and the version.
+// Whether the last part of a path begins with these letters, whatever its folder and version.
 bool names(const char* file, const char* name) noexcept {
   const char* const slash = std::strrchr(file, '/');
   return std::strncmp(slash == nullptr ? file : slash + 1, name, std::strlen(name)) == 0;
 }
 
-// Ends the program, unless NVML calls: CUDA_ERROR_NO_DEVICE then. `caller`: where it would have
-// gone on.
+// Ends the program, unless NVML calls: that gets CUDA_ERROR_NO_DEVICE. `caller`: the return
+// address.
 int refuse(const void* caller) noexcept {
   constexpr int no_device = 100;
   if (names(file_of(caller), management)) return no_device;
@@ -56,7 +56,7 @@ int refuse(const void* caller) noexcept {
 // The path of this library.
 const char* own_file() { return file_of(reinterpret_cast<const void*>(&own_file)); }
 
-// The C library's function that has the name of one of this library.
+// Returns the C library's function of the same name as one defined here.
 template <class Function>
 Function* next(std::atomic<Function*>& known, const char* name) noexcept {
   Function* result = known.load(std::memory_order_relaxed);
@@ -79,13 +79,13 @@ using namespace gpucast::remote;
 
 #define GPUCAST_DRIVER_CALL(name) \
   GPUCAST_EXPORTED int name() { return refuse(__builtin_return_address(0)); }
-#include "guard/driver_calls.inc"  // of CUDA's headers (CMakeLists.txt)
+#include "guard/driver_calls.inc"  // generated from CUDA's headers (CMakeLists.txt)
 
-// So that who asks whether there is a driver can tell.
+// Tells callers that look for a driver that this is the guard.
 GPUCAST_EXPORTED int gpucast_remote_guard() { return 1; }
 
-// Where LD_PRELOAD names this library, the machine's driver is not found by its path either. The C
-// library's functions are tail calls: they look at who called them.
+// Where LD_PRELOAD names this library, opening the machine's driver by its path is intercepted,
+// too. The C library's functions are tail calls, since they look at their caller.
 GPUCAST_EXPORTED void* dlopen(const char* file, int mode) noexcept {
   if (file != nullptr && names(file, driver)) file = own_file();
   return next(next_dlopen, "dlopen")(file, mode);

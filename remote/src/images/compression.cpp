@@ -9,7 +9,7 @@
 namespace gpucast::remote::images {
 namespace {
 
-// Both throw MissingLibrary.
+// These functions throw MissingLibrary.
 void* open_library(const char* file) {
   void* library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw MissingLibrary(std::string(file) + " is not on this machine");
@@ -23,7 +23,7 @@ Function* find_function(void* library, const char* name) {
   return function;
 }
 
-// As zstd.h declares them, which has not changed since 1.0.
+// The functions of zstd.h, which have not changed since 1.0.
 struct Zstandard {
   using Size = std::size_t;
   void* library = open_library("libzstd.so.1");
@@ -39,7 +39,7 @@ const Zstandard& zstandard() {
   return result;
 }
 
-// As lz4.h declares it, which has not changed since 1.0.
+// The function of lz4.h, which has not changed since 1.0.
 struct Lz4 {
   void* library = open_library("liblz4.so.1");
   int (*decompress)(const char* from, char* to, int bytes, int room) =
@@ -78,14 +78,14 @@ std::optional<std::vector<std::byte>> compress(Bytes from) {
   std::vector<std::byte> result(from.size() - from.size() / 8);
   const std::size_t got =
       library.compress(result.data(), result.size(), from.data(), from.size(), fastest);
-  if (library.is_error(got) != 0) return std::nullopt;  // for want of room
+  if (library.is_error(got) != 0) return std::nullopt;  // the room is too small
   result.resize(got);
   return result;
 }
 
 Bytes plain_content(const Member& member, std::vector<std::byte>& room) {
   if (member.compression == Compression::none) return member.content;
-  // GPU code becomes some ten times as small, and memory is taken before that is known.
+  // GPU code shrinks at most about tenfold, and memory is reserved before the size is checked.
   constexpr std::uint64_t most_ratio = 1024;
   if (member.plain_bytes == 0 || member.plain_bytes > most_module ||
       member.plain_bytes / most_ratio > member.content.size()) {

@@ -1,6 +1,6 @@
-// Compressed GPU code, by Zstandard and LZ4 of the system, opened when they are first needed: each
-// Linux has Zstandard (its package manager needs it), and a program that runs over remote GPUs is
-// linked with neither.
+// Compressed GPU code, by the system's Zstandard and LZ4, which are opened when they are first
+// needed: every Linux has Zstandard (its package manager needs it), and programs that run over
+// remote GPUs are linked with neither.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace gpucast::remote::images {
 
-// The library is not on this machine, or not as it has to be, in one line that names it.
+// The library is not on this machine, or lacks a function; one line names it.
 class MissingLibrary : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -21,16 +21,15 @@ class MissingLibrary : public std::runtime_error {
 
 bool has_zstandard();
 
-// Both by Zstandard.
-// How many bytes it became; 0 where it is no frame, or needs more than there is room for.
-// MissingLibrary.
+// Both functions use Zstandard and throw MissingLibrary. The first returns the number of bytes of
+// the result, or 0 if the input is no frame or the result does not fit.
 std::size_t decompress(Bytes from, std::span<std::byte> to);
 
-// A frame of the fastest kind; nothing where that saves less than an eighth. MissingLibrary.
+// Returns a frame at the fastest level, or nothing if that saves less than an eighth.
 std::optional<std::vector<std::byte>> compress(Bytes from);
 
-// A member's content as it was before it was compressed: the content itself, or a view of `room`,
-// which is filled with it. ImageError where it is not what the member says; MissingLibrary.
+// Returns a member's content before compression: the content itself, or a view of `room`, which is
+// filled with it. Throws ImageError if it contradicts the member's header, and MissingLibrary.
 Bytes plain_content(const Member& member, std::vector<std::byte>& room);
 
 }  // namespace gpucast::remote::images

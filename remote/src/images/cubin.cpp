@@ -1,6 +1,6 @@
-// A section .nv.info.NAME is a sequence of attributes: a byte that says where the value is, a byte
-// that says what it is, and 16 bits, which are the value or the bytes of it that follow. Those that
-// count here, as `cuobjdump --dump-elf` prints them:
+// A section .nv.info.NAME is a sequence of attributes: a byte that tells where the value is, a byte
+// that tells which attribute it is, and 16 bits, which are the value or the number of bytes of
+// value that follow. The relevant ones, as `cuobjdump --dump-elf` prints them:
 //
 //   KPARAM_INFO      0x17  u32 index, u16 ordinal, u16 offset, u32 with the size above bit 18
 //   KPARAM_INFO_V2   0x45  the same, with the size in its lower 16 bits (sm_90 and newer)
@@ -74,7 +74,7 @@ struct Sections {
         header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_shentsize != sizeof(Elf64_Shdr)) {
       throw ImageError("it is no cubin");
     }
-    // Where there are more than 16 bits count, the first section says so.
+    // If the number does not fit into 16 bits, the first section holds it.
     count_ = header_.e_shnum;
     names_ = header_.e_shstrndx;
     if (count_ == 0) count_ = at(0).sh_size;

@@ -5,12 +5,12 @@
 namespace gpucast::remote::images {
 namespace {
 
-// What precedes each member; a longer header has options of the compiler behind it.
+// The header of each member; a longer header contains compiler options after these fields.
 struct MemberHeader {
   std::uint16_t kind;
   std::uint16_t version;
   std::uint32_t header_bytes;
-  std::uint64_t bytes;  // of what follows the header, padding included
+  std::uint64_t bytes;  // after the header, with padding
   std::uint32_t compressed_bytes;
   std::uint32_t options_offset;
   std::uint32_t format_version;

@@ -8,7 +8,7 @@ KernelParameters::KernelParameters(Bytes container) {
   try {
     members_ = members_of(container);
   } catch (const ImageError&) {
-    members_.clear();  // damaged: it has no kernels
+    members_.clear();  // a damaged container has no kernels
   }
 }
 
@@ -20,8 +20,8 @@ const Layout* KernelParameters::of(const std::string& kernel) {
   }
 }
 
-// All members are of the same source, so that the first that has a kernel speaks for all. A damaged
-// one has none.
+// All members have the same source, so that the first one with a kernel decides. A damaged member
+// has no kernels.
 void KernelParameters::read_next() {
   const Member& member = members_[read_++];
   if (member.kind == Kind::other) return;

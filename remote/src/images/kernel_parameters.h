@@ -1,6 +1,6 @@
-// What a program's own GPU code says of its kernels' parameters. A launch hands over pointers to
-// arguments without their sizes, so that whoever states the sizes has so much of the program's
-// memory sent: nobody else is asked who can be mistaken or lie.
+// The parameters of kernels as the program's own GPU code states them. A launch passes pointers to
+// arguments without their sizes, so that whoever states the sizes decides how much of the program's
+// memory is sent: no one who may lie or be mistaken is asked.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@
 
 namespace gpucast::remote::images {
 
-// One kernel's parameters, in their order.
+// One kernel's parameters in order.
 using Layout = std::vector<Parameter>;
-// By the kernels' names in the image, which for C++ are mangled.
+// Layouts by the kernels' names in the image, which are mangled for C++.
 using Layouts = std::map<std::string, Layout, std::less<>>;
 
-// Whether `told` takes as many parameters of the same sizes, in their order, in a buffer that a
-// launch may have. Not the same places: where a parameter's alignment is beyond 16 bytes, these
-// differ between architectures of one image.
+// Whether `told` has parameters of the same sizes in the same order, in a buffer that a launch may
+// have. Their offsets are not compared: if a parameter's alignment exceeds 16 bytes, these differ
+// between architectures of one image.
 inline bool same_parameters(const Layout& own, const Layout& told) {
   if (own.size() != told.size()) return false;
   std::uint64_t end = 0;
@@ -31,31 +31,32 @@ inline bool same_parameters(const Layout& own, const Layout& told) {
   return end <= most_argument_bytes;
 }
 
-// The layouts of all kernels of machine code, an ELF file with a section .nv.info.NAME for each.
-// ImageError where it is no cubin, or one that contradicts itself.
+// Returns the layouts of all kernels of machine code, an ELF file with a section .nv.info.NAME for
+// each. Throws ImageError if it is no cubin, or contradicts itself.
 Layouts layouts_of_cubin(Bytes cubin);
 
-// The layouts of kernels of PTX, the text that a driver compiles: `.entry NAME(.param ..., ...)`
-// for each whose parameters are numbers, pointers and structures; those with parameters of other
-// kinds (textures, surfaces, samplers) are left out. ImageError where it ends early.
+// Returns the layouts of the kernels of PTX, the text that a driver compiles: `.entry NAME(.param
+// ..., ...)` for each kernel whose parameters are numbers, pointers and structures; kernels with
+// other parameters (textures, surfaces, samplers) are left out. Throws ImageError if the text ends
+// early.
 Layouts layouts_of_ptx(std::string_view text);
 
 class KernelParameters {
  public:
-  // The container has to stay. Nothing of it is read before it is asked for.
+  // The container has to stay in memory. It is read only when a kernel is looked up.
   explicit KernelParameters(Bytes container);
 
-  // nullptr where no member that can be read has the kernel.
+  // Returns nullptr if no readable member has the kernel.
   const Layout* of(const std::string& kernel);
-  // Why members could not be read though they may be sound (a library is missing), in a line; empty
-  // where that was not so. Known once a kernel was not found.
+  // Returns the reason why members that may be sound could not be read (a missing library), in one
+  // line; empty otherwise. Known after a kernel was not found.
   const std::string& unread() const { return unread_; }
 
  private:
   void read_next();
 
   std::vector<Member> members_;
-  std::size_t read_ = 0;  // how many of them
+  std::size_t read_ = 0;  // number of members that were read
   Layouts layouts_;
   std::string unread_;
 };

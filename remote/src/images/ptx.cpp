@@ -1,6 +1,6 @@
 // After the manual of PTX ("Kernel Function Parameters"): each parameter begins at the next
-// multiple of its alignment, which is its size, or for arrays of bytes, as structures are given,
-// stated.
+// multiple of its alignment. That is its size or, for arrays of bytes, which structures become, the
+// stated one.
 #include "images/kernel_parameters.h"
 
 #include <cctype>
@@ -10,7 +10,7 @@
 namespace gpucast::remote::images {
 namespace {
 
-// Words and single signs, without comments. An empty one is the end.
+// Words and single characters, without comments. An empty word is the end.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text.substr(0, text.find('\0'))) {}
@@ -82,14 +82,15 @@ std::optional<std::uint32_t> number(std::string_view word) {
 }
 
 struct Declared {
-  std::optional<std::uint32_t> bytes;  // nothing: of a kind that is not known here
+  std::optional<std::uint32_t> bytes;  // nothing: a kind that is not supported here
   std::uint32_t alignment = 0;         // 0: not stated
 };
 
-// One parameter, from behind `.param` up to the sign that ends it, which is returned in `end`.
+// Reads one parameter, from behind `.param` to the character that ends it, which is stored in
+// `end`.
 Declared declared(Words& words, std::string_view& end) {
   Declared result;
-  bool is_pointer = false;  // what is stated behind `.ptr` is about what it points to
+  bool is_pointer = false;  // what follows `.ptr` describes the memory that it points to
   for (std::string_view word = words.next();; word = words.next()) {
     if (word.empty()) throw ImageError("it ends early");
     if (word == "," || word == ")") {
@@ -115,7 +116,7 @@ Declared declared(Words& words, std::string_view& end) {
   }
 }
 
-// Those within the parentheses; nothing where one is of a kind that is not known.
+// Reads the parameters in parentheses; returns nothing if one is of an unsupported kind.
 std::optional<Layout> layout(Words& words) {
   Layout result;
   bool known = true;

@@ -1,12 +1,11 @@
-// All that client and server say to one another, after the handshake (protocol/handshake.h): the
-// one list of calls, from which follow the numbers on the wire, which never change (a new call goes
-// to the end), and the fields that each has on the wire, in their order.
+// All messages between client and server after the handshake (protocol/handshake.h): the list of
+// calls, which defines their numbers on the wire, and the fields of each, in their order on the
+// wire. Numbers never change: a new call is appended.
 //
-// Messages of the control connection are done in order. Ids of streams, events and
-// modules are the client's, so that making one needs no answer; addresses are the server's. A
-// message whose header carries a request number is answered by a Reply and, if `status` is 0, the
-// fields of the call's Result. What fails without being asked is latched, and goes with the next
-// Reply.
+// Messages of the control connection are handled in order. The client chooses the ids of streams,
+// events and modules, so that creating one needs no answer; the server chooses addresses. A message
+// whose header has a request number is answered by a Reply and, if `status` is 0, the fields of the
+// call's Result. Errors of calls without a request are latched and sent with the next Reply.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +20,12 @@
 
 //   CALL(Message, Result, order)
 //
-// The server's GPU does a call at once (server/gpu.h) where its session has no function of its own
-// for it (Session::handle).
-// order, behind large copies to the client that the rings have no room for yet:
-//   only_asks      it goes on, and leaves no work for which a later one would have to wait
-//   behind_none    it goes on
-//   behind_stream  it waits for those whose stream its own waits for
+// The server's GPU handles a call directly (server/gpu.h) unless the session has a function of its
+// own for it (Session::handle). The order says how a call behaves behind large copies to the client
+// that the rings have no room for yet:
+//   only_asks      it does not wait, and leaves no work that later calls would have to wait for
+//   behind_none    it does not wait
+//   behind_stream  it waits for copies whose stream its own stream waits for
 //   behind_all     it waits for all of them
 //
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a list, which C++20 cannot iterate over otherwise
@@ -102,7 +101,7 @@ enum class Call : std::uint16_t {
 
 enum class Order : std::uint8_t { only_asks, behind_none, behind_stream, behind_all };
 
-// Defines CallOf (protocol/frame.h): a message's number, what it is answered with, and its order.
+// Defines CallOf (protocol/frame.h): a message's number, its answer, and its order.
 #define GPUCAST_DECLARE(Message, Answer, behind)  \
   struct Message;                                 \
   struct Answer;                                  \
@@ -123,17 +122,17 @@ using Status = std::uint32_t;
 using Address = std::uint64_t;
 using Id = std::uint64_t;
 
-// Streams that need not be created.
+// The default stream, which exists without being created.
 inline constexpr Id legacy_stream = 0;
 inline constexpr Id first_id = 16;
 
 struct Nothing {};
 
-// The answer to a call. The result goes only with success.
+// The answer to a call. The result follows only on success.
 template <class Result = Nothing>
 struct Reply {
   Status status = 0;
-  Status latched = 0;  // of the first message that failed unasked since the last Reply
+  Status latched = 0;  // of the first call without a request that has failed since the last Reply
   Result result = {};
   Tail tail = {};
 };
@@ -142,7 +141,7 @@ struct CallOf<Reply<Result>> {
   static constexpr Call number = Call::reply;
 };
 
-// To the client: what a `copy_from` without request brought.
+// Sent to the client: the data of a `copy_from` without a request.
 struct Data {
   Id transfer = 0;
   Status status = 0;
@@ -163,19 +162,19 @@ struct DeviceInfo {
   std::int32_t driver_version = 0;
   std::string host = {};  // of the server
   List<std::int32_t, most_attributes> attributes =
-      {};                  // CUdevice_attribute 0, 1, ...; 0 where there is none
-  std::string group = {};  // servers of the same may Share and Attach; empty: of none
+      {};                  // CUdevice_attribute 0, 1, ...; 0 for numbers without an attribute
+  std::string group = {};  // servers of the same group may Share and Attach; empty: none
 };
 
-// Facts of the server and not of the client's own session.
+// Properties of the server and not of the client's own session.
 struct ServerFacts {
   std::string version = {};   // of gpucast
-  std::uint32_t clients = 0;  // that it serves, this one included
+  std::uint32_t clients = 0;  // clients that it serves, including this one
 };
 struct AskServer {};
 
-// Initializes the driver. On failure `problem` says why in a line; DeviceInfo follows if it is
-// empty.
+// Initializes the driver. On failure `problem` gives the reason in one line; DeviceInfo follows if
+// it is empty.
 struct Opened {
   std::string problem = {};
   DeviceInfo device;
@@ -184,7 +183,7 @@ struct Open {};
 
 struct Ping {};
 
-// Frees all that the client has, once it is no longer used.
+// Frees everything that the client has, once it is no longer in use.
 struct Reset {};
 
 // ---- memory ----
@@ -192,7 +191,8 @@ struct Reset {};
 struct Allocated {
   Address address = 0;
 };
-// At address `at` if that is not 0: the client's address space is used there otherwise.
+// Allocates at address `at` if that is not 0: the address that the server chose has another use at
+// the client.
 struct MemAlloc {
   std::uint64_t bytes = 0;
   Address at = 0;
@@ -208,7 +208,7 @@ struct MemAmounts {
 };
 struct MemInfo {};
 
-// `height` rows of `width` bytes, `pitch` bytes apart.
+// Sets `height` rows of `width` bytes, `pitch` bytes apart.
 struct Memset {
   Address to = 0;
   std::uint8_t value = 0;
@@ -219,8 +219,8 @@ struct Memset {
   std::uint8_t fence = 0;  // as in CopyTo
 };
 
-// The data is the tail. `fence`: to the program the copy was a blocking one, so that what any
-// stream is given after it has to find it done.
+// The data is the tail. `fence`: for the program the copy was a blocking one, so that later work on
+// any stream has to see its result.
 struct CopyTo {
   Address to = 0;
   Id stream = 0;
@@ -228,7 +228,7 @@ struct CopyTo {
   Tail tail = {};
 };
 
-// The data comes over the bulk connections, in pieces, whose order does not matter.
+// The data arrives over the bulk connections, in pieces and in any order.
 struct CopyToBulk {
   Address to = 0;
   std::uint64_t bytes = 0;
@@ -237,34 +237,34 @@ struct CopyToBulk {
   std::uint8_t fence = 0;
 };
 
-// The data comes as the Reply's tail if there is a request, as Data if there is none. A copy with a
-// `piece` comes in pieces of that size over the bulk connections 1 to `connections` in turn, and
-// the Reply then without a tail, once all is queued. So the data of two copies of one shape comes
-// in their order.
+// The data is sent as the Reply's tail if there is a request, and otherwise as Data. A copy with a
+// `piece` is sent in pieces of that size over the bulk connections 1 to `connections` in turn, and
+// the Reply then has no tail and is sent once all pieces are queued. Two copies of the same shape
+// therefore arrive in order.
 struct CopyFrom {
   Address from = 0;
   std::uint64_t bytes = 0;
   Id stream = 0;
   Id transfer = 0;
-  std::uint32_t piece = 0;  // bytes; 0: not in pieces, and no more than most_inline
+  std::uint32_t piece = 0;  // bytes; 0: not in pieces, and at most most_inline
   std::uint16_t connections = 0;
 };
 
-// ---- memory of the client's host that the server has, too (Connection::give) ----
+// ---- memory of the client's host that is shared with the server (Connection::give) ----
 
-// The first `bytes` bytes of the memory that was given with this call.
+// Maps the first `bytes` bytes of the memory that was given with this call.
 struct SegmentMap {
   Id segment = 0;
   std::uint64_t bytes = 0;
 };
-// Answered once all that the streams hold is done.
+// Answered once all work of the streams is finished.
 struct SegmentUnmap {
   Id segment = 0;
 };
 
-// Copies between such memory and the device. They are done when the stream comes to them: a request
-// is answered then, and one that names a transfer and is no request is followed by Data without a
-// tail. What fails of those to the device is latched, too.
+// Copies between such memory and the device, in the stream's order. A request is answered when the
+// copy is finished; a copy that names a transfer and is no request is then followed by Data without
+// a tail. Errors of copies to the device are latched, too.
 struct CopyToShared {
   Address to = 0;
   Id segment = 0;
@@ -283,7 +283,7 @@ struct CopyFromShared {
   Id transfer = 0;  // 0: none
 };
 
-// Rows within the device; one row where height is 1.
+// Copies rows within the device; a single row if height is 1.
 struct CopyWithin {
   Address to = 0;
   std::uint64_t to_pitch = 0;
@@ -295,25 +295,25 @@ struct CopyWithin {
   std::uint8_t fence = 0;  // as in CopyTo
 };
 
-// ---- memory that several servers of one host use ----
+// ---- memory that several servers of one host share ----
 
-using IpcHandle = std::array<std::uint8_t, 64>;  // the driver's
+using IpcHandle = std::array<std::uint8_t, 64>;  // of the driver
 
-// An allocation, for another server of the same group. Another client's is of no use: the proof is
-// made with a key that servers alone have.
+// An allocation, for another server of the same group. Other clients cannot make one up: the proof
+// needs a key that only servers have.
 struct Shared {
   IpcHandle handle{};
-  std::uint64_t offset = 0;  // of the allocation within what the handle opens
+  std::uint64_t offset = 0;  // of the allocation in the memory that the handle opens
   std::uint64_t bytes = 0;
   Mac proof{};
 };
-// The one that holds the address. Invalid where none does that can be shared: those at an address
-// that the client chose cannot; any other failure is the server's or its driver's own.
+// Shares the allocation that holds the address. Invalid if there is none that can be shared, like
+// those at an address that the client chose; any other error comes from the server or its driver.
 struct Share {
   Address address = 0;
 };
 
-// Where the allocation begins for this server.
+// The allocation's address on this server.
 struct Attached {
   Address address = 0;
 };
@@ -321,13 +321,13 @@ struct Attach {
   Id id = 0;
   Shared memory = {};
 };
-// Answered once all that the streams hold is done, so that its owner may free the memory.
+// Answered once all work of the streams is finished, so that the owner may free the memory.
 struct Detach {
   Id id = 0;
 };
 
-// What precedes each piece on a bulk connection, in both directions. A status other than 0: nothing
-// follows.
+// The header of each piece on a bulk connection, in both directions. If the status is not 0, no
+// data follows.
 struct Piece {
   Id transfer = 0;
   std::uint64_t offset = 0;
@@ -338,14 +338,14 @@ struct Piece {
 
 // ---- streams and events ----
 
-// Two events whose distance in time is wanted with an answer that comes anyway.
+// Two events whose elapsed time is requested with an answer that is sent anyway.
 struct EventPair {
   Id begin = 0;
   Id end = 0;
   bool operator==(const EventPair&) const = default;
 };
 struct Elapsed {
-  List<float, most_pairs> milliseconds = {};  // of the pairs; not a number where one has not ended
+  List<float, most_pairs> milliseconds = {};  // per pair; NaN if an event has not completed
 };
 
 struct StreamCreate {
@@ -392,7 +392,7 @@ struct EventElapsed {
 struct DeviceSync {
   List<EventPair, most_pairs> pairs = {};
 };
-// Answered once all is done that the program takes for done (`fence` in CopyTo).
+// Answered once everything is finished that the program considers finished (`fence` in CopyTo).
 struct FenceSync {};
 
 // ---- modules and kernels ----
@@ -406,28 +406,28 @@ struct ModuleLoad {
   Id module = 0;
 };
 
-// A fat binary by what it is, for servers that may have it.
+// Names a fat binary by its digest, for servers that may have it.
 struct ImageOf {
   Id module = 0;
   std::uint64_t bytes = 0;
   std::array<std::uint8_t, 32> sha256{};
 };
-// For each that was asked for, in their order: 1 where the module has its fat binary now as though
-// all its pieces had come.
+// For each requested image, in order: 1 if the module now has its fat binary, as though all its
+// pieces had arrived.
 struct KnownModules {
   List<std::uint8_t, most_names> known = {};
-  std::uint8_t unpacks = 0;  // ModulePacked may be sent
+  std::uint8_t unpacks = 0;  // whether the server accepts ModulePacked
 };
 struct ModulesKnown {
   List<ImageOf, most_names> images = {};
 };
-// A ModulePiece of `bytes` bytes as a frame of Zstandard.
+// A ModulePiece of `bytes` bytes, compressed as a frame of Zstandard.
 struct ModulePacked {
   Id module = 0;
   std::uint32_t bytes = 0;
   Tail tail = {};
 };
-// What became of each, in their order. Those that fail leave the others as they are.
+// The status of each module, in order. A failure does not affect the others.
 struct LoadedModules {
   List<Status, most_names> statuses = {};
 };
@@ -440,7 +440,7 @@ struct Parameter {
   std::uint32_t bytes = 0;
   bool operator==(const Parameter&) const = default;
 };
-// Bytes of the buffer that holds arguments at the offsets of these parameters.
+// Returns the size of a buffer that holds arguments at the offsets of these parameters.
 inline std::size_t argument_bytes(const std::vector<Parameter>& parameters) {
   std::size_t result = 0;
   for (const Parameter& parameter : parameters)
@@ -448,7 +448,7 @@ inline std::size_t argument_bytes(const std::vector<Parameter>& parameters) {
   return result;
 }
 struct Kernel {
-  Status status = 0;  // of looking it up
+  Status status = 0;  // of the lookup
   std::int32_t most_threads = 0;
   List<Parameter, most_parameters> parameters = {};
 };
@@ -478,11 +478,11 @@ struct Launch {
   Id kernel = 0;
   std::array<std::uint32_t, 3> grid{};
   std::array<std::uint32_t, 3> block{};
-  std::array<std::uint32_t, 3> cluster{};  // 0: none asked for
+  std::array<std::uint32_t, 3> cluster{};  // 0: none
   std::uint8_t cooperative = 0;
   std::uint32_t shared = 0;  // bytes
   Id stream = 0;
-  Bytes arguments = {};  // laid out as the kernel's parameters are
+  Bytes arguments = {};  // in the layout of the kernel's parameters
 };
 
 struct Values {
@@ -506,21 +506,21 @@ struct Occupancy {
   std::uint32_t flags = 0;
 };
 
-// ---- graphs: what a stream does again and again, told once and begun by one message ----
+// ---- graphs: repeated work of a stream, which is described once and launched by one message ----
 
 enum class GraphWork : std::uint8_t {
-  nothing = 0,  // joins what it waits for
+  nothing = 0,  // only joins its predecessors
   kernel,
   copy_within,
   memset,
-  copy_to,    // of the client's memory, which comes with each launch
+  copy_to,    // from the client's memory, whose content is sent with each launch
   copy_from,  // to the client's memory, announced with each launch
 };
 
-// The node with this number, from 0: a new one where it is the next, another content of one of the
-// same kind where it is known. What it waits for has lower numbers. `work` says which of the last
-// three fields count: copies to and from the client have `width` bytes in `copy`. The streams and
-// fences of all of them are left out of account.
+// Describes the node with this number, from 0: a new node if the number is the next one; otherwise
+// new content for that node, which keeps its kind. Its predecessors have lower numbers. `work`
+// selects which of the last three fields count: copies to and from the client have `width` bytes in
+// `copy`. Their streams and fences are ignored.
 struct GraphNode {
   Id graph = 0;
   std::uint32_t node = 0;
@@ -530,20 +530,20 @@ struct GraphNode {
   CopyWithin copy = {};
   Memset memset = {};
 };
-// Makes ready to launch what was told, which has `nodes` nodes.
+// Makes the described graph, which has `nodes` nodes, ready to launch.
 struct GraphReady {
   Id graph = 0;
   std::uint32_t nodes = 0;
 };
-// The next part of what the next launch's copies to the device bring, where that is too much for
-// its own message.
+// A part of the data for the copies to the device in the next launch, if that does not fit into its
+// own message.
 struct GraphData {
   Id graph = 0;
   Tail tail = {};
 };
-// The tail ends what the copies to the device bring, in the nodes' order, without gaps. What copies
-// from the device bring comes as Data, in the nodes' order, in pieces of at most most_inline, whose
-// transfers are `transfer`, `transfer` + 1, ...; of those there are `pieces`.
+// The tail is the last part of the data for the copies to the device, in the nodes' order and
+// without gaps. The data of copies from the device is sent as Data, in the nodes' order, in
+// `pieces` pieces of at most most_inline, whose transfers are `transfer`, `transfer` + 1, ...
 struct GraphLaunch {
   Id graph = 0;
   Id stream = 0;
@@ -555,21 +555,21 @@ struct GraphDestroy {
   Id graph = 0;
 };
 
-// ---- functions of the program's, on the connection that is for them ----
+// ---- host functions of the program, on a connection of their own ----
 
-// What the stream is given next has to wait until the client has run this. Both sides know it by
-// this number.
+// The stream's later work has to wait until the client has run this function. Both sides identify
+// it by this number.
 struct LaunchHost {
   Id stream = 0;
   Id function = 0;
 };
-// To the client: a stream has come to the function; or never will, for this reason.
+// To the client: a stream has reached the function, or with an error, never will.
 struct HostTurn {
   Id function = 0;
   Status status = 0;
   static constexpr std::size_t size = 12;
 };
-// To the server: it has run.
+// To the server: the function has run.
 struct HostDone {
   Id function = 0;
   static constexpr std::size_t size = 8;
@@ -577,7 +577,7 @@ struct HostDone {
 
 // ---- memory pools ----
 
-// The pool that a device has without being asked for one.
+// The default pool of a device.
 inline constexpr Id usual_pool = 0;
 
 struct PoolAlloc {
@@ -592,14 +592,14 @@ struct PoolFree {
 };
 struct PoolCreate {
   Id pool = 0;
-  std::uint64_t most = 0;  // bytes; 0: what the GPU has
+  std::uint64_t most = 0;  // bytes; 0: the GPU's memory
 };
 struct PoolDestroy {
   Id pool = 0;
 };
 struct PoolTrim {
   Id pool = 0;
-  std::uint64_t bytes = 0;  // that stay
+  std::uint64_t bytes = 0;  // bytes to keep
 };
 // CUmemPool_attribute; a flag is 0 or 1.
 struct PoolSet {

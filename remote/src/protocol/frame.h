@@ -1,4 +1,5 @@
-// A message on the wire: a header of 12 bytes, the fields, and for some a tail of plain data.
+// A message on the wire: a header of 12 bytes, the fields, and for some messages a tail of raw
+// data.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,15 @@ template <class Message>
 struct CallOf;
 
 struct Header {
-  std::uint32_t bytes = 0;  // of what follows
+  std::uint32_t bytes = 0;  // after the header
   Call call{};
   std::uint16_t reserved = 0;
-  std::uint32_t request = 0;  // its reply carries the same number; 0 asks for none
+  std::uint32_t request = 0;  // the reply carries the same number; 0 requests none
 
   static constexpr std::size_t size = 12;
 };
 
-// What is sent behind the fields; nothing for messages that have no tail.
+// Returns the data to send after the fields; none for messages without a tail.
 template <class Message>
 Bytes tail_of(const Message& message) {
   if constexpr (requires { message.tail; }) {
@@ -33,7 +34,7 @@ Bytes tail_of(const Message& message) {
   }
 }
 
-// Appends the message to `out`, but for its tail, which is to follow it.
+// Appends the message to `out`, except for its tail, which has to follow.
 template <class Message>
 void encode(std::vector<std::byte>& out, const Message& message, std::uint32_t request) {
   const std::size_t begin = out.size();
@@ -47,7 +48,7 @@ void encode(std::vector<std::byte>& out, const Message& message, std::uint32_t r
   std::memcpy(out.data() + begin, &length, sizeof length);
 }
 
-// ProtocolError where the header's length is out of bounds.
+// Throws ProtocolError if the header's length is out of bounds.
 inline Header decode_header(Bytes bytes) {
   Header header;
   Reader reader(bytes);
@@ -56,7 +57,7 @@ inline Header decode_header(Bytes bytes) {
   return header;
 }
 
-// ProtocolError where the bytes are fewer or more than the fields.
+// Throws ProtocolError if there are fewer or more bytes than the fields need.
 template <class Message>
 Message decode(Bytes payload) {
   Message message;

@@ -1,31 +1,31 @@
-// The first words of every connection, each of fixed size. In the clear:
+// The greeting of every connection; each message has a fixed size. Without encryption:
 //
-//   client: Hello       what it is for, and whether it speaks TLS
-//   server: Challenge   its version, whether it speaks TLS, whether it has the session; a nonce
+//   client: Hello       the connection's purpose, and whether it uses TLS
+//   server: Challenge   its version, whether it uses TLS, whether it knows the session; a nonce
 //
-// Both sides end here where they do not speak the same: none falls back to the other. Then with
-// TLS, whose key's identity is what was said so far, so that who changes that ends the connection:
+// Both sides stop here if they do not agree: neither falls back to the other's choice. Then with
+// TLS, whose key identity contains these messages, so that changing them ends the connection:
 //
-//   a control connection   TLS under the secret with the listener, which says
-//     server: Admission    in, or why not; the session, and a new key for it
-//                          then, on the same connection, TLS anew under the session's key
+//   a control connection   TLS under the secret with the listener, which sends
+//     server: Admission    admission or a reason for refusal; the session, and a new key for it
+//                          then, on the same connection, TLS again under the session's key
 //   others                 TLS under the session's key
 //
 // and without:
 //
 //   client: Answer      a nonce, and a MAC of both nonces under the secret
-//   server: Welcome     in, or why not; a MAC of both nonces, so that the client knows it too
+//   server: Welcome     admission or a reason for refusal; a MAC of both nonces, so that the client
+//                       knows the server, too
 //
-// Where both have said that something else carries the connection, the client then sends a byte,
-// which says that all of the greeting is behind it, and the other carrier takes over the socket
-// below, outside TLS. Shared memory: the server's answer is a byte, and with it a descriptor of the
-// memory; without one, the connection stays as it is. Behind the handshake the memory is not
-// encrypted: who has it are the two processes. Over TLS it is only asked for and agreed to where
-// the other end of the Unix socket is a process of the same user or of root, which no proxy between
-// them is that could not read their memory anyway.
+// If both have announced that another carrier takes over, the client then sends a byte, which marks
+// the end of its greeting, and the other carrier takes over the socket below TLS. For shared
+// memory, the server answers with a byte and a descriptor of the memory; without a descriptor, the
+// connection stays as it is. The memory is not encrypted: only the two processes have it. Over TLS
+// it is requested and granted only if the other end of the Unix socket is a process of the same
+// user or of root, so that a proxy between them could read their memory anyway.
 //
-// The process that serves a client shakes hands under the session's key, and so needs to know no
-// more than that (server/client_program.h).
+// The process that serves a client does the handshake under the session's key, and so needs to know
+// no other (server/client_program.h).
 #pragma once
 
 #include <algorithm>
@@ -46,29 +46,29 @@ using Nonce = std::array<std::uint8_t, 32>;
 using Mac = std::array<std::uint8_t, 32>;
 
 enum class Purpose : std::uint8_t {
-  control = 1,  // begins a session: a server process of its own
-  monitor,      // signs of life in both directions (protocol/heartbeat.h)
-  bulk,         // data of large copies, both ways
-  host,         // functions of the program's that stand in streams (HostTurn, HostDone)
+  control = 1,  // begins a session, which has a server process of its own
+  monitor,      // heartbeats in both directions (protocol/heartbeat.h)
+  bulk,         // data of large copies in both directions
+  host,         // host functions of the program in its streams (HostTurn, HostDone)
 };
 
 enum class Security : std::uint8_t {
-  plain = 0,  // MACs in the greeting, and then neither encrypted nor signed
+  plain = 0,  // MACs in the greeting, and neither encryption nor signatures after it
   tls,
 };
 
-// What carries a control connection behind its greeting, and behind TLS's handshake: the socket, or
-// what transport/carriers.cpp has under the number.
+// The carrier of a control connection after its greeting and TLS handshake: the socket, or the
+// entry of transport/carriers.cpp with this number.
 enum class Carrier : std::uint8_t { socket = 0 };
 
 struct Hello {
   std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
   Purpose purpose = Purpose::control;
-  std::uint8_t number = 0;  // of a bulk connection, from 1, by which signs of life speak of it
+  std::uint8_t number = 0;  // of a bulk connection, from 1, for heartbeats
   Security security = Security::tls;
-  Carrier carrier = Carrier::socket;  // that the client would have
-  SessionId session{};                // that a monitor or bulk connection belongs to
+  Carrier carrier = Carrier::socket;  // requested by the client
+  SessionId session{};                // of a monitor or bulk connection
   static constexpr std::size_t size = 32;
 };
 
@@ -84,8 +84,8 @@ struct Challenge {
   std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
   Security security = Security::tls;
-  Carrier carrier = Carrier::socket;  // that it is to be; another only where it was asked for
-  Entry entry = Entry::welcome;       // as far as it is known already
+  Carrier carrier = Carrier::socket;  // granted; another than the socket only if it was requested
+  Entry entry = Entry::welcome;       // as far as it is known at this point
   Nonce nonce{};
   static constexpr std::size_t size = 48;
 };
@@ -111,7 +111,7 @@ struct Admission {
   static constexpr std::size_t size = 50;
 };
 
-// Which TLS it is, of those that one connection may have.
+// The TLS handshake of a connection that may have two.
 enum class Stage : std::uint8_t { door = 1, session };
 
 using Identity = std::array<std::byte, Hello::size + Challenge::size + 1>;

@@ -1,10 +1,9 @@
-// Signs of life on a monitor connection, a second apart in each direction. The client's are a byte:
-// it numbers them, from 1 to 255 over and over. The server's are a Beat: the number of the last
-// that it has heard (0 before the first), and what has passed over the session's other connections,
-// as long as it hears the client at all. So the client knows of both directions that they carry
-// what is sent, of this connection and of the others: one that is stuck hides behind the server's
-// patience with a long kernel otherwise. The server does not ask as much: a program that is stopped
-// (by Ctrl-Z, by a debugger) says nothing, and goes on later.
+// Heartbeats on a monitor connection, once a second in each direction. The client sends a byte,
+// which counts from 1 to 255 repeatedly. The server sends a Beat: the last number that it has
+// received (0 before the first), and the traffic of the session's other connections as long as it
+// hears from the client. The client thus knows of each connection whether both directions work; a
+// stuck one would otherwise look like a server that waits for a long kernel. The server requires
+// less: a program that is stopped (by Ctrl-Z, by a debugger) is silent and continues later.
 #pragma once
 
 #include <chrono>
@@ -23,7 +22,7 @@ namespace gpucast::remote {
 
 inline constexpr std::chrono::seconds beat_pause(1);
 
-// What the server's end of a connection has seen.
+// The server's view of a connection.
 struct FlowReport {
   std::uint8_t connection = 0;
   std::uint8_t awaits = 0;
@@ -31,7 +30,7 @@ struct FlowReport {
   std::uint64_t offered = 0;
 };
 
-// What the server says each second: `heard`, how many reports follow, and these.
+// What the server sends each second: `heard`, the number of reports that follow, and the reports.
 struct Beat {
   std::byte heard{};
   std::vector<FlowReport> flows = {};
@@ -45,11 +44,12 @@ inline std::vector<std::byte> packed(const Beat& beat) {
   return result;
 }
 
-// Makes Beats of bytes as they come.
+// Assembles Beats from bytes.
 class BeatReader {
  public:
   void add(Bytes bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-  // The next whole one. ProtocolError where it speaks of more connections than a client has.
+  // Returns the next complete one. Throws ProtocolError if it reports more connections than a
+  // client has.
   std::optional<Beat> next() {
     constexpr std::size_t head_size = 2;
     constexpr std::size_t report_size = 18;
@@ -71,29 +71,29 @@ class BeatReader {
   std::vector<std::byte> bytes_;
 };
 
-// The client's side, counted in beats and not by a clock: time in which the program itself stood
-// still is nobody's silence.
+// The client's side, which counts beats and not time: the server is not blamed for time in which
+// the program itself was stopped.
 class Heartbeat {
  public:
-  // The next number to send.
+  // Returns the next number to send.
   std::byte next() {
     last_ = last_ == most_number ? 1 : last_ + 1;
     ++unanswered_;
     return std::byte{last_};
   }
-  // The number that was sent that many beats ago.
+  // Returns the number that was sent `beats_ago` beats ago.
   std::byte number(int beats_ago) const {
     return std::byte{
         static_cast<std::uint8_t>((last_ + most_number - 1 - beats_ago) % most_number + 1)};
   }
-  // What the server said. A number that is not awaited says nothing.
+  // Takes the server's answer. An unexpected number is ignored.
   void heard(std::byte answer) {
     const auto number = std::to_integer<int>(answer);
     const int beats_ago = (last_ + most_number - number) % most_number;
     if (number != 0 && beats_ago < unanswered_) unanswered_ = beats_ago;
   }
-  // Whether the server, or a direction of the network, is gone: nothing that was said for
-  // `most_unanswered` seconds has been answered.
+  // Whether the server, or a direction of the network, has failed: no number of the last
+  // `most_unanswered` seconds was answered.
   bool stopped() const { return unanswered_ > most_unanswered; }
 
  private:
@@ -104,19 +104,19 @@ class Heartbeat {
   int unanswered_ = 0;
 };
 
-// One direction of one connection, of which both ends tell once a beat: whether it still carries
-// what is sent.
+// One direction of one connection, which both ends report once a beat: whether data still passes.
 class Progress {
  public:
-  // `sent`: by who writes, `received`: by who reads, who `awaits` more, or does not. The writer's
-  // word of a beat before counts: what it sent just now may be on its way.
+  // `sent` is reported by the writer, `received` by the reader, which `awaits` more or not. The
+  // writer's report of the previous beat counts: what it has sent since may be on its way.
   void note(std::uint64_t sent, std::uint64_t received, bool awaits) {
     const bool stands = awaits && received == received_ && sent_ > received;
     standing_ = stands ? standing_ + 1 : 0;
     sent_ = sent;
     received_ = received;
   }
-  // Nothing has come for `most_standing` beats, though it was sent and is waited for.
+  // Whether nothing has arrived for `most_standing` beats, though data was sent and the reader
+  // waits.
   bool stopped() const { return standing_ > most_standing; }
 
  private:
@@ -127,10 +127,11 @@ class Progress {
   int standing_ = 0;
 };
 
-// Both directions of all connections of a session, as the client sees them.
+// Both directions of all connections of a session, as seen by the client.
 class Stalls {
  public:
-  // Once a beat: what this end has seen, and the last that the server said since the beat before.
+  // To be called once a beat: this end's view, and the server's last report since the previous
+  // beat.
   void note(const std::map<std::uint8_t, FlowState>& here, const std::vector<FlowReport>& there) {
     for (const FlowReport& server : there) {
       const auto seen = here.find(server.connection);
@@ -141,7 +142,7 @@ class Stalls {
       ways.down.note(server.offered, client.received, client.awaits);
     }
   }
-  // The number of a connection that is stuck.
+  // Returns the number of a stuck connection.
   std::optional<std::uint8_t> stuck() const {
     for (const auto& [number, ways] : ways_) {
       if (ways.up.stopped() || ways.down.stopped()) return number;

@@ -1,4 +1,4 @@
-// The messages that a connection brings, one after another.
+// The messages of a connection, one after another.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@ class Inbox {
     Bytes payload;
   };
 
-  // Reads what is there and there is room for; whether that was anything.
+  // Reads incoming data as far as it fits; returns whether there was any.
   bool read(Connection& connection) {
     constexpr std::size_t at_once = std::size_t{256} << 10;
     if (bytes_.empty()) bytes_.resize(Header::size + most_frame + at_once);
@@ -27,15 +27,15 @@ class Inbox {
       end_ -= begin_;
       begin_ = 0;
     }
-    if (end_ == bytes_.size()) return false;  // the next message is to be popped first
+    if (end_ == bytes_.size()) return false;  // the next message has to be popped first
     const std::size_t got =
         connection.try_read({bytes_.data() + end_, bytes_.size() - end_}, MemoryOf::library);
     end_ += got;
     return got > 0;
   }
 
-  // The next message, which stays the next until it is popped and valid until the next read;
-  // nothing while it is not whole. ProtocolError where it is too long.
+  // Returns the next message, which remains the next until it is popped and valid until the next
+  // read; nothing while it is incomplete. Throws ProtocolError if it is too long.
   std::optional<Received> front() const {
     const Bytes there(bytes_.data() + begin_, end_ - begin_);
     if (there.size() < Header::size) return std::nullopt;

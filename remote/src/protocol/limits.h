@@ -1,4 +1,5 @@
-// Bounds of the protocol, and defaults of both sides beside those of gpucast/remote/layer.h.
+// Bounds of the protocol, and defaults of both sides in addition to those of
+// gpucast/remote/layer.h.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,9 @@ namespace gpucast::remote {
 
 inline constexpr std::uint32_t protocol_version = 5;
 
-// Bytes of a piece: a ring takes many.
-inline constexpr std::size_t piece_ring_bytes = 8 * piece_bytes;  // of a connection, each way
-// Pieces in a ring: the driver takes some thousand calls ahead of the GPU, and then none.
+// A ring holds several pieces.
+inline constexpr std::size_t piece_ring_bytes = 8 * piece_bytes;  // of a connection, per direction
+// Pieces in a ring: the driver queues only about a thousand calls for the GPU.
 inline constexpr std::size_t most_in_ring = 32;
 
 inline constexpr std::size_t most_frame = most_inline + 4096;     // of a message's payload

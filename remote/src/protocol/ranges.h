@@ -1,4 +1,4 @@
-// Memory by where it begins.
+// Look-up of memory ranges by their addresses.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gpucast::remote {
 
-// Bytes from the first row's begin to the last one's end; beyond all memory where that overflows.
+// Bytes from the first row's beginning to the last row's end; the largest number if that overflows.
 inline std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t height) {
   if (height <= 1 || width == 0) return height == 0 ? 0 : width;
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
@@ -16,7 +16,8 @@ inline std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint6
   return pitch * (height - 1) + width;
 }
 
-// The entry of a map from Address to what has `bytes` that holds all of this; its end if none does.
+// Finds the entry that holds the whole range in a map from Address to entries with `bytes`; its end
+// if there is none.
 template <class Map>
 Map::const_iterator holder(const Map& ranges, Address address, std::uint64_t bytes) {
   auto range = ranges.upper_bound(address);

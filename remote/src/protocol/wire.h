@@ -1,5 +1,5 @@
-// Values as bytes: little-endian, of fixed width, without padding. Whatever is read is bounded
-// before anything is allocated for it.
+// Values as bytes: little-endian, of fixed width, without padding. All lengths are checked before
+// memory is allocated.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little, "values are copied as 
 
 using Bytes = std::span<const std::byte>;
 
-// What was received is not what the protocol allows; the connection is not to be used any more.
+// Received data violates the protocol; the connection must not be used any more.
 class ProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -39,13 +39,13 @@ struct List : std::vector<T> {
   List(std::vector<T> values) : std::vector<T>(std::move(values)) {}
 };
 
-// What follows the other fields, however long it is: a view of what is sent or was received. It is
-// sent from where it lies (tail_of).
+// Data of any length after the other fields: a view of what is sent or was received. It is sent
+// without a copy (tail_of).
 struct Tail {
   Bytes data = {};
 };
 
-// ---- the fields of a struct, in their order: as many as an initializer may name ----
+// ---- the fields of a struct in order, as many as an initializer can have ----
 
 template <class T>
 struct is_array : std::false_type {};
@@ -73,7 +73,7 @@ consteval std::size_t count_fields() {
 
 }  // namespace detail
 
-// Calls `visit` with each of them.
+// Calls `visit` with each field.
 template <class T, class Visit>
   requires Fields<std::remove_const_t<T>>
 void for_each_field(T& value, Visit& visit) {
@@ -108,7 +108,7 @@ void for_each_field(T& value, Visit& visit) {
 
 // ---- to bytes and back ----
 
-// Both take values one after another, and a struct's fields in their order.
+// Writer and Reader process values one after another, and a struct's fields in order.
 class Writer {
  public:
   explicit Writer(std::vector<std::byte>& out) : out_(&out) {}
@@ -155,7 +155,7 @@ class Writer {
   std::vector<std::byte>* out_;
 };
 
-// The values as they are sent.
+// Returns the values as they are sent.
 template <class... Values>
 std::vector<std::byte> packed(const Values&... values) {
   std::vector<std::byte> result;
@@ -184,7 +184,7 @@ class Reader {
     const Bytes bytes = take(size(most_text_bytes));
     text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  // A view of what is read from.
+  // Gives a view of the data that is being read.
   void operator()(Bytes& arguments) { arguments = take(size(most_argument_bytes)); }
   void operator()(Tail& tail) { tail.data = take(rest_.size()); }
   template <class T, std::size_t most>

@@ -12,8 +12,8 @@
 namespace gpucast::remote {
 
 Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> message) {
-  // Without a handler at exit: other threads may connect while the program ends. Without the
-  // system's configuration, which could name modules that are none of ours.
+  // No handler runs at exit: other threads may connect while the program ends. The system's
+  // configuration, which could load foreign modules, is not read.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   Digest result{};
   if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), message.data(), message.size(),
@@ -45,7 +45,7 @@ Key::Key(std::span<const std::uint8_t> bytes) {
 
 void Key::wipe() noexcept { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 
-// Extract, then the first block of expand, which is as long as the key.
+// HKDF: extract, then the first block of expand, which is as long as the key.
 Key derive_key(std::span<const std::uint8_t> material, std::span<const std::uint8_t> salt,
                std::string_view purpose) {
   Digest extracted = hmac_sha256(salt, material);

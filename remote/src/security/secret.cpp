@@ -46,7 +46,7 @@ constexpr mode_t others = S_IRWXG | S_IRWXO;
   throw std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-// Not by way of a link: who makes one chooses where it leads.
+// Links are not followed: whoever makes one decides where it leads.
 bool is_own_folder(const std::string& path) {
   struct stat facts{};
   return lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
@@ -58,7 +58,7 @@ void require_own_folder(const std::string& path) {
     throw std::runtime_error(path + ": is not a folder that only this user may enter");
 }
 
-// A name is given to what is written already.
+// Writes a temporary file and then gives it the name, so that no reader finds a part of it.
 void make(const std::string& path, const std::string& content) {
   const std::string folder = path.substr(0, path.rfind('/'));
   if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail(folder);
@@ -95,7 +95,8 @@ std::string read_bounded(const std::string& path) {
   return content;
 }
 
-// The shortest beginning that the text consists of, again and again (the last may be cut off).
+// Returns the length of the shortest beginning that the text repeats (the last repetition may be
+// cut).
 std::size_t period_of(std::string_view text) {
   for (std::size_t period = 1; period < text.size(); ++period) {
     if (text.substr(period) == text.substr(0, text.size() - period)) return period;
@@ -103,7 +104,7 @@ std::size_t period_of(std::string_view text) {
   return text.size();
 }
 
-// "0123...", "aabbcc...", "zyx...": most bytes are at most one away from the one before.
+// Finds "0123...", "aabbcc...", "zyx...": most bytes differ from their predecessor by at most one.
 bool is_row_of_neighbours(std::string_view text) {
   std::size_t near = 0;
   for (std::size_t k = 1; k < text.size(); ++k)
@@ -111,7 +112,7 @@ bool is_row_of_neighbours(std::string_view text) {
   return near > text.size() / 2;
 }
 
-// Four of ten million secrets of 16 random hexadecimal digits have fewer.
+// Four of ten million random secrets of 16 hexadecimal digits have fewer different ones.
 constexpr std::size_t least_different = 5;
 
 bool repeats_itself(std::string_view text) {
@@ -154,7 +155,7 @@ std::string random_text() {
 
 }  // namespace
 
-// Batch systems leave XDG_RUNTIME_DIR as it was on another node, and sudo that of another user.
+// Batch systems leave XDG_RUNTIME_DIR with the value of another node, and sudo with another user's.
 std::string own_file_path(const std::string& name) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && is_own_folder(runtime)) return std::string(runtime) + "/" + name;

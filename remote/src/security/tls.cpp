@@ -25,7 +25,7 @@ struct Deleter {
 struct TlsState {
   std::unique_ptr<SSL, Deleter<SSL_free>> ssl;
   std::unique_ptr<BIO, Deleter<BIO_free>> network;
-  Key key;  // until hands are shaken
+  Key key;  // until the handshake is done
   std::vector<unsigned char> identity;
 };
 
@@ -36,7 +36,7 @@ using Session = std::unique_ptr<SSL_SESSION, Deleter<SSL_SESSION_free>>;
 
 constexpr const char* suite_name = "TLS_AES_128_GCM_SHA256";
 constexpr std::array<unsigned char, 2> suite_number = {0x13, 0x01};
-constexpr std::uint32_t suite_id = 0x03001301;  // as OpenSSL numbers it
+constexpr std::uint32_t suite_id = 0x03001301;  // OpenSSL's number
 
 void require_setup(bool success) {
   if (success) return;
@@ -44,7 +44,7 @@ void require_setup(bool success) {
   throw std::runtime_error("libssl sets up no TLS 1.3");
 }
 
-// What OpenSSL calls the session of a pre-shared key. It wipes the key when it frees it.
+// Makes OpenSSL's session for a pre-shared key. OpenSSL wipes the key when it frees the session.
 Session session_of(SSL* ssl, const Key& key) {
   Session session(SSL_SESSION_new());
   const SSL_CIPHER* suite = SSL_CIPHER_find(ssl, suite_number.data());
@@ -65,7 +65,7 @@ int offer_key(SSL* ssl, const EVP_MD* /*hash*/, const unsigned char** identity, 
   return *session == nullptr ? 0 : 1;
 }
 
-// Without a session, and as there is no certificate, the handshake fails.
+// Without a session the handshake fails, since there is no certificate.
 int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
   const auto& state = *static_cast<const TlsState*>(SSL_get_app_data(ssl));
   *session = nullptr;
@@ -74,9 +74,9 @@ int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESS
   return *session == nullptr ? 0 : 1;
 }
 
-// For ever: threads of a program that ends may still connect.
+// The context is never freed: threads of a program that ends may still connect.
 SSL_CTX* make_context() {
-  // Without a handler at exit, and without the system's configuration, as in key.cpp.
+  // Neither a handler at exit nor the system's configuration, as in key.cpp.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   Context context(SSL_CTX_new(TLS_method()));
   SSL_CTX* const raw = context.get();
@@ -93,13 +93,13 @@ SSL_CTX* make_context() {
   return context.release();
 }
 
-// The first error of this thread's queue, in words; the queue is empty then.
+// Returns the first error of this thread's queue in words, and empties the queue.
 std::string reason_of(unsigned long code) {
   const char* text = ERR_reason_error_string(code);
   return text == nullptr ? "no reason given" : text;
 }
 
-constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are alerts that were received
+constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are received alerts
 
 [[noreturn]] void throw_error() {
   const unsigned long code = ERR_peek_error();
@@ -122,18 +122,18 @@ Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
   state_->identity.resize(identity.size());
   std::memcpy(state_->identity.data(), identity.data(), identity.size());
   state_->ssl.reset(SSL_new(context));
-  // What is written becomes longer by 22 bytes a record; alerts and new keys may come to it.
+  // Data grows by 22 bytes per record when it is written; alerts and key updates may follow.
   constexpr std::size_t buffer_bytes = most_unsent + 4096;
   BIO* inner = nullptr;
   BIO* network = nullptr;
   require_setup(state_->ssl && BIO_new_bio_pair(&inner, buffer_bytes, &network, buffer_bytes) == 1);
   state_->network.reset(network);
   SSL* const ssl = state_->ssl.get();
-  SSL_set_bio(ssl, inner, inner);  // which owns it now
+  SSL_set_bio(ssl, inner, inner);  // the BIO now belongs to it
   SSL_set_app_data(ssl, state_.get());
   if (side == TlsSide::client) {
     SSL_set_connect_state(ssl);
-    // Nobody is known by a certificate: who shows one is refused.
+    // No certificate is accepted: a peer that shows one is refused.
     SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   } else {
     SSL_set_accept_state(ssl);
@@ -142,7 +142,7 @@ Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
 
 Tls::~Tls() = default;
 
-// ---- the network's side ----
+// ---- towards the network ----
 
 std::span<std::byte> Tls::room() {
   const std::lock_guard lock(mutex_);
@@ -170,7 +170,7 @@ void Tls::sent(std::size_t bytes) {
   BIO_nread(state_->network.get(), &begin, static_cast<int>(bytes));
 }
 
-// ---- the program's side ----
+// ---- towards the program ----
 
 bool Tls::shake_hands() {
   SSL* const ssl = state_->ssl.get();
@@ -179,7 +179,8 @@ bool Tls::shake_hands() {
     if (SSL_get_error(ssl, done) == SSL_ERROR_WANT_READ) return false;
     throw_error();
   }
-  // That it was this key, with an exchange, and not something that OpenSSL would also do.
+  // The handshake must have used this key, with a key exchange, and nothing else that OpenSSL
+  // supports.
   if (SSL_session_reused(ssl) != 1 || SSL_version(ssl) != TLS1_3_VERSION ||
       SSL_CIPHER_get_id(SSL_get_current_cipher(ssl)) != suite_id ||
       SSL_get_negotiated_group(ssl) != NID_X25519 || SSL_get0_peer_certificate(ssl) != nullptr) {
@@ -192,7 +193,7 @@ bool Tls::shake_hands() {
 std::size_t Tls::readable() {
   const std::lock_guard lock(mutex_);
   SSL* const ssl = state_->ssl.get();
-  // libssl may hold the beginning of one record.
+  // libssl may hold the beginning of a record.
   return static_cast<std::size_t>(SSL_pending(ssl)) + BIO_ctrl_pending(SSL_get_rbio(ssl)) +
          tls_record_bytes;
 }
@@ -221,7 +222,7 @@ void Tls::write(std::span<const std::byte> first, std::span<const std::byte> sec
     for (; !data.empty(); data = data.subspan(std::min(data.size(), tls_record_bytes)))
       write_record(data.first(std::min(data.size(), tls_record_bytes)));
   };
-  // A message's head goes with what follows: a record takes longer than a copy of its data.
+  // A message's head is joined with what follows: a record takes longer than copying its data.
   const std::size_t alone = first.size() - first.size() % tls_record_bytes;
   write_records(first.first(alone));
   first = first.subspan(alone);

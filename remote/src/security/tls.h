@@ -1,11 +1,11 @@
-// TLS 1.3 with a key that both sides know beforehand (RFC 8446, external PSK with (EC)DHE), by
-// OpenSSL: who does not have the key neither reads nor changes what is said, nor does who learns it
-// later (the exchange on X25519). One suite, TLS_AES_128_GCM_SHA256: what processors with AES
-// instructions do fastest. No certificates, no tickets, no early data.
+// TLS 1.3 with a pre-shared key (RFC 8446, external PSK with (EC)DHE), by OpenSSL: without the key
+// nobody can read or change the data, and later knowledge of it does not help (X25519 key
+// exchange). One suite, TLS_AES_128_GCM_SHA256, which is the fastest on processors with AES
+// instructions. No certificates, no tickets, no early data.
 //
-// It only transforms bytes: room() is filled with what the network brought, and unsent() is what
-// has to go there. Any ordered connection carries it, one without a file descriptor too, which
-// OpenSSL's own socket BIO and the kernel's TLS need.
+// This class only transforms bytes: room() is filled with received data, and unsent() has to be
+// sent. Any ordered connection can carry it, even one without a file descriptor, which OpenSSL's
+// own socket BIO and the kernel's TLS need.
 //
 // libssl is linked statically for the same reason as libcrypto (key.h).
 #pragma once
@@ -22,61 +22,63 @@
 
 namespace gpucast::remote {
 
-struct TlsState;  // libssl's
+struct TlsState;  // of libssl
 
-// What came is not what the other end said, or it does not have the key. The connection is over.
+// The received data was changed, or the other end does not have the key. The connection is over.
 class TlsError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Bytes of data that are sealed together, at most.
+// Maximum of bytes of data in a record.
 inline constexpr std::size_t tls_record_bytes = 16384;
-// Bytes of data that may be written before what they became is sent.
+// Maximum of bytes of data that may be written before the encrypted result is sent.
 inline constexpr std::size_t most_unsent = std::size_t{256} << 10;
 
 enum class TlsSide : std::uint8_t { client, server };
 
 class Tls {
  public:
-  // Who shakes hands has to have the same key and the same identity, of at least a byte, which is
-  // sent in the clear and stands for what both sides have said before. std::runtime_error for want
-  // of memory.
+  // The other end needs the same key and the same identity, of at least one byte, which is sent
+  // without encryption and stands for the messages before. Throws std::runtime_error if memory is
+  // exhausted.
   Tls(TlsSide side, const Key& key, std::span<const std::byte> identity);
   ~Tls();
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  // Where the network's next bytes go, and then how many have come. It is never empty where all was
-  // read that could be.
+  // Returns the buffer for received data; came() then tells how many bytes were received. It is
+  // never empty if everything readable was read.
   std::span<std::byte> room();
   void came(std::size_t bytes);
-  // What has to be sent next, and then how much of it was: all is once this is empty.
+  // Returns what has to be sent next; sent() then tells how much was sent. Everything is sent once
+  // this is empty.
   std::span<const std::byte> unsent();
   void sent(std::size_t bytes);
 
-  // Goes on with what has come; true once both sides have shown that they have the key. What is
-  // unsent is to be sent either way, and when this throws TlsError: it tells the other end.
+  // Continues with the received data; returns true once both sides have proved that they have the
+  // key. unsent() has to be sent in any case, also after a TlsError: it informs the other end.
   bool shake_hands();
 
-  // After that one thread reads and fills the room, and one writes and sends; libssl serves them
-  // record by record in turns.
-  // What is to be had of what has come, at most.
+  // After the handshake one thread reads and fills the room, and one writes and sends; libssl
+  // serves them alternately, record by record.
+  // Returns the upper bound of the data that can be read.
   std::size_t readable();
-  // What has come, 0 for nothing whole; TlsError.
+  // Reads decrypted data; returns 0 while no record is complete. Throws TlsError.
   std::size_t read(std::span<std::byte> into);
-  // Together they have `most_unsent` bytes at most, and nothing is unsent. TlsError.
+  // Both parts together have at most `most_unsent` bytes, and unsent() must be empty. Throws
+  // TlsError.
   void write(std::span<const std::byte> first, std::span<const std::byte> second = {});
-  // A new key after that number of records, long before AES-GCM's bound of 2^24.5 (RFC 8446, 5.5),
-  // which libssl leaves to its user.
+  // Changes the key after this number of records, long before AES-GCM's limit of 2^24.5 (RFC 8446,
+  // 5.5), which libssl leaves to its user.
   void replace_key_after(std::uint64_t records) { most_records_ = records; }
 
  private:
   void write_record(std::span<const std::byte> data);
 
-  std::mutex mutex_;  // libssl's, with both ends of the buffers that it reads and writes
+  std::mutex mutex_;  // for libssl, which reads and writes both buffers
   std::unique_ptr<TlsState> state_;
-  std::vector<std::byte> joined_;  // one record's data, of both that were given
+  std::vector<std::byte> joined_;  // the data of one record, joined from both parts
   std::uint64_t records_ = 0;
   std::uint64_t most_records_ = std::uint64_t{1} << 23;
 };

@@ -11,14 +11,15 @@ namespace {
 constexpr std::chrono::microseconds moment(100);
 constexpr std::chrono::microseconds longest_moment(1000);
 
-// Rings have room again long before they are full, of short pieces too.
+// The GPU is marked often enough that a ring has room again before it is full, even of short
+// pieces.
 constexpr std::size_t most_unmarked = most_in_ring / 2;
 
 }  // namespace
 
 Bulk::~Bulk() { break_off(); }
 
-// The session ends with any of its connections.
+// The session ends if any of its connections breaks.
 void Bulk::break_off() {
   const std::lock_guard lock(state_.mutex);
   if (state_.broken.exchange(true)) return;
@@ -46,7 +47,7 @@ void Bulk::serve(const Gpu& gpu, std::chrono::microseconds spin) {
     connection->wake();
 }
 
-// Those of the transfer that have begun to come. `missing`: bytes of it that have not.
+// Takes pieces of the transfer that have begun to arrive. `missing`: bytes of it that have not.
 void Bulk::take_new(Pieces& pieces, const CopyToBulk& call, std::uint64_t& missing) {
   const std::lock_guard lock(state_.mutex);
   const auto begun = state_.incoming.extract(call.transfer);
@@ -61,13 +62,13 @@ void Bulk::take_new(Pieces& pieces, const CopyToBulk& call, std::uint64_t& missi
   }
 }
 
-// What has come of the piece and the GPU is not told of.
+// Queues the part of the piece that has arrived and was not queued yet.
 CUresult Bulk::queue(Incoming& incoming, std::uint32_t bytes, Address to, CUstream stream) const {
   return state_.gpu->driver().cuMemcpyHtoDAsync(to + incoming.piece.offset + incoming.queued,
                                                 incoming.data + incoming.queued, bytes, stream);
 }
 
-// Gives the pieces' memory back to their connections, once the GPU sets the mark.
+// Returns the pieces' memory to their connections once the GPU sets the mark.
 void Bulk::release(Pieces& pieces, const std::shared_ptr<const GpuMark>& read) {
   const std::lock_guard lock(state_.mutex);
   for (const auto& incoming : pieces) {
@@ -78,7 +79,7 @@ void Bulk::release(Pieces& pieces, const std::shared_ptr<const GpuMark>& read) {
   state_.taken.notify_all();
 }
 
-// Until more has come than was `seen`, or the connections broke.
+// Waits until more than `seen` has arrived, or the connections break.
 void Bulk::wait_for_more(std::uint64_t seen, const Tend& tend) {
   const auto over = [&] { return state_.broken || state_.arrivals != seen; };
   if (look_for(state_.spin, tend, over)) return;
@@ -91,25 +92,25 @@ void Bulk::wait_for_more(std::uint64_t seen, const Tend& tend) {
   }
 }
 
-// The session's thread alone calls the driver: threads that do it at once wait for one another.
+// Only the session's thread calls the driver: concurrent calls wait for one another.
 CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult status,
                          const Tend& tend) {
   Pieces coming;
   Pieces whole;
   std::uint64_t bytes_whole = 0;
-  bool reads = false;  // the GPU, since it was last marked
+  bool reads = false;  // whether the GPU reads anything since the last mark
   std::shared_ptr<const GpuMark> read;
   auto tended = Clock::now();
   const auto tend_now = [&] {
     tend();
     tended = Clock::now();
   };
-  std::uint64_t left = call.bytes;  // that the GPU is not told of
+  std::uint64_t left = call.bytes;  // bytes that are not queued
   for (std::uint64_t missing = call.bytes; left > 0;) {
     if (state_.broken) throw ConnectionLost("a bulk connection broke");
     const std::uint64_t seen = state_.arrivals;
     take_new(coming, call, missing);
-    // What else the client asked for may have taken the memory away meanwhile.
+    // Another call of the client may have freed the memory meanwhile.
     if (status == CUDA_SUCCESS)
       status = status_of([&] { state_.gpu->require_held(call.to, call.bytes); });
     for (auto& incoming : coming) {
@@ -148,7 +149,8 @@ bool Bulk::from_device(BulkCopy& copy) {
   while (copy.queued < bytes || copy.status != CUDA_SUCCESS) {
     std::unique_lock lock(state_.mutex);
     if (state_.broken) throw ConnectionLost("a bulk connection broke");
-    if (connections_.size() < copy.call.connections) return false;  // on their way
+    // The connections are still being opened.
+    if (connections_.size() < copy.call.connections) return false;
     const std::uint64_t most = copy.call.piece;
     BulkConnection& connection = *connections_[copy.queued / most % copy.call.connections];
     Piece piece{.transfer = copy.call.transfer,

@@ -1,4 +1,4 @@
-// Large copies: pieces over the bulk connections, through rings of pinned memory, so that the
+// Large copies, in pieces over the bulk connections through rings of pinned memory, so that the
 // network and the GPU's copy engine work at the same time.
 #pragma once
 
@@ -27,53 +27,55 @@ namespace gpucast::remote::server {
 struct Incoming {
   Piece piece;
   const std::byte* data = nullptr;
-  std::atomic<std::uint32_t> come{0};  // bytes that lie in the ring
-  std::uint32_t queued = 0;            // bytes that the GPU is told to copy; the session's
-  // Both under the lock: whether the session is done with it, and what the GPU sets once it has
-  // read it all; nothing where it reads none.
+  std::atomic<std::uint32_t> come{0};  // bytes in the ring
+  std::uint32_t queued = 0;            // bytes that are queued on the GPU; used by the session
+  // Both under the lock: whether the session has finished with the piece, and the mark that the GPU
+  // sets after reading all of it; nothing if it reads none.
   bool taken = false;
   std::shared_ptr<const GpuMark> read;
 };
 
-// What the connections and the session share.
+// State that the connections and the session share.
 struct BulkState {
   std::mutex mutex;
-  std::condition_variable changed;  // for the session
-  std::condition_variable taken;    // of incoming pieces
+  std::condition_variable changed;  // wakes the session
+  std::condition_variable taken;    // incoming pieces were taken
   std::atomic<bool> broken{false};
   const Gpu* gpu = nullptr;
   std::unique_ptr<GpuMarks> marks;
   std::chrono::microseconds spin{0};
-  // Those that have begun to come, by transfer, and how often more of any has come.
+  // Pieces that have begun to arrive, by transfer, and a count of arrivals.
   std::unordered_map<Id, std::vector<std::shared_ptr<Incoming>>> incoming;
   std::atomic<std::uint64_t> arrivals{0};
 };
 
-// A thread for each direction, and the pinned memory that they use.
+// A thread per direction, and their pinned memory.
 class BulkConnection {
  public:
-  // `broke` is called where the connection does, from one of its threads.
+  // `broke` is called from one of its threads if the connection breaks.
   BulkConnection(BulkState& state, std::unique_ptr<Connection> connection,
                  std::function<void()> broke);
   ~BulkConnection();
   BulkConnection(const BulkConnection&) = delete;
   BulkConnection& operator=(const BulkConnection&) = delete;
 
-  // Under the lock.
+  // To be called under the lock.
   void wake() { wanted_.notify_all(); }
   void shut_down() {
     connection_->shut_down();
     wake();
   }
-  // A piece without data that tells why; false, and nothing, while too much is unsent.
+  // Queues a piece without data that reports a failure; returns false, and does nothing, while too
+  // much is unsent.
   bool queue_failure(const Piece& piece);
 
-  // By the session, and not under the lock. Queues a copy of device memory and its sending; false,
-  // and nothing, while there is no room. DriverError.
+  // Called by the session without the lock. Queues a copy of device memory and its sending; returns
+  // false, and does nothing, while there is no room. Throws DriverError.
   bool queue(const Piece& piece, Address from, CUstream stream);
 
  private:
-  // Pinned memory, made when it is first needed. Never freed: the process ends with the client.
+  // Pinned memory, allocated when it is first needed and never freed: the process ends with the
+  // client.
   class Ring {
    public:
     void require(const Driver& driver) {
@@ -105,22 +107,23 @@ class BulkConnection {
   BulkState& state_;
   std::unique_ptr<Connection> connection_;
   std::function<void()> broke_;
-  std::chrono::microseconds between_;  // copies, it looks for the next
-  // The receiver's.
+  std::chrono::microseconds between_;  // how long it polls for the next copy
+  // The receiving thread's ring.
   Ring incoming_;
   RingSpace incoming_space_{piece_ring_bytes};
   std::deque<std::shared_ptr<Incoming>> pieces_;  // in that ring
-  // Under the lock, but for the memory itself.
+  // The sending thread's ring; under the lock, except for the memory itself.
   Ring outgoing_;
   RingSpace outgoing_space_{piece_ring_bytes};
   std::deque<Send> sends_;
-  std::atomic<std::size_t> waiting_{0};  // of these
-  std::condition_variable wanted_;       // by either thread: the GPU, or something to send
+  std::atomic<std::size_t> waiting_{0};  // number of outgoing pieces
+  // Either thread wakes it: the GPU has finished, or there is something to send.
+  std::condition_variable wanted_;
   std::thread receiver_;
   std::thread sender_;
 };
 
-// To the client.
+// A copy to the client.
 struct BulkCopy {
   CopyFrom call = {};
   CUstream stream = nullptr;
@@ -135,21 +138,21 @@ class Bulk {
   Bulk(const Bulk&) = delete;
   Bulk& operator=(const Bulk&) = delete;
 
-  // From any thread.
+  // May be called from any thread.
   void add(std::unique_ptr<Connection> connection);
-  // From the session's thread, before anything is copied. DriverError.
-  // `spin`: so long it looks for the pieces of a copy, and senders for the GPU, before they sleep.
+  // Called by the session's thread before any copy. `spin`: how long it polls for the pieces of a
+  // copy, and senders for the GPU, before they sleep. Throws DriverError.
   void serve(const Gpu& gpu, std::chrono::microseconds spin);
 
-  // Returns once all pieces are queued on the stream; with a status that is not success they are
-  // only taken off the connections. `tend` is called meanwhile, now and then and whenever nothing
-  // has come. ConnectionLost if the connections broke, and ProtocolError.
+  // Returns once all pieces are queued on the stream; with a status other than success they are
+  // received and dropped. `tend` is called from time to time and whenever nothing has arrived.
+  // Throws ConnectionLost if the connections broke, and ProtocolError.
   using Tend = std::function<void()>;
   CUresult to_device(const CopyToBulk& call, CUstream stream, CUresult status, const Tend& tend);
-  // Queues the pieces that there is room for; true once that is all of them, or the client is told
-  // why not. ConnectionLost if the bulk connections broke.
+  // Queues the pieces that there is room for; returns true once all are queued, or the client was
+  // told of a failure. Throws ConnectionLost if the bulk connections broke.
   bool from_device(BulkCopy& copy);
-  // Blocks until there may be more room, for so long at most.
+  // Waits until there may be more room, at most for `longest`.
   void wait_for_room(std::chrono::microseconds longest);
 
  private:

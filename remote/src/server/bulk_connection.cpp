@@ -10,8 +10,8 @@
 namespace gpucast::remote::server {
 namespace {
 
-// What has to have come of a piece, in bytes, for the GPU to be told of it before the rest has.
-// Where a copy has long pieces, others keep the GPU busy meanwhile.
+// The bytes of a piece that have to arrive before the GPU is given them ahead of the rest. In a
+// copy of long pieces, others keep the GPU busy meanwhile.
 constexpr std::size_t worth_a_copy(std::size_t piece) {
   constexpr std::size_t parts = 4;
   return piece < piece_bytes ? std::clamp(piece / parts, std::min(piece, least_piece), piece)
@@ -87,8 +87,8 @@ void BulkConnection::receive_piece(const Piece& piece, std::byte* data) {
   }
 }
 
-// False where the connections broke. What the GPU has read is given back at once, so that the same
-// memory is used again and again: it lies in the processor's caches then.
+// Returns false if the connections broke. Memory that the GPU has read is returned at once, so that
+// the same memory is reused while it is in the processor's caches.
 bool BulkConnection::make_room(std::size_t bytes, std::size_t& begin) {
   while (give_back_oldest(false)) {
   }
@@ -113,7 +113,7 @@ bool BulkConnection::give_back_oldest(bool wait) {
   }
   if (oldest.read && !oldest.read->is_set()) {
     if (!wait) return false;
-    // Where the GPU has failed, it reads no more.
+    // A GPU that has failed reads no more.
     const auto broken = [&] { return state_.broken.load(); };
     if (state_.marks->wait(*oldest.read, state_.spin, broken) == CUDA_ERROR_NOT_READY) return false;
   }
@@ -139,7 +139,7 @@ bool BulkConnection::queue(const Piece& piece, Address from, CUstream stream) {
     copied = state_.marks->queue(stream);
   });
   lock.lock();
-  // Still the newest: the session alone queues.
+  // It is still the newest: only the session queues.
   if (status != CUDA_SUCCESS) outgoing_space_.give_back_newest();
   check(status);
   put({.piece = piece, .data = data, .copied = std::move(copied)});

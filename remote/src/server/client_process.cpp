@@ -25,10 +25,10 @@ namespace {
 
 constexpr std::chrono::seconds time_for_monitor(5);
 constexpr std::chrono::seconds time_for_handshake(5);
-constexpr std::chrono::seconds most_unacknowledged(7);  // of what is said to a monitor
+constexpr std::chrono::seconds most_unacknowledged(7);  // for messages to a monitor
 
-// What has passed, for a client that speaks: to one that is stopped as little as can be, which
-// there is room for until it goes on.
+// Reports the traffic to a client that speaks. A client that is stopped gets only the minimum,
+// which its socket has room for until it continues.
 Beat beat_of(std::byte heard, bool speaks, Flows& flows) {
   Beat beat{.heard = heard};
   if (!speaks) return beat;
@@ -41,10 +41,10 @@ Beat beat_of(std::byte heard, bool speaks, Flows& flows) {
   return beat;
 }
 
-// A signal of life to the client, and the other way round: the client's end is the process's, at
-// once, whatever the session's thread waits for. Nothing of the client's is worth keeping. A client
-// that says nothing may be stopped and go on later; but what is stopped may be a tunnel instead,
-// which closes nothing when its client ends. So it is waited for, and not for ever.
+// Sends heartbeats to the client, and ends the process when the client's end closes, whatever the
+// session's thread waits for: no state of the client is worth keeping. A silent client may be
+// stopped and continue later; but it may also be a tunnel that is stopped, which closes nothing
+// when its client ends. So the wait is limited.
 void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::seconds most_silence,
            std::ostream& log) noexcept {
   Deadline end_of_silence;
@@ -56,9 +56,9 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
   try {
     std::array<std::byte, 64> beats{};
     constexpr int most_quiet = 3;
-    int quiet = most_quiet;  // beats without a word of the client's
+    int quiet = most_quiet;  // beats since the client's last message
     for (std::byte heard{}; !is_over(); ++quiet) {
-      // Who reads nothing either leaves no room for it in the end.
+      // If the client reads nothing, there will be no room in the end.
       write_all(*monitor, packed(beat_of(heard, quiet < most_quiet, flows)), {}, end_of_silence);
       const auto next = Clock::now() + beat_pause;
       while (Clock::now() < next) {
@@ -78,7 +78,7 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
   std::_Exit(1);
 }
 
-// As the client speaks, with the session's key.
+// Does the handshake with the client under the session's key.
 std::unique_ptr<Connection> connect(const ClientProgram& client, int descriptor,
                                     const Identity& identity) {
   auto socket = adopt_descriptor(descriptor);
@@ -96,15 +96,15 @@ bool readable(int descriptor, const Deadline& deadline) {
   return count > 0;
 }
 
-// Brings the client's other connections to where they belong. Each shakes hands in a thread of its
-// own: whoever heard the session's number may begin, and keeps nobody waiting.
+// Passes the client's other connections to their users. Each handshake has a thread of its own,
+// since anyone who has seen the session's number may begin one and then stall.
 class OtherConnections {
  public:
   OtherConnections(const ClientProgram& client, Bulk& bulk, HostFunctions& host_functions,
                    Flows& flows, std::ostream& log)
       : client_(client), bulk_(bulk), host_functions_(host_functions), flows_(flows), log_(log) {}
 
-  // Until the listener's process is gone.
+  // Runs until the listener's process is gone.
   void take() noexcept {
     const auto begun = Clock::now();
     for (;;) {
@@ -127,7 +127,7 @@ class OtherConnections {
   }
 
  private:
-  static constexpr int most_handshakes = 32;  // under way at once
+  static constexpr int most_handshakes = 32;  // in progress at once
 
   void take(Passed& passed) noexcept {
     const Greeted& greeted = passed.greeted;
@@ -136,7 +136,7 @@ class OtherConnections {
         limit_silence(passed.descriptor.get(), most_unacknowledged);
       auto connection = connect(client_, passed.descriptor.release(), greeted.identity);
       if (greeted.purpose == Purpose::bulk) {
-        // A connection with a number that no client gives is served, and not counted.
+        // A connection whose number no client uses is served but not counted.
         const bool is_counted = greeted.number >= 1 && greeted.number <= most_bulk_connections;
         bulk_.add(is_counted ? flows_.counted(greeted.number, std::move(connection))
                              : std::move(connection));
@@ -148,7 +148,7 @@ class OtherConnections {
             .detach();
       }
     } catch (const std::exception&) {
-      return;  // a stranger's, or gone already
+      return;  // it belongs to a stranger, or is closed
     }
   }
 
@@ -161,7 +161,7 @@ class OtherConnections {
   std::atomic<int> shaking_hands_{0};
 };
 
-// The client's first connection, over what carries it.
+// Makes the client's first connection, over its carrier.
 std::unique_ptr<Connection> connect_control(ClientProgram& client) {
   Descriptor line(::fcntl(client.control.get(), F_DUPFD_CLOEXEC, 0));
   auto connection = connect(client, client.control.release(), client.admitted.identity);
@@ -176,7 +176,7 @@ std::unique_ptr<Connection> connect_control(ClientProgram& client) {
 
 int serve(ClientProgram& client, Bulk& bulk, HostFunctions& host_functions, Flows& flows,
           OtherConnections& others, std::ostream& log) {
-  // Its GPU is what the bulk connections' threads use, until the process ends.
+  // Threads of the bulk connections use its GPU until the process ends.
   static std::unique_ptr<Session> session;
   try {
     session = std::make_unique<Session>(flows.counted(0, connect_control(client)), bulk,
@@ -194,7 +194,7 @@ int serve(ClientProgram& client, Bulk& bulk, HostFunctions& host_functions, Flow
 }  // namespace
 
 void serve_client(ClientProgram begun, std::ostream& log) {
-  // Threads of these may outlive every scope of this process.
+  // Threads that use this may outlive every scope of the process.
   static ClientProgram client = std::move(begun);
   static Bulk bulk;
   static HostFunctions host_functions;

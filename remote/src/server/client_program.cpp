@@ -20,14 +20,14 @@
 namespace gpucast::remote::server {
 namespace {
 
-// Never a user's: each stands before the words that the server was begun with.
+// Users never write these words: they precede the server's own command line.
 constexpr const char* client_mark = "--client-of-this-server";  // and the server's process
 constexpr const char* check_mark = "--look-for-gpu-of-this-server";
 constexpr int control_number = 3;
 constexpr int others_number = 4;
 constexpr int images_number = 5;
 
-// 0 where that cannot be.
+// Returns 0 if no process can be started.
 pid_t begin_anew(std::vector<std::string> words, const std::vector<std::string>& own,
                  const posix_spawn_file_actions_t* actions = nullptr) {
   words.insert(words.begin() + 1, own.begin(), own.end());
@@ -46,7 +46,7 @@ Descriptor out_of_the_way(int descriptor) {
   return Descriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, images_number + 1));
 }
 
-// What this process was begun with under that number; none where it was not.
+// Returns the descriptor with this number that the process has inherited, or none.
 Descriptor inherited(int number) {
   return Descriptor(::fcntl(number, F_SETFD, FD_CLOEXEC) == 0 ? number : -1);
 }
@@ -116,7 +116,7 @@ std::optional<Passed> receive_descriptor(int from) {
     if (got <= 0) return std::nullopt;
     result.descriptor = Descriptor(message.descriptor());
     if (result.descriptor) return result;
-    // Lost on its way, for want of descriptors here.
+    // The descriptor was lost because this process has too many open.
   }
 }
 

@@ -1,5 +1,6 @@
-// Processes that run this program begun anew: each client's, so that nothing of the listener's is
-// in its memory (the secret, other clients' sessions), and one that asks whether there is a GPU.
+// Processes that run this program from its beginning: one for each client, so that it has nothing
+// of the listener's in its memory (the secret, other clients' sessions), and one that checks
+// whether there is a GPU.
 #pragma once
 
 #include <sys/types.h>
@@ -20,9 +21,9 @@ namespace gpucast::remote::server {
 
 using support::Descriptor;
 
-// ---- open connections, from the process that accepts them to the one that serves them ----
+// ---- passing connections from the process that accepts them to the one that serves them ----
 
-// A connection that has greeted, up to where the session's process takes over.
+// A connection after its greeting, for the session's process.
 struct Greeted {
   Purpose purpose = Purpose::monitor;
   std::uint8_t number = 0;  // as in Hello
@@ -34,61 +35,60 @@ struct Passed {
   Descriptor descriptor;
 };
 
-// False if the other process is gone.
+// Returns false if the other process is gone.
 bool pass_descriptor(int to, Greeted greeted, int descriptor);
-// Waits; nothing once the other process is gone.
+// Waits; returns nothing once the other process is gone.
 std::optional<Passed> receive_descriptor(int from);
 
 // ---- the program ----
 
-// What the listener tells such a program once it has begun. The secret is not in it, and does not
-// follow from it: the session's key is random.
+// What the listener sends to a client's program after its start. The secret is not included and
+// cannot be derived from it: the session's key is random.
 struct Admitted {
   Security security = Security::tls;
-  std::array<std::uint8_t, Key::size> key{};  // of TLS, on all connections of the client
+  std::array<std::uint8_t, Key::size> key{};  // for TLS on all connections of the client
   Identity identity{};                        // of the control connection
   Carrier carrier = Carrier::socket;          // of the control connection
 };
 bool tell(int other, const Admitted& admitted);
 
-// What the program serves its client with.
+// Everything that the program needs to serve its client.
 struct ClientProgram {
   Descriptor control;
-  Descriptor others;  // brings the client's other connections
-  Descriptor images;  // of ImageCache::make(); none where images are not kept
+  Descriptor others;  // delivers the client's other connections
+  Descriptor images;  // of ImageCache::make(); none if images are not kept
   Admitted admitted = {};
   SessionOptions options = {};
 };
 
-// Begins it in a new process, as this program with these words, which it reads anew; 0 where that
-// cannot be. Until the process runs the program it has no memory of its own, and nothing but the C
-// library runs in it.
+// Starts this program with these words in a new process; returns 0 if that fails. Until the new
+// process runs the program, it has no memory of its own and runs only code of the C library.
 pid_t begin_client_program(const std::vector<std::string>& words, int control, int others,
                            const Descriptor& images);
 
-// What such a program was begun with and was told, but for the options, and tells the listener that
-// it has begun; nothing where the words are a user's, which is all that is left of them.
-// std::runtime_error if the listener's process is gone.
+// Returns the inherited descriptors and received data of such a program, except for its options,
+// and reports to the listener that it has started. Returns nothing for a user's command line.
+// `words` keeps the user's options. Throws std::runtime_error if the listener's process is gone.
 std::optional<ClientProgram> client_program(std::vector<std::string>& words);
 
-// Has this process end when its parent, which has to be `parent`, ends; false if it is gone.
+// Lets this process end with its parent, which has to be `parent`; returns false if that is gone.
 bool end_with_parent(pid_t parent);
 
-// Serves until the client is gone; then it does not return but ends the process: threads may wait
-// for a GPU that never comes to an end. The exit status is 1 if the client broke the protocol.
+// Serves until the client is gone; then ends the process instead of returning, since threads may
+// wait for a GPU that never finishes. The exit status is 1 if the client violated the protocol.
 [[noreturn]] void serve_client(ClientProgram client, std::ostream& log);
 
-// ---- whether a server has what it is to lend ----
+// ---- checking for the GPU to lend ----
 
-// The driver is asked by a process of its own, which ends: the server's own process, which has the
-// secret, never has a driver in its memory. Waits for that process, which is this program begun
-// anew with these words. False where there is no driver or no such GPU; the process has said so on
-// stderr, in a line.
+// Queries the driver in a separate process, since the server's own process has the secret and must
+// never have a driver in its memory. Waits for that process, which runs this program with these
+// words. Returns false if there is no driver or no such GPU; the process has then printed one line
+// on stderr.
 bool gpu_is_there(const std::vector<std::string>& words);
 
-// Whether this is such a process; a user's words are left.
+// Whether this is such a process; `words` keeps the user's options.
 bool asks_for_gpu(std::vector<std::string>& words);
-// What it does: InputError with the line where the GPU is not there.
+// The check of that process: throws InputError with one line if the GPU does not exist.
 void require_gpu(const std::string& libcuda, int gpu);
 
 }  // namespace gpucast::remote::server

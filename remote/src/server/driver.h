@@ -1,5 +1,5 @@
 // The CUDA driver, opened at run time, so that the server starts on a machine without one, and over
-// another one that takes its place.
+// a replacement.
 #pragma once
 
 #include <cuda.h>
@@ -12,8 +12,8 @@
 
 namespace gpucast::remote::server {
 
-// Functions that are newer, or not on every system: null where missing. Those that every driver has
-// (12.0 and newer) are what the server's sources call beside these (CMakeLists.txt).
+// Functions that are newer, or not on every system: null if missing. All other functions, which
+// every driver since 12.0 has, are those that the server's sources call (CMakeLists.txt).
 #define GPUCAST_DRIVER_OPTIONS(X)    \
   X(cuKernelGetParamInfo) /* 12.4 */ \
   X(cuMemHostRegister)               \
@@ -32,35 +32,35 @@ namespace gpucast::remote::server {
   X(cuIpcCloseMemHandle)
 
 struct Driver {
-  // std::runtime_error with one line where the library or a function is missing.
+  // Throws std::runtime_error with one line if the library or a function is missing.
   explicit Driver(const std::string& file);
   ~Driver() = default;  // not closed: a driver's own threads may still run its code
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Names may be macros that stand for a version (cuMemAlloc_v2), in these members too.
+  // Names may be macros for a version (cuMemAlloc_v2), also in these members.
 #define GPUCAST_DRIVER_FUNCTION(name) \
   decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses): a declaration
 #include "server/driver_functions.inc"
   GPUCAST_DRIVER_OPTIONS(GPUCAST_DRIVER_FUNCTION)
 #undef GPUCAST_DRIVER_FUNCTION
-  decltype(&::cuEventElapsedTime) elapsed = nullptr;  // under either of its names
+  decltype(&::cuEventElapsedTime) elapsed = nullptr;  // it has two names
 
   bool places_memory() const { return cuMemAddressReserve != nullptr && cuMemMap != nullptr; }
   bool shares_memory() const {
     return cuMemGetAddressRange != nullptr && cuIpcGetMemHandle != nullptr &&
            cuIpcOpenMemHandle != nullptr && cuIpcCloseMemHandle != nullptr;
   }
-  // DriverError that names the call and says why.
+  // Throws DriverError, which names the call and the reason.
   void require(CUresult status, const char* call) const;
-  // How many GPUs there are; DriverError.
+  // Returns the number of GPUs. Throws DriverError.
   int initialize() const;
 
  private:
   void* library_;
 };
 
-// Ends a call; the client is told the status.
+// Ends a call; the client receives the status.
 class DriverError : public std::runtime_error {
  public:
   explicit DriverError(CUresult status, const std::string& text = "a call of the driver failed")
@@ -75,7 +75,7 @@ inline void check(CUresult status) {
   if (status != CUDA_SUCCESS) throw DriverError(status);
 }
 
-// That of the DriverError which the body throws, if it does.
+// Returns the status of the DriverError that the body throws, if any.
 template <class Body>
 CUresult status_of(Body body) {
   try {
@@ -86,7 +86,7 @@ CUresult status_of(Body body) {
   }
 }
 
-// What the map holds for what a client names. DriverError where that is nothing.
+// Finds the object that a client names. Throws DriverError if there is none.
 template <class Map>
 auto& named(Map& map, const typename Map::key_type& name) {
   const auto at = map.find(name);
@@ -94,17 +94,17 @@ auto& named(Map& map, const typename Map::key_type& name) {
   return at->second;
 }
 
-// ---- the driver's parameters, from what the client asks for ----
+// ---- driver parameters from the client's values ----
 
-// The driver's name for a number that a client sends, where it is between these two; DriverError
-// where it is not, as no other number is a value of the type.
+// Converts a client's number to the driver's enumeration. Throws DriverError if it is not between
+// these two values, since the type has no others.
 template <class Name>
 Name enumerator(std::int32_t number, Name first, Name last) {
   if (number < first || number > last) throw DriverError(CUDA_ERROR_INVALID_VALUE);
   return static_cast<Name>(number);
 }
 
-// Grid and shared memory, in CUlaunchConfig or CUDA_KERNEL_NODE_PARAMS.
+// Sets grid and shared memory in CUlaunchConfig or CUDA_KERNEL_NODE_PARAMS.
 template <class Parameters>
 Parameters with_grid(const Launch& call) {
   Parameters result{};
@@ -118,7 +118,7 @@ Parameters with_grid(const Launch& call) {
   return result;
 }
 
-// Rows within the device's memory, in CUDA_MEMCPY2D or CUDA_MEMCPY3D.
+// Describes rows in device memory for CUDA_MEMCPY2D or CUDA_MEMCPY3D.
 template <class Parameters>
 Parameters with_rows(const CopyWithin& copy) {
   Parameters result{};  // NOLINT(bugprone-invalid-enum-default-initialization): set below

@@ -88,7 +88,7 @@ void Gpu::run(const Reset& /*call*/) {
   check(status);
 }
 
-// ---- calls of which no part keeps anything ----
+// ---- calls without state ----
 
 void answer(Gpu& gpu, const Memset& call) {
   gpu.require_held(call.to, extent(call.pitch, call.width, call.height));

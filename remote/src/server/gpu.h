@@ -1,5 +1,5 @@
-// What one client has on the GPU, and the calls that are done at once: they return their result,
-// and throw DriverError.
+// One client's state on the GPU, and the calls that are done at once: they return their result or
+// throw DriverError.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace gpucast::remote::server {
 
 class Gpu;
 
-// What calls do of which no part of the GPU keeps anything. One such call of the driver is a
-// function of gpu.cpp, and needs no line here: it is declared for each of the list.
+// Calls without state. Such a call is a function of gpu.cpp and needs no line here: it is declared
+// for every message of the list.
 template <class Message>
 using AnswerTo =
     std::conditional_t<std::is_same_v<ResultOf<Message>, Nothing>, void, ResultOf<Message>>;
@@ -26,11 +26,11 @@ using AnswerTo =
 GPUCAST_CALLS(GPUCAST_ANSWER)
 #undef GPUCAST_ANSWER
 
-// Nothing of it is freed in the end: the process ends with the client, which frees all.
+// Nothing is freed at the end: the process ends with the client, which frees everything.
 class Gpu {
  public:
-  // Initializes the driver in this process. DriverError or std::runtime_error with one line.
-  // Without a key it shares no memory with others, without a cache no images.
+  // Initializes the driver in this process. Throws DriverError or std::runtime_error with one line.
+  // Without a key it shares no memory with other servers, and without a cache no images.
   Gpu(const std::string& library, int device, std::uint64_t most_memory,
       const std::optional<HostKey>& key, ImageCache* cache = nullptr);
 
@@ -38,14 +38,14 @@ class Gpu {
   Streams& streams() { return streams_; }
   Graphs& graphs() { return graphs_; }
   DeviceInfo describe() const;
-  // For each thread that calls the driver.
+  // To be called by each thread that calls the driver.
   void use_in_this_thread() const;
-  // DriverError unless the client has all of this memory. Copies go nowhere else: where a GPU
-  // reaches its host's memory, what a client says could be an address of anything.
+  // Throws DriverError unless the client owns all of this memory. Copies go nowhere else: where a
+  // GPU reaches its host's memory, an address from the client could point anywhere.
   void require_held(Address address, std::uint64_t bytes) const;
 
   void run(const Reset&);
-  // All others are a part's, or need no part.
+  // All other calls belong to a part, or have no state.
   template <class Message>
   auto run(const Message& call) {
     if constexpr (requires { streams_.run(call); }) {

@@ -1,6 +1,6 @@
-// Marks that a GPU sets in pinned memory as it comes past them on a stream. Who waits for one looks
-// at memory: events are asked for through the driver, which takes 3 to 5 us a time and lets one
-// thread in at once.
+// Words in pinned memory that a GPU writes when it reaches a point of a stream. Waiting threads
+// poll memory: querying an event through the driver takes 3 to 5 us and lets only one thread in at
+// a time.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +27,15 @@ class GpuMarks;
 class GpuMark {
  public:
   using Word = std::atomic<std::uint32_t>;
-  // Not every system's GPUs write words; an event is asked for there.
+  // An event is used on systems whose GPUs cannot write words.
   GpuMark(GpuMarks& marks, Word& word, std::unique_ptr<Event> event = nullptr)
       : marks_(marks), word_(word), event_(std::move(event)) {}
-  // Its memory is used again where the GPU has set it, and never otherwise: it may still do so.
+  // The word is reused only if the GPU has written it, since it may still do so.
   ~GpuMark();
   GpuMark(const GpuMark&) = delete;
   GpuMark& operator=(const GpuMark&) = delete;
 
-  // Whether the GPU has done all that was queued before it on its stream.
+  // Whether the GPU has finished everything that was queued before the mark.
   bool is_set() const;
 
  private:
@@ -44,16 +44,16 @@ class GpuMark {
   std::unique_ptr<Event> event_;
 };
 
-// From any thread that uses the GPU. Outlives its marks.
+// May be used by any thread that uses the GPU. Outlives its marks.
 class GpuMarks {
  public:
-  // Those that can wait at once: of pieces both ways.
+  // The maximum of marks in use: for pieces in both directions.
   static constexpr std::size_t most = std::size_t{2} * most_bulk_connections * (most_in_ring + 1);
 
   // DriverError.
   explicit GpuMarks(const Driver& driver)
       : driver_(driver), probe_(driver, CU_EVENT_DISABLE_TIMING) {
-    constexpr std::size_t apart = 64;  // bytes: a cache line each
+    constexpr std::size_t apart = 64;  // bytes between words: a cache line
     check(driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0));
     void* memory = nullptr;
     // Never freed: the process ends with the client.
@@ -66,7 +66,8 @@ class GpuMarks {
   GpuMarks(const GpuMarks&) = delete;
   GpuMarks& operator=(const GpuMarks&) = delete;
 
-  // Behind what the stream holds. DriverError; not for want of memory, which is there before.
+  // Queues a mark behind the stream's work. Throws DriverError, but not for lack of memory, which
+  // is reserved.
   std::shared_ptr<const GpuMark> queue(CUstream stream) {
     GpuMark::Word& word = take();
     std::unique_ptr<Event> event;
@@ -81,8 +82,8 @@ class GpuMarks {
     check(status);
     return std::make_shared<const GpuMark>(*this, word, std::move(event));
   }
-  // Waits until the GPU has set it: on a core for `spin`, and asleep then. What the driver says of
-  // the GPU where that never will be; CUDA_ERROR_NOT_READY where `ended` is true before.
+  // Waits until the GPU has set the mark: polls for `spin`, then sleeps. Returns the driver's error
+  // if that will never happen, and CUDA_ERROR_NOT_READY if `ended` becomes true before.
   CUresult wait(const GpuMark& mark, std::chrono::microseconds spin,
                 const std::function<bool()>& ended) const {
     if (look_for(spin, [&] { return mark.is_set() || ended(); }))
@@ -116,7 +117,7 @@ class GpuMarks {
     const std::lock_guard lock(mutex_);
     free_.push_back(&word);
   }
-  // A GPU that has failed takes no more work, or never comes to it.
+  // A GPU that has failed accepts no more work, or never reaches it.
   CUresult health() const {
     if (const CUresult status = driver_.cuEventRecord(probe_.get(), stream_);
         status != CUDA_SUCCESS)
@@ -126,7 +127,7 @@ class GpuMarks {
   }
 
   const Driver& driver_;
-  // Asked for what has become of the GPU.
+  // Used to query whether the GPU has failed.
   CUstream stream_ = nullptr;
   Event probe_;
   std::mutex mutex_;

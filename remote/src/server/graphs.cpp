@@ -10,11 +10,11 @@
 namespace gpucast::remote::server {
 namespace {
 
-// More than programs have, and little enough for this process.
+// More than programs use, and few enough for this process.
 constexpr std::size_t most_graphs = std::size_t{1} << 14;
 constexpr std::size_t most_nodes_of_all = std::size_t{1} << 20;
 constexpr std::size_t most_pinned = std::size_t{1} << 30;  // bytes, of all instances
-// Launches of one graph that the GPU holds at once where they have copies.
+// Maximum of launches in progress of a graph that has copies.
 constexpr std::size_t most_instances = 4;
 constexpr std::size_t least_block = 4096;
 
@@ -90,7 +90,7 @@ void Graphs::run(const GraphNode& call) {
 }
 
 void Graphs::run(const GraphReady& call) {
-  Graph& graph = graphs_[call.graph];  // one without nodes was not told of yet
+  Graph& graph = graphs_[call.graph];  // a graph without nodes was not described before
   if (graph.nodes.size() != call.nodes) throw DriverError(CUDA_ERROR_INVALID_VALUE);
   forget_what_is_done();
   lay_out(graph);
@@ -126,7 +126,7 @@ void Graphs::forget_what_is_done() {
 
 void Graphs::lay_out(Graph& graph) {
   graph.bytes_to = graph.bytes_from = 0;
-  // No overflow: copies are bounded by what a client holds.
+  // The sums cannot overflow: copies are bounded by the client's memory.
   for (const GraphWork work : {GraphWork::copy_to, GraphWork::copy_from}) {
     std::size_t& total = work == GraphWork::copy_to ? graph.bytes_to : graph.bytes_from;
     for (Node& node : graph.nodes) {
@@ -271,7 +271,8 @@ bool Graphs::update(Instance& instance, const Graph& graph) {
   return true;
 }
 
-// Idle is one whose memory nobody reads and the GPU has done with; one without memory is always.
+// An instance is idle if nobody reads its memory and the GPU has finished with it; one without
+// memory always is.
 std::shared_ptr<Graphs::Instance> Graphs::idle_instance(Graph& graph) {
   if (graph.shape_changed) {
     lay_out(graph);
@@ -316,7 +317,7 @@ std::optional<Graphs::Launched> Graphs::launch(const GraphLaunch& call) {
   if (!its.filling) its.filling = idle_instance(its);
   if (!its.filling) return std::nullopt;
   const auto taken = [&] {
-    // Whatever becomes of it, the next launch begins anew.
+    // Even if this launch fails, the next one begins anew.
     const std::shared_ptr<Instance> instance = its.filling;
     const CUresult status = status_of([&] { fill(its, call.tail.data); });
     const bool whole = its.filled == its.bytes_to;

@@ -1,6 +1,6 @@
-// A client's graphs. What their copies bring from and to the client passes through pinned memory,
-// of which each instance of a graph has its own: a launch whose predecessors the GPU still works on
-// takes an idle instance, or makes another one.
+// A client's graphs. The data of their copies from and to the client passes through pinned memory,
+// which each instance of a graph has for itself: if the GPU still works on the previous launches,
+// the next one takes an idle instance, or makes another.
 #pragma once
 
 #include <deque>
@@ -18,12 +18,12 @@
 
 namespace gpucast::remote::server {
 
-// Pinned memory of sizes that are powers of two. What is given back is kept for others: freeing it
+// Pinned memory in sizes that are powers of two. Returned blocks are kept for reuse: freeing one
 // would wait for the GPU.
 class PinnedBlocks {
  public:
   explicit PinnedBlocks(const Driver& driver) : driver_(driver) {}
-  // DriverError where there is no more of it.
+  // Throws DriverError if no more can be allocated.
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* block, std::size_t bytes);
 
@@ -35,8 +35,8 @@ class PinnedBlocks {
 
 class Graphs {
  public:
-  // `require_held`: that of the GPU. `released`: another number whenever it would say no to what it
-  // has said yes to, or a kernel is gone.
+  // `require_held`: that of the GPU. `released`: a number that changes whenever memory that passed
+  // the check, or a kernel, is released.
   struct Rights {
     std::function<void(Address, std::uint64_t)> require_held;
     std::function<std::uint64_t()> released;
@@ -52,18 +52,18 @@ class Graphs {
   void run(const GraphNode&);
   void run(const GraphReady&);
   void run(const GraphDestroy&);
-  // All are gone; nothing uses them any more.
+  // Destroys all graphs; nothing uses them any more.
   void reset();
 
-  // What a launch brings back, once the event is done: parts of memory that stay as they are as
-  // long as `memory` lives.
+  // The results of a launch, available when the event completes: parts of memory that stay
+  // unchanged as long as `memory` lives.
   struct Launched {
     std::shared_ptr<Event> done = {};
     std::vector<Bytes> pieces = {};
     std::shared_ptr<const void> memory = {};
   };
-  // These do nothing and say so where every instance is busy. DriverError where there is no such
-  // graph, or it is not ready.
+  // These return false and do nothing if every instance is busy. They throw DriverError if there is
+  // no such graph, or it is not ready.
   bool take(const GraphData&);
   std::optional<Launched> launch(const GraphLaunch&);
 
@@ -75,10 +75,11 @@ class Graphs {
     std::vector<std::byte> arguments = {};  // of the kernel
     CopyWithin copy = {};
     Memset memset = {};
-    std::size_t offset = 0;     // of its bytes in an instance's memory
-    std::uint64_t version = 0;  // of the graph, when it was told
+    std::size_t offset = 0;     // of its data in an instance's memory
+    std::uint64_t version = 0;  // of the graph when the node was described
   };
-  // What is launched. Its memory holds first what goes to the device, then what comes from it.
+  // A launchable copy of the graph. Its memory holds first the data to the device, then the data
+  // from it.
   class Instance {
    public:
     explicit Instance(Graphs& its_graphs) : graphs(its_graphs) {}
@@ -99,27 +100,27 @@ class Graphs {
     std::vector<Node> nodes;
     std::uint64_t version = 0;
     bool is_ready = false;
-    bool shape_changed = false;  // since: no instance fits any more
-    std::size_t bytes_to = 0;    // the device
+    bool shape_changed = false;  // since the last launch: no instance fits any more
+    std::size_t bytes_to = 0;    // to the device
     std::size_t bytes_from = 0;
-    std::uint64_t checked = 0;  // rights
+    std::uint64_t checked = 0;  // the value of `released` at the last check
     std::vector<std::shared_ptr<Instance>> instances;
-    std::shared_ptr<Instance> filling;  // which the next launch takes
+    std::shared_ptr<Instance> filling;  // the instance of the next launch
     std::size_t filled = 0;             // bytes
     std::shared_ptr<Event> last;        // of the last launch
     Id last_stream = 0;
   };
 
-  // DriverError if there is none.
+  // Throws DriverError if there is none.
   Graph& graph(Id id, bool ready);
   void lay_out(Graph& graph);
   void check_rights(Graph& graph);
   std::shared_ptr<Instance> idle_instance(Graph& graph);
   std::shared_ptr<Instance> build(const Graph& graph);
-  // Adds the node, or where there is one in its place gives that another content.
+  // Adds the node or, if `place` holds one, changes its content.
   CUresult set_node(const Instance& instance, const Node& node, CUgraphNode& place);
   static CUDA_MEMCPY3D copy_of(const Instance& instance, const Node& node);
-  // Brings an instance up to date; false where that takes a new one.
+  // Updates an instance; returns false if a new one is needed.
   bool update(Instance& instance, const Graph& graph);
   void fill(Graph& graph, Bytes data);
   void leave(Graph& graph);
@@ -131,9 +132,9 @@ class Graphs {
   Rights rights_;
   CUcontext context_ = nullptr;
   PinnedBlocks blocks_;
-  std::size_t nodes_ = 0;  // of all
+  std::size_t nodes_ = 0;  // of all graphs
   std::unordered_map<Id, Graph> graphs_;
-  std::vector<std::shared_ptr<Instance>> left_;  // of graphs that are gone, which the GPU may use
+  std::vector<std::shared_ptr<Instance>> left_;  // of destroyed graphs; the GPU may still use them
 };
 
 }  // namespace gpucast::remote::server

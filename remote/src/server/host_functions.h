@@ -1,6 +1,6 @@
-// Functions of the client's program that stand in its streams: a stream that has come to one waits
-// until the client says that it has run. They have a connection of their own, since the session's
-// thread may wait for the GPU, and the GPU for them.
+// Host functions of the client's program in its streams: a stream that reaches one waits until the
+// client reports that it has run. They have a connection of their own, since the session's thread
+// may wait for the GPU, and the GPU for them.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class HostFunctions {
   HostFunctions(const HostFunctions&) = delete;
   HostFunctions& operator=(const HostFunctions&) = delete;
 
-  // From any thread. There is one.
+  // May be called from any thread. There is one connection.
   void add(std::unique_ptr<Connection> connection) {
     const std::lock_guard lock(mutex_);
     if (connection_) return;
@@ -37,8 +37,8 @@ class HostFunctions {
     listener_ = std::thread([this] { listen(); });
     changed_.notify_all();
   }
-  // Queues it on the stream. DriverError where that cannot be; the client is told that it never
-  // runs.
+  // Queues the function on the stream. Throws DriverError if that fails; the client is told that it
+  // never runs.
   void queue(const Driver& driver, Streams& streams, const LaunchHost& call) {
     struct Turn {
       HostFunctions* functions;
@@ -53,7 +53,8 @@ class HostFunctions {
             its->functions->run(its->function);
           },
           turn.get()));
-      [[maybe_unused]] const Turn* const given = turn.release();  // to the driver's thread
+      // Now owned by the driver's thread.
+      [[maybe_unused]] const Turn* const given = turn.release();
     });
     if (status == CUDA_SUCCESS) return;
     tell({.function = call.function, .status = status});
@@ -61,7 +62,7 @@ class HostFunctions {
   }
 
  private:
-  // In a thread of the driver's: returns once it has run, or the client is gone.
+  // Called by a thread of the driver: returns once the function has run, or the client is gone.
   void run(Id function) {
     tell({.function = function});
     std::unique_lock lock(mutex_);
@@ -80,7 +81,7 @@ class HostFunctions {
     try {
       write_all(*connection, packed(turn));
     } catch (const std::exception&) {
-      connection->shut_down();  // its listener says so
+      connection->shut_down();  // its listener reports the reason
     }
   }
   void listen() noexcept {

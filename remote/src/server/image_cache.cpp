@@ -16,15 +16,15 @@
 namespace gpucast::remote::server {
 namespace {
 
-// At the file's beginning; the images lie behind it, one after another and around.
+// The beginning of the file; the images follow, in a ring.
 struct Directory {
   struct Image {
     Digest sha256{};
     std::size_t begin = 0;
     std::size_t bytes = 0;  // 0: none
   };
-  std::size_t next = 0;   // byte behind the newest
-  std::size_t count = 0;  // of all that were put in
+  std::size_t next = 0;   // the offset after the newest image
+  std::size_t count = 0;  // number of images ever stored
   std::array<Image, 1024> images{};
 };
 
@@ -37,7 +37,7 @@ bool write_at(int file, std::size_t offset, Bytes bytes) {
          static_cast<ssize_t>(bytes.size());
 }
 
-// The directory, for whoever has the lock. False where it cannot be had.
+// The directory, for the holder of the lock. Converts to false if the lock could not be had.
 class Locked {
  public:
   explicit Locked(int file) : file_(file), among_threads_(threads()) {
@@ -65,7 +65,7 @@ class Locked {
   }
 
   int file_;
-  std::unique_lock<std::mutex> among_threads_;  // the other lock is between processes alone
+  std::unique_lock<std::mutex> among_threads_;  // the other lock excludes only processes
   bool locked_ = false;
 };
 
@@ -116,7 +116,7 @@ void ImageCache::put(const Digest& sha256, Bytes image) const {
   for (Directory::Image& other : directory.images) {
     if (other.begin < directory.next && begin < other.begin + other.bytes) other.bytes = 0;
   }
-  // Whoever is killed meanwhile, or finds no memory, leaves it unnamed.
+  // If the process is killed meanwhile, or memory is exhausted, the image has no entry.
   if (!cache.write() || !write_at(descriptor_, sizeof(Directory) + begin, image)) return;
   directory.images.at(directory.count++ % directory.images.size()) = {
       .sha256 = sha256, .begin = begin, .bytes = image.size()};

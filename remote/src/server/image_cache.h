@@ -1,16 +1,16 @@
 // Fat binaries that clients of this server have sent, by their SHA-256, so that the next client
-// that runs the same program need not send them.
+// with the same program need not send them.
 //
-// The clients' processes share it: a file without a name, which the listener makes and they
-// inherit, and a lock on it that goes with whoever is killed while he has it. What one of them puts
-// in is not believed by the others: what is taken out is hashed again, and is nothing where it is
-// something else; who finds the lock taken for a second goes on without. It is read and written,
-// and never mapped: where a GPU reaches its host's memory, kernels reach what a process has mapped.
-// The oldest make room for new ones.
+// The clients' processes share the cache: it is a file without a name, which the listener makes and
+// they inherit, and a lock on it that is released if its holder is killed. They do not trust one
+// another: an image is hashed when it is taken out, and ignored if the hash differs; a process that
+// has waited a second for the lock goes on without it. The file is read and written, but never
+// mapped: where a GPU reaches its host's memory, kernels reach everything that a process has
+// mapped. New images replace the oldest.
 //
-// Whoever may ask learns whether somebody else has sent an image whose hash he knows, and may run
-// it then. A server has one secret, so that he is one of those who know it, who all run what they
-// like under the server's user anyway. A server with several secrets would need a cache for each.
+// A client can find out whether another one has sent an image with a known hash, and may then run
+// it. All clients know the server's only secret, and may run anything as the server's user anyway.
+// A server with several secrets would need a cache for each.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ namespace gpucast::remote::server {
 
 class ImageCache {
  public:
-  // Room for that many bytes of images; none where the system gives no such memory.
+  // Makes a cache for this many bytes of images; none if the system provides no such memory.
   static support::Descriptor make(std::size_t bytes);
-  // What make() has made, in this process or one that inherits it, and stays open.
-  // std::runtime_error where it is something else.
+  // Takes the descriptor that make() has returned, in this process or in one that has inherited it;
+  // it stays open. Throws std::runtime_error if it is something else.
   explicit ImageCache(int descriptor);
 
-  // The image of that length; nothing where it is not there.
+  // Returns the image of this length; nothing if the cache does not have it.
   std::optional<std::vector<std::byte>> get(const Digest& sha256, std::size_t bytes) const;
-  // Nothing happens where it is there already, or takes more than a quarter of the room.
+  // Does nothing if the image is stored already, or takes more than a quarter of the room.
   void put(const Digest& sha256, Bytes image) const;
 
  private:

@@ -49,10 +49,11 @@ using Socket = asio::generic::stream_protocol::socket;
 
 constexpr std::chrono::seconds handshake_time(5);
 constexpr std::chrono::seconds ending_time(5);
-constexpr int most_comings = 100;  // lines a second: a crowd's, and no disk is full of them soon
+// Lines a second: enough for many clients, and too few to fill a disk soon.
+constexpr int most_comings = 100;
 
-// Under way at once: a crowd of clients on a busy host, and never most of this process's
-// descriptors.
+// Maximum of handshakes in progress: enough for many clients on a busy host, and never most of this
+// process's descriptors.
 std::size_t most_handshakes() {
   constexpr std::size_t crowd = 1024;
   rlimit descriptors{};
@@ -68,7 +69,7 @@ std::string text_of(const asio::generic::stream_protocol::endpoint& endpoint) {
   return Endpoint{.host = tcp.address().to_string(), .port = std::to_string(tcp.port())}.text();
 }
 
-// As a log names who is at the other end.
+// Returns the name of the other end, for the log.
 std::string peer_of(Socket& socket) {
   asio::error_code gone;
   const auto remote = socket.remote_endpoint(gone);
@@ -115,7 +116,7 @@ class Listener {
 
  private:
   using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
-  // A connection whose handshake is under way.
+  // A connection whose handshake is in progress.
   struct Handshake {
     explicit Handshake(Socket s)
         : socket(std::move(s)), end(socket.get_executor()), peer(peer_of(socket)) {}
@@ -128,7 +129,7 @@ class Listener {
     pid_t process;
     asio::posix::stream_descriptor others;
     std::string peer;
-    bool told_of = false;  // in the log
+    bool told_of = false;  // the log has reported it
   };
 
   static std::string clients_in_words(std::size_t count) {
@@ -139,7 +140,7 @@ class Listener {
   void tell_of_client(const std::string& line) {
     if (const auto now = comings_.take("client " + line, Clock::now())) say(*now);
   }
-  // What strangers can make this server say.
+  // Logs a complaint that strangers can cause.
   void complain(const std::string& what, const Handshake& handshake) {
     if (const auto now = complaints_.take(what + " (" + handshake.peer + ")", Clock::now()))
       return say(*now);
@@ -162,7 +163,7 @@ class Listener {
   }
 
   std::string listen_unix(const Endpoint& endpoint) {
-    // One that a killed server left is in the way; one that is listened on stays.
+    // A socket file left by a server that was killed is removed; one with a listener is kept.
     try {
       connect_to(endpoint, Clock::now() + std::chrono::seconds(1));
       throw support::InputError(endpoint.text() + ": another server listens there");
@@ -199,7 +200,7 @@ class Listener {
       asio::error_code error;
       Socket socket = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, error));
       if (error) {
-        // Out of descriptors, most likely: others may end meanwhile.
+        // The process has probably run out of descriptors: wait until some are closed.
         asio::steady_timer retry(io_, std::chrono::milliseconds(100));
         co_await retry.async_wait(use_awaitable);
         continue;
@@ -210,8 +211,8 @@ class Listener {
     }
   }
 
-  // The oldest of those that say nothing, or of all: who means to come in has done so long ago, and
-  // who comes now may be a client that is served.
+  // Closes the oldest connection that has not spoken, or else the oldest of all: an honest client
+  // has finished by now, and the newest may be an honest client.
   void turn_one_away() {
     const auto silent = std::ranges::find_if(
         handshakes_, [](const auto& handshake) { return !handshake->has_spoken; });
@@ -236,8 +237,8 @@ class Listener {
     }
     release(*handshake);
   }
-  // It is none of those any more that may be turned away: over, or known to have the secret, and
-  // however long it takes then to begin its process, strangers do not push it out.
+  // Excludes the connection from those that may be turned away: it is finished, or known to have
+  // the secret. However long its process then takes to start, strangers do not push it out.
   void release(Handshake& handshake) {
     handshake.end.cancel();
     std::erase_if(handshakes_, [&](const auto& other) { return other.get() == &handshake; });
@@ -340,7 +341,7 @@ class Listener {
       tls.sent(co_await asio::async_write(socket, buffer_of(rest), use_awaitable));
   }
 
-  // As transport/tls_connection.h does for threads.
+  // Does what transport/tls_connection.h does for threads.
   static asio::awaitable<void> shake_hands(Socket& socket, Tls& tls) {
     std::optional<TlsError> failed;
     for (bool done = false; !done && !failed;) {
@@ -349,7 +350,7 @@ class Listener {
       } catch (const TlsError& error) {
         failed = error;
       }
-      // Also where it has failed, so that the other end knows why.
+      // The answer is also sent after a failure, so that the other end knows the reason.
       co_await send(socket, tls);
       if (done || failed) continue;
       const std::span<std::byte> room = tls.room();
@@ -359,7 +360,8 @@ class Listener {
     if (failed) throw TlsError(*failed);
   }
 
-  // To the client's process. Closed here either way; the client notices if nobody else has it.
+  // Passes the connection to the client's process. It is closed here in any case; if that process
+  // did not receive it, the client notices.
   void pass_on(Socket& socket, const Hello& hello, const Challenge& challenge) {
     const auto client = clients_.find(hello.session);
     if (client == clients_.end()) return;
@@ -368,7 +370,7 @@ class Listener {
     pass_descriptor(client->second.others.native_handle(), greeted, socket.native_handle());
   }
 
-  // Whether the client's process runs its own program.
+  // Starts the client's process; returns whether it runs its own program.
   asio::awaitable<Entry> begin_client(Handshake& handshake, SessionId& session, Admitted admitted) {
     if (ending_) co_return Entry::failed;
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
@@ -405,7 +407,7 @@ class Listener {
     co_return begun ? Entry::welcome : Entry::failed;
   }
 
-  // Waits until the client's process runs its own program; false if it ends before.
+  // Waits until the client's process runs its own program; returns false if it ends before.
   asio::awaitable<bool> has_begun(SessionId session) {
     for (auto client = clients_.find(session); client != clients_.end();
          client = clients_.find(session)) {
@@ -414,8 +416,8 @@ class Listener {
       const ssize_t got = ::recv(others.native_handle(), &begun, sizeof begun, MSG_DONTWAIT);
       if (got >= 0) co_return got > 0;
       if (errno != EAGAIN && errno != EINTR) co_return false;
-      // It may end though there is nothing to read: where many connections come and go, Asio can
-      // meet with an event of another that had its descriptor before.
+      // This may return though there is nothing to read: when connections change quickly, Asio can
+      // deliver an event of another one that had the same descriptor.
       asio::error_code gone;
       co_await others.async_wait(asio::posix::descriptor_base::wait_read,
                                  asio::redirect_error(use_awaitable, gone));
@@ -470,12 +472,12 @@ class Listener {
   asio::steady_timer last_moment_{io_};
   asio::steady_timer complaint_timer_{io_};
   Complaints complaints_;
-  Complaints comings_{most_comings};  // and goings
+  Complaints comings_{most_comings};  // and departures
   bool complaints_wait_ = false;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<std::string> paths_;
   std::map<SessionId, Client> clients_;
-  std::deque<std::shared_ptr<Handshake>> handshakes_;  // the oldest first
+  std::deque<std::shared_ptr<Handshake>> handshakes_;  // oldest first
   bool ending_ = false;
 };
 

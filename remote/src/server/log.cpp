@@ -12,8 +12,8 @@
 
 namespace gpucast::remote::server {
 
-// O_NONBLOCK belongs to the open file, which others have too (a shell its terminal): it is set on
-// one of this process's own.
+// O_NONBLOCK belongs to the open file, which other processes share (a shell its terminal): it is
+// set on a descriptor that this process opens itself.
 LogLines::LogLines(int descriptor) : descriptor_(descriptor) {
   struct stat facts{};
   if (::fstat(descriptor, &facts) != 0) return;
@@ -49,7 +49,7 @@ bool LogLines::write(const std::string& text) const {
   if (is_socket_)
     return ::send(descriptor_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
   if (own_) return ::write(own_.get(), text.data(), text.size()) >= 0;
-  // Where it cannot be opened anew: no more than there is room for now.
+  // If it could not be reopened, writes only as much as there is room for now.
   pollfd entry{.fd = descriptor_, .events = POLLOUT, .revents = 0};
   if (::poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return false;
   return ::write(descriptor_, text.data(), text.size()) >= 0;

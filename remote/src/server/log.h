@@ -1,4 +1,4 @@
-// What a server says on stderr. Nobody may stop it, or fill its disk, by what he makes it say.
+// The server's messages on stderr. No client can block the server or fill its disk by causing them.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,9 @@
 
 namespace gpucast::remote::server {
 
-// Lines to a file descriptor, each as a whole when it is flushed, without ever waiting: those for
-// which a pipe or a terminal has no room are lost, and counted before the next one that goes out.
+// Writes lines to a file descriptor, each as a whole when it is flushed, and never waits: lines for
+// which a pipe or a terminal has no room are lost, and the next line that is written is preceded by
+// their number.
 class LogLines : public std::streambuf {
  public:
   explicit LogLines(int descriptor);
@@ -28,31 +29,32 @@ class LogLines : public std::streambuf {
 
   int descriptor_;
   bool is_socket_ = false;
-  support::Descriptor own_;  // the same file, opened anew so as not to wait
+  support::Descriptor own_;  // the same file, reopened for writing without waiting
   std::string line_;
   std::uint64_t lost_ = 0;
 };
 
-// Says it as a line, whole where several threads speak.
+// Writes the line, as a whole even if several threads write.
 void say(std::ostream& log, const std::string& line);
 
-// Complaints that strangers can cause as often as they like: at most a given number a second.
+// Complaints that strangers can cause as often as they like: limited to a number a second.
 class Complaints {
  public:
   explicit Complaints(int most = 1) : most_(most) {}
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::seconds pause{1};
 
-  // What to say now: the complaint, with the number of those that were held back before it; nothing
-  // where it is held back.
+  // Returns the text to write now: the complaint, with the number of suppressed ones before it;
+  // nothing if it is suppressed.
   std::optional<std::string> take(const std::string& complaint, Time now);
-  // What to say once nothing has come for the pause: how many are held back; nothing where none is.
+  // Returns the text to write after a pause: the number of suppressed complaints; nothing if there
+  // are none.
   std::optional<std::string> rest(Time now);
 
  private:
   int most_;
-  int said_ = 0;              // since then
-  std::optional<Time> last_;  // when a second began
+  int said_ = 0;              // complaints in this second
+  std::optional<Time> last_;  // the beginning of this second
   std::uint64_t held_ = 0;
 };
 

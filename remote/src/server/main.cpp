@@ -1,5 +1,5 @@
-// gpucast-gpu-server: lends one GPU of this machine. Only this file turns errors into an exit
-// status: 0, 1 the run failed, 2 the input is wrong.
+// gpucast-gpu-server lends one GPU of this machine. Only this file turns errors into an exit
+// status: 0, 1 if the run failed, 2 if the input is wrong.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -33,11 +33,11 @@ constexpr const char* program = "gpucast-gpu-server";
 struct Settings {
   ListenerOptions listener;
   SessionOptions session;
-  int parent = 0;                                        // process; 0: any
+  int parent = 0;                                        // process id; 0: any
   std::uint64_t image_cache = std::uint64_t{256} << 20;  // bytes; 0: none
 };
 
-// Nothing where only help was asked for. The secret is the listener's alone to read.
+// Returns nothing if only help was requested. Only the listener may read the secret.
 std::optional<Settings> parse(const std::vector<std::string>& words, bool listens) {
   Settings settings;
   std::string listen = "127.0.0.1:9700";
@@ -104,8 +104,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words, bool listen
   return settings;
 }
 
-// Each client takes one of this process's: as many as the system grants, and not only what it gives
-// to programs that do not ask.
+// Each client needs a descriptor of this process: raises the limit to what the system allows.
 void ask_for_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -113,10 +112,10 @@ void ask_for_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The exit status.
+// Returns the exit status.
 int run(std::vector<std::string> words) {
   std::signal(SIGPIPE, SIG_IGN);
-  auto client = client_program(words);  // before anything else takes the numbers of its descriptors
+  auto client = client_program(words);  // before other files take the numbers of its descriptors
   LogLines lines(STDERR_FILENO);
   std::ostream log(&lines);
   const bool asks = !client && asks_for_gpu(words);

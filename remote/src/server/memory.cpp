@@ -8,12 +8,12 @@
 namespace gpucast::remote::server {
 namespace {
 
-// More than programs have, and little enough for this process.
+// More than programs use, and few enough for this process.
 constexpr std::size_t most_allocations = std::size_t{1} << 22;
 constexpr std::size_t most_pools = 1024;
 
-// What an allocation takes of the GPU: drivers give out small ones in units of 512 bytes, and
-// others in whole pages of 2 MiB.
+// Returns the GPU memory that an allocation occupies: drivers allocate small ones in units of 512
+// bytes, and others in whole pages of 2 MiB.
 std::uint64_t whole_units(std::uint64_t bytes) {
   constexpr std::uint64_t page = std::uint64_t{2} << 20;
   constexpr std::uint64_t unit = 512;
@@ -22,7 +22,7 @@ std::uint64_t whole_units(std::uint64_t bytes) {
   return units * granularity;
 }
 
-// Whether the driver takes or gives an int, and not 64 bits: the flags come first.
+// Whether the attribute is an int rather than 64 bits: the flags come first in the enumeration.
 bool is_pool_flag(CUmemPool_attribute which) { return which < CU_MEMPOOL_ATTR_RELEASE_THRESHOLD; }
 
 CUmemPool_attribute attribute_of(std::int32_t asked) {
@@ -132,7 +132,7 @@ void Memory::run(const MemFree& call) {
 
 CUresult Memory::free(Address address, const Allocation& allocation) const {
   if (!allocation.placed) return driver_.cuMemFree(address);
-  // As cuMemFree does, which this kind of memory has not.
+  // cuMemFree would do this, but is not available for this kind of memory.
   CUresult status = driver_.cuCtxSynchronize();
   for (const CUresult next :
        {driver_.cuMemUnmap(address, allocation.bytes), driver_.cuMemRelease(allocation.handle),
@@ -152,9 +152,9 @@ MemAmounts Memory::run(const MemInfo& /*call*/) const {
       .total = std::min<std::uint64_t>(total, most_memory_)};
 }
 
-// ---- memory that several servers of one host use ----
+// ---- memory that several servers of one host share ----
 
-// cuIpc* knows no memory that was placed or came from a pool: it has handles of other kinds.
+// cuIpc* does not support memory at a chosen address or from a pool: it has other handles.
 Shared Memory::run(const Share& call) const {
   const auto held = holder(allocations_, call.address, 1);
   if (held == allocations_.end() || held->second.placed || held->second.pooled)
@@ -186,7 +186,7 @@ Allocated Memory::run(const PoolAlloc& call) {
   return hold(address, {.bytes = call.bytes, .taken = whole_units(call.bytes), .pooled = true});
 }
 
-// Nothing that the client asks for later reaches it, though the GPU may have it for a while.
+// Later calls of the client cannot reach it, though the GPU may use it for a while.
 void Memory::run(const PoolFree& call) {
   auto* const stream = streams_.stream(call.stream);
   release(call.address, true);

@@ -1,5 +1,5 @@
-// The memory that a client has on the GPU: its allocations, its pools, and what it uses of other
-// servers'.
+// A client's memory on the GPU: its allocations, its pools, and the memory of other servers that it
+// uses.
 #pragma once
 
 #include <map>
@@ -16,15 +16,15 @@ namespace gpucast::remote::server {
 
 class Memory {
  public:
-  // In bytes; 0: what the GPU has. Without a key none is shared.
+  // In bytes; 0: the GPU's memory. Without a key no memory is shared.
   Memory(const Driver& driver, Streams& streams, int device, std::uint64_t most_memory,
          const std::optional<HostKey>& key);
 
   std::string group() const { return peers_.group(); }
   bool holds(Address address, std::uint64_t bytes) const;
-  // Another number whenever it no longer holds what it has held.
+  // A number that changes whenever some memory is released.
   std::uint64_t released() const { return released_; }
-  // All is freed; nothing uses it any more.
+  // Frees everything; nothing uses it any more.
   void reset();
 
   Allocated run(const MemAlloc&);
@@ -32,12 +32,12 @@ class Memory {
   MemAmounts run(const MemInfo&) const;
   Shared run(const Share&) const;
   Attached run(const Attach& call) { return {.address = peers_.attach(call)}; }
-  // Once all streams are done.
+  // To be called once all streams are finished.
   void run(const Detach& call) {
     ++released_;
     peers_.detach(call.id);
   }
-  // Allocations and frees in the order of a stream.
+  // Allocations and frees in a stream's order.
   Allocated run(const PoolAlloc&);
   void run(const PoolFree&);
   void run(const PoolCreate&);
@@ -49,16 +49,16 @@ class Memory {
  private:
   struct Allocation {
     std::uint64_t bytes = 0;
-    std::uint64_t taken = 0;  // of the GPU's memory: no less
+    std::uint64_t taken = 0;  // of the GPU's memory, at least
     bool placed = false;
     bool pooled = false;
     CUmemGenericAllocationHandle handle = 0;
   };
 
-  // DriverError where a client has as much as it may.
+  // Throws DriverError if the client would exceed its limit.
   void require_room(std::uint64_t bytes) const;
   Allocated hold(Address address, const Allocation& allocation);
-  // DriverError where the client does not hold what begins there, or it is not of that kind.
+  // Throws DriverError if the client has no such allocation, or it is of the other kind.
   Allocation release(Address address, bool pooled);
   CUmemoryPool pool(Id id);
   CUresult allocate_at(const MemAlloc& call, Allocation& allocation) const;

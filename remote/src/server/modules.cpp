@@ -14,7 +14,7 @@
 namespace gpucast::remote::server {
 namespace {
 
-// More than programs have, and little enough for this process.
+// More than programs use, and few enough for this process.
 constexpr std::size_t most_modules = std::size_t{1} << 16;
 constexpr std::size_t most_kernels = std::size_t{1} << 20;
 constexpr std::size_t most_parameters_of_all = std::size_t{1} << 22;
@@ -97,7 +97,7 @@ void Modules::run(const ModuleLoad& call) {
   load(module);
 }
 
-// Each takes milliseconds and more, much of which the driver does for several at a time.
+// Each module takes milliseconds or more, and the driver can load several at a time.
 LoadedModules Modules::run(const ModulesLoad& call) {
   LoadedModules result;
   result.statuses.assign(call.modules.size(), CUDA_ERROR_INVALID_HANDLE);
@@ -124,13 +124,13 @@ LoadedModules Modules::run(const ModulesLoad& call) {
 }
 
 void Modules::load(Module& module) const {
-  // The driver reads as far as the image itself says.
+  // The driver reads as far as the image's own header says.
   images::Container container;
   if (module.image.size() < sizeof container) throw DriverError(CUDA_ERROR_INVALID_IMAGE);
   std::memcpy(&container, module.image.data(), sizeof container);
   if (images::container_bytes(container) != module.image.size())
     throw DriverError(CUDA_ERROR_INVALID_IMAGE);
-  // The image stays: the driver may read it when kernels are first used.
+  // The image stays in memory: the driver may read it when kernels are first used.
   check(driver_.cuLibraryLoadData(&module.library, module.image.data(), nullptr, nullptr, 0,
                                   nullptr, nullptr, 0));
   if (cache_ == nullptr || module.from_cache) return;
@@ -154,7 +154,7 @@ std::vector<Parameter> Modules::parameters_of(CUkernel kernel) const {
     std::size_t offset = 0;
     std::size_t bytes = 0;
     const CUresult got = driver_.cuKernelGetParamInfo(kernel, k, &offset, &bytes);
-    if (got == CUDA_ERROR_INVALID_VALUE) break;  // no more
+    if (got == CUDA_ERROR_INVALID_VALUE) break;  // there are no more parameters
     check(got);
     result.push_back(
         {.offset = static_cast<std::uint32_t>(offset), .bytes = static_cast<std::uint32_t>(bytes)});

@@ -13,8 +13,8 @@
 
 namespace gpucast::remote::server {
 
-// A launch as the driver wants it; valid as long as the message is and it is not moved. Launches
-// follow one another: what is not used of `bytes` is not written.
+// A launch in the driver's form; valid as long as the message exists and this is not moved.
+// Launches are frequent: the unused part of `bytes` is not initialized.
 // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init)
 struct PreparedLaunch {
   PreparedLaunch() = default;
@@ -26,26 +26,26 @@ struct PreparedLaunch {
   std::vector<void*> arguments;
   std::array<CUlaunchAttribute, 2> attributes{};
   unsigned attribute_count = 0;
-  // Aligned as the parameters may ask for.
+  // Aligned to the largest alignment that a parameter may have.
   alignas(128) std::array<std::byte, most_argument_bytes> bytes;  // filled as far as it is used
 };
 // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 
 class Modules {
  public:
-  // The images of all stay in this process; `cache` may have them for others.
+  // The images of all modules stay in this process; `cache` may keep them for others.
   Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes,
           ImageCache* cache = nullptr);
 
-  // Variables that the client has asked for.
+  // Whether the range belongs to a variable that the client has looked up.
   bool holds(Address address, std::uint64_t bytes) const;
-  // Another number whenever a module is gone.
+  // A number that changes whenever a module is unloaded.
   std::uint64_t released() const { return released_; }
-  // DriverError if there is none.
+  // Throws DriverError if there is none.
   void require_kernel(Id id) { kernel(id); }
-  // All are gone; nothing uses them any more.
+  // Unloads everything; nothing uses it any more.
   void reset();
-  // DriverError where there is no such kernel, or its arguments are of another size.
+  // Throws DriverError if there is no such kernel, or its arguments have another size.
   void prepare(const Launch& call, PreparedLaunch& result);
 
   void run(const ModulePiece&);
@@ -70,7 +70,7 @@ class Modules {
   struct KernelOfModule {
     Id module = 0;
     CUkernel kernel = nullptr;
-    CUfunction function = nullptr;  // once it was used
+    CUfunction function = nullptr;  // set when it is first used
     std::vector<Parameter> parameters = {};
     std::size_t argument_bytes = 0;
   };
@@ -79,12 +79,14 @@ class Modules {
     Id module = 0;
   };
 
-  // The module, with room for that many bytes more of its image. DriverError if there is none.
+  // Returns the module if its image may grow by this many bytes. Throws DriverError if there is
+  // none.
   Module& with_room(Id module, std::size_t bytes);
-  // DriverError if it cannot be loaded. For several threads, each with another module.
+  // Throws DriverError if it cannot be loaded. May be called by several threads for different
+  // modules.
   void load(Module& module) const;
 
-  // DriverError if there is none.
+  // Throws DriverError if there is none.
   KernelOfModule& kernel(Id id);
   CUlibrary library(Id module) const;
   std::vector<Parameter> parameters_of(CUkernel kernel) const;

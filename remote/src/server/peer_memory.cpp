@@ -18,7 +18,7 @@ std::string random_content() {
   return {key.bytes().begin(), key.bytes().end()};
 }
 
-// The id that the system gave this host's present boot.
+// Returns the system's id of the host's present boot.
 std::string boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -34,7 +34,7 @@ HostKey::HostKey() {
   const std::string path = own_file_path("gpucast-host-key");
   const std::string content = read_or_make_own_file(path, random_content);
   if (content.size() < Key::size) throw std::runtime_error(path + ": is too short");
-  // A folder that several hosts have in common does not make them one.
+  // A folder that several hosts share does not give them the same key.
   key_ = hmac_sha256(octets(content).first(Key::size), octets(boot()));
 }
 
@@ -56,7 +56,7 @@ std::string PeerMemory::group() const { return key_ ? key_->id() : ""; }
 
 Shared PeerMemory::share(Address begin, std::uint64_t bytes) const {
   if (!key_) throw DriverError(CUDA_ERROR_NOT_SUPPORTED);
-  // Several allocations may lie in what the driver has mapped at once, which is what is opened.
+  // The driver may have mapped several allocations together; the whole mapping is what is opened.
   CUdeviceptr mapped = 0;
   std::size_t mapped_bytes = 0;
   check(driver_.cuMemGetAddressRange(&mapped, &mapped_bytes, begin));

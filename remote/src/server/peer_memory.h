@@ -1,6 +1,6 @@
-// Memory that servers of one host use together (CUDA IPC): this client's allocations for others of
-// its servers, and theirs here. A client carries the driver's handles from one to the other; the
-// host's key proves that a server gave them out, so that nobody guesses his way into memory.
+// Memory that servers of one host share (CUDA IPC): this client's allocations for others of its
+// servers, and theirs here. The client passes the driver's handles between them; a key of the host
+// proves that a server issued them, so that nobody can guess a handle.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,16 @@
 
 namespace gpucast::remote::server {
 
-// A key that all servers of one user on one host have, and nobody else: by it they know what
-// another of them has said, though a client carried it.
+// A key that all servers of one user on one host have, and nobody else: it proves that a message
+// that a client passed on comes from one of them.
 class HostKey {
  public:
-  // From the file of the user's own folder ($XDG_RUNTIME_DIR, else /tmp/gpucast-UID), which is made
-  // if it is not there. std::runtime_error with one line where others could read or change it.
+  // Reads the key from a file of the user's own folder ($XDG_RUNTIME_DIR, or /tmp/gpucast-UID),
+  // which is made if necessary. Throws std::runtime_error with one line if others could read or
+  // change it.
   HostKey();
 
-  // The same for all who have the key; says nothing of it.
+  // Returns the same for all servers with the key, and does not reveal it.
   std::string id() const;
   Digest sign(std::span<const std::uint8_t> message) const;
 
@@ -34,20 +35,20 @@ class HostKey {
 
 class PeerMemory {
  public:
-  // Every request is refused where there is no key.
+  // Without a key every request is refused.
   PeerMemory(const Driver& driver, const std::optional<HostKey>& key);
 
-  // Servers with the same name of a group share memory; empty: this one shares none.
+  // Servers with the same group share memory; empty: this server shares none.
   std::string group() const;
 
   // Whether attached memory covers the range.
   bool holds(Address address, std::uint64_t bytes) const;
 
-  // An allocation of cuMemAlloc.
+  // Shares an allocation of cuMemAlloc.
   Shared share(Address begin, std::uint64_t bytes) const;
-  // Where it begins here.
+  // Returns its address on this server.
   Address attach(const Attach& call);
-  // Once nothing uses it any more.
+  // To be called once nothing uses it any more.
   void detach(Id id);
   void detach_all();
 
@@ -56,7 +57,7 @@ class PeerMemory {
   std::optional<HostKey> key_;
   struct Range {
     std::uint64_t bytes = 0;
-    CUdeviceptr mapped = 0;  // what the driver opened
+    CUdeviceptr mapped = 0;  // the beginning of what the driver has opened
   };
   std::map<Address, Range> ranges_;
   std::unordered_map<Id, Address> attached_;

@@ -1,5 +1,5 @@
-// Work of the session that waits, and is looked at between messages: for events on the GPU, or for
-// room in the rings of large copies.
+// Work of the session that has to wait, for events on the GPU or for room in the rings of large
+// copies, and is checked between messages.
 #pragma once
 
 #include <algorithm>
@@ -17,22 +17,22 @@
 
 namespace gpucast::remote::server {
 
-// Large copies to the client that the rings have no room for yet. The session goes on meanwhile
-// with what neither waits for them nor overtakes them.
+// Large copies to the client that the rings have no room for yet. Meanwhile the session continues
+// with work that neither waits for them nor has to stay behind them.
 class DeferredD2h {
  public:
   explicit DeferredD2h(Bulk& bulk) : bulk_(bulk) {}
 
   bool empty() const { return copies_.empty(); }
   std::size_t size() const { return copies_.size(); }
-  // With a status that is not success, the client is only told so. `queued` is told the status in
-  // the end.
+  // If the status is not success, only the client is informed. `queued` receives the status at the
+  // end.
   void add(const CopyFrom& call, CUstream stream, CUresult status,
            std::function<void(CUresult)> queued) {
     copies_.push_back(
         {.copy = {.call = call, .stream = stream, .status = status}, .queued = std::move(queued)});
   }
-  // Queues what there is room for, in order; whether there was any.
+  // Queues copies in order as far as there is room; returns whether there was any.
   bool advance() {
     bool any = false;
     while (!copies_.empty()) {
@@ -49,11 +49,11 @@ class DeferredD2h {
     return any;
   }
 
-  // Numbers of the last that was added and of the last that is queued on its stream, from 1.
+  // The numbers, from 1, of the copy that was added last and of the copy that was queued last.
   std::uint64_t added() const { return queued_ + copies_.size(); }
   std::uint64_t queued() const { return queued_; }
 
-  // Whether one of them is of the stream, or of one that it waits for.
+  // Whether one of them is on the stream, or on one that it waits for.
   bool concerns(const Streams& streams, Id stream) const {
     return std::ranges::any_of(copies_, [&](const Copy& waiting) {
       return streams.wait_for_one_another(waiting.copy.call.stream, stream);
@@ -79,9 +79,9 @@ class DeferredD2h {
 class PendingWaits {
  public:
   struct Entry {
-    std::shared_ptr<Events> events = {};  // nothing: there is none; others may wait for them too
+    std::shared_ptr<Events> events = {};  // nothing: no events; the list may be shared
     std::function<void(CUresult)> then = {};
-    // Events that are only known once this number of large copies to the client is queued.
+    // Events that are known only once this number of large copies to the client are queued.
     std::uint64_t copies = 0;
     std::function<std::shared_ptr<Events>()> late = {};
   };
@@ -89,9 +89,9 @@ class PendingWaits {
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
-  // Does what the GPU has come to while there is room for what it brings; whether that was
-  // anything. In order for those that wait for the same events; who is first does not matter
-  // otherwise.
+  // Does the work whose events have completed while there is room for its output; returns whether
+  // there was any. Work that waits for the same events keeps its order; otherwise the order does
+  // not matter.
   bool finish(Gpu& gpu, const DeferredD2h& deferred, const std::function<bool()>& room) {
     bool any = false;
     for (std::size_t k = 0; k < entries_.size() && room();) {
@@ -109,7 +109,7 @@ class PendingWaits {
   }
 
  private:
-  // CUDA_ERROR_NOT_READY while the GPU has not come to it.
+  // Returns CUDA_ERROR_NOT_READY while the events have not completed.
   static CUresult state_of(Entry& entry, Gpu& gpu, const DeferredD2h& deferred) {
     if (entry.copies > deferred.queued()) return CUDA_ERROR_NOT_READY;
     if (entry.late) {
@@ -129,8 +129,8 @@ class PendingWaits {
   std::deque<Entry> entries_;
 };
 
-// What a client is told of copies that nobody waits for, once their streams have come to them. The
-// driver is asked for the first of each stream only: those behind it are not done before.
+// Notices to a client about copies that it does not wait for, once their streams have reached them.
+// Only the first one of each stream is queried: later ones cannot have completed before.
 class Notices {
  public:
   bool empty() const { return size_ == 0; }
@@ -139,7 +139,8 @@ class Notices {
     streams_[stream].push_back({.transfer = transfer, .event = std::move(event)});
     ++size_;
   }
-  // Tells those that the GPU has come to while there is room; whether there was any.
+  // Sends the notices whose events have completed while there is room; returns whether there were
+  // any.
   bool finish(Gpu& gpu, const std::function<bool()>& room,
               const std::function<void(Id, CUresult)>& tell) {
     bool any = false;

@@ -1,4 +1,4 @@
-// What a client is told, until its connection has taken it.
+// Messages to the client that its connection has not accepted yet.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class ReplyQueue {
  public:
   explicit ReplyQueue(Connection& control) : control_(control) {}
 
-  // What the connection takes now; whether that was anything.
+  // Sends as much as the connection accepts now; returns whether that was anything.
   bool send() {
     if (unsent() == 0) return false;
     const std::size_t sent = control_.try_write(Bytes(out_).subspan(begin_), {}, MemoryOf::library);
@@ -30,7 +30,7 @@ class ReplyQueue {
   }
   std::size_t unsent() const { return out_.size() - begin_; }
 
-  // Success, if it was asked for.
+  // Reports success if an answer was requested.
   template <class Result>
   void reply(const Header& header, Result result, Bytes tail = {}) {
     if (header.request == 0) return;
@@ -39,7 +39,7 @@ class ReplyQueue {
                       .tail = {tail}},
         header.request);
   }
-  // To the request, or latched where there is none.
+  // Sends the status to the request, or latches it if there is none.
   void report(const Header& header, CUresult status) {
     if (header.request != 0) {
       put(Reply<>{.status = status, .latched = std::exchange(latched_, CUDA_SUCCESS)},
@@ -51,7 +51,8 @@ class ReplyQueue {
   void data(const Data& data) { put(data, 0); }
 
  private:
-  // Bytes that were sent and are kept, so that few are moved where the client reads steadily.
+  // Sent bytes that are kept at the front, so that data is rarely moved if the client reads
+  // steadily.
   static constexpr std::size_t most_sent = std::size_t{4} << 20;
 
   void forget() {
@@ -62,7 +63,7 @@ class ReplyQueue {
   void put(const Message& message, std::uint32_t request) {
     encode(out_, message, request);
     Bytes tail = tail_of(message);
-    // From where it lies, as far as that is taken at once; no copy of it then.
+    // Data that is accepted at once is sent without copying it into the queue.
     constexpr std::size_t worth_a_call = 4096;
     if (tail.size() >= worth_a_call) {
       const Bytes before = Bytes(out_).subspan(begin_);

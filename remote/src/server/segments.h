@@ -1,5 +1,5 @@
-// The client's pinned memory where it lies in memory that this process has, too: registered with
-// the driver, so that the GPU's copy engines read and write it, and nobody copies it.
+// The client's pinned memory that is shared with this process: registered with the driver, so that
+// the GPU's copy engines access it directly.
 #pragma once
 
 #include <unistd.h>
@@ -18,11 +18,11 @@ namespace gpucast::remote::server {
 
 class Segments {
  public:
-  // Bytes of all together; 0: half of this host's memory.
+  // The limit of all segments together in bytes; 0: half of this host's memory.
   Segments(const Driver& driver, std::uint64_t most_bytes)
       : driver_(driver), most_bytes_(most_bytes == 0 ? half_of_all() : most_bytes) {}
 
-  // DriverError where it is one too many or too much, the id is taken, or the driver refuses.
+  // Throws DriverError if a limit is exceeded, the id is in use, or the driver refuses.
   void add(Id id, SharedMemory memory) {
     if (driver_.cuMemHostRegister == nullptr || driver_.cuMemHostUnregister == nullptr)
       throw DriverError(CUDA_ERROR_NOT_SUPPORTED);
@@ -35,14 +35,14 @@ class Segments {
     segments_.emplace(id, std::move(memory));
     bytes_ += bytes;
   }
-  // DriverError where there is none; nothing uses it any more.
+  // Throws DriverError if there is none; nothing may use it any more.
   void remove(Id id) {
     const std::span<std::byte> bytes = named(segments_, id).bytes();
     check(driver_.cuMemHostUnregister(bytes.data()));
     bytes_ -= bytes.size();
     segments_.erase(id);
   }
-  // DriverError unless all of it lies within the segment.
+  // Throws DriverError unless the whole range lies within the segment.
   std::byte* find(Id id, std::uint64_t offset, std::uint64_t bytes) const {
     const std::span<std::byte> all = named(segments_, id).bytes();
     if (offset > all.size() || bytes > all.size() - offset)

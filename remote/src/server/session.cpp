@@ -14,23 +14,23 @@
 namespace gpucast::remote::server {
 namespace {
 
-// Answers that the client does not read: it is given nothing more to do until it does.
+// If this many bytes of answers are unread, the client's calls wait until it reads.
 constexpr std::size_t most_unsent = std::size_t{8} << 20;
 constexpr std::size_t most_pending = 1024;
-// So long the GPU is asked without pause for what is pending.
+// For this time the GPU is queried about pending work without pause.
 constexpr std::chrono::milliseconds busy(10);
 constexpr std::chrono::microseconds nap(20);
 constexpr std::chrono::microseconds longest_nap(1000);
 constexpr int naps_of_idle_time = 2000;
 
-// The longer nothing has come, the less a moment counts, and the less of a core it is to take: a
-// client that never reads, or a kernel that never ends, has hardly any.
+// The longer nothing has happened, the less a delay matters and the less processor time should be
+// used: a client that never reads, or a kernel that never ends, gets hardly any.
 std::chrono::microseconds nap_after(Clock::duration idle) {
   return std::clamp(std::chrono::duration_cast<std::chrono::microseconds>(idle / naps_of_idle_time),
                     nap, longest_nap);
 }
 
-// Each client is a process of the server's.
+// Every client is a child process of the server.
 std::uint32_t processes_beside() {
   const std::string server = std::to_string(::getppid());
   std::ifstream children("/proc/" + server + "/task/" + server + "/children");
@@ -44,7 +44,7 @@ std::shared_ptr<Events> one(std::shared_ptr<Event> event) {
   return std::make_shared<Events>(Events{std::move(event)});
 }
 
-// Nothing where it cannot be had: then memory is not shared.
+// Returns nothing if there is no key: then memory is not shared.
 std::optional<HostKey> host_key(std::ostream& log) {
   try {
     return HostKey();
@@ -93,7 +93,7 @@ void Session::rest(Clock::time_point idle_since) {
   if (now - idle_since < (waits ? Clock::duration(busy) : options_.spin)) {
     look_again(now - idle_since);
   } else if (!waits) {
-    // Memory that is read no more can be taken back when there is something to do again.
+    // Staging memory can be taken back at the next opportunity.
     control_->wait({.read = replies_.unsent() < most_unsent, .write = unsent}, std::nullopt);
   } else {
     std::this_thread::sleep_for(nap_after(now - idle_since));
@@ -112,7 +112,7 @@ bool Session::advance_deferred() {
   return any;
 }
 
-// What they bring stays in pinned memory until there is room for it.
+// Their results stay in pinned memory until there is room for them.
 bool Session::finish_waits() {
   if (!gpu_) return false;
   const auto room = [this] { return replies_.unsent() < most_unsent; };
@@ -169,7 +169,7 @@ template <class Message>
 bool Session::stays_behind(const Message& call) {
   constexpr Order order = CallOf<Message>::order;
   if constexpr (std::is_same_v<Message, CopyFrom>) {
-    if (call.piece != 0) return false;  // it is the next of these copies
+    if (call.piece != 0) return false;  // it is appended to these copies
   }
   if constexpr (order == Order::behind_stream) {
     return deferred_.concerns(gpu().streams(), call.stream);
@@ -270,7 +270,7 @@ void Session::after_all(const Header& header, std::function<void()> work) {
               }});
 }
 
-// Who asks frees the memory next.
+// The requester frees the memory next.
 void Session::handle(const Header& header, const Detach& call) {
   after_all(header, [this, call] { gpu_->run(call); });
 }
@@ -315,7 +315,7 @@ void Session::wait_until(const std::function<bool()>& done) {
   }
 }
 
-// All of them may wait for the GPU, or for the client to read.
+// All slots may wait for the GPU, or for the client to read.
 Staging::Slot Session::staging_slot(std::size_t bytes) {
   Staging::Slot slot;
   wait_until([&] {
@@ -349,7 +349,8 @@ void Session::handle(const Header& header, const CopyToBulk& call) {
   CUstream stream = nullptr;
   const CUresult status =
       status_of([&] { stream = stream_for_copy(call.stream, call.to, call.bytes); });
-  // What comes next is read meanwhile: mostly the client waits for this copy, and has said so.
+  // The next message is read meanwhile: usually the client waits for this copy, and has already
+  // said so.
   check(bulk_.to_device(call, stream, status, [this] {
     tend();
     inbox_.read(*control_);
@@ -368,7 +369,7 @@ void Session::handle(const Header& header, const CopyFrom& call) {
       throw ProtocolError("a copy's pieces");
     }
     deferred_.add(call, stream, status, [this, header](CUresult queued) {
-      // What failed is told in place of the data.
+      // A failure is reported in place of the data.
       if (header.request != 0) replies_.report(header, queued);
     });
     advance_deferred();
@@ -403,7 +404,7 @@ void Session::copied_from(const Header& header, const CopyFrom& call, const Stag
   Staging::give_back(slot);
 }
 
-// ---- memory of the client's that this process has, too ----
+// ---- memory of the client that is shared with this process ----
 
 void Session::handle(const Header& header, const SegmentMap& call) {
   gpu();
@@ -471,7 +472,7 @@ void Session::handle(const Header& header, const GraphData& call) {
   replies_.report(header, CUDA_SUCCESS);
 }
 
-// The client awaits each piece, or its failure.
+// The client expects each piece, or its failure.
 void Session::handle(const Header& header, const GraphLaunch& call) {
   std::optional<Graphs::Launched> launched;
   const CUresult status = status_of([&] {
@@ -483,7 +484,7 @@ void Session::handle(const Header& header, const GraphLaunch& call) {
   if (status != CUDA_SUCCESS || !launched) {
     for (std::uint32_t k = 0; k < std::min<std::uint32_t>(call.pieces, most_graph_pieces); ++k)
       replies_.data({.transfer = call.transfer + k, .status = status});
-    // Told in place of the data where there is some.
+    // The failure is reported in place of the data, if there is some.
     if (header.request != 0 || call.pieces == 0) replies_.report(header, status);
     return;
   }

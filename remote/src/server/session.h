@@ -1,6 +1,6 @@
-// One client and its GPU, in a process of their own: does what the control connection brings, in
-// order, and never waits for the GPU while more could be done. What has to wait for it stands in a
-// list that is looked through between messages.
+// One client and its GPU, in a process of their own: handles the messages of the control connection
+// in order, and never waits for the GPU while it could do something else. Work that has to wait is
+// kept in lists that are checked between messages.
 #pragma once
 
 #include <chrono>
@@ -26,11 +26,12 @@ namespace gpucast::remote::server {
 struct SessionOptions {
   std::string libcuda = "libcuda.so.1";
   int gpu = 0;
-  std::uint64_t most_memory = 0;  // bytes of a client; 0: what the GPU has
-  // Looks so long for the next message before it sleeps.
+  std::uint64_t most_memory = 0;  // limit of a client in bytes; 0: the GPU's memory
+  // How long it polls for the next message before it sleeps.
   std::chrono::microseconds spin = usual_spin;
-  std::uint64_t most_segments = 0;         // bytes of a client's host memory; 0: half of the host's
-  std::chrono::seconds most_silence{600};  // of a client; 0: any
+  // Limit of a client's pinned memory in bytes; 0: half of the host's.
+  std::uint64_t most_segments = 0;
+  std::chrono::seconds most_silence{600};  // of a client; 0: no limit
   int image_cache = -1;                    // descriptor of ImageCache::make(); -1: none
 };
 
@@ -39,28 +40,28 @@ class Session {
   Session(std::unique_ptr<Connection> control, Bulk& bulk, HostFunctions& host_functions,
           SessionOptions options, std::ostream& log);
 
-  // Serves until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
+  // Serves until the client is gone (ConnectionLost) or violates the protocol (ProtocolError).
   [[noreturn]] void run();
 
  private:
   bool take_messages();
   bool has_room() const;
   bool finish_waits();
-  // Frees the staging slots that the GPU has read; with `all`, looks at every one of them.
+  // Frees the staging slots that the GPU has read; with `all`, checks every one of them.
   bool take_back_staging(bool all);
-  // What the session does between the pieces of a large copy.
+  // The session's other work between the pieces of a large copy.
   void tend();
   void rest(Clock::time_point idle_since);
 
-  // Does what the message asks for; false, and nothing, while it stays behind large copies.
+  // Handles the message; returns false, and does nothing, while it has to wait for large copies.
   bool take(const Header& header, Bytes payload);
   template <class Message>
   bool take(const Header& header, const Message& call);
   template <class Message>
   bool stays_behind(const Message& call);
 
-  // What a call is: done by the GPU at once and answered, but for those of these functions. What
-  // they throw as a DriverError is answered too.
+  // A call without a function of its own below is done by the GPU at once and answered. A
+  // DriverError becomes the answer, too.
   template <class Message>
   void handle(const Header& header, const Message& call);
   void handle(const Header& header, const Open& call);
@@ -77,29 +78,30 @@ class Session {
   void handle(const Header& header, const SegmentUnmap& call);
   void handle(const Header& header, const CopyToShared& call);
   void handle(const Header& header, const CopyFromShared& call);
-  // Has `queue` give the copy to its stream; answers, or tells, once that has come to it.
+  // Lets `queue` put the copy on its stream; answers, or sends a notice, once the stream has
+  // reached it.
   template <class Message, class Body>
   void follow(const Header& header, const Message& call, Body queue);
   void handle(const Header& header, const LaunchHost& call);
   void handle(const Header& header, const GraphData& call);
   void handle(const Header& header, const GraphLaunch& call);
-  // Calls `done` again and again until it says so; messages wait meanwhile, and nothing else does.
+  // Calls `done` repeatedly until it returns true; meanwhile only messages have to wait.
   void wait_until(const std::function<bool()>& done);
   void copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                    CUresult status);
-  // Answers with the event's status once it is done; at once where there is none.
+  // Answers with the event's status once it has completed; at once if there is none.
   void report_after(const Header& header, std::shared_ptr<Event> event);
-  // Answers once all that the streams hold is done, whatever a failed GPU says of it.
+  // Answers once all work of the streams has completed, even if the GPU fails.
   void after_all(const Header& header, std::function<void()> work);
-  // Answers once the GPU has come so far.
+  // Answers once the GPU has reached this point.
   template <class Message>
   void synchronize(const Header& header, const Message& call);
   template <class Message>
   std::shared_ptr<Events> events_of(const Message& call);
-  // Queues large copies to the client that there is room for; whether there was any.
+  // Queues large copies to the client as far as there is room; returns whether there were any.
   bool advance_deferred();
 
-  // The stream, if the client has the memory.
+  // Returns the stream if the client owns the memory.
   CUstream stream_for_copy(Id stream, Address memory, std::uint64_t bytes);
   Staging::Slot staging_slot(std::size_t bytes);
   Gpu& gpu();
@@ -118,7 +120,7 @@ class Session {
   PendingWaits waits_;
   Notices notices_;
   DeferredD2h deferred_;
-  // Pinned memory that the GPU still reads, the oldest first.
+  // Pinned memory that the GPU still reads, oldest first.
   struct Reading {
     std::shared_ptr<Event> event;
     Staging::Slot slot;

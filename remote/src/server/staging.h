@@ -1,5 +1,5 @@
 // Pinned memory for copies that travel within their message: slots of two sizes, so that small
-// copies take little of it.
+// copies occupy little of it.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace gpucast::remote::server {
 
-// Slots of one size, made when they are first needed. Their memory is never freed: the process ends
-// with the client.
+// Slots of one size, allocated when they are first needed and never freed: the process ends with
+// the client.
 class SlotPool {
  public:
   struct Size {
     std::size_t slot = 0;     // bytes
-    std::size_t at_once = 0;  // slots that are made together
-    std::size_t most = 0;     // slots
+    std::size_t at_once = 0;  // slots that are allocated together
+    std::size_t most = 0;     // maximum of slots
   };
   SlotPool(const Driver& driver, Size size) : driver_(&driver), size_(size) {}
   ~SlotPool() = default;
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
-  // nullptr while all are in use. DriverError if none can be made.
+  // Returns nullptr while all are in use. Throws DriverError if none can be allocated.
   std::byte* take() {
     if (free_.empty()) {
       if (made_ >= size_.most) return nullptr;
@@ -62,8 +62,8 @@ class Staging {
 
   explicit Staging(const Driver& driver) : small_(driver, small), large_(driver, large) {}
 
-  // A slot of at least `bytes` (at most most_inline); none while all of that size are in use.
-  // DriverError if pinned memory cannot be allocated.
+  // Returns a slot of at least `bytes` (at most most_inline); none while all of that size are in
+  // use. Throws DriverError if pinned memory cannot be allocated.
   Slot take(std::size_t bytes) {
     SlotPool& pool = bytes <= small.slot ? small_ : large_;
     return {.data = pool.take(), .pool = &pool};
@@ -80,13 +80,13 @@ class Staging {
   SlotPool large_;
 };
 
-// Which part of a ring of memory each piece lies in. The oldest is given back first.
+// Assigns parts of a ring of memory to pieces. The oldest is returned first.
 class RingSpace {
  public:
   explicit RingSpace(std::size_t bytes) : bytes_(bytes) {}
 
-  // Where this many bytes (at most the ring's) lie in a row; nothing while the oldest is in the
-  // way.
+  // Returns where this many contiguous bytes (at most the ring's size) are free; nothing while the
+  // oldest piece is in the way.
   std::optional<std::size_t> take(std::size_t bytes) {
     const auto begin = place_for(bytes);
     if (begin) taken_.push_back({.begin = *begin, .end = *begin + bytes});
@@ -94,7 +94,7 @@ class RingSpace {
   }
   void give_back_oldest() { taken_.pop_front(); }
   void give_back_newest() { taken_.pop_back(); }
-  // Pieces that are taken.
+  // The number of pieces that are in use.
   std::size_t size() const { return taken_.size(); }
 
  private:

@@ -6,12 +6,12 @@
 namespace gpucast::remote::server {
 namespace {
 
-// More than programs have, and little enough for this process.
+// More than programs use, and few enough for this process.
 constexpr std::size_t most_streams = std::size_t{1} << 14;
 constexpr std::size_t most_events = std::size_t{1} << 18;
 constexpr std::size_t first_prune = 64;
-// Events that this process makes for itself: lists of all streams, and what copies wait for. Those
-// that have served are kept up to a number that programs need all the time.
+// Events that this process makes itself: for lists of all streams, and for copies that wait. Used
+// ones are kept up to a number that programs need all the time.
 constexpr std::size_t most_own_events = std::size_t{1} << 16;
 constexpr std::size_t most_idle_events = 1024;
 
@@ -32,7 +32,7 @@ CUstream Streams::stream(Id id) {
 
 void Streams::fence(Id id) {
   auto* const handle = stream(id);
-  // Streams that wait for the last one go on doing so when its event is recorded again.
+  // Streams that wait for the last fence continue to do so when its event is recorded again.
   if (fence_) give_back(std::move(fence_));
   fence_ = record(handle);
   fenced_stream_ = id;
@@ -53,7 +53,7 @@ std::shared_ptr<Event> Streams::record(CUstream stream) {
 }
 
 void Streams::give_back(std::shared_ptr<Event> event) {
-  // Those of the program, and a fence, have another owner.
+  // Events of the program, and a fence, have another owner.
   if (event.use_count() == 1 && idle_events_.size() < most_idle_events)
     idle_events_.push_back(std::move(event));
 }
@@ -73,13 +73,13 @@ bool Streams::has_room_for_waits() const {
   return own_events_ - idle_events_.size() + streams_.size() <= most_own_events;
 }
 
-// What a stream holds is done though the stream is destroyed; the device has come to it only then.
+// A stream's work completes even if the stream is destroyed; this records when.
 void Streams::leave(CUstream stream) {
   if (left_.size() >= prune_at_) {
     forget_what_is_done();
     prune_at_ = std::max(first_prune, 2 * left_.size());
   }
-  // Where the GPU has failed, nothing is done any more.
+  // If the GPU has failed, no work completes any more.
   status_of([&] { left_.push_back(record(stream)); });
 }
 
@@ -93,7 +93,7 @@ void Streams::forget_what_is_done() {
 
 void Streams::reset() {
   fence_.reset();
-  // Nor do streams that come have anything to wait for.
+  // Streams that are created later have nothing to wait for either.
   fences_ = 0;
   left_.clear();
   events_.clear();

@@ -1,4 +1,4 @@
-// A client's streams and events, and what blocking copies promised to all of them (fences).
+// A client's streams and events, and the promises of its blocking copies to all of them (fences).
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace gpucast::remote::server {
 
-// An event that lives as long as someone waits for it; counted while it does, if it is to be.
+// An event, which lives as long as someone waits for it; it may be counted during its life.
 class Event {
  public:
   Event(const Driver& driver, unsigned flags, std::size_t* count = nullptr)
@@ -37,29 +37,30 @@ class Streams {
  public:
   explicit Streams(const Driver& driver);
 
-  // The stream, behind all that the program takes for done (fence). DriverError if there is none.
+  // Returns the stream, which waits for everything that the program considers finished (fence).
+  // Throws DriverError if there is none.
   CUstream stream(Id id);
   // Makes all later work of every stream wait for the present work of this one.
   void fence(Id stream);
-  // What the last one waits for; nothing where there is none.
+  // Returns the event of the last fence; nothing if there is none.
   std::shared_ptr<Event> last_fence() const { return fence_; }
   std::shared_ptr<Event> event(Id id) const { return named(events_, id); }
-  // Events behind all that every stream holds, those included that are destroyed: the same list for
-  // all who ask until there is new work. Who sees that an event is done takes it off.
+  // Returns events after the work of every stream, including destroyed ones: the same list for all
+  // callers until there is new work. A caller that finds an event completed removes it.
   std::shared_ptr<Events> record_all();
   // Something was queued since, on any stream.
   void new_work() { all_.reset(); }
-  // Whether another such list fits beside those that are still waited for.
+  // Whether another such list fits in addition to those that are still waited for.
   bool has_room_for_waits() const;
   std::shared_ptr<Event> record(CUstream stream);
   void give_back(std::shared_ptr<Event> event);
 
-  // Whether what one is given waits for what the other holds.
+  // Whether new work of one stream waits for the work of the other.
   bool wait_for_one_another(Id first, Id second) const;
-  // All are gone; nothing uses them any more.
+  // Destroys everything; nothing uses it any more.
   void reset();
 
-  // The driver's word on whether all is done: CUDA_ERROR_NOT_READY where it is not.
+  // Returns the driver's status: CUDA_ERROR_NOT_READY while work is unfinished.
   CUresult query_stream(Id id) { return driver_.cuStreamQuery(stream(id)); }
   CUresult query_event(Id id) const { return driver_.cuEventQuery(event(id)->get()); }
 
@@ -83,9 +84,9 @@ class Streams {
   void forget_what_is_done();
 
   const Driver& driver_;
-  std::size_t own_events_ = 0;  // of this process's making, wherever they are
+  std::size_t own_events_ = 0;  // that this process has made, wherever they are
   std::unordered_map<Id, Stream> streams_;
-  Events left_;  // behind what destroyed streams held
+  Events left_;  // after the work of destroyed streams
   std::weak_ptr<Events> all_;
   std::size_t prune_at_;
   std::unordered_map<Id, std::shared_ptr<Event>> events_;

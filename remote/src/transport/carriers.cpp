@@ -9,7 +9,7 @@
 namespace gpucast::remote {
 namespace {
 
-// Over TLS, memory of which others than this user and root had a part would be worth less.
+// Over TLS, memory that others than this user and root could read would lose its protection.
 bool may_share_memory(int socket, bool secure) {
   return is_unix_socket(socket) && (!secure || is_own_peer(socket));
 }

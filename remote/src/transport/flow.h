@@ -1,6 +1,6 @@
-// What passes over connections, counted at both ends: a connection that carries nothing any more
-// looks to its own end like one whose other end has nothing to say. The two ends compare notes over
-// another connection (protocol/heartbeat.h).
+// Counts the traffic of connections at both ends: a broken connection looks to its own end like one
+// whose other end has nothing to send. The two ends compare their counts over another connection
+// (protocol/heartbeat.h).
 #pragma once
 
 #include <atomic>
@@ -13,23 +13,23 @@
 
 namespace gpucast::remote {
 
-// What one end of a connection has seen from its beginning on; bytes as its users see them.
+// One end's view of a connection since its beginning; bytes before encryption.
 struct FlowState {
   std::uint64_t received = 0;
-  // What was given it to send, whether it went out or not.
+  // Bytes that were given to it to send, whether they were sent or not.
   std::uint64_t offered = 0;
-  // Whether its reader asks for more and finds nothing: waits for it, or has looked since the last
-  // time this was asked. Who has other things to do first asks for nothing.
+  // Whether its reader wants more and finds nothing: it waits, or has looked since the last time
+  // this was called. A reader that does other work first wants nothing.
   bool awaits = false;
 };
 
-// One thread reads, one writes, and one asks.
+// One thread reads, one writes, and one calls state().
 class Flow {
  public:
   void received(std::size_t bytes) { add(received_, bytes); }
   void found_nothing() { add(looks_, 1); }
   void waits(bool whether) { waits_.store(whether, std::memory_order_relaxed); }
-  // `bytes` that were offered and `taken` of them.
+  // `bytes` were offered, and `taken` of them were accepted.
   void offered(std::size_t bytes) { offered_.store(taken_ + bytes, std::memory_order_relaxed); }
   void taken(std::size_t bytes) { taken_ += bytes; }
 
@@ -43,7 +43,7 @@ class Flow {
   }
 
  private:
-  // By one thread alone, so that it takes no longer than adding.
+  // Only one thread adds, so that no atomic addition is needed.
   static void add(std::atomic<std::uint64_t>& to, std::uint64_t amount) {
     to.store(to.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
@@ -52,14 +52,14 @@ class Flow {
   std::atomic<std::uint64_t> looks_{0};
   std::atomic<bool> waits_{false};
   std::atomic<std::uint64_t> offered_{0};
-  std::uint64_t taken_ = 0;         // the writer's
-  std::uint64_t looks_before_ = 0;  // of who asks
+  std::uint64_t taken_ = 0;         // used by the writer
+  std::uint64_t looks_before_ = 0;  // used by the caller of state()
 };
 
-// Those of one client, by the numbers that the connections greet with. From any thread.
+// The connections of one client, by the numbers in their greetings. May be used from any thread.
 class Flows {
  public:
-  // The connection, counted from now on under that number.
+  // Returns the connection, which is now counted under that number.
   std::unique_ptr<Connection> counted(std::uint8_t number, std::unique_ptr<Connection> connection);
   std::map<std::uint8_t, FlowState> states();
 

@@ -1,5 +1,5 @@
-// The Unix socket beside memory that two processes share: its end is the other process's, a byte on
-// it wakes who sleeps, and descriptors go over it.
+// The Unix socket that accompanies memory shared by two processes: it closes when the other process
+// ends, a byte on it wakes the other side, and descriptors pass over it.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,16 +20,16 @@
 
 namespace gpucast::remote {
 
-// A message over a Unix socket with a descriptor beside its bytes, to send or to receive.
+// A message over a Unix socket, to send or to receive, with a descriptor in addition to its bytes.
 class DescriptorMessage {
  public:
-  // The bytes, which are not copied, and room for a descriptor.
+  // Refers to the bytes without a copy, and has room for a descriptor.
   explicit DescriptorMessage(std::span<std::byte> bytes)
       : data_{.iov_base = bytes.data(), .iov_len = bytes.size()} {
     head_.msg_iov = &data_;
     head_.msg_iovlen = 1;
     head_.msg_control = control_.data();
-    head_.msg_controllen = CMSG_LEN(sizeof(int));  // of more the system leaves none open
+    head_.msg_controllen = CMSG_LEN(sizeof(int));  // the system closes any further ones
   }
   DescriptorMessage(std::span<std::byte> bytes, int descriptor) : DescriptorMessage(bytes) {
     cmsghdr* const beside = CMSG_FIRSTHDR(&head_);
@@ -42,9 +42,9 @@ class DescriptorMessage {
   DescriptorMessage& operator=(const DescriptorMessage&) = delete;
   ~DescriptorMessage() = default;
 
-  // As sendmsg() and recvmsg() want it.
+  // Returns the form that sendmsg() and recvmsg() expect.
   msghdr* head() { return &head_; }
-  // What was received beside the bytes, its receiver's to close; -1 where nothing was.
+  // Returns the received descriptor, which the caller has to close; -1 if there was none.
   int descriptor() const {
     const cmsghdr* const beside = CMSG_FIRSTHDR(&head_);
     int result = -1;
@@ -59,8 +59,8 @@ class DescriptorMessage {
   msghdr head_{};
 };
 
-// Whether the other end of the socket is a process of this one's user, or of root: who can read its
-// memory anyway. False for sockets that are not Unix sockets.
+// Whether the other end of the socket is a process of the same user or of root, which could read
+// this process's memory anyway. False for sockets that are not Unix sockets.
 bool is_own_peer(int socket);
 
 class Line {
@@ -68,25 +68,25 @@ class Line {
   explicit Line(support::Descriptor socket) : socket_(std::move(socket)) {}
 
   // ---- from any thread ----
-  // Never waits: where the socket is full, enough lies there to wake.
+  // Never waits: if the socket is full, its bytes wake the other side anyway.
   void ring() noexcept;
-  // ConnectionLost where the other end takes none.
+  // Throws ConnectionLost if the other end accepts none.
   void give(const SharedMemory& memory, const Deadline& deadline);
   void shut_down() noexcept;
   bool ended() const { return ended_; }
-  // Waits until the other end is gone, without taking what wakes.
+  // Waits until the other end is gone, without consuming wake-ups.
   void wait_for_end(const Deadline& deadline);
 
   // ---- by the thread that reads ----
-  // Waits for what wakes, and takes it; false where nothing came.
+  // Waits for a wake-up and consumes it; returns false if there was none.
   bool wait(const Deadline& deadline);
-  // The next memory that was given; nothing where there is none now. ConnectionLost where more was
-  // given than can wait. `bytes` as for SharedMemory::adopt, which throws.
+  // Returns the next memory that was given; nothing if there is none now. Throws ConnectionLost if
+  // too many were given. `bytes` as for SharedMemory::adopt, whose exceptions pass.
   std::optional<SharedMemory> take(std::size_t bytes);
 
  private:
   bool poll(short events, const Deadline& deadline);
-  // What has come; whether that was anything.
+  // Receives pending messages; returns whether there were any.
   bool receive();
 
   support::Descriptor socket_;

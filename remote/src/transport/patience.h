@@ -1,4 +1,4 @@
-// Looks again and again, and lets other threads go first, before it is worth sleeping: to wake a
+// Polls repeatedly, and lets other threads run first, before sleeping is worthwhile: waking a
 // thread takes longer than most waits last.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace gpucast::remote {
 
-// Between two looks at what another process is to bring. Who has looked for a moment only keeps the
-// core: an answer through shared memory comes sooner than the system is asked for another thread.
-// Others run then, if they want to.
+// Pauses between two looks for another process's data. For the first moment it keeps the core,
+// since an answer through shared memory comes sooner than a switch to another thread and back.
+// After that other threads may run.
 inline void look_again(std::chrono::steady_clock::duration since) {
   constexpr std::chrono::microseconds moment(5);
   if (since > moment) return std::this_thread::yield();
@@ -22,7 +22,7 @@ inline void look_again(std::chrono::steady_clock::duration since) {
 #endif
 }
 
-// True once `done` is; false where that took longer. `meanwhile` is called every 100 us.
+// Returns true once `done` is true; false after a timeout. `meanwhile` is called every 100 us.
 template <class Meanwhile, class Done>
 bool look_for(std::chrono::microseconds longest, const Meanwhile& meanwhile, Done done) {
   if (done()) return true;
@@ -43,7 +43,8 @@ bool look_for(std::chrono::microseconds longest, Done done) {
   return look_for(longest, [] {}, done);
 }
 
-// So long the rest of a piece is looked for, whose beginning has come: the other end is writing it.
+// How long to poll for the rest of a piece whose beginning has arrived: the other end is writing
+// it.
 inline constexpr std::chrono::microseconds within_a_copy(50);
 
 }  // namespace gpucast::remote

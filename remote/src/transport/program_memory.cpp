@@ -53,7 +53,7 @@ bool ProgramMemory::passes(const std::byte* data, std::size_t bytes, bool back) 
     const bool readable = there == count;
     const bool writable = readable && back &&
                           ::readv(reading_.get(), pages.data(), static_cast<int>(count)) == written;
-    // What is left of it, so that the pipe is empty again.
+    // Empties the pipe again.
     while (!writable && ::read(reading_.get(), dropped.data(), dropped.size()) > 0) {
     }
     if (!readable || (back && !writable)) return false;

@@ -1,5 +1,5 @@
-// Whether a program has the memory that it names. Connections that move bytes themselves ask before
-// they touch it, where a socket is told so by the system.
+// Checks whether a program has the memory that it names. Connections that copy bytes themselves
+// check before they access it; for sockets the system does it.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace gpucast::remote {
 
-// From any thread. The system is asked, by a pipe that takes a byte of every page, and gives them
-// back where that page is to be written: a signal's handler would be the program's business.
+// May be called from any thread. The check writes a byte of every page to a pipe, and reads them
+// back if the page is to be written: a signal handler would interfere with the program's own.
 class ProgramMemory {
  public:
-  // Both throw std::runtime_error where there are no descriptors for a pipe, which is made when it
-  // is first needed.
+  // Both throw std::runtime_error if no descriptors are left for the pipe, which is made when it is
+  // first needed.
   bool may_read(std::span<const std::byte> memory);
-  // Its content stays as it is.
+  // The memory's content does not change.
   bool may_write(std::span<std::byte> memory);
 
  private:

@@ -1,8 +1,8 @@
-// A stream of bytes in one direction through memory that two processes share.
+// A byte stream in one direction through memory that two processes share.
 //
-// Each end keeps its own position for itself, and believes nothing that lies in the memory: the
-// other's position is read once, and is either possible or the end of the connection. Positions
-// count bytes since the beginning; what they differ by is what lies in the ring.
+// Each end keeps its own position privately and trusts nothing in the memory: the other's position
+// is read once, and is either valid or ends the connection. Positions count bytes since the
+// beginning; their difference is the content of the ring.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace gpucast::remote {
 
-// As it lies in the memory, each part on a cache line of its own.
+// The layout of the positions in memory, each part on its own cache line.
 struct RingCursors {
   alignas(64) std::uint64_t written;
   alignas(64) std::uint64_t read;
@@ -32,17 +32,18 @@ struct RingCursors {
   }
 };
 
-// Both throw ConnectionLost where the other end's position cannot be.
+// Both classes throw ConnectionLost if the other end's position is invalid.
 class RingWriter {
  public:
-  // `data` has a power of two of bytes.
+  // The size of `data` is a power of two.
   RingWriter(RingCursors& cursors, std::span<std::byte> data) : cursors_(cursors), data_(data) {}
 
   bool has_room() {
     if (room() == 0) look();
     return room() > 0;
   }
-  // What there is room for of the first, followed by the second; how many bytes that is.
+  // Writes as much as there is room for of the first, followed by the second; returns that number
+  // of bytes.
   std::size_t write(std::span<const std::byte> first, std::span<const std::byte> second) {
     if (room() < first.size() + second.size()) look();
     std::size_t total = put(first);
@@ -50,10 +51,11 @@ class RingWriter {
     if (total > 0) RingCursors::shared(cursors_.written).store(written_);
     return total;
   }
-  // After something was written: whether the reader has to be woken, which one caller is told.
+  // To be called after writing: whether the reader has to be woken; only one caller gets true.
   //
-  // One end writes and then looks whether the other sleeps, which says so and then looks for what
-  // is written: sequentially consistent, all of it, so that one of them sees the other.
+  // The writer writes and then checks whether the reader sleeps; the reader announces its sleep and
+  // then checks for data. All of this is sequentially consistent, so that one of them notices the
+  // other.
   bool takes_sleeper() {
     const auto sleeps = RingCursors::shared(cursors_.reader_sleeps);
     return sleeps.load() != 0 && sleeps.exchange(0) != 0;
@@ -63,7 +65,7 @@ class RingWriter {
   std::size_t room() const { return data_.size() - static_cast<std::size_t>(written_ - read_); }
   void look() {
     const std::uint64_t read = RingCursors::shared(cursors_.read).load(std::memory_order_acquire);
-    // Neither beyond what was written, nor back.
+    // The position may neither exceed what was written nor decrease.
     if (written_ - read > written_ - read_) RingCursors::refuse();
     read_ = read;
   }
@@ -80,7 +82,7 @@ class RingWriter {
   RingCursors& cursors_;
   std::span<std::byte> data_;
   std::uint64_t written_ = 0;
-  std::uint64_t read_ = 0;  // as last seen
+  std::uint64_t read_ = 0;  // the last known value
 };
 
 class RingReader {
@@ -89,7 +91,7 @@ class RingReader {
       : cursors_(cursors), data_(data) {}
 
   bool has_data() { return there() > 0; }
-  // What there is, as much of it as fits.
+  // Reads what has arrived, as much as fits.
   std::size_t read(std::span<std::byte> into) {
     const std::size_t count = std::min(there(), into.size());
     if (count == 0) return 0;
@@ -101,7 +103,7 @@ class RingReader {
     RingCursors::shared(cursors_.read).store(read_, std::memory_order_release);
     return count;
   }
-  // Has the writer wake this end; whoever says so looks once more before sleeping.
+  // Requests a wake-up from the writer; the caller has to check once more before it sleeps.
   void sleeps(bool whether) { RingCursors::shared(cursors_.reader_sleeps).store(whether ? 1 : 0); }
 
  private:

@@ -1,6 +1,5 @@
-// Memory that both ends have, on one host. Who offers makes it. Who has nothing to read sleeps at
-// the Unix socket that stays open beside it; while both ends look, the system is not asked for
-// anything.
+// Memory that both ends share, on one host. The offering end makes it. An end without data to read
+// sleeps at the Unix socket that stays open for this; while both ends poll, no system call is made.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,10 +16,10 @@
 namespace gpucast::remote {
 namespace {
 
-// Small enough to stay in the processor's caches: large copies have memory of their own.
+// Small enough to stay in the processor's caches: large copies use other memory.
 constexpr std::size_t ring_bytes = std::size_t{256} << 10;
 
-// What lies in the memory: who offers writes into the first.
+// The layout of the memory: the offering end writes into the first ring.
 struct Layout {
   RingCursors cursors[2];                       // NOLINT(modernize-avoid-c-arrays): as it lies
   alignas(4096) std::byte data[2][ring_bytes];  // NOLINT(modernize-avoid-c-arrays)
@@ -37,7 +36,7 @@ class RingConnection : public Connection {
   }
 
   std::size_t try_read(std::span<std::byte> into, MemoryOf whose) override {
-    // Nothing is lost that was written before the end.
+    // Data that was written before the end is not lost.
     const bool ended = line_->ended();
     into = into.first(std::min(into.size(), ring_bytes));
     if (whose == MemoryOf::program && !program_.may_write(into))
@@ -95,7 +94,8 @@ class RingConnection : public Connection {
             .write = wanted.write && (ended || out_.has_room())};
   }
 
-  // Nobody wakes who waits for room: the other end reads all the time, or is behind for long.
+  // Nothing wakes a thread that waits for room: the other end either reads all the time or is far
+  // behind.
   Ready wait_for_room(const Deadline& deadline) {
     constexpr std::chrono::microseconds looking(100);
     const auto begin = Clock::now();

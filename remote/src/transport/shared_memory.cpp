@@ -21,8 +21,8 @@ constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   throw std::runtime_error(std::string("shared memory: ") + call + ": " + std::strerror(errno));
 }
 
-// Whether no page of it can be missing: pages of the file system's own size, which the system has
-// or ends a process for, where a huge page that is missing would be a signal.
+// Whether every page is available: pages of the file system's usual size are allocated on demand or
+// the system ends a process, whereas a missing huge page would raise a signal.
 bool is_usual(int file) {
   struct statfs facts{};
   return ::fstatfs(file, &facts) == 0 && facts.f_type == TMPFS_MAGIC;

@@ -1,6 +1,5 @@
-// Memory that several processes of one host have: a file without a name that cannot be made longer
-// or shorter any more (memfd_create, sealed), so that nobody's access to it ever fails. Nothing of
-// it is left once no process has it.
+// Memory that several processes of one host share: a file without a name whose size is fixed
+// (memfd_create, sealed), so that access to it never fails. It is freed when no process has it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace gpucast::remote {
 
-// The bytes up to the end of their last page; less than them where no number is so large.
+// Rounds up to whole pages; the result is smaller than `bytes` on overflow.
 constexpr std::size_t whole_pages(std::size_t bytes) {
   constexpr std::size_t page = 4096;
   return (bytes + page - 1) / page * page;
@@ -19,11 +18,11 @@ constexpr std::size_t whole_pages(std::size_t bytes) {
 class SharedMemory {
  public:
   SharedMemory() = default;
-  // Zeros, of whole pages; `at_once`: they are taken now, and not as they are touched.
-  // std::runtime_error with one line where there is none.
+  // Makes zeroed memory of whole pages; `at_once`: the pages are allocated now and not at their
+  // first use. Throws std::runtime_error with one line if there is none.
   static SharedMemory make(std::size_t bytes, bool at_once = false);
-  // What another process made. std::runtime_error where it is not of this kind, not sealed, or
-  // shorter.
+  // Takes memory that another process has made. Throws std::runtime_error if it is not of this
+  // kind, not sealed, or shorter.
   static SharedMemory adopt(support::Descriptor file, std::size_t bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
@@ -32,7 +31,7 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   std::span<std::byte> bytes() const { return bytes_; }
-  // By which it is given to another process; none once it was closed.
+  // Passed to another process to share the memory; none once it was closed.
   const support::Descriptor& file() const { return file_; }
   void close_file() { file_.reset(); }
 

@@ -25,7 +25,7 @@ using support::Descriptor;
 
 [[noreturn]] void lose(int error) { throw ConnectionLost(std::strerror(error)); }
 
-// The system itself tells of memory that the program does not have.
+// The system itself reports memory that the program does not have.
 class SocketConnection : public Connection {
  public:
   explicit SocketConnection(Descriptor socket) : socket_(std::move(socket)) {
@@ -60,7 +60,7 @@ class SocketConnection : public Connection {
     const int count = ::poll(&entry, 1, milliseconds_until(deadline));
     if (count < 0 && errno != EINTR) lose(errno);
     if (count <= 0) return {};
-    // Errors are met by whoever reads or writes then.
+    // The next read or write reports the error.
     const bool broken = (entry.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
     return {.read = wanted.read && (broken || (entry.revents & POLLIN) != 0),
             .write = wanted.write && (broken || (entry.revents & POLLOUT) != 0)};
@@ -79,7 +79,7 @@ class SocketConnection : public Connection {
   Descriptor socket_;
 };
 
-// When the connection that has begun is there.
+// Waits until the connection that was begun is established.
 void wait_for_connection(int descriptor, const Deadline& deadline) {
   pollfd entry{.fd = descriptor, .events = POLLOUT, .revents = 0};
   int count = 0;
@@ -102,7 +102,7 @@ std::unique_ptr<Connection> connected(const sockaddr* address, socklen_t size,
       wait_for_connection(socket.get(), deadline);
       break;
     }
-    // A Unix socket whose listener has not come to those before.
+    // The Unix socket's listener has too many pending connections.
     if (errno != EAGAIN) lose(errno);
     if (milliseconds_until(deadline) == 0) throw ConnectionLost("no answer in time");
     constexpr std::chrono::milliseconds pause(10);
@@ -129,7 +129,7 @@ std::string Endpoint::text() const {
 Endpoint parse_endpoint(const std::string& text) {
   const std::string prefix = "unix:";
   if (text.starts_with(prefix)) {
-    constexpr std::size_t longest = 107;  // of sockaddr_un, less its end
+    constexpr std::size_t longest = 107;  // of sockaddr_un, without the final zero
     const std::string path = text.substr(prefix.size());
     if (path.empty() || path.size() > longest) {
       throw std::invalid_argument("'" + text + "': a path of 1 to 107 characters follows unix:");
@@ -141,7 +141,7 @@ Endpoint parse_endpoint(const std::string& text) {
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string::npos) {
-    host.clear();  // an IPv6 address without brackets could hold the port
+    host.clear();  // in an IPv6 address without brackets the port would be ambiguous
   }
   unsigned port = 0;
   const char* end = text.data() + text.size();
@@ -172,9 +172,9 @@ void tune_tcp(int descriptor) {
     ::setsockopt(descriptor, level, option, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // Seconds: a peer whose host is gone is known within ten where nothing is on its way to it. No
-  // TCP_USER_TIMEOUT for what is: it also ends connections whose peer just takes nothing for a
-  // while, as a server does behind a long kernel. The monitor's silence tells of those.
+  // In seconds: a peer whose host has vanished is noticed within ten if no data is on its way to
+  // it. TCP_USER_TIMEOUT is not set for the other case: it also ends connections whose peer accepts
+  // nothing for a while, like a server behind a long kernel. The monitor notices those.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 4);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
@@ -199,7 +199,7 @@ bool is_unix_socket(int descriptor) {
 }
 
 std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
-  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // programs that this one starts have no part in it
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // not inherited by programs that this one starts
   return std::make_unique<SocketConnection>(Descriptor(descriptor));
 }
 

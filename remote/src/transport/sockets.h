@@ -11,7 +11,7 @@
 
 namespace gpucast::remote {
 
-// Where a server listens: "host:port", "[::1]:port" or "unix:/path".
+// A server's address: "host:port", "[::1]:port" or "unix:/path".
 struct Endpoint {
   std::string host = {};  // of TCP
   std::string port = {};
@@ -21,27 +21,27 @@ struct Endpoint {
   std::string text() const;
 };
 
-// std::invalid_argument with one line that says what is wrong.
+// Throws std::invalid_argument with one line that gives the reason.
 Endpoint parse_endpoint(const std::string& text);
-// Separated by commas; at least one.
+// The addresses are separated by commas; at least one is needed.
 std::vector<Endpoint> parse_endpoints(const std::string& text);
 
-// Takes over a socket that is connected, of either kind.
+// Takes over a connected socket of either kind.
 std::unique_ptr<Connection> adopt_descriptor(int descriptor);
 
-// Where it is TCP: small messages go at once, and a peer that vanished is noticed.
+// For TCP: sends small messages at once, and notices a vanished peer.
 void tune_tcp(int descriptor);
 
-// Where it is TCP: the connection is over once something that was sent has not been acknowledged
-// for so long, which keeps the system from asking whether the peer is there.
+// For TCP: ends the connection if sent data is not acknowledged for this time, in which case the
+// system does not probe the peer.
 void limit_silence(int descriptor, std::chrono::milliseconds most);
 
-// Another descriptor of the socket that the connection is; none where it is none.
+// Returns another descriptor of the connection's socket; none if it has no socket.
 support::Descriptor socket_of(Connection& connection);
 bool is_unix_socket(int descriptor);
 
-// ConnectionLost with one line where nobody listens or the deadline passes. Looking the name up may
-// take longer.
+// Throws ConnectionLost with one line if nobody listens or the deadline passes. The name look-up
+// may take longer.
 std::unique_ptr<Connection> connect_to(const Endpoint& endpoint, const Deadline& deadline);
 
 }  // namespace gpucast::remote

@@ -9,8 +9,9 @@
 namespace gpucast::remote {
 namespace {
 
-// Sealed, and read from the network, in one go: fewer calls of the system. But half of what there
-// is, where that is not too little: one end seals the rest while the other opens what has come.
+// Encrypting, and reading from the network, in large units saves system calls. Unless the data is
+// short, only half of it is taken at a time: one end then encrypts the rest while the other
+// decrypts.
 constexpr std::size_t sealed_at_once = most_unsent;
 constexpr std::size_t least_at_once = std::size_t{64} << 10;
 
@@ -31,7 +32,7 @@ class TlsConnection : public Connection {
     return open(into, whose);
   }
 
-  // All that was sealed, or nothing: the rest would wait for a writer that has written.
+  // Sends everything that was encrypted, or nothing: a rest would wait for the next write.
   std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
                         MemoryOf whose_second) override {
     if (sealed_ == 0) seal(first, second, whose_second);
@@ -51,7 +52,7 @@ class TlsConnection : public Connection {
   void shut_down() noexcept override { connection_->shut_down(); }
 
  private:
-  // What there is of whole records.
+  // Decrypts the complete records.
   std::size_t open(std::span<std::byte> into, MemoryOf whose) {
     into = into.first(std::min(into.size(), tls_->readable()));
     if (whose == MemoryOf::program && !program_.may_write(into))
@@ -75,9 +76,9 @@ class TlsConnection : public Connection {
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Tls> tls_;
   ProgramMemory program_;
-  // The reader's: whether there may be something to open.
+  // Used by the reader: whether there may be something to decrypt.
   bool unread_ = true;
-  // The writer's: bytes that are sealed and not sent, and not taken therefore.
+  // Used by the writer: bytes that are encrypted, not sent, and therefore not accepted.
   std::size_t sealed_ = 0;
 };
 
@@ -88,12 +89,12 @@ void send_out(Connection& connection, Tls& tls, const Deadline& deadline) {
   }
 }
 
-// So that the other end knows why it is refused, if it takes that at once.
+// Informs the other end about the reason for a refusal if it accepts data at once.
 void send_what_is_taken(Connection& connection, Tls& tls) noexcept {
   try {
     connection.try_write(tls.unsent(), {}, MemoryOf::library);
   } catch (const std::exception&) {
-    return;  // it is gone
+    return;  // the connection is closed
   }
 }
 

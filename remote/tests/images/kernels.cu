@@ -1,4 +1,4 @@
-// Kernels with parameters of many kinds; each reads what it is given, but for one.
+// Kernels with parameters of many kinds; all but one read their arguments.
 #include "kernels.h"
 
 extern "C" __global__ void nothing() {}

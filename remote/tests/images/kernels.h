@@ -18,7 +18,7 @@ struct Nested {
 struct Large {
   char bytes[1500];
 };
-// Beyond 4 KiB, which sm_90 and PTX of CUDA 12.1 take.
+// More than 4 KiB, which sm_90 and PTX of CUDA 12.1 accept.
 struct Huge {
   char bytes[15000];
 };

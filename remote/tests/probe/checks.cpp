@@ -44,7 +44,7 @@ void check_devices() {
 }
 
 void check_copies() {
-  // Around every size where the way changes.
+  // Around every size at which the path changes.
   const std::size_t sizes[] = {
       1,       63,           4096, 65535, 65536, 65537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
       3 << 20, (5 << 20) + 7};
@@ -59,7 +59,7 @@ void check_copies() {
       fill(pageable.data(), bytes, 1);
       require(cudaMemcpy(on_device.data(), pageable.data(), bytes, cudaMemcpyHostToDevice),
               "cudaMemcpy");
-      fill(pageable.data(), bytes, 2);  // which may be changed at once
+      fill(pageable.data(), bytes, 2);  // the memory may be changed at once
       copy_async(other.data(), on_device.data(), bytes, stream);
       copy_async(pinned.data(), other.data(), bytes, stream, cudaMemcpyDeviceToHost);
       synchronize(stream);
@@ -80,7 +80,7 @@ void check_copies() {
   }
 }
 
-// What a blocking copy brought is there for streams that do not wait for it.
+// The result of a blocking copy is visible to streams that do not wait for it.
 void check_blocking_copies_are_done() {
   constexpr std::size_t bytes = 4096;
   const DeviceArray<std::uint8_t> on_device(bytes);
@@ -208,7 +208,7 @@ void check_events() {
   cudaGetLastError();
 }
 
-// A copy on the receiver's stream that waits for what another stream of the sender has done.
+// A copy on the receiver's stream that waits for another stream of the sender.
 void check_copy_after_event(int from, int to, std::size_t bytes) {
   std::vector<std::uint8_t> data(bytes);
   use_device(from);
@@ -232,7 +232,8 @@ void check_copy_after_event(int from, int to, std::size_t bytes) {
   require(where.device == from, "whose memory it is");
 }
 
-// On a stream of either device, and blocking with either one set, of what a blocking copy brought.
+// Copies the result of a blocking copy, on a stream of either device and blocking with either one
+// set.
 void check_copies_by(int device, int from, int to, std::size_t bytes) {
   const Pinned there(bytes);
   const auto expect = [&](const DeviceArray<std::uint8_t>& on_device, unsigned seed) {
@@ -265,7 +266,7 @@ void check_copies_by(int device, int from, int to, std::size_t bytes) {
   expect(source, 7);
 }
 
-// Drivers put small arrays into one piece of memory.
+// Drivers allocate small arrays within one piece of memory.
 void check_small_arrays(int from, int to) {
   constexpr std::size_t bytes = 1000;
   constexpr unsigned count = 20;
@@ -282,11 +283,11 @@ void check_small_arrays(int from, int to) {
   for (unsigned k = 0; k < count; ++k) {
     copy_peer(destination.data(), to, sources[k]->data(), from, bytes);
     require_holds(destination, k, "each small array is itself");
-    sources[k].reset();  // others in the same piece are still used
+    sources[k].reset();  // others in the same piece are still in use
   }
 }
 
-// Memory that was copied is freed, and what takes its place is copied.
+// Copied memory is freed, and the allocation that replaces it is copied.
 void check_freed_after_copy(int from, int to) {
   constexpr std::size_t bytes = std::size_t{16} << 20;
   const Pinned there(bytes);

@@ -1,4 +1,4 @@
-// Checks of what a program relies on in the CUDA runtime, on whatever devices it finds.
+// Checks of the properties of the CUDA runtime that programs rely on, on all available devices.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,9 +26,9 @@ struct Check {
 
 std::vector<Check> checks();
 
-// All kinds of calls, mixed: on every device, by several threads, for these seconds; Failed where
-// something comes out wrong. Returns how many rounds were made: each takes memory, a stream and
-// events, and gives them back.
+// Mixes calls of all kinds on every device by several threads for this time; throws Failed if a
+// result is wrong. Returns the number of rounds, each of which allocates and frees memory, a stream
+// and events.
 std::uint64_t soak(double seconds);
 
 }  // namespace gpucast::probe

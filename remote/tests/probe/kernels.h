@@ -1,4 +1,4 @@
-// The probe's kernels, as functions that queue them.
+// Functions that launch the probe's kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,11 +11,11 @@ namespace gpucast::probe {
 
 // y[k] = a x[k] + y[k]
 void queue_saxpy(int n, float a, const float* x, float* y, cudaStream_t stream);
-// *sum = what the arguments add up to
+// *sum = the sum of the arguments
 void queue_mixed(char first, Mixed mixed, short second, double third, double* sum,
                  cudaStream_t stream);
 void queue_empty(cudaStream_t stream);
-// The same by the entry points before CUDA 13 and for attributes.
+// The same by the entry points from before CUDA 13 and by launch attributes.
 void queue_empty_old(cudaStream_t stream);
 void queue_empty_with_attributes(cudaStream_t stream);
 // result[k] = factors[k], a __constant__ variable of four doubles

@@ -1,5 +1,5 @@
-// A kernel of the tests with more parameters than their programs have: what a server says that
-// wants to read beyond a program's arguments.
+// A kernel with more parameters than in the tests' programs, as a server would claim that wants to
+// read beyond a program's arguments.
 #include <array>
 
 #include "fake/kernels.h"

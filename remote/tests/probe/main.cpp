@@ -1,14 +1,16 @@
-// gpucast-remote-probe: does a CUDA runtime do what programs rely on, and how long do its calls
-// take? It knows nothing of remote GPUs: the same binary runs over either runtime.
+// gpucast-remote-probe checks that a CUDA runtime does what programs rely on, and measures how long
+// its calls take. It knows nothing of remote GPUs: the same binary runs with either runtime.
 //
-//   gpucast-remote-probe check [NAME]      0 if all is right, or that one check
+//   gpucast-remote-probe check [NAME]      all checks or one; 0 if all pass
 //   gpucast-remote-probe measure [BYTES]   a JSON object: seconds, bytes/second
-//   gpucast-remote-probe sockets [BYTES [CONNECTIONS]]  the same of raw sockets
+//   gpucast-remote-probe sockets [BYTES [CONNECTIONS]]  the same for raw sockets
 //   gpucast-remote-probe copy BYTES TIMES  copies there and back, compared
-//   gpucast-remote-probe copies TIMES SIZE...  blocking ones of each size, timed: JSON Lines
-//   gpucast-remote-probe times TIMES SIZE...   copies of each size with what waits for them, either
-//                                          way, pinned and pageable: JSON Lines of medians
-//   gpucast-remote-probe socket-times CONNECTIONS TIMES SIZE...  the same of 1, 2, 4... raw sockets
+//   gpucast-remote-probe copies TIMES SIZE...  times of blocking copies of each size: JSON Lines
+//   gpucast-remote-probe times TIMES SIZE...   median times of copies and the wait for them, in
+// both
+//                                          directions, pinned and pageable: JSON Lines
+//   gpucast-remote-probe socket-times CONNECTIONS TIMES SIZE...  the same for 1, 2, 4... raw
+// sockets
 //   gpucast-remote-probe touch             allocates, frees and ends
 //   gpucast-remote-probe soak SECONDS      calls of all kinds by several threads, compared
 #include <cuda_runtime.h>

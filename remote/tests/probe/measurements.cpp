@@ -36,7 +36,7 @@ using support::Descriptor;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t small = 64;    // bytes
-constexpr std::size_t bytes_at = 8;  // of a message: where it says how many
+constexpr std::size_t bytes_at = 8;  // where a message holds the number of bytes
 
 double seconds_of(const std::function<void()>& call) {
   const auto begin = Clock::now();
@@ -49,7 +49,7 @@ double median_of(
   std::vector<double> all;
   for (int k = 0; k < count + count / 10; ++k) {
     const double taken = seconds_of(call);
-    if (k >= count / 10) all.push_back(taken);  // the first warm up
+    if (k >= count / 10) all.push_back(taken);  // the first ones warm up
     between();
   }
   std::ranges::nth_element(all, all.begin() + count / 2);
@@ -83,7 +83,7 @@ void send_at_once(const Descriptor& socket) {
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// In the other process: answers small messages, takes and gives streams as it is told.
+// In the other process: answers small messages, and receives and sends streams as requested.
 void serve(const Descriptor& socket, std::size_t most) {
   std::vector<std::byte> data(most);
   std::array<std::byte, small> message{};
@@ -98,7 +98,7 @@ void serve(const Descriptor& socket, std::size_t most) {
   }
 }
 
-// Connected to a forked process that serves.
+// Is connected to a forked process that runs serve().
 class Other {
  public:
   explicit Other(std::size_t most) {
@@ -128,7 +128,7 @@ class Other {
     send_at_once(socket_);
   }
   ~Other() {
-    // Other children have this end, too: closing it would not end the process.
+    // Other children have this end, too, so that closing it would not end the process.
     ::shutdown(socket_.get(), SHUT_RDWR);
     socket_.reset();
     ::waitpid(process_, nullptr, 0);
@@ -162,7 +162,7 @@ void print_copies(const std::vector<std::size_t>& sizes, int times) {
   for (const bool up : {true, false}) {
     for (const std::size_t bytes : sizes) {
       std::printf("{\"route\": \"%s\", \"bytes\": %zu, \"seconds\": [", up ? "h2d" : "d2h", bytes);
-      for (int k = -1; k < times; ++k) {  // the first is not told
+      for (int k = -1; k < times; ++k) {  // the first one is not printed
         const double taken = seconds_of([&] {
           require(up ? cudaMemcpy(on_device.data(), pinned, bytes, cudaMemcpyHostToDevice)
                      : cudaMemcpy(pinned, on_device.data(), bytes, cudaMemcpyDeviceToHost),
@@ -189,7 +189,7 @@ Figures measure_sockets(std::size_t bytes, int connections) {
     others[0]->say('r');
     others[0]->hear(answer.data(), small);
   });
-  // A thread for each connection, as a share of the bytes takes longer than to start one.
+  // Uses a thread per connection, since sending the bytes takes longer than starting one.
   const auto by_all = [&](const std::function<void(const Other&, std::byte*)>& transfer) {
     std::vector<std::jthread> threads;
     threads.reserve(others.size());
@@ -215,14 +215,14 @@ Figures measure_sockets(std::size_t bytes, int connections) {
 
 namespace {
 
-// Threads that wait for something to do: to start them takes longer than a short copy.
+// Threads that wait for tasks: starting them takes longer than a short copy.
 class Crew {
  public:
   explicit Crew(std::size_t threads) {
     for (std::size_t k = 0; k < threads; ++k)
       threads_.emplace_back([this, k](const std::stop_token& stop) { work(k, stop); });
   }
-  // Calls `task(k)` for each k up to `count`, this thread the first of them, and waits for all.
+  // Calls `task(k)` for each k up to `count`, the first in this thread, and waits for all.
   void run(std::size_t count, const std::function<void(std::size_t)>& task) {
     {
       const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// How long calls take, and what raw sockets between two processes of this machine carry.
+// How long calls take, and the throughput of raw sockets between two processes of this machine.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,21 @@ namespace gpucast::probe {
 // By name, in SI units: seconds, bytes/second.
 using Figures = std::map<std::string, double>;
 
-// Medians of blocking 64-byte copies and of empty launches; bandwidth of pinned copies of `bytes`.
+// Returns medians of blocking 64-byte copies and of empty launches, and the bandwidth of pinned
+// copies of `bytes`.
 Figures measure_calls(std::size_t bytes);
-// Blocking copies of pinned memory, `times` of each size either way, as a JSON object a line:
-// route, bytes, seconds.
+// Times blocking copies of pinned memory, `times` of each size in both directions, and prints one
+// JSON object per line: route, bytes, seconds.
 void print_copies(const std::vector<std::size_t>& sizes, int times);
-// Copies of each size with the wait for them, either way, to pinned and to pageable memory: medians
-// of `times`, as a JSON object a line: route, memory, bytes, seconds.
+// Times copies of each size and the wait for them, in both directions, with pinned and pageable
+// memory, and prints medians of `times` copies as one JSON object per line: route, memory, bytes,
+// seconds.
 void print_copy_times(int times, const std::vector<std::size_t>& sizes);
-// The same over 1, 2, 4... raw TCP connections on loopback, each with a thread that waits at either
+// The same over 1, 2, 4... raw TCP connections on loopback, each with a waiting thread at either
 // end: route, bytes, seconds by connections.
 void print_socket_copies(int connections, int times, const std::vector<std::size_t>& sizes);
-// Round trips of 64 bytes, and one-way streams over `connections` TCP connections on loopback at
-// once.
+// Measures round trips of 64 bytes, and one-way streams over `connections` TCP connections on
+// loopback at once.
 Figures measure_sockets(std::size_t bytes, int connections);
 
 }  // namespace gpucast::probe

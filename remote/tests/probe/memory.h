@@ -1,4 +1,4 @@
-// Calls that are checked, and memory with contents that are known.
+// Checked calls, and memory with known contents.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -79,7 +79,7 @@ inline bool holds(const std::uint8_t* data, std::size_t bytes, unsigned seed) {
   return true;
 }
 
-// On the current device, and cleared by now for every stream.
+// Memory on the current device, cleared for every stream.
 template <class T>
 devices::cuda::DeviceArray<T> cleared(std::size_t count) {
   devices::cuda::DeviceArray<T> result(count);
@@ -87,7 +87,7 @@ devices::cuda::DeviceArray<T> cleared(std::size_t count) {
   return result;
 }
 
-// The memory of a device holds what fill() writes.
+// Requires that device memory holds what fill() writes.
 inline void require_holds(const devices::cuda::DeviceArray<std::uint8_t>& on_device, unsigned seed,
                           const std::string& what) {
   std::vector<std::uint8_t> data(on_device.size());

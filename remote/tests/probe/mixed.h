@@ -1,11 +1,11 @@
-// What a kernel of the probe is given.
+// An argument of a kernel of the probe.
 #pragma once
 
 #include <cstdint>
 
 namespace gpucast::probe {
 
-// Arguments of every size and alignment.
+// Members of every size and alignment.
 struct Mixed {
   std::uint8_t byte = 0;
   double real = 0;

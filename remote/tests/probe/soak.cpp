@@ -20,7 +20,7 @@ using devices::Clock;
 using devices::cuda::Event;
 using devices::cuda::Stream;
 
-// One thread's work on one device; `other` is where it copies to and from at times.
+// One thread's work on one device; it sometimes copies to and from `other`.
 class Worker {
  public:
   Worker(int device, int other, unsigned seed) : device_(device), other_(other), random_(seed) {}
@@ -44,7 +44,7 @@ class Worker {
   std::size_t below(std::size_t limit) {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random_);
   }
-  // Mostly small: a power of two, and some.
+  // Usually small: a power of two plus a little.
   std::size_t bytes() {
     const std::size_t power = std::size_t{1} << below(22);
     return power + below(power);
