@@ -40,7 +40,7 @@ ArrowBufferView view_of(const void* data, std::size_t bytes) {
 
 }  // namespace
 
-// nanoarrow's objects, of which each has its own release.
+// nanoarrow's objects, each of which has a release function of its own.
 struct ArrowStream::Encoder {
   explicit Encoder(std::span<const ColumnSchema> columns) {
     ArrowBufferInit(&bytes);
@@ -54,7 +54,7 @@ struct ArrowStream::Encoder {
     }
     ArrowError error{};
     require(ArrowArrayViewInitFromSchema(&batch, &schema, &error), &error);
-    // The writer asks an array how many buffers it has, and the view for all else.
+    // The writer takes the number of buffers from the array, and everything else from the view.
     shapes.resize(columns.size());
     for (std::size_t each = 0; each < columns.size(); ++each) {
       shapes[each].n_buffers = columns[each].type == text_type ? 3 : 2;
@@ -73,7 +73,7 @@ struct ArrowStream::Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  ArrowBuffer bytes{};  // encoded and not yet in the file
+  ArrowBuffer bytes{};  // encoded, not written yet
   ArrowSchema schema{};
   std::vector<ArrowArray> shapes;
   ArrowArrayView batch{};
@@ -91,7 +91,7 @@ void ArrowStream::write(std::size_t rows, std::span<const ColumnValues> columns)
   if (rows == 0) return;
   ArrowError error{};
   if (file_ < 0) {
-    // A child that the program starts has no use for it.
+    // A child process that the program starts does not need the file.
     file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file_ < 0) throw std::system_error(errno, std::generic_category(), path_.string());
     require(ArrowIpcWriterWriteSchema(&encoder_->writer, &encoder_->schema, &error), &error);

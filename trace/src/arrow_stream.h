@@ -1,5 +1,5 @@
-// A file that is an Arrow IPC stream: a schema, then batches of rows, each written at once, so that
-// whatever a killed process has written can be read.
+// A file with an Arrow IPC stream: a schema, then batches of rows. Each batch is written at once,
+// so that everything that a killed process has written can be read.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,13 @@ namespace gpucast::trace {
 
 struct ColumnSchema {
   std::string_view name;
-  std::string_view type;  // as Arrow's C data interface says it: "I" for 32 bits without a sign
+  // In the notation of Arrow's C data interface: "I" is an unsigned 32-bit integer.
+  std::string_view type;
 };
 inline constexpr std::string_view text_type = "u";
 
-// One batch's values of a column, one after the other; of a text, its characters, and where each
-// row's begin (one offset more than there are rows).
+// The values of a column in one batch, one after the other. A text column consists of its
+// characters and the offset of each row (one offset more than there are rows).
 struct ColumnValues {
   std::span<const std::byte> values;
   std::span<const std::int32_t> offsets = {};
@@ -27,14 +28,14 @@ struct ColumnValues {
 
 class ArrowStream {
  public:
-  // The file is made by the first batch. Throws std::runtime_error, as all of these do.
+  // The first batch creates the file. All functions throw std::runtime_error.
   ArrowStream(std::filesystem::path path, std::span<const ColumnSchema> schema);
   ~ArrowStream();
   ArrowStream(const ArrowStream&) = delete;
   ArrowStream& operator=(const ArrowStream&) = delete;
 
   void write(std::size_t rows, std::span<const ColumnValues> columns);
-  // Says that nothing is to follow; a stream without rows stays without a file.
+  // Ends the stream; a stream without rows creates no file.
   void close();
 
  private:

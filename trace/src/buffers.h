@@ -1,5 +1,5 @@
-// Buffers that CUPTI fills. They come back zeroed, which CUPTI would otherwise do itself, within
-// the program's own calls.
+// Buffers that CUPTI fills. They are returned zeroed; otherwise CUPTI would clear them itself,
+// within the program's own calls.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace gpucast::trace {
 
 class Buffers {
  public:
-  // CUPTI gives each thread of the program one of its own.
+  // CUPTI gives each thread of the program a buffer of its own.
   static constexpr std::size_t bytes = std::size_t{1} << 20;
 
   Buffers() = default;
@@ -23,15 +23,16 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  // One that nobody keeps. Throws std::bad_alloc.
+  // Makes a buffer that is not kept for reuse. Throws std::bad_alloc.
   static std::uint8_t* fresh() {
-    // Records want 8 bytes of alignment, which calloc gives; it does not touch pages to clear them.
+    // Records need an alignment of 8 bytes, which calloc guarantees; it need not touch pages to
+    // clear them.
     void* const buffer = std::calloc(bytes, 1);  // NOLINT(cppcoreguidelines-no-malloc)
     if (buffer == nullptr) throw std::bad_alloc();
     return static_cast<std::uint8_t*>(buffer);
   }
 
-  // Never nullptr: CUPTI before 12.9 crashes where it gets none. Throws std::bad_alloc.
+  // Never returns nullptr, with which CUPTI before 12.9 crashes. Throws std::bad_alloc.
   std::uint8_t* take() {
     const std::scoped_lock lock(mutex_);
     if (free_.empty()) return fresh();
@@ -40,7 +41,7 @@ class Buffers {
     return buffer;
   }
 
-  // With as many bytes written as CUPTI says; only they have to be cleared.
+  // `written`: the number of bytes that CUPTI has written; only these have to be cleared.
   void give_back(std::uint8_t* buffer, std::size_t written) {
     std::memset(buffer, 0, std::min(written, bytes));
     const std::scoped_lock lock(mutex_);
@@ -52,7 +53,7 @@ class Buffers {
   }
 
  private:
-  // More that are free at a time are given back to the system.
+  // If more are free at a time, they are returned to the system.
   static constexpr std::size_t most_kept = 64;
 
   static void release(std::uint8_t* buffer) {

@@ -1,4 +1,4 @@
-// Names of CUDA's calls, and which of them are not worth a record.
+// Names of CUDA's calls, and the selection of calls that are recorded.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ inline bool cut(std::string_view& name, std::string_view end) {
   return true;
 }
 
-// Functions of the runtime, each between blanks. Our client answers these without its server
-// (remote/src/client), DS-CUDA's and others' do.
+// Functions of the runtime, separated by blanks. Our client answers these without its server
+// (remote/src/client), as DS-CUDA's and others' do.
 inline constexpr std::string_view local =
     " __cudaGetKernel __cudaGetProcAddress __cudaInitModule __cudaPopCallConfiguration"
     " __cudaPushCallConfiguration __cudaRegisterFatBinary __cudaRegisterFatBinaryEnd"
@@ -45,9 +45,9 @@ inline constexpr std::string_view local =
     " cudaThreadExchangeStreamCaptureMode"
     " ";
 
-// Beginnings of names of the driver's functions that make something happen beyond the host's
-// memory. What a program asks through the runtime comes as a call of that; cuKernelGetName, which
-// precedes each launch, would cost as much as the launch's own record.
+// Beginnings of the names of driver functions that have an effect beyond the host's memory. Queries
+// that a program makes through the runtime are recorded as calls of the runtime; cuKernelGetName,
+// which precedes each launch, would take as long to record as the launch itself.
 inline constexpr std::string_view beyond_host =
     " cuArray3DCreate cuArrayCreate cuArrayDestroy cuCtxCreate cuCtxDestroy cuCtxRecordEvent"
     " cuCtxSynchronize cuCtxWaitEvent cuDevicePrimaryCtxRe cuEvent cuGraphExecUpdate"
@@ -66,21 +66,22 @@ inline constexpr std::string_view beyond_host =
 
 }  // namespace names
 
-// `cudaMemcpyAsync_ptsz_v7000` is cudaMemcpyAsync, `cuMemcpyHtoDAsync_v2` is cuMemcpyHtoDAsync.
+// For example, `cudaMemcpyAsync_ptsz_v7000` is cudaMemcpyAsync, `cuMemcpyHtoDAsync_v2` is
+// cuMemcpyHtoDAsync.
 inline std::string plain_name(std::string_view cupti_name) {
-  // Several of them, in any order: `cudaStreamGetCaptureInfo_v2_ptsz_v11030`.
+  // There may be several suffixes in any order: `cudaStreamGetCaptureInfo_v2_ptsz_v11030`.
   while (names::cut_version(cupti_name) || names::cut(cupti_name, "_ptsz") ||
          names::cut(cupti_name, "_ptds")) {
   }
-  // What nvcc's code calls from CUDA 13 on.
+  // nvcc's code calls this one since CUDA 13.
   if (cupti_name == "__cudaLaunchKernel") cupti_name.remove_prefix(2);
   return std::string(cupti_name);
 }
 
-// Which functions are recorded, by their plain names: of the runtime's, all but those that stay on
-// the host; of the driver's, those that go beyond it. What stays on the host returns at once, asks
-// nothing of a GPU, and no way of forwarding calls sends it anywhere. Some programs make several of
-// such calls for each launch, and a record costs more than the call.
+// Which functions are not recorded, by their plain names: runtime functions that stay on the host,
+// and driver functions that do not go beyond it. A call that stays on the host returns at once,
+// uses no GPU, and is never forwarded to a remote one. Some programs make several such calls for
+// each launch, and recording one takes longer than the call.
 inline bool stays_on_host(std::string_view plain_name) {
   return names::local.find(" " + std::string(plain_name) + " ") != std::string_view::npos;
 }
@@ -91,14 +92,14 @@ inline bool goes_beyond_host(std::string_view plain_name) {
   });
 }
 
-// Whether it launches one kernel.
+// Whether the function launches one kernel.
 inline bool launches_kernel(std::string_view plain_name) {
   return plain_name.starts_with("cudaLaunchKernel") || plain_name.starts_with("cuLaunchKernel") ||
          plain_name.starts_with("cudaLaunchCooperativeKernel") ||
          plain_name.starts_with("cuLaunchCooperativeKernel");
 }
 
-// Whether it asks if work is done, and does not wait for it.
+// Whether the function queries whether work is finished, without waiting for it.
 inline bool is_query(std::string_view plain_name) {
   return plain_name == "cudaEventQuery" || plain_name == "cudaStreamQuery" ||
          plain_name == "cuEventQuery" || plain_name == "cuStreamQuery";

@@ -14,10 +14,10 @@ namespace {
 
 template <class Record>
 const Record& as(const CUpti_Activity& record) {
-  return reinterpret_cast<const Record&>(record);  // CUPTI's way: the kind says which
+  return reinterpret_cast<const Record&>(record);  // as in CUPTI's samples: the kind tells the type
 }
 
-// What does not fit becomes the largest that does; nothing here comes near it in practice.
+// A value that does not fit becomes the largest that does; in practice no value comes near it.
 template <class To, class From>
 To fitting(From value) {
   if (std::cmp_greater(value, std::numeric_limits<To>::max())) {
@@ -45,7 +45,7 @@ std::string demangled(const char* name) {
   return status == 0 ? result.get() : name;
 }
 
-// A record of GPU work holds at least these. The rest of `work` is 0.
+// Every record of GPU work has these fields. The other fields of `work` are 0.
 template <class Record>
 Work work_of(WorkKind kind, const Record& record) {
   Work work{};
@@ -60,7 +60,7 @@ Work work_of(WorkKind kind, const Record& record) {
   return work;
 }
 
-// The name is not in it.
+// Converts everything but the name.
 Work kernel_of(const CUpti_ActivityKernel10& record) {
   Work work = work_of(WorkKind::kernel, record);
   work.node = record.graphNodeId;
@@ -98,7 +98,7 @@ Work memset_of(const CUpti_ActivityMemset4& record) {
   return work;
 }
 
-// Inner calls whose GPU work may still come; so many are remembered, and as many before them.
+// Inner calls whose GPU work may still arrive: this many are remembered, and as many older ones.
 constexpr std::size_t remembered_inner_calls = 1 << 18;
 
 }  // namespace
@@ -153,8 +153,9 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
                   .thread = thread.number,
                   .name = name_of_call(domain, record.cbid),
                   .result = fitting<std::uint16_t>(record.returnValue)};
-  // What a call makes in turn ends before it does, so its records come first; a thread's last calls
-  // are kept until one comes that they are no part of. The driver never calls the runtime.
+  // A call that another one makes ends before it, so that its record arrives first; a thread's last
+  // calls are kept until a call arrives that they do not belong to. The driver never calls the
+  // runtime.
   if (runtime) {
     for (const Pending& earlier : thread.pending) {
       if (within(earlier.call, call)) {
@@ -167,7 +168,7 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
   }
   if (within(call, thread.last_runtime_call)) return leave_out(call, thread.last_runtime_call);
   if (runtime) thread.last_runtime_call = call;
-  // A part of a runtime's call that has not ended, or of none.
+  // It belongs to a call of the runtime that has not ended, or to none.
   thread.pending.push_back({call, 0});
 }
 
@@ -183,7 +184,8 @@ void Compaction::settle(bool everything) {
     if (everything && each.last) write(*each.last);
     if (everything) each = {};
   }
-  // What is still without a device at the end has had its context before recording began.
+  // Streams that are still without a device at the end belong to a context from before the
+  // recording.
   std::vector<CUpti_ActivityStream> streams;
   std::swap(streams, streams_without_device_);
   for (const CUpti_ActivityStream& stream : streams) {
@@ -192,13 +194,13 @@ void Compaction::settle(bool everything) {
   }
 }
 
-// A loop that polls makes millions of calls a second, of which the first and the last tell all
-// there is to know.
+// A polling loop makes millions of calls a second; the first and the last of them contain all the
+// information.
 void Compaction::keep(const Call& call) {
   if (call.start_ns < from_ns_) return;
   if (call.thread >= polling_.size()) polling_.resize(std::size_t{call.thread} + 1);
   Polling& polling = polling_[call.thread];
-  constexpr std::uint16_t not_ready = 600;  // of the runtime and of the driver
+  constexpr std::uint16_t not_ready = 600;  // the same for runtime and driver
   const bool polls = call.result == not_ready && queries_.contains(call.name);
   if (polls && polling.name == call.name) {
     if (polling.last) ++counts_.polls;
@@ -273,7 +275,7 @@ void Compaction::add_recorded_event(const CUpti_ActivityCudaEvent2& record) {
                      .recording = valid(record.cudaEventSyncId)});
 }
 
-// A range is two markers of one id. One that has not ended is none.
+// A range consists of two markers with one id. A range that has not ended is dropped.
 void Compaction::add_marker(const CUpti_ActivityMarker2& record) {
   const std::int64_t time = time_of(record.timestamp);
   if ((record.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) != 0) {
@@ -305,7 +307,7 @@ void Compaction::add_context(const CUpti_ActivityContext3& record) {
 }
 
 void Compaction::add_stream(const CUpti_ActivityStream& record) {
-  // Its context's own record says it all.
+  // The record of its context has the same information.
   if (record.flag == CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL) return;
   const auto context = device_of_context_.find(record.contextId);
   if (context == device_of_context_.end()) {

@@ -1,5 +1,5 @@
-// Turns CUPTI's activity records, 40 to 216 bytes each and in no particular order, into rows of a
-// trace's tables, as they come.
+// Converts CUPTI's activity records, which have 40 to 216 bytes each and arrive in no particular
+// order, into rows of a trace's tables.
 #pragma once
 
 #include <cupti.h>
@@ -18,30 +18,30 @@ namespace gpucast::trace {
 
 class Compaction {
  public:
-  // What CUPTI calls a function of the runtime or driver; "" where it does not know it.
+  // CUPTI's name of a function of the runtime or driver; "" if it is unknown.
   using CallName = std::function<std::string(CUpti_CallbackDomain, CUpti_CallbackId)>;
 
-  // Rows that began before `from_ns` are left out; streams and names are kept.
+  // Rows that began before `from_ns` are dropped; streams and names are kept.
   Compaction(Tables& tables, CallName call_name, std::int64_t from_ns = 0);
 
   void add(const CUpti_Activity& record);
 
   // To be called from time to time: passes on calls that were kept because the call that made them
-  // may not have ended. `everything`: nothing is to come.
+  // may not have ended. `everything`: no more records will arrive.
   void settle(bool everything);
 
   [[nodiscard]] const RecordCounts& counts() const { return counts_; }
 
  private:
-  // A call that may have been made by another, whose own record comes before or after it.
+  // A call that another one may have made, whose own record may arrive before or after it.
   struct Pending {
     Call call;
-    int age;  // settlements that it has seen
+    int age;  // number of settle() calls since
   };
-  // A thread that asks again and again whether something is done.
+  // A thread that repeatedly queries whether something is finished.
   struct Polling {
-    std::uint32_t name = 0;    // of what it called last, if that found nothing done; else 0
-    std::optional<Call> last;  // which is left out if the same follows
+    std::uint32_t name = 0;    // of its last call if that found work unfinished; otherwise 0
+    std::optional<Call> last;  // dropped if another one of the same kind follows
   };
   struct Thread {
     std::uint16_t number;
@@ -71,13 +71,13 @@ class Compaction {
   std::int64_t from_ns_;
   RecordCounts counts_;
   std::unordered_map<std::uint32_t, Thread> threads_;
-  std::vector<Polling> polling_;                                       // by a thread's number
+  std::vector<Polling> polling_;                                       // by thread number
   std::unordered_set<std::uint32_t> queries_;                          // names
   std::unordered_set<std::uint32_t> launches_;                         // names
   std::unordered_map<std::uint64_t, std::uint32_t> call_names_;        // by domain and id
   std::unordered_map<std::string, std::uint32_t> kernel_names_;        // by mangled name
-  std::unordered_map<std::uint32_t, std::uint32_t> outer_call_;        // of an inner call, newest
-  std::unordered_map<std::uint32_t, std::uint32_t> older_outer_call_;  // and those before them
+  std::unordered_map<std::uint32_t, std::uint32_t> outer_call_;        // by inner call, the newest
+  std::unordered_map<std::uint32_t, std::uint32_t> older_outer_call_;  // the older ones
   std::unordered_map<std::uint32_t, std::uint16_t> device_of_context_;
   std::vector<CUpti_ActivityStream> streams_without_device_;
   std::unordered_map<std::uint32_t, Range> open_ranges_;  // by marker

@@ -8,13 +8,13 @@
 namespace gpucast::trace {
 namespace {
 
-// The newest first. The first version that links an event's waits to its recordings, in the structs
-// that compaction.cpp reads, is 12.8's.
+// Newest first. CUPTI 12.8 is the first version that links the waits for an event to its
+// recordings, in the structs that compaction.cpp reads.
 constexpr std::array sonames{"libcupti.so.13", "libcupti.so.12"};
 constexpr std::uint32_t oldest = 26;
 constexpr std::uint32_t first_unknown = 140000;
 
-// The file that a library came from.
+// Returns the file of a library.
 std::string path_of(void* library) {
   const void* const symbol = dlsym(library, "cuptiGetVersion");
   Dl_info info;
@@ -58,7 +58,8 @@ void find(void* library, const char* name, Function& function) {
 
 CuptiLibrary open_cupti(std::span<const std::string> candidates,
                         std::span<const std::string> without) {
-  // Never closed: CUPTI has threads of its own, and the driver calls it until the process ends.
+  // It is never closed: CUPTI has threads of its own, and the driver calls it until the process
+  // ends.
   void* const library = open_any(candidates, without);
   CuptiLibrary cupti;
 #define GPUCAST_CUPTI_FIND(name) find(library, "cupti" #name, cupti.name);
@@ -86,7 +87,7 @@ void CuptiLibrary::require(CUptiResult result, const char* what) const {
       throw CuptiError(
           "another profiler or debugger is attached to the program (" + said +
           "): run it without nsys, ncu, cuda-gdb, compute-sanitizer or torch.profiler");
-    case CUPTI_ERROR_UNKNOWN:  // where there is no driver
+    case CUPTI_ERROR_UNKNOWN:  // there is no driver
     case CUPTI_ERROR_NOT_INITIALIZED:
       throw CuptiCannotStart("CUPTI cannot start, which is so where it is newer than the driver (" +
                              said + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");

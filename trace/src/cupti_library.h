@@ -1,5 +1,4 @@
-// CUPTI, opened at run time: it belongs to the driver of the machine, and a program may have its
-// own.
+// CUPTI, opened at run time: it has to match the machine's driver, and a program may bring its own.
 #pragma once
 
 #include <cupti.h>
@@ -12,17 +11,17 @@
 
 namespace gpucast::trace {
 
-// Why there is no recording: one line for the user.
+// The reason why nothing is recorded, as one line for the user.
 struct CuptiError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Another version of CUPTI may start.
+// This version of CUPTI cannot start, but another one may.
 struct CuptiCannotStart : CuptiError {
   using CuptiError::CuptiError;
 };
 
-// The functions that are used, by the names that they have in CUPTI without `cupti`.
+// The functions of CUPTI in use, by their names without `cupti`.
 struct CuptiLibrary {
 #define GPUCAST_CUPTI_FUNCTIONS(each)                                                             \
   each(GetVersion) each(Subscribe) each(GetTimestamp) each(GetCallbackName) each(GetResultString) \
@@ -34,23 +33,24 @@ struct CuptiLibrary {
 #define GPUCAST_CUPTI_DECLARE(name) decltype(&cupti##name) name = nullptr;
   GPUCAST_CUPTI_FUNCTIONS(GPUCAST_CUPTI_DECLARE)
 #undef GPUCAST_CUPTI_DECLARE
-  CUptiResult (*NvtxInitialize2)(void*) = nullptr;  // may lack; in no header
+  CUptiResult (*NvtxInitialize2)(void*) = nullptr;  // may be missing; no header declares it
 
-  std::string path;           // of the file that was opened
-  std::uint32_t version = 0;  // as cuptiGetVersion counts: 26 is 12.8, 130001 is 13.0 Update 1
+  std::string path;  // of the file that was opened
+  // In the numbering of cuptiGetVersion: 26 is 12.8, 130001 is 13.0 Update 1.
+  std::uint32_t version = 0;
 
-  // Throws CuptiError with `what` and CUPTI's own words where `result` is no success.
+  // Throws CuptiError with `what` and CUPTI's own text if `result` is an error.
   void require(CUptiResult result, const char* what) const;
-  // Whether NVTX's ranges can be recorded. 13.0.0 jumps to nowhere where a program names its
-  // threads (github.com/NVIDIA/NVTX/issues/125).
+  // Whether NVTX ranges can be recorded. CUPTI 13.0.0 crashes if a program names its threads
+  // (github.com/NVIDIA/NVTX/issues/125).
   [[nodiscard]] bool knows_ranges() const {
     return NvtxInitialize2 != nullptr && version != 130000;
   }
 };
 
-// The one that the program has loaded already, else the first of `candidates` (paths) that can be
-// opened, else what the loader finds; none that is in `without` (CuptiLibrary::path). Throws
-// CuptiError where there is none, or its records are not understood.
+// Returns the library that the program has loaded already, or the first of `candidates` (paths)
+// that can be opened, or the one that the loader finds; libraries in `without` (CuptiLibrary::path)
+// are skipped. Throws CuptiError if there is none, or its records are unknown.
 CuptiLibrary open_cupti(std::span<const std::string> candidates,
                         std::span<const std::string> without = {});
 

@@ -1,5 +1,5 @@
-// What the CUDA driver and NVTX call in a program that `gpucast trace` started: they load the
-// library that CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH name.
+// Entry points for the CUDA driver and NVTX in a program that `gpucast trace` has started: they
+// load the library that CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH name.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -17,7 +17,7 @@
 namespace gpucast::trace {
 namespace {
 
-// Never destroyed: CUPTI calls it as long as the process lives.
+// The recorder is never destroyed: CUPTI calls it as long as the process lives.
 Recorder*& recorder() {
   static Recorder* it = nullptr;
   return it;
@@ -27,7 +27,7 @@ void finish() {
   if (recorder() != nullptr) recorder()->finish();
 }
 
-// With the first library of CUPTI that starts: one that is newer than the driver does not.
+// Takes the first CUPTI library that starts: one that is newer than the driver does not.
 Recorder* make_recorder(const Settings& settings) {
   std::vector<std::string> refused;
   std::string why;
@@ -37,7 +37,7 @@ Recorder* make_recorder(const Settings& settings) {
       cupti = open_cupti(settings.cupti, refused);
     } catch (const CuptiError&) {
       if (why.empty()) throw;
-      throw CuptiError(why);  // of the best one
+      throw CuptiError(why);  // of the best library
     }
     const std::string path = cupti.path;
     try {
@@ -56,14 +56,14 @@ int begin() noexcept {
     recorder() = make_recorder(settings);
     std::atexit(finish);
   } catch (const std::exception& error) {
-    // The program goes on, unrecorded.
+    // The program continues without being recorded.
     std::fprintf(stderr, "gpucast trace: nothing is recorded: %s\n", error.what());
     report_problem(settings.folder, error.what());
   }
   return 1;
 }
 
-// Whether NVTX shall call what the table has been given: anything but 0. CUPTI fills it.
+// Returns nonzero if NVTX should use the table, which CUPTI fills.
 int begin_ranges(void* get_export_table) noexcept {
   const Settings settings = settings_from_environment();
   if (settings.folder.empty()) return 0;
@@ -78,7 +78,7 @@ int begin_ranges(void* get_export_table) noexcept {
     }
     return result == CUPTI_SUCCESS ? 1 : 0;
   } catch (const std::exception&) {
-    return 0;  // what is wrong is said where recording begins
+    return 0;  // errors are reported when recording begins
   }
 }
 

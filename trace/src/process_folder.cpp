@@ -33,10 +33,10 @@ nlohmann::ordered_json as_json(const ClockReading& reading) {
   return {{"realtime_ns", reading.realtime}, {"monotonic_ns", reading.monotonic}};
 }
 
-// This process's number among those of its job, where a launcher told it.
+// Returns this process's rank in its job if a launcher has set it.
 std::optional<int> rank_of_process() {
-  // Open MPI, MPICH and Intel MPI, PMIx, torchrun, Slurm: within a job of Slurm's the others know
-  // better.
+  // Open MPI, MPICH and Intel MPI, PMIx, torchrun, Slurm: in a Slurm job the other variables are
+  // more precise.
   for (const char* name :
        {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "RANK", "SLURM_PROCID"}) {
     const char* const value = std::getenv(name);
@@ -56,7 +56,8 @@ ClockReading read_clocks() {
 }
 
 ProcessFolder::ProcessFolder(const std::filesystem::path& recording) {
-  // Other processes of the run take theirs at the same time, so only one that was made here counts.
+  // Other processes of the run choose their folders at the same time, so that only a folder that
+  // was made here counts.
   for (int number = 0;; ++number) {
     path_ = recording / std::to_string(number);
     if (std::filesystem::create_directory(path_)) return;
@@ -81,7 +82,7 @@ void ProcessFolder::describe(const ProcessFacts& facts) const {
   content["ended"] = facts.ended;
   const std::filesystem::path part = path_ / "process.json.part";
   std::ofstream file(part, std::ios::binary);
-  // A program's name may be any bytes.
+  // A program's name may contain any bytes.
   file << content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   file.close();
   if (!file) throw std::system_error(errno, std::generic_category(), part.string());

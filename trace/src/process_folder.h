@@ -1,4 +1,4 @@
-// A process's folder within a recording, and what is said there of the process.
+// A process's folder in a recording, and the description of the process in it.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,45 @@
 
 namespace gpucast::trace {
 
-// Clocks at one moment, in nanoseconds: CUPTI's stamps are the wall clock's, which may be set.
+// Readings of several clocks at one moment, in nanoseconds: CUPTI's time stamps are those of the
+// wall clock, which may be adjusted.
 struct ClockReading {
   std::int64_t realtime = 0;
   std::int64_t monotonic = 0;
 };
 ClockReading read_clocks();
 
-// One that has not ended, and so is no row yet.
+// A phase that has not ended, and therefore has no row yet.
 struct OpenPhase {
   std::int64_t start_ns = 0;
   bool full = true;
 };
 
 struct ProcessFacts {
-  std::string ended = "open";  // `exit`, `enough` (recorded all that was asked for), `open`
+  std::string ended = "open";  // `exit`, `enough` (the requested amount was recorded), `open`
   std::uint32_t cupti = 0;
   RecordCounts counts{};
   std::uint64_t lost = 0;
-  std::optional<OpenPhase> phase;  // nullopt where recording has ended
+  std::optional<OpenPhase> phase;  // nullopt once recording has ended
   ClockReading begun;
   ClockReading now;
 };
 
 class ProcessFolder {
  public:
-  // Makes the first of RECORDING/0, RECORDING/1, ... that nobody has. Throws std::system_error.
+  // Makes the first of RECORDING/0, RECORDING/1, ... that does not exist. Throws std::system_error.
   explicit ProcessFolder(const std::filesystem::path& recording);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Writes process.json, whole or not at all.
+  // Writes process.json, completely or not at all.
   void describe(const ProcessFacts& facts) const;
 
  private:
   std::filesystem::path path_;
 };
 
-// Tells `gpucast trace`, which reads RECORDING/problem-PID at the end, why there is no recording.
+// Writes the reason for a missing recording to RECORDING/problem-PID, which `gpucast trace` reads
+// at the end.
 void report_problem(const std::filesystem::path& recording, const std::string& line) noexcept;
 
 }  // namespace gpucast::trace

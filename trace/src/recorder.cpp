@@ -22,15 +22,15 @@ namespace {
 
 constexpr std::array always{CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM,
                             CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_RUNTIME};
-// In full phases.
+// Recorded in full phases.
 constexpr std::array of_work{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                              CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
                              CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_CUDA_EVENT};
 
-// No CUDA has had more functions than this; their numbers have no gaps.
+// No CUDA version has had more functions; their numbers have no gaps.
 constexpr std::size_t most_functions = 4000;
 
-// The first, of number 0, is none.
+// There is no function with number 0.
 std::vector<std::string> call_names(const CuptiLibrary& cupti, CUpti_CallbackDomain domain) {
   std::vector<std::string> result{""};
   while (result.size() < most_functions) {
@@ -42,8 +42,8 @@ std::vector<std::string> call_names(const CuptiLibrary& cupti, CUpti_CallbackDom
   return result;
 }
 
-// Enables the functions whose plain names are wanted, one by one. Success where any could be: names
-// of functions that the driver no longer has may be among them.
+// Enables the functions with the wanted plain names one by one. Succeeds if any of them could be
+// enabled: the driver may no longer have some of them.
 CUptiResult enable_calls(const std::vector<std::string>& names,
                          CUptiResult (*enable)(CUpti_CallbackId, std::uint8_t),
                          const std::function<bool(std::string_view)>& wanted) {
@@ -59,7 +59,7 @@ CUptiResult enable_calls(const std::vector<std::string>& names,
 void ignore_callback(void* /*mine*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
                      const void* /*data*/) {}
 
-// The program's signals are for the program's threads.
+// The program's signals are delivered to its own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -113,7 +113,7 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
     std::filesystem::remove_all(folder_.path(), ignored);
     throw;
   }
-  // A child that is forked has our memory, with locks as they were, and none of our threads.
+  // A forked child has our memory, with its locks as they were, and none of our threads.
   pthread_atfork(nullptr, nullptr, [] { instance() = nullptr; });
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
@@ -121,12 +121,12 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
 }
 
 void Recorder::enable() {
-  // Also says whether a profiler is there already.
+  // Fails if another profiler is attached.
   CUpti_SubscriberHandle subscriber = nullptr;
   cupti_.require(cupti_.Subscribe(&subscriber, ignore_callback, nullptr), "subscribe");
   std::uint8_t zeroed = 1;
   std::size_t size = sizeof(zeroed);
-  // Older versions lack it, and clear the buffers themselves.
+  // Older versions lack this attribute, and clear the buffers themselves.
   cupti_.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
   cupti_.require(cupti_.ActivityRegisterCallbacks(on_buffer_wanted, on_buffer_done), "buffers");
   runtime_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_RUNTIME_API);
@@ -139,7 +139,7 @@ void Recorder::enable() {
     cupti_.require(cupti_.ActivityEnable(each), "enable");
   if (phases_.full()) turn_work(true);
   choose_calls();
-  // Queries that found nothing done are calls, and no waits.
+  // Queries that found work unfinished are calls, and not waits.
   cupti_.require(cupti_.ActivityEnableAllSyncRecords(0), "waits");
 }
 
@@ -149,11 +149,12 @@ void Recorder::disable() const {
   if (settings_.whole_graphs) cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
   for (const CUpti_ActivityKind each : always)
     cupti_.ActivityDisable(each);
-  cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);  // also what was enabled one by one
+  // With the functions that were enabled one by one.
+  cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
 }
 
-// After the runtime's kind was enabled, which enables all of its functions. The driver's kind is
-// not: its functions are enabled one by one.
+// This comes after the runtime's kind was enabled, which enables all of its functions. The driver's
+// kind is not enabled: its functions are, one by one.
 void Recorder::choose_calls() {
   for (CUpti_CallbackId id = 1; id < runtime_names_.size(); ++id) {
     if (!stays_on_host(plain_name(runtime_names_[id]))) continue;
@@ -163,7 +164,7 @@ void Recorder::choose_calls() {
                  "enable calls");
 }
 
-// One function alone, in all its versions: neither kind of calls is enabled.
+// Records one function in all its versions: neither kind of calls is enabled.
 void Recorder::choose_only_call() {
   const auto is_it = [this](std::string_view name) { return name == settings_.only; };
   const auto runtime = enable_calls(runtime_names_, cupti_.ActivityEnableRuntimeApi, is_it);
@@ -206,7 +207,7 @@ void Recorder::run() noexcept {
 }
 
 std::chrono::nanoseconds Recorder::pause() {
-  // Until a full phase has kernels; it is begun again the sooner if it does not get any.
+  // Waits for kernels in a full phase, which is begun again if there are none.
   constexpr std::chrono::milliseconds first_look(20);
   const bool waits_for_kernels = phases_.full() && before_phase_.kernels > 0 &&
                                  began_again_ < most_again &&
@@ -230,12 +231,13 @@ OpenPhase Recorder::open_phase() const {
 bool Recorder::phase_is_over(Phases::Time now) {
   const RecordCounts current = counts();
   if (!phases_.over(now, current.work)) return false;
-  // A light phase has seen a call.
+  // A light phase needs at least one call.
   return phases_.full() || current.calls > before_phase_.calls;
 }
 
-// Whether kernels were launched since the phase began, and none was recorded, as some were before:
-// after one in five programs' second enabling CUPTI 13.0 records copies and no kernels.
+// Whether kernels were launched since the phase began and none was recorded, though some were
+// before: in one of five programs, CUPTI 13.0 records copies and no kernels after it was enabled a
+// second time.
 bool Recorder::lacks_kernels() {
   const RecordCounts now = counts();
   const std::uint64_t launches = now.launches - before_phase_.launches;
@@ -243,11 +245,11 @@ bool Recorder::lacks_kernels() {
   return launches >= few && before_phase_.kernels > 0 && now.kernels == before_phase_.kernels;
 }
 
-// What is called meanwhile is in neither phase.
+// Calls during the switch belong to neither phase.
 void Recorder::switch_phase(bool full) {
   const std::int64_t ended = read_clocks().realtime;
   if (phases_.full()) turn_work(false);
-  // Enabled again at once, it may fail again.
+  // Enabling it again at once may fail again.
   if (full && phases_.full()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (full) turn_work(true);
   add_phase(ended);
@@ -262,7 +264,7 @@ void Recorder::switch_phase(bool full) {
   before_phase_ = now;
 }
 
-// The one that is about to end.
+// Adds the phase that is about to end.
 void Recorder::add_phase(std::int64_t end_ns) {
   const std::int64_t start_ns = std::max(phase_began_ns_, from_ns_);
   if (start_ns >= end_ns) return;
@@ -275,7 +277,7 @@ void Recorder::add_phase(std::int64_t end_ns) {
 }
 
 bool Recorder::enough() {
-  // Asked for by `gpucast trace`, which looks at what is there.
+  // `gpucast trace` requests a flush, and looks at the files.
   std::error_code ignored;
   if (std::filesystem::exists(settings_.folder / "enough", ignored)) return true;
   if (settings_.calls != 0 && counts().calls >= settings_.calls) return true;
@@ -284,12 +286,12 @@ bool Recorder::enough() {
   return settings_.duration.count() != 0 && recorded >= settings_.duration.count();
 }
 
-// Hands over what CUPTI has, writes it, and says how far this process is.
-// The last time, all was recorded until `until_ns`.
+// Takes CUPTI's records, writes them, and updates the description of the process. After the last
+// phase, recording was complete until `until_ns`.
 void Recorder::flush(std::uint32_t flag, const char* ended, std::int64_t until_ns) {
   const bool last = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
-  // Without the lock: CUPTI calls on_buffer_done in here. At the end it may be gone already, and
-  // what there is has to be written all the same.
+  // The lock is not held: CUPTI calls on_buffer_done in here. At the end CUPTI may be gone already,
+  // and the existing rows have to be written nevertheless.
   const CUptiResult result = cupti_.ActivityFlushAll(flag);
   if (!last) cupti_.require(result, "flush");
   std::unique_lock lock(rows_mutex_);
@@ -350,7 +352,7 @@ void Recorder::give_up(const std::string& why) noexcept {
 void CUPTIAPI Recorder::on_buffer_wanted(std::uint8_t** buffer, std::size_t* size,
                                          std::size_t* records) {
   Recorder* const recorder = instance();
-  // In a child that was forked nobody empties it.
+  // A forked child has no thread that empties it.
   *buffer = recorder != nullptr ? recorder->buffers_.take() : Buffers::fresh();
   *size = Buffers::bytes;
   *records = 0;  // as many as fit
@@ -376,7 +378,7 @@ void Recorder::take_in(std::uint8_t* buffer, std::size_t written) {
              cupti_.ActivityGetNextRecord(buffer, written, &record) == CUPTI_SUCCESS) {
         compaction_.add(*record);
       }
-      // Between two flushes, where a great deal is recorded.
+      // Writes early if a great deal is recorded between two flushes.
       constexpr std::size_t many_rows = 1 << 16;
       if (tables_.calls.rows().size() + tables_.work.rows().size() > many_rows) tables_.write();
     } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
-// Records this process: CUPTI's buffers are emptied into the tables as they are handed back, by
-// CUPTI's own threads or by ours, which asks for them every tenth of a second. So memory is
-// bounded, and a process that is killed loses that much.
+// Records this process: CUPTI's own threads, or ours, which flushes it every tenth of a second,
+// empty the returned buffers into the tables. The memory is thus bounded, and a killed process
+// loses at most that much.
 #pragma once
 
 #include <sys/types.h>
@@ -26,16 +26,16 @@ namespace gpucast::trace {
 
 class Recorder {
  public:
-  // Begins to record. Throws CuptiError or std::runtime_error where that cannot be; nothing of
-  // CUPTI is on then. CUPTI's callbacks know one recorder: there is one in a process, which is
-  // never destroyed, because CUPTI may call until the process has ended.
+  // Begins to record. Throws CuptiError or std::runtime_error if that fails; CUPTI is then
+  // disabled. There is one recorder in a process, since CUPTI's callbacks know only one, and it is
+  // never destroyed, since CUPTI may call it until the process has ended.
   Recorder(CuptiLibrary cupti, Settings settings);
   ~Recorder() = delete;
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // At the end of the process. Does nothing in a child that was forked: it has CUPTI's memory but
-  // none of its threads, and the files are its parent's.
+  // To be called at the end of the process. Does nothing in a forked child: that has CUPTI's memory
+  // but none of its threads, and the files belong to its parent.
   void finish() noexcept;
 
  private:
@@ -71,23 +71,23 @@ class Recorder {
   ProcessFolder folder_;
   Buffers buffers_;
 
-  // Names of the runtime's and the driver's functions, by their numbers; as CUPTI gives them.
+  // CUPTI's names of the functions of the runtime and the driver, by number.
   std::vector<std::string> runtime_names_;
   std::vector<std::string> driver_names_;
-  std::int64_t from_ns_;  // what began earlier is left out
+  std::int64_t from_ns_;  // earlier rows are dropped
 
-  // For our thread, and for `finish` when that has ended.
+  // Used by our thread, and by `finish` after that has ended.
   Phases phases_;
   std::int64_t phase_began_ns_;
   RecordCounts before_phase_;
   static constexpr int most_again = 10;
-  int began_again_ = 0;  // full phases that lacked their kernels
+  int began_again_ = 0;  // full phases without kernels
 
-  std::mutex rows_mutex_;  // of what follows
+  std::mutex rows_mutex_;  // protects the following members
   Tables tables_;
   Compaction compaction_;
   std::uint64_t lost_ = 0;
-  bool finished_ = false;  // what still comes is dropped
+  bool finished_ = false;  // later records are dropped
 
   std::mutex stop_mutex_;
   std::condition_variable stop_changed_;

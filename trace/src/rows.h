@@ -1,5 +1,5 @@
-// The rows of a trace's tables, and which columns they make: docs/reference/trace-format.md says
-// what each means. Times are nanoseconds since 1970.
+// The rows of a trace's tables, and the columns that they consist of:
+// docs/reference/trace-format.md describes each. Times are nanoseconds since 1970.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ struct Range {
   std::uint32_t domain;
 };
 
-// `lacking`: meant to be full, but the kernels' records did not come.
+// `lacking`: a full phase whose kernel records did not arrive.
 enum class PhaseKind : std::uint8_t { light = 0, full = 1, lacking = 2 };
 
 struct Phase {
@@ -92,16 +92,16 @@ struct NameRow {
   std::string text;
 };
 
-// Throughout a process; what of it there was, and what became of it.
+// Counts of records over the life of a process, by what became of them.
 struct RecordCounts {
-  std::uint64_t calls = 0;  // that are in the table, or will be
+  std::uint64_t calls = 0;  // in the table, or pending
   std::uint64_t work = 0;
-  std::uint64_t launches = 0;  // calls that launch a kernel each, and did
-  std::uint64_t kernels = 0;   // of `work`
-  std::uint64_t inner = 0;     // calls that another one made, left out
-  std::uint64_t polls = 0;     // queries within a row of the same that found nothing done, left out
-  std::uint64_t untimed = 0;   // GPU work for which CUPTI knows no time; left out
-  std::uint64_t unknown = 0;   // records of kinds that nobody asked for
+  std::uint64_t launches = 0;  // successful calls that launch a kernel each
+  std::uint64_t kernels = 0;   // in `work`
+  std::uint64_t inner = 0;     // dropped calls that another call made
+  std::uint64_t polls = 0;     // dropped queries in a series of the same that found work unfinished
+  std::uint64_t untimed = 0;   // dropped GPU work for which CUPTI has no time
+  std::uint64_t unknown = 0;   // records of kinds that were not requested
 };
 
 // A column: its name, and the member that it holds.

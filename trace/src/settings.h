@@ -1,17 +1,17 @@
-// What `gpucast trace` tells the library within the program: variables of the environment.
+// Settings of the library in the program, which `gpucast trace` passes in the environment:
 //
 //   GPUCAST_TRACE          folder of the recording; without it nothing is recorded
-//   GPUCAST_TRACE_CUPTI    CUPTI's library: paths, separated by colons, the best first
-//   GPUCAST_TRACE_GRAPHS   `nodes` (default): a row for each node of a graph; `whole`: for a launch
-//   GPUCAST_TRACE_AFTER    seconds of the process, from its first CUDA call, that are left out
+//   GPUCAST_TRACE_CUPTI    CUPTI libraries: paths, separated by colons, best first
+//   GPUCAST_TRACE_GRAPHS   `nodes` (default): a row for each graph node; `whole`: for each launch
+//   GPUCAST_TRACE_AFTER    seconds after the first CUDA call before recording begins
 //   GPUCAST_TRACE_SECONDS  seconds that are recorded; 0 (default): all
 //   GPUCAST_TRACE_CALLS    calls after which recording ends; 0 (default): never
-//   GPUCAST_TRACE_PHASE    seconds of the first full phase (phases.h); 0: all is one (0.05)
-//   GPUCAST_TRACE_LIGHT_TO_FULL  how much longer a light phase is than the full one before it (3)
-//   GPUCAST_TRACE_BEGIN    `light`: with a light phase
-//   GPUCAST_TRACE_ONLY     the one CUDA function whose calls are recorded, and nothing else
-//   GPUCAST_TRACE_FLUSH    seconds after which at the latest a record is in the file (0.1)
-//   GPUCAST_TRACE_LOG      anything: how it went with NVTX is said on stderr
+//   GPUCAST_TRACE_PHASE    seconds of the first full phase (phases.h); 0: a single phase (0.05)
+//   GPUCAST_TRACE_LIGHT_TO_FULL  length of a light phase relative to the full one before it (3)
+//   GPUCAST_TRACE_BEGIN    `light`: begin with a light phase
+//   GPUCAST_TRACE_ONLY     the one CUDA function that is recorded, and nothing else
+//   GPUCAST_TRACE_FLUSH    seconds until a record is in the file, at most (0.1)
+//   GPUCAST_TRACE_LOG      anything: print the state of NVTX on stderr
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ inline std::chrono::nanoseconds seconds(const char* name, double otherwise) {
 
 }  // namespace environment
 
-// Those of this process. Values that are none count as absent: `gpucast trace` has checked them.
+// The settings of this process. Invalid values count as absent: `gpucast trace` has checked them.
 inline Settings settings_from_environment() {
   using namespace environment;
   Settings result;

@@ -1,5 +1,5 @@
-// The tables of one process: rows of one kind on their way into their file, and the names that rows
-// refer to by number.
+// The tables of one process: rows on their way to their files, and the names that rows refer to by
+// number.
 #pragma once
 
 #include <array>
@@ -37,10 +37,10 @@ class Table {
   explicit Table(const std::filesystem::path& path) : stream_(path, schema()) {}
 
   void add(Row row) { rows_.push_back(std::move(row)); }
-  // Those of this batch.
+  // The rows of this batch.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
 
-  // Puts what was added into the file, as one batch. Throws std::runtime_error.
+  // Writes the added rows to the file as one batch. Throws std::runtime_error.
   void write() {
     if (rows_.empty()) return;
     std::apply([this](const auto&... column) { this->write_columns(column...); }, described);
@@ -64,7 +64,7 @@ class Table {
         described);
   }
 
-  // One column's values beside one another.
+  // The values of one column in an array.
   template <class Value>
   struct Gathered {
     Gathered(const std::vector<Row>& rows, const Column<Row, Value>& column) {
@@ -105,7 +105,7 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// Texts and their numbers, from 1. A new one is a row of the table of names.
+// Texts and their numbers, from 1. A new text becomes a row of the table of names.
 class Names {
  public:
   explicit Names(Table<NameRow>& table) : table_(table) {}
@@ -151,7 +151,7 @@ struct Tables {
   Table<NameRow> names;
 
  private:
-  // Names first: no row that is in a file may lack its name.
+  // Names come first: no row in a file may lack its name.
   template <class Function>
   void in_order(Function function) {
     const auto all = [&](auto&... table) { (function(table), ...); };

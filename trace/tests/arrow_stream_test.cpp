@@ -1,4 +1,4 @@
-// What is written is read back by nanoarrow's reader; tests/trace/ reads it with pyarrow.
+// nanoarrow's reader reads what was written; tests/trace/ reads it with pyarrow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Folder {
   std::filesystem::path path;
 };
 
-// Rows of each batch that can be read of a file.
+// The number of rows of each readable batch in a file.
 std::vector<std::int64_t> rows_of_batches(const std::filesystem::path& path) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   EXPECT_NE(file, nullptr);
@@ -55,7 +55,7 @@ TEST(ArrowStream, HoldsEachWriteAsABatch) {
   table.add(call(1));
   table.add(call(2));
   table.write();
-  table.write();  // of nothing
+  table.write();  // an empty batch
   table.add(call(3));
   table.close();
   EXPECT_EQ(rows_of_batches(folder.path / "calls.arrows"), (std::vector<std::int64_t>{2, 1}));

@@ -12,12 +12,12 @@
 namespace gpucast::trace {
 namespace {
 
-// Nothing here writes a table, so no file is made.
+// No test writes a table, so that no file is made.
 class CompactionTest : public testing::Test {
  protected:
   void add(const std::string& line) {
     const std::vector<std::byte> bytes = fake::record_from_text(line);
-    // As CUPTI's buffers, which are aligned to 8 bytes; vectors of bytes are, too.
+    // CUPTI's buffers are aligned to 8 bytes, and so are vectors of bytes.
     compaction.add(*reinterpret_cast<const CUpti_Activity*>(bytes.data()));
   }
   [[nodiscard]] std::string name(std::uint32_t id) const {
@@ -215,7 +215,7 @@ TEST_F(CompactionTest, PairsMarkersToRangesThatNest) {
   add("marker flags=2 id=2 timestamp=20 name=force domain=md threadId=7");
   add("marker flags=4 id=2 timestamp=30");
   add("marker flags=4 id=1 timestamp=40");
-  add("marker flags=4 id=9 timestamp=50");            // began before recording did
+  add("marker flags=4 id=9 timestamp=50");            // began before the recording
   add("marker flags=2 id=3 timestamp=60 name=open");  // does not end
   add("marker flags=1 id=4 timestamp=60 name=instant");
   ASSERT_EQ(tables.ranges.rows().size(), 2U);
@@ -231,7 +231,7 @@ TEST_F(CompactionTest, KnowsTheDeviceOfAStreamByItsContextWhicheverRecordComesFi
   add("stream contextId=2 streamId=13 flag=2");
   add("context contextId=2 deviceId=1 nullStreamId=7");
   add("stream contextId=2 streamId=14 flag=1");
-  add("stream contextId=2 streamId=7 flag=3");  // said already
+  add("stream contextId=2 streamId=7 flag=3");  // already known
   compaction.settle(false);
   const std::vector<Stream>& streams = tables.streams.rows();
   ASSERT_EQ(streams.size(), 3U);

@@ -1,6 +1,6 @@
-// CUPTI fills the struct of its own version. Those of 12.8 and 12.9 have to begin as those of 13.0
-// do, which compaction.cpp reads. So do those of 13.1 to 13.5 (Kernel11 to 13, Memcpy7, Memset5,
-// CudaEvent3, Context4), by the offsets in their headers.
+// CUPTI fills the struct of its own version. Those of 12.8 and 12.9 have to begin like those of
+// 13.0, which compaction.cpp reads. The offsets in the headers of 13.1 to 13.5 show that theirs do,
+// too (Kernel11 to 13, Memcpy7, Memset5, CudaEvent3, Context4).
 #include <cupti.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ GPUCAST_SAME_PLACE(correlationId);
 GPUCAST_SAME_PLACE(name);
 GPUCAST_SAME_PLACE(graphNodeId);
 GPUCAST_SAME_PLACE(graphId);
-// As documented, byte by byte.
+// These are the documented offsets.
 static_assert(offsetof(CUpti_ActivityKernel10, start) == 16);
 static_assert(offsetof(CUpti_ActivityMemcpy6, bytes) == 8);
 static_assert(sizeof(CUpti_ActivityAPI) == 40);

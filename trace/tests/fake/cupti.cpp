@@ -1,11 +1,10 @@
 // A libcupti.so.13 without a GPU. fake_cupti_emit() adds a record (record_text.h) to the buffer
-// that the client gave; flushing hands it back, as does its being full. Variables of the
-// environment:
+// that the client has provided; a full buffer, or a flush, is returned. Environment variables:
 //
-//   FAKE_CUPTI_VERSION    what cuptiGetVersion says (130001)
-//   FAKE_CUPTI_SUBSCRIBE  what cuptiSubscribe returns (0)
-//   FAKE_CUPTI_REFUSES    the end of a path: a library there returns CUPTI_ERROR_NOT_INITIALIZED
-//   FAKE_CUPTI_DROPPED    records that were dropped, told once (0)
+//   FAKE_CUPTI_VERSION    result of cuptiGetVersion (130001)
+//   FAKE_CUPTI_SUBSCRIBE  status of cuptiSubscribe (0)
+//   FAKE_CUPTI_REFUSES    end of a path: a library there returns CUPTI_ERROR_NOT_INITIALIZED
+//   FAKE_CUPTI_DROPPED    number of dropped records, reported once (0)
 #include <cupti.h>
 
 #include <dlfcn.h>
@@ -38,7 +37,7 @@ bool refuses() {
          std::string_view(info.dli_fname).ends_with(end);
 }
 
-// By their numbers, from 1.
+// By number, from 1.
 constexpr std::array runtime_names{"cudaLaunchKernel_v7000",      "cudaMemcpy_v3020",
                                    "cudaMemcpyAsync_ptsz_v7000",  "cudaGetLastError_v3020",
                                    "cudaDeviceSynchronize_v3020", "cudaEventRecord_v3020",
@@ -51,7 +50,7 @@ struct State {
   CUpti_BuffersCallbackCompleteFunc done = nullptr;
   std::set<int> kinds;
   std::set<std::pair<int, std::uint32_t>> calls_left_out;
-  std::set<std::uint32_t> runtime_calls;  // that are enabled one by one
+  std::set<std::uint32_t> runtime_calls;  // enabled one by one
   std::set<std::uint32_t> driver_calls;
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0;
@@ -60,11 +59,11 @@ struct State {
 };
 
 State& state() {
-  static State& it = *new State;  // is called at the very end, too
+  static State& it = *new State;  // used until the very end of the process
   return it;
 }
 
-// The buffer that was being filled, which is then nobody's.
+// Takes the buffer that was being filled.
 std::pair<std::uint8_t*, std::size_t> take_buffer() {
   State& it = state();
   it.size = 0;
@@ -77,7 +76,7 @@ void hand_back(std::pair<std::uint8_t*, std::size_t> buffer) {
   }
 }
 
-// In a buffer each record is led by its size.
+// In a buffer each record follows its size.
 void append(const std::vector<std::byte>& record) {
   const std::size_t needed = sizeof(std::size_t) + record.size();
   State& it = state();
@@ -194,7 +193,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t /*flag*/) {
 }
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
-  std::size_t next = 0;  // of the size that leads the record
+  std::size_t next = 0;  // offset of the next record's size
   if (*record != nullptr) {
     auto* const at = reinterpret_cast<std::uint8_t*>(*record);
     std::size_t size = 0;

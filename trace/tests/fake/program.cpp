@@ -1,18 +1,19 @@
-// A CUDA program as its recorder sees one: loads the library that CUDA_INJECTION64_PATH names, as
-// the driver would, then does what lines on stdin say:
+// A CUDA program as its recorder sees it: loads the library that CUDA_INJECTION64_PATH names, as
+// the driver would, then follows the lines on stdin:
 //
 //   KIND FIELD=VALUE ...   a record of CUPTI's (record_text.h)
-//   init                   the first CUDA call, by which the driver loads the library
-//   nvtx                   the first use of NVTX, which loads it, too; on stdout what it answers
-//   fork                   the rest is done by a child alone, whose end the parent waits for
-//   steps FILE             until it is there, steps that take 200 us by the clock: a launch with
+//   init                   the first CUDA call, at which the driver loads the library
+//   nvtx                   the first use of NVTX, which loads it, too; prints its answer on stdout
+//   fork                   a child does the rest, and the parent waits for its end
+//   steps FILE             until the file exists, steps that take 200 us by the clock: a launch
+// with
 //                          its kernel, and a blocking copy of 4 bytes
-//   stamped N              as many of them, whose stamps are exactly 200 us apart
+//   stamped N              N such steps, whose time stamps are exactly 200 us apart
 //   say TEXT               on stdout
-//   wait FILE              until it is there
+//   wait FILE              until the file exists
 //   exit N | _exit N | kill N | return
 //
-// What is to come is read only when it is due, so a test can look at what there is in between.
+// Each line is read only when it is due, so that a test can look at the state in between.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ void initialize() {
   symbol<int (*)()>(library, "InitializeInjection")();
 }
 
-// NVTX gives a table of its functions; it is the stand-in for CUPTI alone that sees it.
+// NVTX provides a table of its functions; only the stand-in for CUPTI sees it.
 void initialize_ranges() {
   void* const library = dlopen(std::getenv("NVTX_INJECTION64_PATH"), RTLD_NOW);
   int table = 0;
@@ -56,7 +57,7 @@ void initialize_ranges() {
 }
 
 void emit(const std::string& line) {
-  // Nothing where the program is not recorded.
+  // Empty if the program is not recorded.
   const char* const other = std::getenv("FAKE_CUPTI_EMITS");
   void* const cupti = dlopen(other != nullptr ? other : "libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
   if (cupti != nullptr) symbol<void (*)(const char*)>(cupti, "fake_cupti_emit")(line.c_str());
@@ -67,7 +68,7 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// KIND, its time, the call that asked for it.
+// KIND, its time, and the call that launched it.
 std::string record(const char* kind, std::int64_t start, std::int64_t microseconds, int correlation,
                    const char* more) {
   std::ostringstream line;

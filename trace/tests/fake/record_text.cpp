@@ -27,13 +27,13 @@ Value as(const std::string& text) {
 }
 template <>
 const char* as<const char*>(const std::string& text) {
-  // Never destroyed: records are handed over at the very end, too.
+  // Never destroyed: records are returned at the very end of the process, too.
   static std::set<std::string>& texts = *new std::set<std::string>;
   return texts.insert(text).first->c_str();
 }
 
-// The record with the fields that are stated, all of which it must have. Fields are packed, so they
-// are assigned, never referred to.
+// Sets the given fields of the record, all of which must exist. Fields are packed, so that they are
+// assigned and never referenced.
 template <class Record>
 std::vector<std::byte> with(CUpti_ActivityKind kind, Fields fields) {
   Record record{};
@@ -82,7 +82,7 @@ std::vector<std::byte> with(CUpti_ActivityKind kind, Fields fields) {
   GPUCAST_FIELD(eventId)
   GPUCAST_FIELD(cudaEventId)
   GPUCAST_FIELD(cudaEventSyncId)
-  if constexpr (requires { record.objectKind; }) {  // a range's thread
+  if constexpr (requires { record.objectKind; }) {  // the thread of a range
     record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
     if (const auto thread = fields.extract("threadId"); !thread.empty())
       record.objectId.pt.threadId = as<std::uint32_t>(thread.mapped());

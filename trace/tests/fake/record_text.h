@@ -1,8 +1,8 @@
-// Activity records as text, a line each: KIND and fields as CUPTI's structs call them,
+// Activity records as text, one per line: KIND and fields named as in CUPTI's structs,
 //
 //   kernel start=1000 end=2000 correlationId=7 streamId=13 name=_Z4workPf gridX=10
 //
-// What is not stated is 0; a call's grid and block are 1.
+// Other fields are 0; a call's grid and block are 1.
 #pragma once
 
 #include <cupti.h>
@@ -13,7 +13,7 @@
 
 namespace gpucast::trace::fake {
 
-// The record's bytes. Its texts stay valid as long as the process lives. Throws
+// Returns the record's bytes. Its texts stay valid as long as the process lives. Throws
 // std::invalid_argument.
 std::vector<std::byte> record_from_text(const std::string& line);
 

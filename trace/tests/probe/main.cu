@@ -1,17 +1,18 @@
-// gpucast-trace-probe MODE [STEPS [LAUNCHES [BUSY_US]]]: does as many steps of one kind, and prints
-// as one line of JSON what it asked of the GPU in all, and how long a step took (us; median, mean).
+// gpucast-trace-probe MODE [STEPS [LAUNCHES [BUSY_US]]]: makes this number of steps of one kind,
+// and prints as one line of JSON the calls it has made in total, and how long a step took (us;
+// median, mean).
 //
 //   launches   LAUNCHES kernels of BUSY_US each, then a blocking copy of 4 bytes to the host
 //   copies     copies of all kinds, a memset, a wait for the stream
-//   events     two streams, one waiting for an event of the other, and the host for an event
-//   poll       a kernel and an event, for which the host asks again and again
+//   events     two streams, one of which waits for an event of the other, and the host for an event
+//   poll       a kernel and an event, which the host queries repeatedly
 //   graph      a graph of LAUNCHES kernels, then a wait for the stream
 //   threads    8 threads with a stream each, LAUNCHES kernels and a wait for it
 //   driver     launches through the driver's API
-//   ranges     as launches, each step within an NVTX range
+//   ranges     like launches, with each step in an NVTX range
 //   fork       a child, forked before any CUDA call, does `launches`, and the parent after it
-//   kill       as launches, then SIGKILL after half a second
-//   quit       as launches, then _exit at once
+//   kill       like launches, then SIGKILL after half a second
+//   quit       like launches, then _exit at once
 //   spin       launches until it is killed
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -63,7 +64,7 @@ struct Options {
   double busy_us = 10;
 };
 
-// What was asked, by name; guarded, for threads.
+// The calls by name; guarded, for threads.
 class Asked {
  public:
   void add(const std::string& what, long long count = 1) {

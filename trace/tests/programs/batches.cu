@@ -1,5 +1,5 @@
-// Batches in turns over three streams: the host prepares each in pageable memory, sends it
-// asynchronously, has it changed, and collects it when its stream is needed again.
+// Batches on three streams in turn: the host prepares each in pageable memory, sends it
+// asynchronously, lets a kernel change it, and collects it when its stream is needed again.
 #include <vector>
 
 #include "program.h"

@@ -1,6 +1,6 @@
 // Conjugate gradients (Hestenes and Stiefel 1952) for the 5-point Laplacian on a square grid of n
-// unknowns. As many programs do, it reads the residual back in every iteration, to see whether it
-// may stop. A step is the first eight iterations from the same start.
+// unknowns. Like many programs, it reads the residual back in every iteration, to check for
+// convergence. A step is the first eight iterations from the same start.
 #include <cmath>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t iterations = 8;
 constexpr unsigned threads = 256;  // of a block
 
-// Adds all threads' values to *sum.
+// Adds the values of all threads to *sum.
 __device__ void add_up(double value, double* sum) {
   __shared__ double parts[threads];
   parts[threadIdx.x] = value;

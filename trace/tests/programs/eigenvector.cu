@@ -60,7 +60,7 @@ class Eigenvector : public Program {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
-  // Rows add up to 6: a constant vector belongs to that value.
+  // Rows add up to 6, so that the constant vector is an eigenvector of the value 6.
   std::string wrong() override {
     to_gpu(vector_, std::vector<double>(n_, 1.0));
     step();

@@ -21,7 +21,7 @@ class Graph : public Program {
   explicit Graph(const Cell& cell) : kernels_(cell.n) {
     for (std::uint32_t i = 0; i < 2 * count; ++i)
       sent_[i] = i + 1;
-    // Loads the kernel, which a stream that is captured may not do.
+    // Loads the kernel, which is not allowed while a stream is captured.
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     scramble_once<<<1, 1>>>(data_.data());
     check(cudaGetLastError(), "launch of scramble_once");

@@ -13,8 +13,8 @@ namespace {
 constexpr int sweeps = 4;
 constexpr unsigned threads = 256;  // of a block
 
-// The mean of the four neighbours. Rows stand between two more that belong to the neighbours; the
-// outermost columns stay.
+// The mean of the four neighbours. The rows lie between two more that belong to the neighbours; the
+// outermost columns do not change.
 __global__ void relax(double* next, const double* now, int rows, int side) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) + side;
   const int column = i % side;
@@ -29,8 +29,8 @@ std::vector<double> start(int side) {
   return grid;
 }
 
-// Border rows on the host, one upwards and one downwards, of two sweeps: those of the sweep before
-// may still be on their way when this one's arrive.
+// Border rows on the host, one upwards and one downwards, of two sweeps: those of the previous
+// sweep may still be on their way when the next ones arrive.
 class Rows {
  public:
   Rows(bool pinned, std::size_t side)
@@ -48,7 +48,7 @@ class Rows {
   PinnedArray<double> pinned_;
 };
 
-// A GPU and the rows that are its own.
+// A GPU and its own rows.
 struct Part {
   Part(int device, int first_row, int row_count, int side, bool pinned)
       : gpu(device),
@@ -62,7 +62,7 @@ struct Part {
           DeviceArray<double>(static_cast<std::size_t>(rows + 2) * static_cast<std::size_t>(side));
   }
 
-  int gpu, first, rows;  // rows: without the two beside them
+  int gpu, first, rows;  // rows: without the two borders
   Rows borders;
   Stream stream;
   std::array<DeviceArray<double>, 2> grids;
@@ -163,7 +163,7 @@ class HaloExchange : public Program {
       check(cudaStreamSynchronize(part->stream.get()), "cudaStreamSynchronize");
     }
   }
-  // Both grids: what a sweep does not write stays as it was.
+  // Both grids are set: a sweep does not write all of a grid.
   void begin() {
     const auto grid = start(side_);
     for (const auto& part : parts_) {

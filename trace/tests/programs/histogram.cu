@@ -1,6 +1,5 @@
-// A Monte Carlo loop: n random numbers are counted into bins on the GPU, the counts come to pinned
-// memory, and the host derives the next seed from them. It waits for an event, or asks for it again
-// and again.
+// A Monte Carlo loop: n random numbers are counted into bins on the GPU, the counts are copied to
+// pinned memory, and the host derives the next seed from them. It waits for an event, or polls it.
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,5 @@
-// Filters of images on two streams: pinned memory to the GPU, three passes, pinned memory again.
-// Nothing waits before both are asked for.
+// Filters of images on two streams: pinned memory to the GPU, three passes, and back to pinned
+// memory. The host waits only after both are queued.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Many tiny kernels and one wait: what launches cost, and what a path that sends them without
-// waiting saves. n kernels, one behind the other on each GPU, change 4096 numbers.
+// Many tiny kernels and one wait: this shows how long launches take, and what a path saves that
+// sends them without waiting. n kernels, one after the other on each GPU, change 4096 numbers.
 #include <vector>
 
 #include "program.h"
@@ -60,7 +60,7 @@ class ManyKernels : public Program {
   }
 
  private:
-  // As programs of one GPU do not, those of several set the device before each call.
+  // Programs of several GPUs set the device before each call, programs of one do not.
   void use(std::size_t gpu) const {
     if (states_.size() > 1) check(cudaSetDevice(static_cast<int>(gpu)), "cudaSetDevice");
   }

@@ -1,5 +1,5 @@
-// Blocking copies of pageable memory: n bytes go to the GPU, a kernel changes them, they come back.
-// What drivers and networks stage, in which pieces, shows over n.
+// Blocking copies of pageable memory: n bytes are copied to the GPU, a kernel changes them, and
+// they are copied back. The times over n show how drivers and networks stage them.
 #include <vector>
 
 #include "program.h"

@@ -1,6 +1,6 @@
-// A double-buffered pipeline: chunks of n numbers go to the GPU on one stream while the chunk
-// before is worked on and comes back on another. Events order the two; all memory is pinned, and
-// the host waits once a step.
+// A double-buffered pipeline: chunks of n numbers are copied to the GPU on one stream while the
+// previous chunk is processed and copied back on another. Events order the two; all memory is
+// pinned, and the host waits once a step.
 #include <array>
 
 #include "program.h"
@@ -25,7 +25,7 @@ class Pipeline : public Program {
       : n_(cell.n), sent_(chunks * size()), received_(chunks * size()) {
     for (std::size_t k = 0; k < sent_.size(); ++k)
       sent_[k] = static_cast<std::uint32_t>(k) + 1;
-    // A chunk's buffer is free before the first step, too.
+    // A chunk's buffer is also free before the first step.
     for (const Event& each : freed_)
       each.record(working_.get());
   }
@@ -42,7 +42,7 @@ class Pipeline : public Program {
     for (std::size_t k = 0; k < received_.size(); ++k)
       received_[k] = 0;
     step();
-    // Not all: the host takes long for a number.
+    // Only some are checked: the host is slow.
     constexpr std::size_t looked_at = 20000;
     for (std::size_t k = 0; k < received_.size(); k += received_.size() / looked_at + 1) {
       if (received_[k] != scrambled(sent_[k], rounds)) return "number " + std::to_string(k);

@@ -25,7 +25,7 @@ namespace {
 using devices::Clock;
 using support::InputError;
 
-// Steps between looks at the rule.
+// Number of steps between checks of the stopping rule.
 constexpr std::size_t most_in_a_row = 64;
 constexpr double longest_row = 0.05;  // s
 
@@ -92,8 +92,8 @@ std::vector<Cell> cells_of(const Options& options, const About& about) {
   return cells;
 }
 
-// Seconds of steps made one after another. A step ends where the next begins, so that what the host
-// does in between belongs to one of them, as in any program's loop.
+// Returns the seconds of consecutive steps. A step ends where the next begins, so that the host's
+// work in between belongs to one of them, as in any program's loop.
 std::vector<double> timed(Program& program, std::size_t count) {
   std::vector<Clock::time_point> moments;
   moments.reserve(count + 1);

@@ -1,5 +1,5 @@
-// What the programs have in common: sizes, settings and GPUs from the command line, steps timed by
-// the host's clock, their records.
+// Common parts of the programs: sizes, settings and GPUs from the command line, steps timed by the
+// host's clock, and their records.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@ using devices::cuda::DeviceArray;
 using devices::cuda::Event;
 using devices::cuda::Stream;
 
-// What is timed: one size of one setting on so many GPUs.
+// What is timed: one size and setting on a number of GPUs.
 struct Cell {
-  std::string setting;  // one of About::settings; empty where there are none
+  std::string setting;  // one of About::settings; empty if there are none
   std::int64_t n = 1;
   int gpus = 1;
 };
 
-// A program that is ready to make steps. Every step asks the same of its GPUs.
+// A program that is ready to make steps. Every step does the same on its GPUs.
 class Program : public support::Interface {
  public:
-  // Returns when the host knows what came of it.
+  // Returns when the host has the result.
   virtual void step() = 0;
-  // Begins anew, makes a step, and says what is wrong about its result; empty where it is right.
+  // Begins anew, makes a step, and returns what is wrong with its result; empty if it is right.
   virtual std::string wrong() = 0;
 };
 
@@ -46,11 +46,11 @@ struct About {
 // Makes a cell's program; throws InputError for a size that it cannot have.
 using Make = std::unique_ptr<Program> (*)(const Cell& cell);
 
-// All of main: a record of kind step for each cell. Returns the exit status: 1 where a result is
-// wrong or a GPU failed, 2 for wrong input.
+// The body of main: writes a record of kind step for each cell. Returns the exit status: 1 if a
+// result is wrong or a GPU failed, 2 for wrong input.
 int run(const About& about, Make make, const std::vector<std::string>& command_line);
 
-// The same of a program that a cell is all to make of.
+// The same for a program whose constructor takes a cell.
 template <class Made>
 int run(const About& about, int argc, char** argv) {
   const Make make = [](const Cell& cell) -> std::unique_ptr<Program> {
@@ -59,10 +59,11 @@ int run(const About& about, int argc, char** argv) {
   return run(about, make, {argv, argv + argc});
 }
 
-// The side of a square grid of n cells. Throws InputError where n is no square of at least `least`.
+// Returns the side of a square grid of n cells. Throws InputError if n is no square of at least
+// `least`.
 int side_of(std::int64_t n, int least);
 
-// Host memory that GPUs copy from and to without staging; zeroed.
+// Zeroed host memory that GPUs access without staging.
 template <class T>
 class PinnedArray {
  public:
@@ -84,10 +85,10 @@ class PinnedArray {
   std::unique_ptr<T, devices::cuda::Destroy<cudaFreeHost>> data_;
 };
 
-// What every block here has, of kernels that say nothing else.
+// The size of blocks in kernels without a reason for another one.
 constexpr unsigned usual_threads = 256;
 
-// Throws where the launch before it failed.
+// Throws if the launch before it failed.
 inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
 
 // A blocking copy between an array of the GPU and pageable memory.
@@ -101,7 +102,7 @@ void to_host(std::vector<T>& host, const DeviceArray<T>& array) {
         "cudaMemcpy");
 }
 
-// Blocks of so many threads for `count` of them.
+// Returns the number of blocks of `threads` threads for `count` threads.
 inline unsigned blocks_of(std::int64_t count, unsigned threads) {
   return static_cast<unsigned>((count + threads - 1) / threads);
 }

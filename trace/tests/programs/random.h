@@ -1,4 +1,4 @@
-// Numbers that look random, the same on host and GPU.
+// Pseudo-random numbers, the same on host and GPU.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace gpucast::trace {
 
-// A bijection of 32-bit numbers (xorshift, Marsaglia 2003), so many times over. 0 stays 0.
+// A bijection of 32-bit numbers (xorshift, Marsaglia 2003), applied `rounds` times. 0 stays 0.
 GPUCAST_TRACE_BOTH inline std::uint32_t scrambled(std::uint32_t value, std::int64_t rounds) {
   for (std::int64_t k = 0; k < rounds; ++k) {
     value ^= value << 13U;
@@ -21,7 +21,7 @@ GPUCAST_TRACE_BOTH inline std::uint32_t scrambled(std::uint32_t value, std::int6
   return value;
 }
 
-// A number for each index, another one for each seed (multiplicative hash, then xorshift).
+// A number for each index and seed (multiplicative hash, then xorshift).
 GPUCAST_TRACE_BOTH inline std::uint32_t random_of(std::uint32_t index, std::uint32_t seed) {
   return scrambled(index * 2654435761U + seed + 1, 3);
 }

@@ -1,4 +1,4 @@
-// Sums in two stages. The host reads each sum, eight bytes, before it asks for the next, which
+// Sums in two stages. The host reads each sum, eight bytes, before it starts the next, which
 // depends on it.
 #include <algorithm>
 #include <vector>

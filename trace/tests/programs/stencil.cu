@@ -1,5 +1,5 @@
-// Heat on a grid: twenty sweeps in turns between two arrays, then the sum of changes, for which the
-// host waits by an event.
+// Heat on a grid: twenty sweeps alternate between two arrays, then the sum of changes, for which
+// the host waits by an event.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Four streams beside the legacy default stream. Where they are non-blocking, all kernels of a step
-// overlap; where they are blocking, the default stream's kernel waits for them, and they for it.
+// Four streams and the legacy default stream. If the streams are non-blocking, all kernels of a
+// step overlap; if they are blocking, the default stream's kernel waits for them, and they for it.
 #include <array>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace gpucast::trace {
 namespace {
 
 constexpr unsigned count =
-    1024;  // numbers of a stream: few blocks, so that kernels fit side by side
+    1024;  // numbers per stream: few blocks, so that kernels fit side by side
 constexpr unsigned threads = 128;
 constexpr std::size_t streams = 4;
 
@@ -29,7 +29,7 @@ class Streams : public Program {
     begin();
   }
 
-  // Each stream's kernel, the default stream's, and each stream's again.
+  // A kernel on each stream, one on the default stream, and one more on each stream.
   void step() override {
     launch_on_each();
     launch(streams, nullptr);
@@ -44,7 +44,7 @@ class Streams : public Program {
       std::vector<std::uint32_t> found(count);
       check(cudaMemcpy(found.data(), data_[k].data(), data_[k].bytes(), cudaMemcpyDeviceToHost),
             "cudaMemcpy");
-      constexpr std::uint32_t every = 31;  // the host takes long for a number
+      constexpr std::uint32_t every = 31;  // only some are checked: the host is slow
       for (std::uint32_t i = 0; i < count; i += every) {
         if (found[i] != scrambled(i + 1, k < streams ? 2 * rounds_ : rounds_)) {
           return "number " + std::to_string(i) + " of stream " + std::to_string(k);

@@ -36,7 +36,7 @@ __global__ void differ(float* outputs, float* loss) {
   atomicAdd(loss, outputs[threadIdx.x] * outputs[threadIdx.x]);
 }
 
-// The gradient of hidden values: of one output.
+// The gradient of the hidden values for one output.
 __global__ void spread(float* hidden, const float* outputs, const float* second, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < batch * n) hidden[i] = outputs[i / n] * second[i % n];
@@ -74,7 +74,7 @@ class Training : public Program {
     check(cudaMemcpy(&last_, loss_.data(), sizeof(float), cudaMemcpyDeviceToHost), "cudaMemcpy");
   }
 
-  // A step along the gradient makes the loss smaller.
+  // A step along the gradient reduces the loss.
   std::string wrong() override {
     begin();
     step();

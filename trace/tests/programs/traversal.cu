@@ -1,5 +1,5 @@
-// Breadth-first search: a level is a set of zero, a launch, and a read of four bytes, which says
-// whether there is another.
+// Breadth-first search: a level is a memset of zero, a launch, and a read of four bytes, which tell
+// whether there is another level.
 #include <vector>
 
 #include "program.h"
@@ -27,7 +27,7 @@ __global__ void expand(int* levels, int* any, std::uint32_t n, int level) {
   for (std::uint32_t edge = 0; edge < edges; ++edge) {
     int* const other = levels + neighbour(vertex, edge, n);
     if (*other != unseen) continue;
-    *other = level + 1;  // whoever does so writes the same
+    *other = level + 1;  // all threads that do so write the same value
     *any = 1;
   }
 }
