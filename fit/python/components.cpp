@@ -1,4 +1,4 @@
-// gpucast._core: forecasts of programs whose steps' parts are known.
+// gpucast._core: forecasts of programs whose parts of steps are known.
 #include "components.h"
 
 #include <nanobind/eigen/dense.h>
@@ -40,7 +40,7 @@ void require_alike(Eigen::Index count, std::initializer_list<Eigen::Index> sizes
 }
 
 // Visits as columns: cell, seconds of the step, variance of its logarithm, the same of the host's
-// part (not a number: not timed).
+// part (NaN: not timed).
 using VisitColumns = Eigen::Matrix<double, Eigen::Dynamic, 5, Eigen::RowMajor>;
 
 Measured measured(const Vector& n, const Vector& gpus, const Vector& kernel,
@@ -65,7 +65,7 @@ Measured measured(const Vector& n, const Vector& gpus, const Vector& kernel,
 }
 
 // Model, weight, z, its prior's medians and standard deviations, log amplitudes, variances added to
-// visits (of step, of cpu) and cells (of kernels) that the rest did not expect.
+// disturbed visits (of step, of cpu) and cells (of kernels).
 using ComponentState =
     std::tuple<StepModel, double, Vector, Vector, Vector, Vector, Vector, Vector, Vector>;
 

@@ -1,5 +1,5 @@
-// gpucast._core: the model and the fit for Python. A few verbs on arrays; the interpreter lock is
-// released wherever work is done.
+// gpucast._core: the model and the fit for Python, as a few functions on arrays; the interpreter
+// lock is released while they work.
 #include <nanobind/eigen/dense.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -45,10 +45,10 @@ using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::dev
 
 std::span<const double> span(const Doubles& array) { return {array.data(), array.size()}; }
 
-// Arrays made for the caller: they own their values, also as properties.
+// Arrays that are made for the caller own their values, also as properties.
 constexpr auto fresh = nb::rv_policy::move;
 
-// Ownership of a vector passes to the array that shows it.
+// Moves a vector into an array, which then owns it.
 nb::ndarray<nb::numpy, double, nb::ndim<1>> array(std::vector<double> values) {
   auto owned = std::make_unique<std::vector<double>>(std::move(values));
   nb::capsule owner(owned.get(),
@@ -579,7 +579,7 @@ void bind_forecast(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
-  // Models that a program keeps to its end are no leak of ours.
+  // Models that a program keeps until its end are no leaks.
   nb::set_leak_warnings(false);
   m.doc() = "Step-time model and its fit.";
   bind_workload(m);

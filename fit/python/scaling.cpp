@@ -1,4 +1,4 @@
-// gpucast._core: forecasts of programs that are known by their step times alone.
+// gpucast._core: forecasts of programs that are known only by their step times.
 #include "scaling.h"
 
 #include <nanobind/eigen/dense.h>
@@ -42,7 +42,7 @@ void require_positive(const VectorXd& values) {
   }
 }
 
-// `seconds` may be empty: cells to forecast.
+// `seconds` is empty for cells to forecast.
 Cells cells(const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, const VectorXd& seconds,
             const VectorXd& variance) {
   const auto count = n.size();
@@ -63,7 +63,7 @@ Cells cells(const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, cons
   return {n, gpus, nodes, std::move(log_seconds), variance, VectorXd::Zero(count)};
 }
 
-// Terms, growth of work, overlap, deviates, coefficients (seconds a unit of the shape), weight.
+// Terms, growth of work, overlap, deviates, coefficients (seconds per unit of the shape), weight.
 using ComponentValues = std::tuple<std::vector<std::string>, std::string, std::string,
                                    std::array<double, 4>, std::vector<double>, double>;
 

@@ -11,19 +11,19 @@ namespace {
 
 constexpr double steepest_fall = -1;  // u
 constexpr double steepest_rise = 2.0 / 3;
-constexpr double prior = 1;        // ln N over which a break is expected before any was looked for
+constexpr double prior = 1;        // ln N over which a break is expected before any was seen
 constexpr int points = 8;          // of b and of u
-constexpr double usual_node = 8;   // GPUs that a node may have, where nobody says
+constexpr double usual_node = 8;   // GPUs that a node may have if this is unknown
 constexpr double other_node = .6;  // sd of ln T
 constexpr std::uint64_t stream = 1;
 
 constexpr double near_enough = 2e-4;  // of a probability, in the middle between two entries
-constexpr double far_apart = .1;      // probabilities of entries beside one another
+constexpr double far_apart = .1;      // probability difference of adjacent entries
 constexpr double resolution = 1e-6;   // of ln T
 
-// A mixture's distribution function, which is asked for at each outcome: cubics between entries
-// that lie closer together the more it bends. A cubic twice as long misses the entry in its middle
-// by no more than `near_enough`, so that each is off by about a tenth of that.
+// A mixture's distribution function, which is evaluated for each outcome, as cubics between entries
+// that are closer where it bends more. A cubic of twice the length misses its middle entry by no
+// more than `near_enough`, so that each has about a tenth of that error.
 class Distribution {
  public:
   explicit Distribution(const StudentMixture& mixture) : entries_{entry(mixture, mixture.least())} {
@@ -50,7 +50,7 @@ class Distribution {
     return {x, distribution, density};
   }
 
-  // Hermite's cubic, its slopes held to where it rises throughout (Fritsch and Carlson).
+  // Hermite's cubic, with slopes limited so that it is monotonic (Fritsch and Carlson).
   static double between(const Entry& a, const Entry& b, double x) {
     const double width = b.x - a.x;
     const double rise = b.value - a.value;
@@ -60,7 +60,7 @@ class Distribution {
     return a.value + t * (of_a + t * (3 * rise - 2 * of_a - of_b + t * (of_a + of_b - 2 * rise)));
   }
 
-  // Appends what is above `a`, up to `b`.
+  // Appends entries above `a` up to `b`.
   void fill(const StudentMixture& mixture, Entry a, Entry b) {
     const Entry middle = entry(mixture, .5 * (a.x + b.x));
     const bool apart = b.value - a.value > far_apart;
@@ -78,8 +78,8 @@ class Distribution {
   std::vector<Entry> entries_;
 };
 
-// Where a function that rises from below 0 at `low` to above 0 at `high` is 0: false position, for
-// which an end that stays counts half (Illinois), every third time the middle.
+// The root of a function that rises from below 0 at `low` to above 0 at `high`: false position with
+// the Illinois modification, and bisection every third time.
 template <class Function>
 double zero_of(const Function& function, double low, double high) {
   double below = function(low);

@@ -16,7 +16,8 @@ double from(const std::vector<double>& pool, Random& random) {
   return pool[random.below(pool.size())];
 }
 
-// What a group's noise is drawn from, in units of sigma (samples) and as log times (cells).
+// The residuals from which a group's noise is drawn, in units of sigma (samples) and as log times
+// (cells).
 struct Pools {
   std::vector<double> within;
   std::vector<double> cells;  // empty: no spread between cells
@@ -36,8 +37,8 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
     const bool two_levels = std::isfinite(noise.pure_error);
     const double center = observations.median_log(j);
     const auto repetitions = static_cast<double>(observations.size(j));
-    // A sample is nearer to its own cell's median than to the true centre:
-    // Var(y - median) = sigma^2 (1 + Var(median) - 2 Cov(y, median)), the covariance 1 / m.
+    // A sample is nearer to its own cell's median than to the true centre: Var(y - median) =
+    // sigma^2 (1 + Var(median) - 2 Cov(y, median)), the covariance 1 / m.
     const double from_center =
         1 / std::sqrt(1 + median_variance(observations.size(j)) - 2 / repetitions);
     if (two_levels && noise.between_cells > 0) {
@@ -55,8 +56,9 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
     }
   }
   for (std::size_t g = 0; g < group_count; ++g) {
-    // Deviations from medians do not balance. What is left over would shift all times of a
-    // replicate alike, beside what the fit follows; disturbed samples are no part of it.
+    // Deviations from medians do not sum to zero. The remainder would shift all times of a
+    // replicate in the same way, in addition to what the fit follows; disturbed samples are
+    // excluded from it.
     if (!pools[g].within.empty()) {
       const double centre = tukey_centre(pools[g].within);
       for (double& deviation : pools[g].within) {
@@ -88,8 +90,8 @@ std::vector<double> replicate_times(const Observations& observations, const Esti
   return log_seconds;
 }
 
-// What a replicate holds plausible of pure numbers: as far from the estimate as the prior allows.
-// Were each replicate drawn to the same values, what no data tell would look known.
+// The prior centres of pure numbers in a replicate: as far from the estimate as the prior allows.
+// With the same centres in each replicate, numbers without data would look known.
 Eigen::VectorXd replicate_centres(const model::StepModel& model, const Estimate& estimate,
                                   Random& random) {
   Eigen::VectorXd centres = estimate.z;
@@ -98,7 +100,7 @@ Eigen::VectorXd replicate_centres(const model::StepModel& model, const Estimate&
   return centres;
 }
 
-// Fitted z of each plausible integer: where its refits start.
+// Fitted z of each plausible integer, where its refits start.
 struct Start {
   std::vector<int> members;
   std::vector<Eigen::VectorXd> z;
@@ -143,7 +145,7 @@ Replicates bootstrap(const model::StepModel& model, const Observations& observat
                                     static_cast<Eigen::Index>(model.parameter_count())),
                     std::vector<int>(count)};
   parallel_for(count, threads, 8, [&](std::size_t replicate) {
-    Random random(seed, replicate);  // its own: threads do not matter
+    Random random(seed, replicate);  // independent of the assignment to threads
     const Observations drawn =
         observations.with_log_seconds(replicate_times(observations, best, pools, random));
     const Eigen::VectorXd plausible = replicate_centres(model, best, random);

@@ -13,13 +13,13 @@ namespace gpucast::fit {
 
 namespace {
 
-constexpr double smallest_scale = 1e-4;  // a curve that fits more closely is no better
+constexpr double smallest_scale = 1e-4;  // a closer fit is no better
 
-// Single timings carry quirks of their own, so a breakpoint has to earn more than bare equality: a
-// difference of 6 in this criterion is "strong" evidence (Kass & Raftery 1995).
+// Single timings have quirks of their own, so that a breakpoint needs strong evidence: a difference
+// of 6 in this criterion (Kass & Raftery 1995).
 constexpr double strong_evidence = 6;
 
-// A jump can take the place of a steep piece by chance: it has to earn "very strong" evidence more.
+// A jump can replace a steep piece by chance, so that it needs "very strong" evidence in addition.
 constexpr double very_strong_evidence = 10;
 
 constexpr std::size_t cells_a_parameter = 3;
@@ -29,8 +29,8 @@ constexpr double rough = 1e-4;  // convergence of fits that are only compared
 // Mean absolute value of standard normal noise.
 constexpr double mean_magnitude = 0.7978845608028654;
 
-// The sigma for which the mean of |r_j| / sqrt(sigma^2 + v_j) is that of normal noise. The mean,
-// not the median: the two or three cells at a bend are what a missing breakpoint leaves.
+// The sigma for which the mean of |r_j| / sqrt(sigma^2 + v_j) is that of normal noise. The mean is
+// used and not the median, since a missing breakpoint shows in only two or three cells.
 double mean_scale(const std::vector<double>& residual, const std::vector<double>& known) {
   return least_enough(smallest_scale, 10, 0, [&](double sigma) {
     double sum = 0;
@@ -62,7 +62,7 @@ class Search {
     return bytes;
   }
 
-  // Knots are fitted once, however often the search comes by them.
+  // Each set of knots is fitted once, however often the search reaches it.
   double criterion(const Knots& knots) {
     const auto known = criteria_.find(knots);
     return known != criteria_.end() ? known->second
@@ -76,7 +76,7 @@ class Search {
     const model::StepModel model(std::nullopt, {}, 1, curves);
     const Estimate fit = estimate(model, observations_, start_values(model, observations_), {},
                                   rough, Loss::huber, Times::matrix);
-    // Residuals of cells, and what rounding alone makes of them.
+    // Residuals of cells, and their variances by rounding.
     std::vector<double> residual;
     std::vector<double> known;
     for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
@@ -96,8 +96,8 @@ class Search {
            parameters * std::log(static_cast<double>(observations_.cell_count()));
   }
 
-  // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after
-  // the last. What is estimated besides the latency has three sizes each.
+  // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after the
+  // last. Each estimated quantity except the latency has three sizes.
   bool allowed(const Knots& knots) const {
     constexpr std::size_t apart = 2;
     if (knots.front().at < 1 || knots.back().at + apart >= observations_.cell_count() ||
@@ -140,14 +140,14 @@ class Search {
     double criterion;
   };
 
-  // The best placement of at most `largest` knots; kinks only, or jumps too.
+  // The best placement of at most `largest` knots, which are kinks only, or jumps too.
   Found best(std::size_t largest, bool jumps) {
     Found best{{}, criterion({})};
     while (best.knots.size() < largest) {
       Knots trial = best.knots;
-      trial.push_back({observations_.cell_count(), false});  // a place holder
+      trial.push_back({observations_.cell_count(), false});  // placeholder
       double value = place(trial, trial.size() - 1, jumps);
-      // Earlier knots were placed without this one: let them all move until none gains.
+      // Earlier knots were placed without this one: all move until none improves.
       for (bool moved = std::isfinite(value); moved;) {
         moved = false;
         for (std::size_t i = 0; i < trial.size(); ++i) {
@@ -175,7 +175,7 @@ std::vector<double> find_breakpoints(const Observations& observations, std::size
   if (observations.cell_count() < 2 * cells_a_parameter) {
     return {};
   }
-  // A jump taken early may stand in the way of the two kinks that are the truth: look for both.
+  // A jump that is taken early may hide the two kinks that are the truth, so that both are tried.
   Search search(observations);
   const Search::Found plain = search.best(largest, false);
   const Search::Found jumping = search.best(largest, true);

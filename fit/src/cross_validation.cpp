@@ -14,7 +14,7 @@ namespace gpucast::fit {
 
 namespace {
 
-// Errors of held-out cells are a hundred times larger and more.
+// Errors of held-out cells are at least a hundred times larger.
 constexpr double good_enough = 1e-5;
 
 // Fisher-Yates by hand: std::shuffle may differ between standard libraries.

@@ -13,13 +13,14 @@ namespace gpucast::fit {
 
 namespace {
 
-constexpr double sigma_floor = 1e-5;  // clocks resolve no better; keeps exact data solvable
+constexpr double sigma_floor = 1e-5;  // limit of clocks; keeps exact data solvable
 
-// A group this small cannot tell its own scale: blend with a typical one, counted as one sample.
+// A group this small does not determine its own scale: it is averaged with a typical one, which
+// counts as one sample.
 constexpr std::size_t few_samples = 8;
 constexpr double typical_sigma = 0.03;
 
-// Fits whose tolerance is at least this are compared with others, not reported.
+// Fits with at least this tolerance are compared with others, not reported.
 constexpr double compared = 1e-6;
 
 // Range of a parameter around the largest value the data admit (see `admitted`): far enough down
@@ -27,7 +28,7 @@ constexpr double compared = 1e-6;
 constexpr double smallest_share = 1e-9;
 constexpr double log_beyond_admitted = 3;
 
-// Ranges that the parameters are looked for in, in log linear coordinates.
+// Bounds of the parameters in log linear coordinates.
 struct Box {
   Eigen::VectorXd lowest;
   Eigen::VectorXd highest;
@@ -37,10 +38,10 @@ struct Box {
   }
 };
 
-// The weighted problem, one residual a cell and one a prior, as TinySolver wants it. Beyond its
-// range a parameter stays without effect, and so it does at an end of it that it is pushed against:
-// a step for one whose share of every time is below rounding has no bound otherwise, and takes
-// others with it or ends where a time has no derivative.
+// The weighted problem in the form for TinySolver, one residual per cell and one per prior. A
+// parameter has no effect beyond its bounds, nor at a bound that it is pushed against: otherwise a
+// step for a parameter whose share of every time is below rounding has no limit, and takes others
+// with it or ends where a time has no derivative.
 struct WeightedCells {
   using Scalar = double;
   enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
@@ -93,15 +94,15 @@ struct WeightedCells {
 
   LogTimes log_times;
   int parameters;
-  bool hold;                    // whether pure numbers stay
+  bool hold;                    // whether pure numbers stay fixed
   Eigen::VectorXd root_weight;  // square root of the summed weights of the cell's samples
   Eigen::VectorXd mean;         // their weighted mean log time
   std::vector<NumberPrior> priors;
   Box box;
 };
 
-// Where start values are looked for, in log linear coordinates: pure numbers at what is plausible
-// of them, in which the rest is linear then, and everything else at 1.
+// The origin of start values, in log linear coordinates: pure numbers at their prior medians, with
+// which the rest is linear, and everything else at 1.
 Eigen::VectorXd origin(const model::StepModel& model) {
   const auto& list = model.parameter_list();
   Eigen::VectorXd z = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(list.size()));
@@ -127,7 +128,7 @@ Eigen::VectorXd admitted(const Eigen::MatrixXd& basis, const Eigen::VectorXd& se
 }
 
 // Cell times at the origin give the coefficients of times that are linear in the parameters; pure
-// numbers stay where they are.
+// numbers stay fixed.
 Eigen::MatrixXd linear_basis(const model::StepModel& model, const std::vector<Cell>& cells) {
   Eigen::MatrixXd basis = linear_jacobian(model.linear(), cells, origin(model));
   for (Eigen::Index i = 0; i < basis.cols(); ++i) {
@@ -138,7 +139,7 @@ Eigen::MatrixXd linear_basis(const model::StepModel& model, const std::vector<Ce
   return basis;
 }
 
-// Medians, of skeletons without what they take whatever the parameters are: busy GPUs.
+// Medians; those of skeletons without the given kernel times, which do not depend on parameters.
 Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observations& observations,
                                    const Eigen::MatrixXd& basis) {
   constexpr double least_share = 0.01;  // noise may leave nothing
@@ -163,7 +164,7 @@ Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observat
 Eigen::VectorXd admitted(const model::StepModel& model, const Observations& observations) {
   const Eigen::MatrixXd basis = linear_basis(model, observations.cells());
   const Eigen::VectorXd largest = admitted(basis, seconds_to_explain(model, observations, basis));
-  // Times do not bound a pure number; it stays about what is plausible of it.
+  // Times do not bound a pure number; it stays near its prior median.
   return largest.cwiseProduct(origin(model).array().exp().matrix());
 }
 
@@ -174,7 +175,7 @@ Box box_of(const model::StepModel& model, const Observations& observations) {
 
 Scales scales_of(const Observations& observations, const Eigen::VectorXd& log_fit,
                  std::size_t parameter_count) {
-  // Fitted residuals are smaller than errors by the parameters that followed the noise.
+  // Fitted residuals are smaller than errors because parameters have followed the noise.
   const auto samples = static_cast<double>(observations.sample_count());
   const double freedom = samples > static_cast<double>(parameter_count)
                              ? std::sqrt(samples / (samples - static_cast<double>(parameter_count)))
@@ -236,7 +237,7 @@ class Refiner {
   }
 
  private:
-  // Scales stay for many rounds, and with them the samples' standard deviations.
+  // Scales, and the samples' standard deviations with them, are kept for many rounds.
   void use(const Scales& scales) {
     if (scales == scales_) {
       return;
@@ -307,7 +308,7 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
   const Eigen::MatrixXd basis = linear_basis(model, observations.cells());
   const Eigen::VectorXd seconds = seconds_to_explain(model, observations, basis);
   const Eigen::VectorXd largest = admitted(basis, seconds);
-  // Entry (j, i): share of cell j's time if parameter i were as large as admitted.
+  // Entry (j, i): share of cell j's time if parameter i had its largest admitted value.
   const Eigen::MatrixXd share = seconds.cwiseInverse().asDiagonal() * basis * largest.asDiagonal();
 
   // A cell whose median is itself disturbed must not decide the start: Huber weights, few rounds.
@@ -338,8 +339,8 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
                   double tolerance, Loss loss, Times times, Numbers numbers,
                   const Eigen::VectorXd& plausible) {
   constexpr int huber_rounds = 30;
-  constexpr double rough = 1e-4;  // the Huber stage is only a way to the Tukey one
-  // A fit that is only compared and does not settle is a poor one: its like are many.
+  constexpr double rough = 1e-4;  // the Huber stage only prepares the Tukey one
+  // A compared fit that does not converge is a poor one, and there are many of them.
   const int tukey_rounds = tolerance < compared ? 200 : 30;
 
   const std::vector<NumberPrior> priors = number_priors(model, plausible);

@@ -55,8 +55,8 @@ void evaluate_with_jets(const model::StepModel& model, const std::vector<Cell>& 
   }
 }
 
-// The narrowest of some widths that holds the model. Derivative arrays are of fixed width so that
-// they live in registers; few widths, few copies.
+// The narrowest of several widths that holds the model. Derivative arrays have fixed widths so that
+// they live in registers; few widths mean few instantiations.
 template <int width, int... wider>
 void evaluate_within(const model::StepModel& model, const std::vector<Cell>& cells, const double* z,
                      double* log_time, double* jacobian) {

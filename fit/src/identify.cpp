@@ -62,7 +62,7 @@ double robust_variance(const Observations& observations, const Estimate& estimat
 
 std::string Combination::expression(const std::vector<model::Parameter>& parameters) const {
   std::ostringstream text;
-  // Coefficients are ratios of small whole numbers (12/16); noise digits help nobody.
+  // Coefficients are ratios of small whole numbers (12/16); further digits are noise.
   text.precision(6);
   for (const auto& [index, coefficient] : terms) {
     const model::Parameter& parameter = parameters[index];
@@ -74,7 +74,7 @@ std::string Combination::expression(const std::vector<model::Parameter>& paramet
     }
     text << parameter.name;
   }
-  // The first has no space about its sign, and no plus.
+  // The first term has no space after its sign, and no plus.
   const std::string sum = text.str();
   return sum.starts_with(" - ") ? "-" + sum.substr(3) : sum.substr(3);
 }
@@ -98,7 +98,7 @@ Identification identify(const model::StepModel& model, const Observations& obser
   const Eigen::VectorXd singular = jacobian.singular_values();
   const Eigen::VectorXd u = estimate.z.array().exp();
   const double variance = robust_variance(observations, estimate);
-  // What data and priors say together, in the row space, relative to the variance.
+  // The information of data and priors in the row space, relative to the variance.
   Eigen::MatrixXd information = singular.cwiseAbs2().asDiagonal();
   for (const NumberPrior& each : number_priors(model)) {
     const Eigen::VectorXd along = row_space.row(each.at) / (each.sd * u[each.at] * scale[each.at]);
@@ -119,7 +119,7 @@ Identification identify(const model::StepModel& model, const Observations& obser
     // Part of the unit direction outside the row space: how far a null direction moves it.
     const double outside = std::sqrt(std::max(0.0, 1 - row_space.row(i).squaredNorm()));
     const bool identified = jacobian.norm()[i] > 0 && outside < zero_coefficient;
-    // More of a pure number may mean less time, as of the p of a norm.
+    // A larger pure number may mean less time, like the p of a norm.
     result.largest_share.push_back(share.col(i).cwiseAbs().maxCoeff());
     result.observed.push_back(jacobian.norm()[i] > 0);
     result.identified.push_back(identified);

@@ -24,7 +24,7 @@ Eigen::VectorXd nnls(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
   std::vector<Eigen::Index> passive;
   const Eigen::VectorXd column_norm = a.colwise().norm().transpose();
   const double tolerance = 1e-10 * b.norm();
-  // Each round lets one more column in; 3 n rounds is Lawson & Hanson's own limit.
+  // Each round adds one column; 3 n rounds is Lawson & Hanson's own limit.
   for (Eigen::Index round = 0; round < 3 * a.cols(); ++round) {
     const Eigen::VectorXd gradient = a.transpose() * (b - a * x);
     Eigen::Index entering = -1;
@@ -52,7 +52,7 @@ Eigen::VectorXd nnls(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
         x = target;
         break;
       }
-      // Walk towards the target until a coefficient reaches 0, and drop what did.
+      // Moves towards the target until a coefficient reaches 0, and drops those that did.
       x += step * (target - x);
       std::erase_if(passive, [&](Eigen::Index i) {
         const bool at_zero = x[i] <= 1e-14 * x.maxCoeff();

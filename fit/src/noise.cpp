@@ -13,7 +13,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// A direction of which the parameters mimic all but this share (of its norm) cannot be seen.
+// A direction cannot be tested if the parameters mimic all but this share of its norm.
 constexpr double visible_share = 1e-3;
 
 // A named direction: seconds that it adds to a cell whose model time is `time`.
@@ -52,7 +52,8 @@ class Projection {
     residual_ -= mimicked(residual_);
   }
 
-  // What is left of a relative change of the times; empty if the parameters mimic nearly all of it.
+  // The part of a relative change of the times that parameters cannot mimic; empty if that is
+  // nearly nothing.
   Eigen::VectorXd rest(const Eigen::VectorXd& change) const {
     const Eigen::VectorXd weighted = root_weight_.cwiseProduct(change);
     Eigen::VectorXd left = weighted - mimicked(weighted);

@@ -45,7 +45,7 @@ bool NullSpace::equivalent(const Eigen::VectorXd& u) const {
 Eigen::VectorXd NullSpace::wander(const Eigen::VectorXd& z, int steps, Random& random) const {
   Eigen::VectorXd u = z.array().exp();
   for (int step = 0; step < steps; ++step) {
-    // A random direction of the null space; sums of uniforms are round enough.
+    // A random direction of the null space; sums of uniforms are close enough to isotropic.
     Eigen::VectorXd direction = Eigen::VectorXd::Zero(u.size());
     for (Eigen::Index c = 0; c < directions_.cols(); ++c) {
       direction +=
@@ -63,7 +63,7 @@ Eigen::VectorXd NullSpace::wander(const Eigen::VectorXd& z, int steps, Random& r
     if (!std::isfinite(low) || !std::isfinite(high)) {
       continue;
     }
-    // Stay off the faces: a parameter of exactly 0 has no logarithm.
+    // Avoids the boundary: a parameter of exactly 0 has no logarithm.
     const double share = 1e-6 + (1 - 2e-6) * random.uniform();
     const Eigen::VectorXd target = u + (low + share * (high - low)) * direction;
     if ((target.array() > 0).all() && equivalent(target)) {

@@ -10,7 +10,7 @@ namespace gpucast::fit {
 
 namespace {
 
-constexpr double smallest_scale = 1e-9;  // identical repetitions still make a scale to divide by
+constexpr double smallest_scale = 1e-9;  // a positive divisor even for identical repetitions
 
 std::vector<std::size_t> repeated_cells(const Observations& observations, std::size_t of_group) {
   std::vector<std::size_t> cells;
@@ -22,8 +22,8 @@ std::vector<std::size_t> repeated_cells(const Observations& observations, std::s
   return cells;
 }
 
-// A first scale: differences of neighbouring repetitions know nothing of the cell's centre; they
-// have sqrt(2) sigma.
+// A first scale: differences of consecutive repetitions do not depend on the cell's centre, and
+// have a standard deviation of sqrt(2) sigma.
 double difference_scale(const Observations& observations, const std::vector<std::size_t>& cells) {
   std::vector<double> differences;
   for (const std::size_t j : cells) {
@@ -35,8 +35,8 @@ double difference_scale(const Observations& observations, const std::vector<std:
   return std::max(smallest_scale, median(differences) / normal_mad / std::sqrt(2.0));
 }
 
-// Where a cell's samples are densest: a majority of disturbed samples scatters, the others agree.
-// With many samples a majority is not disturbed, and the median does.
+// Where a cell's samples are densest: even if most samples are disturbed, they scatter, and the
+// others agree. With many samples most are undisturbed, and the median is used.
 double densest(const Observations& observations, double scale, std::size_t cell) {
   constexpr std::size_t many = 32;
   if (observations.size(cell) > many) {
@@ -91,8 +91,8 @@ PureError pure_error(const Observations& observations, std::size_t of_group) {
   if (cells.empty()) {
     return result;
   }
-  // Disturbed samples inflate the first scale, and with it the squares that escape the weights:
-  // repeat with the scale found until it stands.
+  // Disturbed samples inflate the first scale, and with it the squares that keep their weight:
+  // repeat with the new scale until it converges.
   constexpr int rounds = 4;
   double scale = difference_scale(observations, cells);
   for (int round = 0; round < rounds; ++round) {

@@ -58,7 +58,7 @@ double mad_scale(std::span<const double> residuals, std::span<const double> know
     }
     return median(magnitude) > normal_mad;
   };
-  // Rounding alone may explain the residuals; at `high` nothing is left to explain.
+  // Rounding alone may explain the residuals; at `high` it explains all of them.
   return exceeds(floor) ? least_enough(floor, high, 1e-6, exceeds) : floor;
 }
 

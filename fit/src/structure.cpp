@@ -12,8 +12,8 @@ namespace {
 
 constexpr double rough_tolerance = 1e-4;
 
-// A class is hopeless if its start values need noise this much larger (in the logarithm, a sample)
-// than another's: a factor of 1.65.
+// A class is hopeless if its start values need more noise than another's by this much (in the
+// logarithm, per sample): a factor of 1.65.
 constexpr double hopeless_noise = 0.5;
 
 // GPU times of the step cells with all GPU parameters 1, relative to the first.
@@ -48,9 +48,9 @@ double noise_needed(const Observations& observations, const Estimate& estimate) 
   return total;
 }
 
-// What waits for ticks has a cost with a valley for every tick that T_gpu may begin with. Linear
-// start values lay the mean wait to T_gpu's constant, so that the right valley is at them or a part
-// of a tick below. Where kernels were timed alone they tell it.
+// If work waits for ticks, the cost has a valley for every tick at which T_gpu may end. Linear
+// start values assign the mean wait to T_gpu's constant, so that the right valley is near them or a
+// part of a tick below. Kernels that were timed alone determine it.
 std::vector<double> shifts(const model::StepModel& model, const Observations& observations) {
   const bool wavy = model.terms() && model::info(model.terms()->com).sees_ticks &&
                     model::info(model.terms()->gpu).constant;
@@ -62,7 +62,7 @@ std::vector<double> shifts(const model::StepModel& model, const Observations& ob
   return {-model::poll_tick / 4, -model::poll_tick / 2};
 }
 
-// Pure numbers of the GPU and CPU term, by their place in the parameter vector.
+// Pure numbers of the GPU and CPU terms, by their index in the parameter vector.
 std::vector<std::size_t> numbers_of(const model::StepModel& model) {
   std::vector<std::size_t> numbers;
   const auto& list = model.parameter_list();
@@ -72,8 +72,8 @@ std::vector<std::size_t> numbers_of(const model::StepModel& model) {
   return numbers;
 }
 
-// The rough fit that needs the least noise: from `start`, or from it with other pure numbers or its
-// t_0 shifted.
+// The rough fit that needs the least noise: from `start`, or from it with other pure numbers or a
+// shifted t_0.
 Estimate rough_estimate(const model::StepModel& model, const Observations& observations,
                         const Eigen::VectorXd& start, Times times) {
   constexpr double share_left = 0.1;  // t_0 stays positive
@@ -82,9 +82,9 @@ Estimate rough_estimate(const model::StepModel& model, const Observations& obser
   };
   Estimate best = rough(start);
   if (const auto numbers = numbers_of(model); !numbers.empty()) {
-    // Linear start values are found as if regimes were added up, so that a fit that may move
-    // everything at once does not get away from that: it goes to where a number is without effect.
-    // Some values of each are therefore fitted around first, one number after another.
+    // Linear start values assume that regimes are added. A fit of everything at once does not leave
+    // that assumption: it moves to where a number has no effect. So several values of each number
+    // are held and fitted around first, one number after another.
     Estimate held = best;
     Eigen::VectorXd from = start;
     for (const std::size_t number : numbers) {
@@ -157,9 +157,9 @@ Profile profile(const model::StepModel& model, const Observations& observations,
     result.classes[at].members.push_back(integer);
   }
 
-  // Rough fits with each class's own scales find the scales of the quietest: a wrong integer would
-  // otherwise hide behind the noise that it makes itself. A class that needs far more noise than
-  // another already at its start values is out and keeps those; the rest is fitted in full.
+  // Rough fits with each class's own scales find the smallest scales: otherwise a wrong integer
+  // would hide behind the noise that it causes itself. A class whose start values need far more
+  // noise than another's keeps those; the others are fitted completely.
   std::vector<Estimate> rough;
   double least = std::numeric_limits<double>::infinity();
   for (const IntegerClass& entry : result.classes) {

@@ -38,7 +38,7 @@ StudentMixture::At StudentMixture::at(double x) const {
   return {distribution.sum(), density.sum()};
 }
 
-// Newton's iteration, halved where it leaves what is known to hold the quantile.
+// Newton's iteration, with bisection where it leaves the bracket of the quantile.
 double StudentMixture::quantile(double probability) const {
   double low = least_;
   double high = greatest_;
@@ -59,7 +59,8 @@ Eigen::MatrixXd draws(const std::vector<double>& weights,
                       const std::function<Joint(std::size_t)>& member, Eigen::Index count,
                       std::uint64_t seed) {
   Random random(seed);
-  // Members in proportion to their weights, evenly spread, so that few draws hold the heavy ones.
+  // Members in proportion to their weights, by systematic sampling, so that a few draws include the
+  // heavy ones.
   std::vector<std::vector<Eigen::Index>> rows(weights.size());
   double sum = weights[0];
   std::size_t current = 0;
@@ -76,7 +77,7 @@ Eigen::MatrixXd draws(const std::vector<double>& weights,
     Joint one = member(i);
     const Eigen::Index size = one.mean.size();
     if (result.cols() == 0) result.resize(count, size);
-    // Rounding leaves a covariance of cells that are known exactly a little negative.
+    // Rounding makes the covariance of exactly known cells slightly negative.
     one.covariance.diagonal().array() += 1e-10;
     const Eigen::LDLT<Eigen::MatrixXd> factor(one.covariance);
     const Eigen::VectorXd root = factor.vectorD().cwiseMax(0).cwiseSqrt();

@@ -13,9 +13,9 @@ namespace {
 constexpr double rank_tolerance = 1e-8;
 constexpr double no_effect = 1e-6;
 
-// Parameters that change no measured step by what a clock shows: of a second more, none is in a
-// step; a number twice as large changes none. Parts of a norm are so where another is larger by
-// far. `slopes`: d time / d u.
+// Parameters whose change has no measurable effect on any step: one more second would not be
+// visible in any step; a number of twice the size changes none. The parts of a norm are like this
+// if another one is far larger. `slopes`: d time / d u.
 std::vector<bool> without_effect(const model::StepModel& model, const Eigen::MatrixXd& slopes,
                                  const Estimate& estimate) {
   std::vector<bool> result;
@@ -53,7 +53,8 @@ WeightedJacobian::WeightedJacobian(const model::StepModel& model, const Observat
       jacobian.col(i).setZero();
     }
   }
-  // A full V (so that its last columns span the null space) also with fewer cells than parameters.
+  // V is square, so that its last columns span the null space also with fewer cells than
+  // parameters.
   if (jacobian.rows() < jacobian.cols()) {
     const Eigen::Index missing = jacobian.cols() - jacobian.rows();
     jacobian.conservativeResize(jacobian.cols(), Eigen::NoChange);

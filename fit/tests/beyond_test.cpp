@@ -1,4 +1,4 @@
-// Ends of intervals beyond the data, against the sums that they are the quantiles of.
+// Ends of intervals beyond the data, compared with quantiles of the sums that they come from.
 #include "gpucast/fit/beyond.h"
 
 #include <gtest/gtest.h>

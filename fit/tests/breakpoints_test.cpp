@@ -15,7 +15,7 @@ namespace {
 
 constexpr model::Route h2d = model::Route::h2d;
 
-// A chain of straight pieces, written out once more: throughput of each piece and where it ends.
+// A chain of straight pieces, as an independent oracle: throughput of each piece and where it ends.
 struct Chain {
   double latency;
   std::vector<double> end;
@@ -160,7 +160,7 @@ TEST(Breakpoints, AJumpIsFoundWhereTheTimeFalls) {
     const Estimate fit = estimate(model, observations, start_values(model, observations));
     const Eigen::VectorXd values = values_from_log(model, fit.z);
     for (int power = 6; power < 29; ++power) {
-      if (power != 14) {  // between the two protocols' sizes nothing tells where one ends
+      if (power != 14) {  // between the two protocols' sizes no measurement shows where one ends
         const double bytes = 1.4 * std::ldexp(1.0, power);
         EXPECT_NEAR(model.transfer_seconds(values.data(), h2d, bytes) / two_protocols(bytes), 1.0,
                     0.05)

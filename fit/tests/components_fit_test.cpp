@@ -1,4 +1,4 @@
-// One form with its processes against dense normal distributions, conditioned with inverses.
+// One form with its processes, compared with dense normal distributions conditioned by inverses.
 #include "gpucast/fit/components/component_fit.h"
 
 #include <gtest/gtest.h>
@@ -227,7 +227,7 @@ TEST_P(Fitted, CovarianceOfManyCellsHasNoNegativeDirection) {
   EXPECT_GT(solver.eigenvalues().minCoeff(), -1e-9 * solver.eigenvalues().maxCoeff());
 }
 
-// Where no process reaches, what is left is their whole variance and that of the parameters.
+// Where no process reaches, the variance is that of the processes and the parameters.
 TEST_P(Fitted, FarFromTheDataTheVarianceIsThatOfProcessesAndParameters) {
   const Sites far = sites(form_.model, steps_at({1e18}, {1}));
   const RowTimes times = row_times(form_, far, point_.z);
@@ -241,7 +241,7 @@ TEST_P(Fitted, FarFromTheDataTheVarianceIsThatOfProcessesAndParameters) {
   EXPECT_NEAR(fit_.predict(far, false).variance[0], expected, 1e-3 * expected);
 }
 
-// Steps alone: host times of the same n that differ by GPU count cannot all be followed.
+// For steps only: host times of the same n that differ by GPU count cannot all be followed.
 TEST_P(Fitted, FollowsTheDataWhereNothingScatters) {
   const Measured measured = measure(truth_, {{4e3, 16e3, 64e3}, {1, 2}, 1, false, false}, 4);
   Point quiet{point_.z, point_.amplitudes, Disturbed(measured)};
@@ -258,8 +258,8 @@ TEST_P(Fitted, FollowsTheDataWhereNothingScatters) {
   }
 }
 
-// Parameters and amplitudes that are some way off are no better by more than the fit stops at
-// (amplitudes: a cost that falls by 0.01 in a step).
+// Parameters and amplitudes at some distance are no better by more than the fit's stopping
+// criterion (amplitudes: a cost that falls by 0.01 in a step).
 TEST_P(Fitted, EndsAtTheMostPlausibleParametersAndAmplitudes) {
   const auto cost = [&](const LogAmplitudes& amplitudes) {
     Point other = point_;

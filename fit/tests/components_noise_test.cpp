@@ -1,4 +1,5 @@
-// Noise of visits, against all visits written out one by one in one dense normal distribution.
+// Noise of visits, compared with all visits written out one by one in one dense normal
+// distribution.
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
@@ -28,7 +29,7 @@ double log_normal_density(const VectorXd& off, const MatrixXd& covariance) {
 }
 
 // Four cells: visits with and without host times, without any, one visit alone; two kernels. Some
-// visits and a kernel are disturbed. What a cell is expected to take, and how surely, is made up.
+// visits and a kernel are disturbed. The cells' expected times and their variances are invented.
 class ManyVisits : public ::testing::Test {
  protected:
   ManyVisits() : measured_(four_cells()), rows_(measured_), disturbed_(measured_) {
@@ -114,7 +115,8 @@ class ManyVisits : public ::testing::Test {
         const One& b = all[static_cast<std::size_t>(j)];
         if (a.visit != b.visit) continue;
         for (std::size_t k = 0; k < 4; ++k) {
-          // The phase's clock is the host time's alone; a step's shares are those of its row.
+          // The variance of the phase's clock belongs to the host time only; a step has the shares
+          // of its row.
           const auto share = [&](const One& one) {
             if (k == 3) return one.cpu ? 1.0 : 0.0;
             return weights_(one.row, static_cast<Index>(k));
@@ -207,7 +209,8 @@ TEST_F(ManyVisits, VisitsThatRepeatExactlyAreNoMoreThanVisits) {
   EXPECT_NEAR(of.mean()[rows_.of_cell[0][1]], -8, 1e-12);
 }
 
-// With one visit more of the same kind, the mean's covariance is that of one by their number.
+// With one more visit of the same kind, the mean's covariance is that of one visit divided by their
+// number.
 TEST(VisitNoise, FallsWithTheNumberOfVisits) {
   for (const std::size_t count : {1U, 2U, 8U}) {
     Measured measured{VectorXd{{1e3}}, VectorXd{{1}}, VectorXd{{std::nan("")}}, VectorXd{{0}}, {}};

@@ -1,4 +1,4 @@
-// Visits of steps whose truth is known, for the tests of components/.
+// Visits of steps with known truth, for the tests of components/.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,7 +14,7 @@
 
 namespace gpucast::fit::components {
 
-// A model with values of its parameters, and how its visits scatter: standard deviations of the
+// A model with values of its parameters, and the scatter of its visits: standard deviations of the
 // logarithms of T_gpu, T_cpu and T_com of a visit.
 struct True {
   model::StepModel model;

@@ -1,4 +1,4 @@
-// The mixture over forms of the parts of a step, on programs whose truth is known.
+// The mixture over forms of the parts of a step, for programs with known truth.
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
@@ -32,7 +32,7 @@ AveragedForecast forecast_of(const Mixture& mixture, const VectorXd& n, const Ve
 
 double ratio_off(double found, double expected) { return std::abs(found / expected - 1); }
 
-// By how many standard errors the largest component's parameters miss the truth.
+// The error of the largest component's parameters, in standard errors.
 double worst_parameter(const Mixture& mixture, const True& truth) {
   const FormFit& fit = mixture.fit_of(0);
   const VectorXd values =
@@ -78,7 +78,7 @@ TEST(Components, ForecastsWhatItWasMadeWith) {
   }
 }
 
-// GPUs that compute one after another against GPUs that compute at once.
+// GPUs that compute one after another are distinguished from GPUs that compute at once.
 TEST(Components, WeighsTheRightFormWhereDataTell) {
   const auto at_once = model_of(model::Work{}, model::Linear{}, model::StarAsyncQueue{});
   const auto turns = model_of(model::Work{}, model::Linear{}, model::StarAsyncTurns{});
@@ -178,7 +178,7 @@ TEST(Components, CellsWithoutPhasesAndTwoCellsAreEnough) {
   }
 }
 
-// With every prior moved along, time has no unit.
+// If every prior is scaled, too, time has no unit.
 TEST(Components, TimesAThousandTimesAsLongAreForecastSo) {
   const True truth = by_work();
   Measured measured = measure(truth, {{4e3, 16e3, 64e3}, {1, 2, 3}, 2, true, false}, 3);

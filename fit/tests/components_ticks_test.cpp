@@ -1,4 +1,4 @@
-// Forms that see work end at ticks: which of the valleys of their density a fit ends in, against
+// Forms that see work end at ticks: the valley of their density in which a fit ends, compared with
 // that density on a dense grid.
 #include <gtest/gtest.h>
 
@@ -50,8 +50,8 @@ Form form_of(const True& truth, const Measured& measured) {
   return with_priors(truth.model, cells, shortest, known);
 }
 
-// Negative log density, but for a constant, of parameters and times, with the processes and the
-// noise as a fit found them.
+// Negative log density of parameters and times, up to a constant, with the processes and the noise
+// of a fit.
 class Density {
  public:
   Density(const Form& form, const Measured& measured, const Point& point) : form_(form) {
@@ -71,7 +71,7 @@ class Density {
            .5 * ((z - form_.median).array() / form_.sd.array()).square().sum();
   }
 
-  // Where steps by Newton's rule, halved until the cost falls, end.
+  // The end of Newton steps that are halved until the cost falls.
   VectorXd descended(VectorXd z) const {
     for (int i = 0; i < 100; ++i) {
       const RowTimes times = row_times(form_, at_, z);
@@ -97,7 +97,7 @@ class Density {
   VectorXd seen_;
 };
 
-// The most plausible point of a grid of the two parameters that are not known, the others at their
+// The most probable point of a grid of the two unknown parameters, with the others at their
 // medians, and from there downhill.
 VectorXd on_the_grid(const Density& density, const Form& form) {
   VectorXd best;

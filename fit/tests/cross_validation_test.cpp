@@ -54,7 +54,7 @@ TEST(CrossValidate, IsTheSameForAnyNumberOfThreads) {
 }
 
 TEST(CrossValidate, LeavesTheWholeCellOutThatItForecasts) {
-  // As many folds as cells: error of each cell by hand, from a fit to all other cells.
+  // As many folds as cells: the error of each cell is computed from a fit to all other cells.
   const Observations observations = synthetic::joint(native, 3);
   std::vector<std::size_t> steps;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {

@@ -119,7 +119,7 @@ TEST(Estimate, IsAStationaryPointOfTheRobustCost) {
     const double cost = robust_cost(observations, fit, fit.z);
     EXPECT_NEAR(fit.cost, cost, 1e-9 * cost);
     for (Eigen::Index i = 0; i < 7; ++i) {
-      // In units of what a step of that size costs: a minimum has slope 0 and positive curvature.
+      // In units of the cost of a step of that size: a minimum has slope 0 and positive curvature.
       constexpr double h = 1e-3;
       const Eigen::VectorXd unit = Eigen::VectorXd::Unit(7, i);
       const double up = robust_cost(observations, fit, fit.z + h * unit);
@@ -264,7 +264,8 @@ TEST(Estimate, UsesTheScalesItIsGiven) {
 }
 
 TEST(Estimate, RoundedTimesCountByTheirRounding) {
-  // One GPU count and size is known to 1e-3 only, and off by as much; the others are exact.
+  // One combination of GPU count and size is known to 1e-3 only, with an error of that size; the
+  // others are exact.
   const model::StepModel model(std::nullopt, {}, 1, [] {
     model::TransferCurves curves;
     curves[static_cast<std::size_t>(model::Route::h2d)] = model::TransferCurve{};

@@ -41,13 +41,14 @@ bool sees_ticks(const model::StepModel& model) {
   return model::info(model.terms().value_or(model::StepTerms{}).com).sees_ticks;
 }
 
-// Whether times within a microsecond or so of each other are told apart, which is no parameter.
+// Whether times within about a microsecond of each other are distinguished, a scale that is no
+// parameter.
 bool knows_microseconds(const model::StepModel& model) {
   return sees_ticks(model) ||
          name(model.terms().value_or(model::StepTerms{}).com) == "star-serial-hide";
 }
 
-// Shares of a cell's time, of parameters that are no pure numbers.
+// Shares of a cell's time, for parameters that are no pure numbers.
 Eigen::VectorXd shares(const model::StepModel& model, const Eigen::MatrixXd& jacobian,
                        Eigen::Index cell) {
   Eigen::VectorXd share = jacobian.row(cell);
@@ -91,9 +92,9 @@ TEST(Evaluate, DerivativesEqualFiniteDifferencesForEveryCombinationOfTerms) {
 }
 
 TEST(Evaluate, SharesOfATimeSumToOne) {
-  // Every time is homogeneous of degree 1 in the linear coordinates (Euler's theorem), but where
-  // ticks, which are no parameter, are seen; and of a skeleton what its kernels take is given.
-  // Pure numbers are no times.
+  // Every time is homogeneous of degree 1 in the linear coordinates (Euler's theorem), except with
+  // ticks, which are no parameter; the kernel times of skeletons are given. Pure numbers are no
+  // times.
   synthetic::Noisy noisy(2, 0);
   for (const auto& model : every_combination_of_terms()) {
     if (knows_microseconds(model)) {

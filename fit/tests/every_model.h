@@ -41,7 +41,7 @@ inline std::vector<Cell> cells_for(const model::StepModel& model) {
       cells.push_back({.kind = Kind::kernel, .n = n, .gpus = gpus});
       cells.push_back({.kind = Kind::skeleton, .n = n, .gpus = gpus, .busy = 1e-4});
     }
-    // A term without host work leaves no time to take the logarithm of.
+    // Without host work there is no time to take the logarithm of.
     if (!model.terms() || name(model.terms()->cpu) != "none") {
       cells.push_back({.kind = Kind::cpu, .n = n});
     }
@@ -57,7 +57,7 @@ inline std::vector<Cell> cells_for(const model::StepModel& model) {
   return cells;
 }
 
-// A random point where no parameter is without effect: typical sizes, each off by up to a factor
+// A random point where every parameter has an effect: typical sizes, each changed by up to a factor
 // e, pure numbers by up to its root.
 inline Eigen::VectorXd random_point(const model::StepModel& model, synthetic::Noisy& noisy) {
   Eigen::VectorXd z(static_cast<Eigen::Index>(model.parameter_count()));

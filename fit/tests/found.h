@@ -1,4 +1,4 @@
-// What a fit found, by name.
+// The results of a fit, by name.
 #pragma once
 
 #include <algorithm>

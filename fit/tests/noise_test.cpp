@@ -17,7 +17,7 @@ using synthetic::native;
 using synthetic::paper_model;
 
 // 0.99 quantile of F with 24 and 100 degrees of freedom, from tables: 28 cells less 4 parameters,
-// and 112 repetitions less what robust weights take off.
+// and 112 repetitions less the reduction by robust weights.
 constexpr double f_99 = 1.98;
 
 Noise step_noise(const Observations& observations) {
@@ -54,7 +54,7 @@ TEST(Noise, OfTheTrueModelRaisesNoAlarmForDisturbedSamples) {
 }
 
 TEST(Noise, OfAWrongModelHasALargeF) {
-  // 4 % imbalance a further GPU and a synchronization that grows with N^2.
+  // 4 % imbalance per further GPU and a synchronization that grows with N^2.
   const auto wrong = [](double n, double gpus) {
     return native.seconds(n, gpus) * (1 + 0.04 * (gpus - 1)) + 2e-5 * gpus * gpus;
   };
@@ -124,7 +124,7 @@ TEST(Misfit, IsEmptyWithoutRepetitions) {
   EXPECT_TRUE(fit(paper_model(native), once, {native.k}).misfits.empty());
 }
 
-// Step times whose cells are off by a spread of their own.
+// Step times whose cells have a spread of their own.
 Observations with_cell_spread(std::uint64_t seed, double tau) {
   synthetic::Noisy cells(seed + 1000, tau);
   synthetic::Noisy noisy(seed, 0.03);

@@ -14,9 +14,9 @@ namespace {
 using synthetic::native;
 using synthetic::paper_model;
 
-// The paper's model fitted to exact times: parameters that steps alone leave open lie, in linear
-// coordinates, on a segment, t_cpu + 12/B_d2h = host, and a triangle, t_kernel + L_h2d + L_d2h =
-// fixed.
+// The paper's model fitted to exact times: parameters that steps alone do not determine lie, in
+// linear coordinates, on a segment, t_cpu + 12/B_d2h = host, and a triangle, t_kernel + L_h2d +
+// L_d2h = fixed.
 struct StepsAlone {
   model::StepModel model = paper_model(native);
   Observations observations = synthetic::steps_alone(native, 1, 0.0, 0.0, 2);
@@ -83,7 +83,7 @@ TEST(NullSpace, PointsWanderedToAreUniformOverThePolytope) {
 }
 
 TEST(NullSpace, ThirtyStepsForgetTheStart) {
-  // What a bootstrap replicate takes: from a corner, the mean over many walks is the middle.
+  // The point of a bootstrap replicate: from a corner, the mean over many walks is the middle.
   const StepsAlone at;
   Eigen::VectorXd corner = at.estimate.z.array().exp();
   corner[synthetic::t_cpu] = 0.999 * at.host;

@@ -1,5 +1,5 @@
-// Pure numbers have priors: where data tell them, they hardly matter; where not, they are what is
-// left, in the estimate, its errors and its replicates.
+// Pure numbers have priors: if the data determine them, priors hardly matter; otherwise priors
+// decide the estimate, its errors and its replicates.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ constexpr double true_particle = 1e-8;
 constexpr double true_growth = 2;
 constexpr double true_cache = 5e4;
 
-// bent.h and parameter.h, written out again.
+// The formulas of bent.h and parameter.h, written out again.
 double host(double step, double particle, double growth, double cache, double n) {
   return step + n * particle * (1 + growth * n / (n + cache));
 }
@@ -111,8 +111,8 @@ TEST(NumberPriors, AddToTheRobustCostThatTheEstimateMinimizes) {
   }
 }
 
-// Where cells happen to scatter more than their samples say, replicates do, too; standard errors
-// leave that out.
+// If cells happen to scatter more than their samples, replicates do, too, but standard errors do
+// not.
 Fit without_spread_between_cells(const std::vector<double>& sizes) {
   for (std::uint64_t seed = 1;; ++seed) {
     Fit found = fit(bent(), host_times(sizes, .03, seed), {4});
@@ -127,7 +127,7 @@ TEST(NumberPriors, MakeReplicatesAsFarApartAsStandardErrorsSay) {
     for (const Eigen::Index i : {t_cpu, r, n_c}) {
       const Eigen::ArrayXd logs = replicates.values.col(i).array().log();
       const double spread = std::sqrt((logs - logs.mean()).square().mean());
-      // 400 draws tell a spread to 4 %; standard errors take times as linear.
+      // 400 draws determine a spread to 4 %; standard errors assume linear times.
       EXPECT_NEAR(spread / found.identification.relative_error[static_cast<std::size_t>(i)], 1, .25)
           << i << " of " << sizes.size() << " sizes";
     }
@@ -149,9 +149,9 @@ double cost_at(const model::StepModel& model, const Observations& observations,
   return sum;
 }
 
-// Copies of a few bytes take longer than those of some more: the slope of their piece of the curve
-// is zero, at the end of its range. What bends is hardly told at the same time, so that the fit has
-// a way to go with every reweighting.
+// Copies of a few bytes take longer than somewhat larger ones: the slope of their piece of the
+// curve is zero, at the end of its range. The bend is hardly determined at the same time, so that
+// the fit moves with every reweighting.
 TEST(NumberPriors, LetAFitSettleBesideAParameterThatIsZero) {
   constexpr double latency = 1.4e-6;
   constexpr double throughput = 17e9;

@@ -109,7 +109,7 @@ TEST(Group, SeparatesKindsAndRoutesAndNothingElse) {
   for (const model::Route route : model::all_routes) {
     groups.insert(group(transfer(route, 1)));
   }
-  EXPECT_EQ(groups.size(), group_count - 1);  // transfers as a kind are none
+  EXPECT_EQ(groups.size(), group_count - 1);  // transfers as a kind are no group
   EXPECT_EQ(*groups.rbegin(), group_count - 1);
   EXPECT_EQ(group(step(1, 1)), group(step(64000, 4)));
   EXPECT_EQ(group(transfer(model::Route::d2h, 1)), group(transfer(model::Route::d2h, 1e8)));

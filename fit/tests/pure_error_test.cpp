@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t steps = group({.kind = Kind::step});
 
-// Cells of one size each, whatever their times: no model is behind them.
+// Cells of one size each with arbitrary times: there is no model behind them.
 synthetic::Samples scattered(int cells, int repetitions, synthetic::Noisy& noisy) {
   synthetic::Samples samples;
   for (int cell = 0; cell < cells; ++cell) {

@@ -1,5 +1,5 @@
-// The mixture that forecasts any program: its parts against values known otherwise, and the whole
-// on programs whose truth is known.
+// The mixture that forecasts any program: its parts compared with values from other sources, and
+// the whole on programs with known truth.
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
@@ -95,7 +95,7 @@ TEST(Process, CovarianceFallsWithDistance) {
   EXPECT_NEAR(process.whiten(one).squaredNorm(), one.dot(whole.inverse() * one), 1e-8);
 }
 
-// With as little noise as this, the coefficients are those of the data.
+// With this little noise, the coefficients are those of the data.
 TEST(FormFit, FindsTheCoefficientsOfExactTimes) {
   const Cells cells = cells_of({1e4, 1e5, 1e6}, {1, 2, 8, 64}, [](double n, double gpus) {
     return 2e-9 * n / gpus + 1e-4 + 3e-5 * std::log2(gpus);
@@ -108,7 +108,7 @@ TEST(FormFit, FindsTheCoefficientsOfExactTimes) {
   EXPECT_NEAR(std::exp(fit.parameters[2]), 3e-5, 3e-8);
 }
 
-// Laplace's approximation is exact where the form is linear in its log coefficients: one term.
+// Laplace's approximation is exact if the form is linear in its log coefficients: one term.
 TEST(FormFit, EvidenceOfOneTermIsThatOfANormalDistribution) {
   const Cells cells =
       cells_of({1e4, 1e5}, {1, 4}, [](double n, double gpus) { return 1.1e-9 * n / gpus; });
@@ -131,7 +131,7 @@ TEST(FormFit, EvidenceOfOneTermIsThatOfANormalDistribution) {
   EXPECT_NEAR(fit.log_evidence, expected, 1e-6);
 }
 
-// A program of a cutoff, with exchange and a sum over all GPUs.
+// A program with a cut-off, exchange, and a sum over all GPUs.
 double cutoff(double n, double gpus) {
   const double exchange =
       gpus > 1 ? 5e-5 * std::log2(gpus) + 1e-7 * std::pow(n / gpus, 2.0 / 3) : 0;
@@ -168,7 +168,7 @@ TEST(Scaling, FindsHowWorkGrows) {
   }
 }
 
-// An exponent that is in no list is found where sizes tell, and is left open where they do not.
+// An exponent that is in no list is found if sizes determine it, and left open otherwise.
 TEST(Scaling, LeavesThePowerOfWorkOpen) {
   const auto power = [](double n, double gpus) { return 1e-4 + 1e-10 * std::pow(n, 2.4) / gpus; };
   const Cells next = cells_of({4e3}, {4}, power);
@@ -216,8 +216,8 @@ TEST(Scaling, KnowsLessOfMoreGpusWhereOnlyOneCountWasTimed) {
   EXPECT_GT(std::log(found.high[1] / found.low[1]), .4);
 }
 
-// A program that uses one GPU whatever it is given, timed on one and two: nothing says that four
-// would be faster. Prior odds still have most programs share out their work.
+// A program that uses one GPU whatever it gets, timed on one and two: the data do not suggest that
+// four would be faster, but prior odds still have most programs share out their work.
 TEST(Scaling, MayStayAsSlowAsWhereASecondGpuSavedNothing) {
   const auto alone = [](double n, double) { return 3e-4 + 3.1e-8 * n; };
   Cells cells = cells_of({1e5, 4e5, 16e5}, {1, 2}, alone);
@@ -246,8 +246,8 @@ TEST(Scaling, HasWorkOnceAndSharesOfItOnlyWhereItIsSharedOut) {
   EXPECT_TRUE(whole);
 }
 
-// One cell of an otherwise exact table took twice as long: its own forecast follows it, the others'
-// do not.
+// One cell of an otherwise exact table took twice as long: its own forecast follows it, and no
+// other forecast does.
 TEST(Scaling, LetsAnUnlikeCellDeviateAlone) {
   const std::vector<double> sizes{32e3, 256e3, 864e3, 2048e3};
   Cells cells = cells_of(sizes, {1, 2, 4, 8}, cutoff);
@@ -293,7 +293,8 @@ TEST(Scaling, IsWhatItsComponentsSay) {
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
-// As uncertain as slopes of programs are about -1, the law's slope is half of the forecast's.
+// If the law's slope is as uncertain as slopes of programs are about -1, it contributes half of the
+// forecast's slope.
 TEST(Scaling, DrawsALawThatWasWrongHalfWayToWhereAllScales) {
   const auto flat = [](double n, double) { return 1e-3 + n * 1e-9; };
   const Mixture law = fit_scaling(cells_of({1e6}, {1, 2, 4, 8}, flat), 1);

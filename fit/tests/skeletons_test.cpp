@@ -1,5 +1,5 @@
-// Skeletons made from two schedules written out again as an oracle: nothing in `Star` here calls
-// model/. A skeleton is a step whose kernels only keep each GPU busy.
+// Skeletons made from two schedules written out again as an oracle: `Star` does not call model/. A
+// skeleton is a step whose kernels only keep each GPU busy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Star {
   double copies(double n, double gpus) const {
     return L_h2d + 16 * n / B_h2d + L_d2h + 12 * n / gpus / B_d2h;
   }
-  // What a step costs beyond a kernel of `busy` seconds.
+  // The time of a step in addition to a kernel of `busy` seconds.
   double all_at_once(double n, double gpus, double /*busy*/) const {
     return copies(n, gpus) + (gpus - 1) * (16 * n + 12 * n / gpus) / B_host + gpus * t_kernel;
   }
@@ -148,8 +148,8 @@ TEST(SkeletonsAlone, HaveNoiseOfTheirOwn) {
               0.0015);
 }
 
-// The start is about what surrounds the kernels, not about the kernels: those of 2 ms are up to a
-// hundred times as long.
+// The start depends on what surrounds the kernels, and not on the kernels: those of 2 ms are up to
+// a hundred times as long.
 void expect_a_start_within_a_factor_of_two(const model::ComTerm& com, Beyond beyond) {
   constexpr double with_very_long[] = {20e-6, 2e-3};
   constexpr double very_long[] = {2e-3};
@@ -181,7 +181,7 @@ TEST(StartValues, OfSkeletonsByTurnsLeaveOutEveryTurn) {
 }
 
 TEST(StartValues, TakeSkeletonsShorterThanTheirKernelsForNoise) {
-  // One that ended before its kernel could, by a clock's or a sample's error.
+  // One that ended before its kernel could, by an error of a clock or a sample.
   Samples samples;
   for (const double n : skeleton_sizes) {
     for (const double gpus : counts) {

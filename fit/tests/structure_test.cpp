@@ -67,7 +67,7 @@ TEST(Profile, HoldsComparableCostsOfWhichTheTrueKHasTheLeast) {
       EXPECT_GT(found.classes[i].estimate.cost, found.classes[found.best].estimate.cost);
     }
   }
-  // Half the threads or twice as many fit far worse than 3 % noise allows.
+  // With half or twice the threads the misfit is far larger than 3 % noise.
   EXPECT_EQ(found.plausible(plausible_margin), std::vector<std::size_t>{found.best});
 }
 

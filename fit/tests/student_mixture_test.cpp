@@ -81,7 +81,7 @@ TEST(Draws, OfTheSameSeedAreTheSame) {
   EXPECT_NE(draws({1}, member, 10, 3), draws({1}, member, 10, 4));
 }
 
-// Two cells that are the same cell: their covariance has no inverse.
+// Two cells are the same cell, so that their covariance has no inverse.
 TEST(Draws, OfTheSameQuantityTwiceAgree) {
   const auto member = [](std::size_t) {
     return Joint{VectorXd{{1, 1}}, MatrixXd::Constant(2, 2, .04)};
@@ -91,7 +91,7 @@ TEST(Draws, OfTheSameQuantityTwiceAgree) {
   EXPECT_LT((found.col(0) - found.col(1)).cwiseAbs().maxCoeff(), 1e-3);
 }
 
-// Rows of weights that rounding leaves a little below 1 still go to a member.
+// Rows still go to a member when rounding makes the weights sum to a little below 1.
 TEST(Draws, ComeOfMembersInProportionToTheirWeights) {
   const auto member = [](std::size_t i) {
     return Joint{VectorXd::Constant(1, 100.0 * static_cast<double>(i)), MatrixXd::Identity(1, 1)};

@@ -76,7 +76,7 @@ class Noisy {
 
   double operator()(double seconds) {
     const double disturbed = seconds * std::exp(sigma_ * normal());
-    // Both draws always: the other samples are then the same with and without outliers.
+    // Both draws are always made, so that the other samples are the same with and without outliers.
     const bool slow = random_.uniform() < outliers_;
     const double factor = 1.5 + 2.5 * random_.uniform();
     return slow ? disturbed * factor : disturbed;

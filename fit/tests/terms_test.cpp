@@ -1,5 +1,5 @@
-// Data of schedules that poll, hide and queue, written out again as an oracle: nothing in `Truth`
-// here calls model/.
+// Data of schedules that poll, hide and queue, written out again as an oracle: `Truth` does not
+// call model/.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr double tick = 8.192e-6;
 constexpr double lead = 2.5e-6;
 constexpr model::Machine machine{.cores = 1280, .sms = 10, .block = 256};
 
-// The mean time of ticks at which work of about `work` is seen to have ended.
+// The mean time of the ticks at which work of about `work` is seen to have ended.
 double seen(double work) {
   if (work <= 0) {
     return 0;
@@ -38,7 +38,7 @@ double seen(double work) {
   return sum;
 }
 
-// What all schedules here share. Seconds, bytes/second.
+// Common to all schedules here. Seconds, bytes/second.
 struct Link {
   double t_kernel = 4e-6;
   double L = 6e-6;
@@ -115,7 +115,8 @@ model::StepModel model_of(const model::GpuTerm& gpu, const model::CpuTerm& cpu,
   return {model::StepTerms{gpu, cpu, com}, machine, 1, {}};
 }
 
-// Errors of forecasts for 3 and 4 GPUs, which nobody ran; sizes between those measured.
+// Errors of forecasts for 3 and 4 GPUs, which were not measured; sizes lie between the measured
+// ones.
 struct Errors {
   double median = 0;
   double largest = 0;
@@ -218,7 +219,7 @@ TEST(Recovery, OfAnAllgatherThatIsQueuedAheadFromOneAndTwoGpus) {
   }
 }
 
-// The host's part as `bent` has it: 4 ns a particle, twice that from beyond a cache of 8000.
+// The host's part in the form of `bent`: 4 ns per particle, and twice that beyond a cache of 8000.
 double cpu_of_a_cache(double n) { return 2e-6 + 4e-9 * n * (1 + n / (n + 8000)); }
 
 // One block on the busiest multiprocessor is latency-bound, ten are not.
@@ -271,7 +272,7 @@ TEST(StartValues, LeaveANumberAtItsPriorsMedianAndAreWithinAFactorOfTwoOfTheData
 }
 
 TEST(StartValues, LeadTheFitWhereTheTruthDoes) {
-  // From the truth itself no better fit is found.
+  // No better fit is found when the start is the truth itself.
   const model::StepModel model = serial_model();
   const Observations observations = of_one_after_another(2).observations();
   const Estimate ours = estimate(model, observations, start_values(model, observations));
@@ -311,8 +312,8 @@ TEST(KernelObservations, HaveNoiseOfTheirOwn) {
 }
 
 TEST(KernelObservations, TellTheGpusTimeFromWhatSurroundsIt) {
-  // Steps of one GPU: a constant in T_gpu and the latencies are one sum. Kernel times tell them
-  // apart.
+  // Steps of one GPU determine only the sum of a constant in T_gpu and the latencies. Kernel times
+  // separate them.
   const model::StepModel model = model_of(model::Work{}, model::Linear{}, model::StarSerial{});
   const auto gpu = [](double n) { return 20e-6 + 10e-12 * n * n; };
   const auto whole = [&](double n, double) {

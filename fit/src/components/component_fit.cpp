@@ -20,21 +20,20 @@ namespace {
 
 constexpr double start_noise = .1;  // of log time, while the parameters are looked for
 constexpr int start_iterations = 25;
-constexpr int rounds = 3;            // of parameters, amplitudes and disturbed visits in turn
+constexpr int rounds = 3;  // alternating between parameters, amplitudes and disturbed visits
 constexpr int most_iterations = 12;  // of the parameters in a round
 constexpr int most_amplitude_steps = 12;
 constexpr int most_halvings = 6;  // of a step
 constexpr int iterations_to_a_tick = 8;
-constexpr double share_of_constant_left = .1;  // of a constant that a tick is taken from
+constexpr double share_of_constant_left = .1;  // of the constant that a tick is subtracted from
 constexpr double converged = 1e-3;             // change of z
 constexpr Eigen::Index columns_at_once = 48;   // of an inverse
 constexpr double suspicious = 3;               // standard deviations
 
-// Among fewer cells a form that does not hold makes some look disturbed.
+// With fewer cells a wrong form makes some of them look disturbed.
 constexpr Eigen::Index fewest_to_judge = 6;
 
-// The factor of a covariance; empty where it has none. Eigen takes what is not a number for
-// success.
+// The factor of a covariance; empty if it has none. Eigen reports success for NaN.
 Eigen::MatrixXd cholesky(const Eigen::MatrixXd& matrix) {
   Eigen::MatrixXd padded = matrix;
   padded.diagonal().array() += least_variance;
@@ -54,8 +53,8 @@ Columns whiten(const Eigen::MatrixXd& factor, const Columns& columns) {
   return factor.triangularView<Eigen::Lower>().solve(columns);
 }
 
-// The inverse of the covariance that has this factor, some columns at a time. Leaving out entries
-// of the factor's inverse that are zero saves two thirds of the work.
+// The inverse of the covariance with this factor, several columns at a time. Skipping zero entries
+// of the factor's inverse saves two thirds of the work.
 Eigen::MatrixXd inverse(const Eigen::MatrixXd& factor) {
   const Eigen::Index count = factor.rows();
   Eigen::MatrixXd half = Eigen::MatrixXd::Zero(count, count);
@@ -140,8 +139,9 @@ class Fitting {
     return terms && model::info(terms->com).sees_ticks;
   }
 
-  // Work that is seen to end at ticks has a valley of parameters for each tick at which it may end,
-  // by the work's constant and by the launches before it. The most plausible of some is begun in.
+  // If work is seen to end at ticks, the density has a valley for each possible tick, along the
+  // work's constant and the launches before it. The iteration begins in the most probable of
+  // several.
   void find_tick() {
     const Eigen::VectorXd begun = point_.z;
     const auto launch = static_cast<Eigen::Index>(form_.model.first_communication_parameter());
@@ -168,7 +168,7 @@ class Fitting {
     point_.z = best;
   }
 
-  // Moves z to the best parameters near some. None where they have no density.
+  // Moves z to the best parameters near it; returns nothing if they have no density.
   double evidence_about(const Eigen::VectorXd& z) {
     try {
       point_.z = z;
@@ -179,7 +179,7 @@ class Fitting {
     }
   }
 
-  // Moves z along `step` as far as `cost` falls; whether it moved to any effect.
+  // Moves z along `step` as far as `cost` falls; returns whether it changed noticeably.
   template <class Cost>
   bool advance(Eigen::VectorXd step, const Cost& cost) {
     if (!step.allFinite()) return false;
@@ -204,7 +204,8 @@ class Fitting {
     return {measured_, rows_, weights, point_.amplitudes, point_.disturbed};
   }
 
-  // Gauss and Newton, given the amplitudes; the covariance follows the shares now and then.
+  // Gauss-Newton iterations with given amplitudes; the covariance is updated with the shares from
+  // time to time.
   void find_parameters(int iterations) {
     const Eigen::VectorXd precision = form_.sd.array().square().inverse();
     Eigen::MatrixXd factor;
@@ -234,7 +235,7 @@ class Fitting {
     }
   }
 
-  // What stays while amplitudes are looked for.
+  // Computes what stays constant while amplitudes are fitted.
   void linearize() {
     const RowTimes times = row_times(form_, sites_, point_.z);
     weights_ = times.weights;
@@ -251,7 +252,7 @@ class Fitting {
     double cost;
   };
 
-  // At the amplitudes that the fit stands at.
+  // The state at the fit's present amplitudes.
   Whole required_whole() const {
     Whole result = whole();
     if (!std::isfinite(result.cost)) throw NotFitted("the measured times have no density");
@@ -274,7 +275,7 @@ class Fitting {
     return result;
   }
 
-  // Marginal likelihood of the amplitudes, by scoring with the average information.
+  // Maximizes the marginal likelihood of the amplitudes by scoring with the average information.
   void find_amplitudes() {
     Whole now = required_whole();
     for (int i = 0; i < most_amplitude_steps; ++i) {
@@ -329,8 +330,8 @@ class Fitting {
     }
   }
 
-  // A visit that all other cells and visits did not expect gets variance of its own. It is judged
-  // without what it got before.
+  // A visit that deviates from all other cells and visits gets variance of its own. The test
+  // ignores the variance that it has been given before.
   void find_disturbed() {
     const Whole now = required_whole();
     const Eigen::MatrixXd inverted = inverse(now.factor);
@@ -360,7 +361,7 @@ class Fitting {
     point_.disturbed = std::move(found);
   }
 
-  // What the other cells, and the other visits of its own, say of a visit's time.
+  // Predicts a visit's time from the other cells and the other visits of its own cell.
   void judge(const Visit& visit, std::size_t which, Eigen::Index row, Eigen::Index part,
              double seen, const Eigen::MatrixXd& inverted, const Eigen::VectorXd& alpha,
              const VisitNoise& noise, const VisitNoise& clean, double& extra) const {
@@ -445,8 +446,8 @@ Eigen::VectorXd FormFit::errors() const {
 }
 
 Eigen::VectorXd FormFit::left_out() const {
-  // With the inverse P of the rows' whole covariance and their residuals r, a block b of rows that
-  // is left out is missed by P_bb^-1 (P r)_b.
+  // With the inverse P of the rows' whole covariance and their residuals r, the prediction error of
+  // a block b of rows that is left out is P_bb^-1 (P r)_b.
   const Eigen::Index count = factor_.rows();
   const Eigen::MatrixXd identity = Eigen::MatrixXd::Identity(count, count);
   const Eigen::MatrixXd unwhiten = whiten(factor_, identity).transpose();
@@ -472,7 +473,7 @@ FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {
 }
 
 FormFit::Predicted FormFit::predict_parts(const Sites& at) const {
-  // Without events a kernel's row is T_gpu whole.
+  // Without events a kernel's row is the whole of T_gpu.
   Eigen::VectorXd z = point_.z;
   z[z.size() - 1] = -std::numeric_limits<double>::infinity();
   RowTimes times = row_times(*form_, at, z);

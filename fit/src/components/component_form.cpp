@@ -12,14 +12,14 @@ namespace gpucast::fit::components {
 
 namespace {
 
-// Events that mark a kernel's begin and end are 2 to 16 us apart without it.
+// Events around an empty kernel are 2 to 16 us apart.
 constexpr LogNormal event_time{-12.43, .8};
 
-// T_com counts as at least this share of a step: where it hides altogether, that it does is not
+// T_com counts as at least this share of a step: even if it seems to hide completely, that is not
 // known exactly.
 constexpr double least_com_share = .02;
 
-// What T_gpu is a function of: blocks on a multiprocessor where the term is about these, or work.
+// The coordinate of T_gpu: blocks on a multiprocessor for terms that depend on these, or work.
 double gpu_coordinate(const model::StepModel& model, double n, double gpus) {
   const model::Step step{n, gpus, &model.workload()};
   const auto& needs = model::info(model.terms().value_or(model::StepTerms{}).gpu).needs;
@@ -28,11 +28,11 @@ double gpu_coordinate(const model::StepModel& model, double n, double gpus) {
   return blocks ? model::blocks_on_busiest(step, model.machine()) : step.work();
 }
 
-// ln of a value (s) far below any time: a parameter that has no effect, and is still a number.
+// ln of a value (s) far below any time: a parameter without effect that is still a number.
 constexpr double log_nothing = -200;
 
-// Cells that show what a parameter does: those of its part, of several GPUs for communication,
-// since some of it is not paid by one.
+// Cells that depend on a parameter: those of its part, and for communication those of several GPUs,
+// since a single one does not need all of it.
 std::vector<Cell> cells_that_show(const model::StepModel& model, std::size_t parameter,
                                   std::vector<Cell> steps) {
   for (Cell& cell : steps) {
@@ -130,8 +130,8 @@ Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
   }
   form.median[count] = event_time.log_median;
   form.sd[count] = event_time.log_sd;
-  // A time that its parameter makes alone cannot be longer than any that was measured; half of the
-  // least that this leaves is as good a guess as any.
+  // A time that depends on a single parameter cannot exceed any measured one; half of the smallest
+  // bound is a good guess.
   for (Eigen::Index i = 0; i < count; ++i) {
     const model::Parameter& parameter = parameters[static_cast<std::size_t>(i)];
     const bool is_known =

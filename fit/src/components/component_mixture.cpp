@@ -16,7 +16,7 @@ namespace gpucast::fit::components {
 namespace {
 
 // Scale of Student's t for a standard deviation of 1: its tails are wider than a normal
-// distribution's, so that its middle may be narrower (by the density of cells left out of fits to
+// distribution's, so that its middle may be narrower (chosen by the density of left-out cells of
 // h200-x2).
 constexpr double scale = .95;
 constexpr double hopeless = 8;              // in log evidence, of a GPU term
@@ -46,7 +46,7 @@ Eigen::VectorXd log_medians(const Measured& measured) {
   return result;
 }
 
-// What no later step looks at again.
+// Checks that later steps rely on.
 void require_usable(const Measured& measured) {
   const auto is_variance = [](double value) { return value >= 0 && std::isfinite(value); };
   std::vector<bool> visited(static_cast<std::size_t>(measured.size()), false);
@@ -181,7 +181,7 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
         Point point = fit_form(form, measured, start);
         const double evidence = FormFit(form, measured, point).log_evidence();
         found[i].push_back({{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
-      } catch (const NotFitted&) {  // the other candidates are tried all the same
+      } catch (const NotFitted&) {  // other candidates are still tried
         found[i].clear();
       }
     });
@@ -191,7 +191,7 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
     }
     return tried.size() > before;
   };
-  // The first candidate of each GPU term, then the others of those that are plausible.
+  // The first candidate of each GPU term, then the other candidates of the plausible GPU terms.
   std::map<std::string_view, std::size_t> first;
   std::vector<std::size_t> leading;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

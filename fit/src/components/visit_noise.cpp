@@ -12,7 +12,7 @@ namespace {
 
 const double log_two_pi = std::log(2 * std::numbers::pi);
 
-// A symmetric matrix of a cell's rows that are there: step, and cpu if `both`.
+// Inverts a symmetric matrix of a cell's rows: step, and cpu if `both`.
 Eigen::Matrix2d inverse_of(const Eigen::Matrix2d& matrix, bool both) {
   if (both) return matrix.inverse();
   Eigen::Matrix2d result = Eigen::Matrix2d::Zero();

@@ -1,5 +1,5 @@
-// The fit of a mixture: search for forms, amplitudes by marginal likelihood, cells that no process
-// explains, and again; then components about the most plausible amplitudes.
+// The fit of a mixture: alternates between the search for forms, amplitudes by marginal likelihood,
+// and cells that no process explains; then makes components about the most probable amplitudes.
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
@@ -26,18 +26,19 @@ constexpr double integration_step = 1.2;    // of deviates about the most plausi
 constexpr double negligible_weight = 1e-4;  // of a component
 constexpr Eigen::Index most_cells_to_search = 64;
 
-// With so many cells another process hardly brings up other forms, and they are not searched again.
+// With this number of cells another process hardly changes the ranking of forms, and they are not
+// searched again.
 constexpr Eigen::Index enough_cells_to_know_forms = 60;
 
-// A cell may be unlike all others: where it lies far from what they say of it, and a deviation of
-// its own makes all times together so much more plausible (of the logarithm; it is unusual). Fewer
-// cells do not tell, and where more than one in so many are unlike, the noise is large.
+// A cell may be unlike all others if it lies far from their prediction and a deviation of its own
+// increases the log density of all times by this much (it is unusual). Fewer cells cannot decide
+// this, and if more than one in this number are unlike, the noise is large instead.
 constexpr double unusual = 5;
 constexpr double least_unlike_sd = .3;
 constexpr Eigen::Index fewest_cells_to_tell = 8;
 constexpr Eigen::Index most_unlike_share = 6;
 
-// Which deviates the cells can speak of.
+// The deviates that the cells can determine.
 std::vector<std::size_t> free_deviates(const model::scaling::Extent& extent) {
   std::vector<std::size_t> result{0};
   if (extent.sizes > 1) result.push_back(1);
@@ -58,7 +59,7 @@ struct Learned {
   double cost;  // negative log of posterior density, up to a constant
 };
 
-// The most plausible deviates, by the marginal likelihood of the best forms.
+// The most probable deviates, by the marginal likelihood of the best forms.
 Learned learn(const Cells& cells, const Correlations& among, const std::vector<Plausible>& forms,
               const Deviates& deviates) {
   const auto extent = cells.extent();
@@ -87,9 +88,9 @@ Learned learn(const Cells& cells, const Correlations& among, const std::vector<P
   return {with(found), cost(found)};
 }
 
-// How far each cell lies from what all others say of it: leave-one-out residuals of a Gaussian
-// process whose mean was fitted, and their standard deviations (Rasmussen and Williams, Gaussian
-// Processes for Machine Learning, 5.4.2).
+// The distance of each cell from its prediction by all others: leave-one-out residuals of a
+// Gaussian process with a fitted mean, and their standard deviations (Rasmussen and Williams,
+// Gaussian Processes for Machine Learning, 5.4.2).
 struct LeftOut {
   Eigen::VectorXd residual;
   Eigen::VectorXd sd;
@@ -109,7 +110,7 @@ LeftOut leave_out(const Cells& cells, const Process& process, const Plausible& b
 }
 
 // Gives cells that are unlike all others a deviation of their own, one after another; returns the
-// most plausible deviates then.
+// deviates that are then most probable.
 Deviates set_apart(Cells& cells, const Correlations& among, const std::vector<Plausible>& forms,
                    const Deviates& deviates) {
   const Eigen::Index count = cells.size();
@@ -142,7 +143,7 @@ Deviates set_apart(Cells& cells, const Correlations& among, const std::vector<Pl
   return learn(cells, among, forms, learned.deviates).deviates;
 }
 
-// Every so many of the cells, in the order of GPU count and size, so that a search takes no longer.
+// Every kth cell in the order of GPU count and size, so that a search takes no longer.
 Cells thinned(const Cells& cells) {
   const Eigen::Index count = cells.size();
   if (count <= most_cells_to_search) return cells;
@@ -157,7 +158,7 @@ Cells thinned(const Cells& cells) {
   return cells.some(kept);
 }
 
-// Such cells with the process about them.
+// Thinned cells with their process.
 struct Thinned {
   Thinned(const Cells& all, const Deviates& deviates)
       : cells(thinned(all)), among(cells, cells), process(among, amplitudes(deviates), cells) {}
@@ -193,7 +194,7 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
   return components;
 }
 
-// Log weights become weights; components that do not matter are left out.
+// Converts log weights to weights; drops negligible components.
 void normalize(std::vector<Component>& components) {
   const double largest = std::ranges::max(components, {}, &Component::weight).weight;
   double sum = 0;
@@ -217,7 +218,7 @@ Mixture fit_scaling(const Cells& measured, unsigned threads) {
   Tried tried;
   Thinned few(cells, deviates);
   auto forms = search_forms(few.cells, few.process, tried, most_first_forms, threads);
-  // These forms only lead the search: few cells do for it.
+  // These forms only start the search, for which a few cells suffice.
   deviates = learn(few.cells, few.among, forms, deviates).deviates;
   deviates = set_apart(cells, among, forms, deviates);
   few = Thinned(cells, deviates);

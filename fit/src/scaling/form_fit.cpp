@@ -12,20 +12,20 @@ namespace gpucast::fit::scaling {
 namespace {
 
 constexpr double converged = 1e-5;    // change of the log posterior
-constexpr double longest_step = 3.0;  // of a log coefficient, an iteration
+constexpr double longest_step = 3.0;  // of a log coefficient in an iteration
 constexpr int most_retries = 8;
 
-// Priors of the parameters: normal; of log coefficients from the largest share that a term may have
-// of any time.
+// Normal priors of the parameters; those of log coefficients follow from the largest share that a
+// term may have of any time.
 struct Prior {
   Eigen::VectorXd mean;
   Eigen::VectorXd precision;
   double log_sd = 0;  // sum over the parameters
 };
 
-// The largest share of a term that no measured cell has, as exchange where all ran on one GPU. The
-// data say nothing about it; its share is taken to be what the prior says on four times the GPUs,
-// where steps that scale half as well as they might take half as long.
+// The largest share of a term that no measured cell has, like exchange if all ran on one GPU. The
+// data do not contain it; its share is assumed to be the prior's on four times the GPUs, where
+// steps that scale half as well as possible take half as long.
 double largest_share_of_unseen(std::size_t term, const model::scaling::Form& form,
                                const Cells& cells) {
   double largest = std::numeric_limits<double>::min();
@@ -62,8 +62,8 @@ Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cel
   return prior;
 }
 
-// Where to begin: the prior's median, but the least time of a GPU that is not full is half of a
-// step. A smaller one would be hidden in all cells, and the iteration would not see it.
+// Begins at the prior's median, but with half of a step as the minimum time of a GPU that is not
+// full. A smaller one would be hidden in all cells, and the iteration would not notice it.
 Eigen::VectorXd begin(const model::scaling::Form& form, Eigen::VectorXd median) {
   for (std::size_t k = 0; k < form.terms.size(); ++k) {
     const std::size_t term = form.terms[k];
@@ -93,7 +93,8 @@ Shapes shapes(const model::scaling::Form& form, const Cells& cells, double refer
       const auto& term = model::scaling::terms[form.terms[static_cast<std::size_t>(k)]];
       result.value(i, k) = term.shape(scale);
       if (!form.is_free() || !term.grows || result.value(i, k) == 0) continue;
-      // By what a power more of the work multiplies the term: n, or of a share by itself n / N.
+      // The factor of the term for a power of the work that is larger by one: n, or n / N for work
+      // within a share.
       model::scaling::Growth steeper = *scale.growth;
       steeper.power += 1;
       auto next = scale;

@@ -69,8 +69,8 @@ Eigen::MatrixXd Mixture::local_covariance(const Cells& at) const {
   return result;
 }
 
-// What components say of some cells, one after the other: those that share their deviates, or their
-// form, share what follows from it.
+// The predictions of components for some cells, one after the other: components with the same
+// deviates, or the same form, share results.
 class Mixture::Prediction {
  public:
   Prediction(const Mixture& mixture, const Cells& at, bool joint)
@@ -93,7 +93,8 @@ class Mixture::Prediction {
       known_shapes = shapes_.emplace(from.form, std::move(anew)).first;
     }
     const FormTimes times = form_times(from.form, known_shapes->second, fit.parameters);
-    // How the forecast moves with the coefficients: by the form, less what the process follows.
+    // The forecast's derivative with respect to the coefficients: the form's, less the part that
+    // the process follows.
     const Eigen::MatrixXd slope = times.slopes - known_.transpose() * fit.jacobian;
     const Eigen::MatrixXd half =
         fit.precision.llt().matrixL().solve(Eigen::MatrixXd(slope.transpose()));
@@ -116,7 +117,7 @@ class Mixture::Prediction {
   }
 
  private:
-  // Goes on to another point.
+  // Changes to another point.
   void enter(const Point& point) {
     point_ = &point;
     const Amplitudes& amplitudes = point.amplitudes;
@@ -198,7 +199,7 @@ AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medi
     Prediction prediction(*this, at, false);
     for (std::size_t i = 0; i < components_.size(); ++i)
       mean += components_[i].weight * predicted.emplace_back(prediction.of(i)).mean;
-    // The law itself moves no median.
+    // The law itself does not move the median.
     const bool moves = !medians_only || trust_ < 1;
     const auto [slopes, shift] = ideal(moves ? at : Cells{}, mean);
     const auto [by_slope, by_node] = off_beyond(at);

@@ -17,24 +17,24 @@ namespace {
 using model::scaling::Form;
 
 constexpr std::size_t beam = 20;
-constexpr std::size_t most_terms = 6;    // the work included
+constexpr std::size_t most_terms = 6;    // with the work
 constexpr double least_log_weight = -6;  // relative to the best form
 
-// So many forms of GPUs that may not be full lead to others (open_laws), however many are ahead of
-// them: terms of which the cells say nothing make many forms of one law.
+// This number of forms whose GPUs may not be full is varied (open_laws), whatever their rank: terms
+// without information in the cells make many forms of one law.
 constexpr std::size_t most_opened = 12;
 
-// Where all shares are alike, as in a weak-scaling series, growth beyond n cannot be told from any
-// cost that grows with N.
+// If all shares are equal, as in a weak-scaling series, growth beyond n cannot be distinguished
+// from a time that grows with N.
 std::size_t growths_told(const model::scaling::Extent& measured) {
   const bool told = measured.sizes > 1 && (measured.shares_differ || measured.counts == 1);
   return told ? model::scaling::growths.size() : 1;
 }
 
-// No GPU does so many operations a second, and a unit of work is one operation at least.
+// No GPU does this number of operations a second, and a unit of work is at least one operation.
 constexpr double fastest = 1e17;
 
-// Whether the GPUs can have done the work of a form in the times measured.
+// Whether the GPUs can have done a form's work in the measured times.
 bool is_possible(const Form& form, const Cells& cells) {
   if (form.growth == 0 || form.is_free()) return true;
   const auto lead = std::ranges::find_if(form.terms, Priors::leads);
@@ -51,8 +51,8 @@ bool is_filling(std::size_t term) {
   return model::scaling::terms[term].place == model::scaling::Place::filling;
 }
 
-// The plausible ones of some forms, or where they are more than `most` some that stand for all:
-// as many of each law as its weight says (systematic resampling).
+// The plausible ones of several forms or, if there are more than `most`, a sample of them: each law
+// is represented in proportion to its weight (systematic resampling).
 std::vector<Plausible> resampled(std::vector<Plausible> forms, std::size_t most) {
   const double best = std::ranges::max(forms, {}, &Plausible::log_weight).log_weight;
   std::erase_if(forms,
@@ -137,7 +137,7 @@ class Search {
         if (!joins(term, form)) continue;
         Form varied = form;
         varied.terms.insert(std::ranges::upper_bound(varied.terms, term), term);
-        // What overlaps is asked anew where the term is part of it.
+        // The overlap is chosen again if it involves the term.
         const bool asks = model::scaling::terms[term].place != model::scaling::Place::after &&
                           model::scaling::terms[term].place != model::scaling::Place::work;
         if (asks) {
@@ -155,7 +155,7 @@ class Search {
     }
   }
 
-  // A form has the work once; where every GPU does all of it, there are no shares of it either.
+  // A form contains the work once; if every GPU does all of it, it has no shares.
   static bool joins(std::size_t term, const Form& form) {
     const auto has = [&](std::size_t each) {
       return std::ranges::find(form.terms, each) != form.terms.end();
@@ -183,9 +183,9 @@ class Search {
       tried_.emplace(each.form, each);
   }
 
-  // The most plausible forms of GPUs that are full, or of such that may not be.
+  // The most plausible forms whose GPUs are full, or may not be.
   std::vector<Plausible> best(std::size_t most, bool fills) const {
-    // Forms that are as plausible stay in the order of their map.
+    // Equally plausible forms keep the order of their map.
     std::vector<std::tuple<double, std::size_t, const Plausible*>> ranked;
     for (const auto& [form, one] : tried_) {
       if (form.fills() == fills) ranked.emplace_back(-one.log_weight, ranked.size(), &one);
@@ -259,7 +259,7 @@ std::vector<Plausible> open_laws(const std::vector<Plausible>& forms, const Cell
   std::set<std::vector<std::size_t>> bases;
   for (const Plausible& each : forms) {
     if (!each.form.fills() || bases.size() >= 2 * most_opened) continue;
-    // A least time of any kind: they stand next to one another in the catalogue.
+    // A minimum time of any kind: these are adjacent in the catalogue.
     std::vector<std::size_t> base = each.form.terms;
     const auto least = std::ranges::find_if(base, is_filling);
     for (std::size_t term = 0; term < model::scaling::terms.size(); ++term) {

@@ -1,4 +1,4 @@
-// Forecasts that are averaged over forms.
+// Forecasts that average over forms.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,11 +14,11 @@
 
 namespace gpucast::fit {
 
-// What the members of a mixture say of ln T of a cell.
+// The mixture's distribution of ln T in one cell.
 class CellMixture {
  public:
-  // A member. `variance`: of the expected ln T, `of_measured`: of one measured beyond; `shares`: of
-  // T_gpu, T_cpu and T_com; `scale`: of Student's t for a standard deviation of 1.
+  // Adds a member. `variance`: of the expected ln T, `of_measured`: the addition for a measurement;
+  // `shares`: of T_gpu, T_cpu and T_com; `scale`: of Student's t for a standard deviation of 1.
   void add(double weight, double mean, double variance, double of_measured,
            const Eigen::RowVector3d& shares, double scale = 1) {
     expected_.add(weight, mean, scale * std::sqrt(variance + 1e-24));
@@ -37,13 +37,13 @@ class CellMixture {
   Eigen::RowVector3d shares_ = Eigen::RowVector3d::Zero();
 };
 
-// Step times of some cells, an entry a cell; seconds. Intervals hold 90 %.
+// Step times of several cells in seconds, an entry per cell. Intervals hold 90 %.
 struct AveragedForecast {
   Eigen::VectorXd seconds;              // median
   Eigen::VectorXd low, high;            // of a measurement
-  Eigen::VectorXd mean_low, mean_high;  // of the expected time; holds the median
-  Eigen::VectorXd spread;  // standard deviation of ln T, a measurement's noise left out
-  Eigen::MatrixXd parts;   // T_gpu, T_cpu, T_com; a row a cell
+  Eigen::VectorXd mean_low, mean_high;  // of the expected time; contains the median
+  Eigen::VectorXd spread;               // standard deviation of ln T without a measurement's noise
+  Eigen::MatrixXd parts;                // T_gpu, T_cpu, T_com; a row per cell
 
   explicit AveragedForecast(Eigen::Index count)
       : seconds(count),
@@ -54,13 +54,13 @@ struct AveragedForecast {
         spread(count),
         parts(count, 3) {}
 
-  // In the order above, for Python.
+  // The members in this order, for Python.
   auto columns() && {
     return std::tuple(std::move(seconds), std::move(low), std::move(high), std::move(mean_low),
                       std::move(mean_high), std::move(spread), std::move(parts));
   }
 
-  // `outcomes`: what may come beyond the data; the forecast is that of no break.
+  // `outcomes`: possible breaks beyond the data; the forecast itself assumes none.
   void set(Eigen::Index at, const CellMixture& cell,
            const std::vector<Beyond::Outcome>& outcomes = {}) {
     const Ends of_one = ends(cell.measured_, outcomes);
@@ -68,8 +68,8 @@ struct AveragedForecast {
     seconds[at] = cell.median();
     low[at] = std::min(seconds[at], std::exp(of_one.low));
     high[at] = std::max(seconds[at], std::exp(of_one.high));
-    // Members that disagree, each with noise of its own, may have the median of what is measured
-    // beyond nearly all of what is expected; the interval then reaches as far.
+    // If members disagree and each has noise of its own, the median of measurements may lie beyond
+    // nearly all of the expected times; the interval is then extended to it.
     mean_low[at] = std::min(seconds[at], std::exp(of_mean.low));
     mean_high[at] = std::max(seconds[at], std::exp(of_mean.high));
     spread[at] =
@@ -78,8 +78,8 @@ struct AveragedForecast {
   }
 };
 
-// A forecast of `count` cells, made a piece at a time by `threads` threads (0: one a core):
-// work(first, cells of the piece, forecast).
+// Forecasts `count` cells in pieces by `threads` threads (0: one per core): work(first, cells of
+// the piece, forecast).
 template <class Work>
 AveragedForecast forecast_in_pieces(Eigen::Index count, unsigned threads, const Work& work) {
   constexpr Eigen::Index piece = 64;

@@ -1,4 +1,4 @@
-// What the processes about forms have in common (scaling/process.h, components/covariance.h).
+// Common parts of the processes about forms (scaling/process.h, components/covariance.h).
 #pragma once
 
 #include <Eigen/Core>
@@ -7,10 +7,11 @@
 
 namespace gpucast::fit {
 
-// A variance of log time far below any clock's: cells that repeat exactly leave a factor.
+// A variance of log time far below any clock's, so that exactly repeating cells have a Cholesky
+// factor.
 inline constexpr double least_variance = 1e-10;
 
-// The values that occur, and where among them each entry is.
+// The distinct values, and the index of each entry among them.
 struct Distinct {
   Eigen::VectorXd values;
   std::vector<Eigen::Index> place;
@@ -28,8 +29,8 @@ struct Distinct {
   }
 };
 
-// Correlations exp(-|row - column| / length) of a process of Ornstein and Uhlenbeck. Cells share
-// sizes and GPU counts, and rows their cells: each distance is looked at once.
+// Correlations exp(-|row - column| / length) of an Ornstein-Uhlenbeck process. Cells share sizes
+// and GPU counts, and rows their cells, so that each distance is computed once.
 inline Eigen::MatrixXd correlation(const Eigen::VectorXd& rows, const Eigen::VectorXd& columns,
                                    double length) {
   const Distinct row(rows);

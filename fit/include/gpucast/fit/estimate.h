@@ -4,10 +4,10 @@
 // y_i = log of the measured time, rho Tukey's biweight, sigma_i^2 = sigma_group^2 + rounding
 // variance. All samples of a cell share T_j, so the M-estimate is found by reweighting: given
 // weights, a cell enters through the weighted mean of its samples and its total weight, and the
-// cost of a step does not depend on the number of repetitions. The weighted problems are solved by
-// Ceres' TinySolver (Levenberg-Marquardt, derivatives by ceres::Jet), which needs no set-up: a fit
-// takes well under a millisecond, and a bootstrap is thousands of fits. To the sum are added the
-// priors of pure numbers (NumberPrior), one residual each.
+// time of an iteration does not depend on the number of repetitions. The weighted problems are
+// solved by Ceres' TinySolver (Levenberg-Marquardt, derivatives by ceres::Jet), which needs no
+// set-up: a fit takes well under a millisecond, and a bootstrap is thousands of fits. The priors of
+// pure numbers (NumberPrior) are added to the sum, one residual each.
 #pragma once
 
 #include <Eigen/Core>
@@ -21,12 +21,12 @@
 
 namespace gpucast::fit {
 
-using Scales = std::array<double, group_count>;  // sigma of each group; 0 where there is no sample
+using Scales = std::array<double, group_count>;  // sigma of each group; 0 if it has no sample
 
-// What is held plausible of a pure number (the p of occupancy, the size of a cache): ln of it is
-// normal. Times are not linear in it, so that often a valley of values with other parameters to
-// match describes the measured cells alike; the prior says where in it the estimate comes to lie.
-// Parameters with a unit have none: they are what the data say.
+// The prior of a pure number (the p of occupancy, the size of a cache): its logarithm is normal.
+// Times are not linear in it, so that often a valley of values, with other parameters to match,
+// describes the measured cells equally well; the prior decides where in it the estimate lies.
+// Parameters with a unit have no prior: the data alone decide.
 struct NumberPrior {
   Eigen::Index at;  // of the parameter
   double centre;
@@ -35,12 +35,12 @@ struct NumberPrior {
   double off(const double* z) const { return (z[at] - centre) / sd; }
 };
 
-// The priors of all pure numbers of a model. `plausible`: a centre for each parameter, of which
-// those of pure numbers matter; empty: the catalogue's medians.
+// The priors of all pure numbers of a model. `plausible`: a centre for each parameter, used for
+// pure numbers only; empty: the catalogue's medians.
 std::vector<NumberPrior> number_priors(const model::StepModel& model,
                                        const Eigen::VectorXd& plausible = {});
 
-// Negative log density of the priors, less what does not depend on z.
+// Negative log density of the priors, without constants.
 double cost(const std::vector<NumberPrior>& priors, const Eigen::VectorXd& z);
 
 struct Estimate {
@@ -59,27 +59,26 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
 // The start values as an estimate: with the scales that they leave, all weights 1.
 Estimate start_estimate(const model::StepModel& model, const Observations& observations);
 
-// The same estimate seen with other scales: weights and cost anew, parameters as they are.
+// The same estimate with other scales: new weights and cost, the same parameters.
 Estimate with_scales(Estimate estimate, const Observations& observations, const Scales& scales);
 
-// The loss that a fit ends with. Huber's gives every cell some say; Tukey's none to what is far
-// off, which is right for disturbed samples and wrong while the form of a curve is still being
-// looked for.
+// The loss of the final stage. Huber's gives every cell some weight; Tukey's gives none to distant
+// ones, which is right for disturbed samples and wrong while the form of a curve is still being
+// determined.
 enum class Loss { huber, tukey };
 
-// Whether pure numbers (the p of occupancy) are fitted with the rest, or stay at the start.
+// Whether pure numbers (the p of occupancy) are fitted with the rest, or keep their start values.
 enum class Numbers { fitted, held };
 
-// Full fit from `start`: Huber stage that also finds the scales, then Tukey at fixed scales.
-// If `scales` is given, the Huber stage is skipped and those scales are used.
-// `tolerance`: largest change of a cell's log time in the last reweighting. `plausible`: as of
-// `number_priors`.
+// Full fit from `start`: a Huber stage that also finds the scales, then Tukey at fixed scales. If
+// `scales` is given, the Huber stage is skipped and those scales are used. `tolerance`: largest
+// change of a cell's log time in the last reweighting. `plausible`: as for `number_priors`.
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales = std::nullopt,
                   double tolerance = 1e-10, Loss loss = Loss::tukey, Times times = Times::formulas,
                   Numbers numbers = Numbers::fitted, const Eigen::VectorXd& plausible = {});
 
-// Standard deviation of sample i of cell j: group scale and rounding together.
+// Standard deviation of sample i of cell j, from group scale and rounding.
 double sample_sigma(const Observations& observations, const Scales& scales, std::size_t cell,
                     std::size_t sample);
 

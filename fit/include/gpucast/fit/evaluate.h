@@ -23,24 +23,24 @@ void evaluate(const model::StepModel& model, const std::vector<Cell>& cells, con
 Eigen::MatrixXd linear_jacobian(const model::StepModel& model, const std::vector<Cell>& cells,
                                 const Eigen::VectorXd& z);
 
-// Where times come from. Most models are linear in the linear coordinates u of their parameters
+// How times are computed. Most models are linear in the linear coordinates u of their parameters
 // (parameter.h),
 //
 //     T_j = T_j(0) + sum_i A_ji u_i
 //
-// with T_j(0) = 0 but for skeletons, whose kernels take what they take. A matrix that is made once
-// of the model's formulas then answers several times faster than they do. It rounds otherwise,
-// though, which shows in parameters that the data hardly determine: an estimate that is reported
-// comes of the formulas. Models that are not linear always ask them.
+// with T_j(0) = 0 except for skeletons, whose kernel times are given. A matrix that is computed
+// once from the model's formulas is then several times faster than the formulas. It rounds
+// differently, though, which shows in parameters that the data hardly determine: an estimate that
+// is reported uses the formulas. Models that are not linear always use them.
 enum class Times { formulas, matrix };
 
-// The times of some cells for one model, at many points: what a fit evaluates over and over.
+// The times of some cells for one model at many points, as a fit evaluates them.
 class LogTimes {
  public:
-  // Model and cells are not copied: they have to outlive this.
+  // Model and cells are not copied, and have to outlive this object.
   LogTimes(const model::StepModel& model, const std::vector<Cell>& cells, Times times);
 
-  // As evaluate().
+  // Does the same as evaluate().
   void operator()(const double* z, double* log_time, double* jacobian) const;
 
  private:

@@ -1,5 +1,5 @@
-// The whole of a fit: structure, parameters, what is identified, the noise that is left, and the
-// uncertainty of it all by refitting data that might as well have been measured.
+// A complete fit: structure, parameters, identification, residual noise, and their uncertainty from
+// refits of resampled data.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,12 +14,12 @@ namespace gpucast::fit {
 
 // Residual bootstrap on log times (Davison & Hinkley 1997, section 6.3), group by group: a
 // replicate is the fitted time of each sample times noise drawn from the data's own residuals,
-// disturbed samples included. With repetitions, noise has two levels, as found in the data: a draw
-// for each cell, scaled to the between-cell spread (0 where the form fits), and a draw for each
-// sample from the deviations within cells, so that a wrong form widens the intervals instead of
-// hiding. Each replicate is fitted with every plausible structural integer and keeps the best, so
-// that what is not known about k is part of the answer; among integers that the data cannot tell
-// apart it takes one at random.
+// including disturbed samples. With repetitions, noise has two levels, as in the data: a draw for
+// each cell, scaled to the between-cell spread (0 if the form fits), and a draw for each sample
+// from the deviations within cells, so that a wrong form widens the intervals instead of hiding.
+// Each replicate is fitted with every plausible structural integer and keeps the best, so that the
+// uncertainty of k is included; among integers that the data cannot distinguish it takes one at
+// random.
 struct Replicates {
   Eigen::MatrixXd values;     // parameter values, one row a replicate
   std::vector<int> integers;  // structural integer of each

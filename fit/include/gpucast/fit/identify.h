@@ -1,6 +1,7 @@
-// What the data identify: rank, parameters, and combinations of parameters that are.
+// Identifiability: the rank of the data, and the parameters and combinations that they determine.
 //
-// Contract. From the weighted Jacobian of the cell times in linear coordinates u (a time, or 1/B):
+// Contract, based on the weighted Jacobian of the cell times in linear coordinates u (a time, or
+// 1/B):
 //  - `rank`: singular values above 1e-8 of the largest, columns scaled to norm 1 first, so that
 //    units do not matter. Derivatives are exact (ceres::Jet), so dependent columns come out at
 //    about 1e-15.
@@ -29,15 +30,15 @@ struct Combination {
   // "t_cpu + 12/B_d2h"
   std::string expression(const std::vector<model::Parameter>& parameters) const;
 
-  // Value for parameter values as the model takes them.
+  // The combination's value for the model's parameter values.
   double value(const std::vector<model::Parameter>& parameters, const double* values) const;
 };
 
 struct Identification {
   std::size_t rank = 0;
-  std::vector<bool> identified;        // a parameter
+  std::vector<bool> identified;        // per parameter
   std::vector<bool> observed;          // false: no cell depends on it at all
-  std::vector<double> largest_share;   // largest part of any cell's time that it accounts for
+  std::vector<double> largest_share;   // largest share of any cell's time that it accounts for
   std::vector<double> relative_error;  // standard error of the parameter / its value; NaN if none
   std::vector<Combination> combinations;  // of parameters that are not identified alone
   std::vector<double> combination_error;  // standard error of each, in its own unit

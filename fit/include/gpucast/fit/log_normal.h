@@ -1,4 +1,4 @@
-// What is held plausible of a positive quantity: a log-normal distribution.
+// A log-normal prior of a positive quantity.
 #pragma once
 
 namespace gpucast::fit {

@@ -1,8 +1,8 @@
-// Noise of the step times taken apart: between repetitions, and between cells (lack of fit).
+// The noise of step times, separated into repetitions and cells (lack of fit).
 //
-// Repetitions of a cell scatter by pure error sigma_pe, whatever the model. Disturbed samples are
-// weighted down by their distance from their own cell's centre, never from a fit, which is what
-// pure error is held against. If cell means scatter around the fit by more than sigma_pe /
+// Repetitions of a cell scatter by the pure error sigma_pe, whatever the model. Disturbed samples
+// are weighted down by their distance from their own cell's centre, and never from a fit, since the
+// fit is compared with the pure error. If cell means scatter around the fit by more than sigma_pe /
 // sqrt(repetitions), the model's form is wrong: the pure-error lack-of-fit test (Draper & Smith,
 // Applied Regression Analysis, 3rd ed., section 2.1)
 //
@@ -10,15 +10,15 @@
 //
 // with J cells, N samples, p parameters, here on log times.
 //
-// That test looks everywhere at once and so sees little of a fault that grows slowly with N. A
-// second one looks where such models fail in practice, along d named directions that the model does
-// not have:
+// That test covers all deviations at once, and so hardly notices an error that grows slowly with N.
+// A second one covers the errors of such models in practice, along d named directions that the
+// model does not have:
 //
 //     imbalance         T_gpu (N - 1)    GPUs that do not get equal work, or wait for each other
 //     synchronization   N^2              every GPU with every other
 //     host              n N              host work for every GPU's copy of the particles
 //
-// Each is a change of the cell times; what the parameters can mimic is projected out, and
+// Each is a change of the cell times; the part that the parameters can mimic is projected out, and
 // F = [SS along them / d] / [SS_pe / (N - J)] (an added-variable test, same book, section 6.1).
 #pragma once
 
@@ -50,7 +50,7 @@ struct PureError {
 // Pure error of the cells of one group (group(cell)).
 PureError pure_error(const Observations& observations, std::size_t of_group);
 
-// An F statistic with its degrees of freedom; NaN where it cannot be had.
+// An F statistic with its degrees of freedom; NaN if it is undefined.
 struct FTest {
   double f = 0;
   double freedom = 0;       // of the numerator
@@ -58,14 +58,15 @@ struct FTest {
 };
 
 struct Noise {
-  double total = 0;          // relative noise of one sample around the fit: the group's scale
-  double pure_error = 0;     // sigma_pe; NaN without repetitions
-  double between_cells = 0;  // tau: spread of true cell means around the fit, 0 if within chance
+  double total = 0;       // relative noise of one sample around the fit: the group's scale
+  double pure_error = 0;  // sigma_pe; NaN without repetitions
+  // Tau: spread of true cell means around the fit, 0 if chance explains it.
+  double between_cells = 0;
   FTest lack_of_fit;
 };
 
-// Noise of the cells of one group (group(cell)). `parameters_used`: degrees of freedom that the fit
-// spent on them (the trace of their leverage).
+// Noise of the cells of one group (group(cell)). `parameters_used`: the fit's degrees of freedom in
+// them (the trace of their leverage).
 Noise noise(const Observations& observations, const Estimate& estimate, std::size_t of_group,
             double parameters_used);
 
@@ -75,8 +76,8 @@ struct Misfit {
   FTest test;
 };
 
-// Misfit of the step cells along each named direction that the data can see, and, as the last
-// entry named "any", along all of them together. Empty without steps or repetitions.
+// Misfit of the step cells along each named direction that the data can show and, as the last
+// entry, named "any", along all of them together. Empty without steps or repetitions.
 std::vector<Misfit> misfits(const model::StepModel& model, const Observations& observations,
                             const Estimate& estimate);
 

@@ -1,4 +1,4 @@
-// Measured times as a fit sees them: cells (what was timed) and samples (how often, how long).
+// Measured times in the form for fits: cells (what was timed) and samples (the times).
 #pragma once
 
 #include <compare>
@@ -29,8 +29,8 @@ struct Cell {
   friend auto operator<=>(const Cell&, const Cell&) = default;
 };
 
-// Noise differs between kinds of measurement and between routes, not within: each kind but
-// transfers, and each route, is a group that gets a scale.
+// Noise differs between kinds of measurement and between routes, but not within: each kind except
+// transfers, and each route, is a group with its own scale.
 inline constexpr std::size_t kind_count = schema::all<Kind>().size();
 inline constexpr std::size_t group_count = kind_count + model::route_count;
 
@@ -45,12 +45,12 @@ constexpr std::string_view group_name(std::size_t group) {
                             : name(static_cast<model::Route>(group - kind_count));
 }
 
-// Samples gathered by cell. All noise is taken as multiplicative, so times are kept as logarithms.
+// Samples by cell. All noise is treated as multiplicative, so times are kept as logarithms.
 class Observations {
  public:
-  // One entry a sample: its cell, its time in seconds (> 0), and the variance of log(time) that
-  // rounding alone gives it (0: not rounded). Cells come out sorted; samples keep their order.
-  // Throws std::invalid_argument if a time is not positive and finite.
+  // One entry per sample: its cell, its time in seconds (> 0), and the variance of log(time) that
+  // rounding causes (0: not rounded). Cells are sorted; samples keep their order. Throws
+  // std::invalid_argument if a time is not positive and finite.
   Observations(std::span<const Cell> sample_cells, std::span<const double> seconds,
                std::span<const double> rounding_variance);
 
@@ -66,7 +66,8 @@ class Observations {
   const std::vector<double>& log_seconds() const { return log_seconds_; }
   const std::vector<double>& rounding_variance() const { return rounding_variance_; }
 
-  // The same cells with other times (a bootstrap replicate), log(seconds) in the order kept here.
+  // The same cells with other times (a bootstrap replicate), log(seconds) in the order of the
+  // samples.
   Observations with_log_seconds(std::vector<double> log_seconds) const;
 
   // The cells for which keep[j] is true.

@@ -10,8 +10,8 @@
 
 namespace gpucast::fit {
 
-// Calls work(i) for i = 0 ... count - 1 from `threads` threads (0: one a core), `grain` consecutive
-// i at a time. The first exception is rethrown here once all threads have stopped.
+// Calls work(i) for i = 0 ... count - 1 from `threads` threads (0: one per core), `grain`
+// consecutive i at a time. The first exception is rethrown once all threads have stopped.
 template <class Work>
 void parallel_for(std::size_t count, unsigned threads, std::size_t grain, const Work& work) {
   if (threads == 0) {

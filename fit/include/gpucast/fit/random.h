@@ -11,7 +11,7 @@ namespace gpucast::fit {
 
 class Random {
  public:
-  // `stream`: independent sequences under one seed, one a replicate, whatever thread runs it.
+  // `stream`: independent sequences under one seed, one per replicate, whatever thread runs it.
   explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : engine_(seeded(seed, stream)) {}
 
   // Uniform in [0, 1).

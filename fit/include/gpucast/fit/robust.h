@@ -1,8 +1,8 @@
 // Robust statistics of residuals: weights, costs and scales that a few wild samples cannot move.
 //
-// Weights act on standardized residuals z = r / sigma. Huber's are convex and lead from any start
-// to the right neighbourhood; Tukey's biweight then gives samples beyond c sigma no say at all,
-// which one-sided disturbances of a step (another job, a page fault) call for. c is set for 95 %
+// Weights depend on standardized residuals z = r / sigma. Huber's are convex and lead from any
+// start to the right neighbourhood; Tukey's biweight then gives samples beyond c sigma no weight at
+// all, as one-sided disturbances of a step (another job, a page fault) require. c is set for 95 %
 // efficiency on normal noise. Maronna, Martin & Yohai, Robust Statistics (2006).
 #pragma once
 
@@ -41,8 +41,8 @@ inline double tukey_psi_slope(double z) {
   return s > 0 ? s * (1 - 5 * t * t) : 0.0;
 }
 
-// A weighted mean square under Tukey weights, sum(w z^2) / sum(w), is this much below the variance
-// for standard normal z (numerical quadrature of both expectations).
+// A weighted mean square under Tukey weights, sum(w z^2) / sum(w), is smaller than the variance by
+// this factor for standard normal z (numerical quadrature of both expectations).
 inline constexpr double tukey_mean_square = 0.828073003;
 
 // Median absolute value of standard normal noise: the MAD of a sample over this estimates sigma.
@@ -58,8 +58,8 @@ double median_variance(std::size_t count);
 // Tukey's M-estimate of the centre of values whose noise has sigma 1. `values` must not be empty.
 double tukey_centre(std::span<const double> values);
 
-// The least of `low` ... `high` (both positive) for which `falls_short` is false, where it is true
-// of all below: bisects the logarithm.
+// The smallest number in `low` ... `high` (both positive) for which `falls_short` is false, if it
+// is true for all below: bisects the logarithm.
 template <class FallsShort>
 double least_enough(double low, double high, double tolerance, const FallsShort& falls_short) {
   double below = std::log(low);
@@ -72,7 +72,7 @@ double least_enough(double low, double high, double tolerance, const FallsShort&
 }
 
 // The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of
-// what is left when each residual's known variance v_i is accounted for. Never below `floor`.
+// the noise that remains after each residual's known variance v_i. Never below `floor`.
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,
                  double floor);
 

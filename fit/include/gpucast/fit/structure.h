@@ -1,4 +1,4 @@
-// The structural integer (k of the wave term): enumerated, profile kept.
+// The structural integer (k of the wave term): all values are tried, and the profile is kept.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace gpucast::fit {
 
-// Integers that give the same GPU times up to one common factor over all step cells are one model
-// to the data: with few particles, every k beyond n / (c N) runs one wave.
+// Integers whose GPU times agree up to one common factor over all step cells are the same model for
+// the data: with few particles, every k beyond n / (c N) runs one wave.
 struct IntegerClass {
   std::vector<int> members;  // ascending
   Estimate estimate;         // with the scales of the best class
 
-  // What stands for the class where one integer must be named: the geometric middle.
+  // The integer that represents the class where one is needed: the geometric middle.
   int representative() const;
 };
 
@@ -25,8 +25,8 @@ struct Profile {
   std::vector<std::size_t> plausible(double margin) const;
 };
 
-// Twice the cost difference is a likelihood-ratio statistic; beyond 2 x 8 = 16 an integer is as
-// good as excluded (p < 1e-4 for one degree of freedom).
+// Twice the cost difference is a likelihood-ratio statistic; beyond 2 x 8 = 16 an integer is
+// practically excluded (p < 1e-4 for one degree of freedom).
 inline constexpr double plausible_margin = 8;
 
 // The integers that the GPU term of `model` may have; `largest_k`: threads a core can hold.
@@ -34,8 +34,8 @@ std::vector<int> default_integers(const model::StepModel& model, int largest_k);
 
 // Fits every class of `integers`. Costs are comparable: all use the scales of the class that
 // explains the samples with the least noise. Classes that are far from explaining them are not
-// fitted to the end: their cost is that of their start values, an upper bound.
-// `tolerance`, `times`: as in `estimate`.
+// fitted completely: their cost is that of their start values, an upper bound. `tolerance`,
+// `times`: as in `estimate`.
 Profile profile(const model::StepModel& model, const Observations& observations,
                 const std::vector<int>& integers, double tolerance = 1e-10,
                 Times times = Times::formulas);

@@ -1,5 +1,5 @@
-// Mixtures of Student's t with 8 degrees of freedom: what a forecast by several forms
-// is, as variances are themselves estimated.
+// Mixtures of Student's t with 8 degrees of freedom, which represent forecasts by several forms,
+// since variances are themselves estimated.
 #pragma once
 
 #include <Eigen/Core>
@@ -41,7 +41,7 @@ T density(const T& root) {
 
 }  // namespace student
 
-// A mixture of Student's t distributions of one quantity; weights sum to 1. It has to have members.
+// A mixture of Student's t distributions of one quantity; weights sum to 1. It must have members.
 class StudentMixture {
  public:
   struct At {
@@ -52,12 +52,12 @@ class StudentMixture {
   At at(double x) const;
   double quantile(double probability) const;
 
-  // Between which all but 1e-4 lies.
+  // The bounds of all but 1e-4 of the probability.
   double least() const { return least_; }
   double greatest() const { return greatest_; }
 
  private:
-  // Members are evaluated so many at a time; those that are none have no weight.
+  // Members are evaluated in groups of this size; unused lanes have no weight.
   using Lanes = Eigen::Array<double, 8, 1>;
   struct Members {
     Lanes weight = Lanes::Zero();
@@ -66,7 +66,7 @@ class StudentMixture {
   };
 
   std::vector<Members> members_;
-  Eigen::Index last_ = 0;  // filled lanes of the last of them
+  Eigen::Index last_ = 0;  // filled lanes of the last group
   double mean_ = 0;
   double least_ = 0;
   double greatest_ = 0;
@@ -88,8 +88,7 @@ std::vector<double> weights_of(const Members& members) {
   return weights;
 }
 
-// `count` draws, a row each. `member(i)` is asked for members that are drawn at all, in their
-// order.
+// `count` draws, a row each. `member(i)` is called only for members that are drawn, in their order.
 Eigen::MatrixXd draws(const std::vector<double>& weights,
                       const std::function<Joint(std::size_t)>& member, Eigen::Index count,
                       std::uint64_t seed);

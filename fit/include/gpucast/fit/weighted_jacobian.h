@@ -1,5 +1,5 @@
-// The Jacobian of the log times in linear coordinates, weighted, scaled and decomposed: what rank,
-// covariance, null space and leverage are read from.
+// The Jacobian of the log times in linear coordinates, weighted, scaled and decomposed: the basis
+// of rank, covariance, null space and leverage.
 #pragma once
 
 #include <Eigen/Core>
@@ -17,9 +17,8 @@ class WeightedJacobian {
   WeightedJacobian(const model::StepModel& model, const Observations& observations,
                    const Estimate& estimate, Weighting weighting);
 
-  // Norm of each column before scaling, and what it was divided by: its norm, or 1 for 0. Columns
-  // of parameters that change no measured step as far as any clock shows count as 0 in all that
-  // follows.
+  // Norm of each column before scaling, and its divisor: the norm, or 1 for 0. Columns of
+  // parameters without a measurable effect on any step count as 0 from here on.
   const Eigen::VectorXd& norm() const { return norm_; }
   const Eigen::VectorXd& scale() const { return scale_; }
   Eigen::Index rank() const { return rank_; }
@@ -31,7 +30,7 @@ class WeightedJacobian {
   }
   Eigen::VectorXd singular_values() const { return svd_.singularValues().head(rank_); }
 
-  // Diagonal of the hat matrix: degrees of freedom that the fit spent on each cell.
+  // Diagonal of the hat matrix: the fit's degrees of freedom in each cell.
   Eigen::VectorXd leverage() const {
     return svd_.matrixU().leftCols(rank_).rowwise().squaredNorm();
   }

@@ -1,8 +1,8 @@
-// How far times are from the forms of their parts, and how they scatter: standard deviations of
-// logarithms, each of a part of the step.
+// Amplitudes of the deviations of times from the forms of their parts, and of their scatter:
+// standard deviations of logarithms, each for a part of the step.
 //
-// The medians and their spread were learnt by marginal likelihood from the step times of two H200
-// (dataset h200-x2, 18 groups of steps, each fitted alone); a fit learns its own from there.
+// The medians and their spread were estimated by marginal likelihood from the step times of two
+// H200 (dataset h200-x2, 18 groups of steps, each fitted alone); a fit starts with them as priors.
 #pragma once
 
 #include <Eigen/Core>
@@ -17,7 +17,7 @@ namespace gpucast::fit::components {
 enum Amplitude : std::size_t {
   gpu_process,   // T_gpu about its form, over its coordinate
   cpu_process,   // T_cpu about its form, over ln n
-  com_process,   // T_com about its form, over ln n, alike for all N
+  com_process,   // T_com about its form, over ln n, the same for all N
   com_by_gpus,   // the same, over ln N, too
   gpu_of_cell,   // T_gpu of a cell alone
   com_of_cell,   // T_com of a cell alone
@@ -39,8 +39,8 @@ inline constexpr std::array<About, amplitude_count> about_amplitudes{{
     {"gpu_process", {-3.86, .37}},
     {"cpu_process", {-2.43, .35}},
     {"com_process", {-2.38, .35}},
-    // Few GPU counts do not tell it: some 14 % of T_com, as much as it matters whether serial
-    // copies hide.
+    // A few GPU counts do not determine it: about 14 % of T_com, as much as the question whether
+    // serial copies hide.
     {"com_by_gpus", {-2.00, .35}},
     {"gpu_of_cell", {-5.64, .50}},
     {"com_of_cell", {-3.35, .35}},
@@ -60,8 +60,8 @@ inline LogAmplitudes usual_amplitudes() {
   return result;
 }
 
-// Distances over which the processes forget: of the logarithms of T_gpu's coordinate and of n for
-// T_cpu and T_com, and of ln N.
+// Correlation lengths of the processes: in the logarithms of T_gpu's coordinate and of n for T_cpu
+// and T_com, and in ln N.
 inline constexpr double gpu_length = 2;
 inline constexpr double cpu_length = 2;
 inline constexpr double com_length = 1.5;

@@ -1,5 +1,5 @@
-// One form and the processes about it, fitted to measured visits: the most plausible parameters and
-// amplitudes, and how plausible the form is.
+// One form and the processes about it, fitted to measured visits: the most probable parameters and
+// amplitudes, and the evidence for the form.
 #pragma once
 
 #include <Eigen/Core>
@@ -16,49 +16,49 @@
 
 namespace gpucast::fit::components {
 
-// A form has no finite time, or no density, for what was measured: others may have one.
+// A form has no finite time, or no density, for the measurements: others may have one.
 class NotFitted : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// What a fit found: enough to forecast from, with the form and the measurements.
+// The result of a fit: with the form and the measurements, it is enough for forecasts.
 struct Point {
   Eigen::VectorXd z;
   LogAmplitudes amplitudes;
   Disturbed disturbed;
 };
 
-// About a point, everything is Gaussian: forecasts follow by conditioning.
+// About a point everything is Gaussian: forecasts follow by conditioning.
 class FormFit {
  public:
-  // The state at a point, as a fit left it. The form has to outlive it. Throws NotFitted.
+  // The state at the point of an earlier fit. The form has to outlive it. Throws NotFitted.
   FormFit(const Form& form, const Measured& measured, Point point);
 
-  // The same where the correlations of the measured rows are there already.
+  // The same with known correlations of the measured rows.
   FormFit(const Form& form, const Measured& measured, Point point, const Correlations& between);
 
   const Point& point() const { return point_; }
 
-  // Log evidence of the measured times, parameters integrated over (Laplace), with the amplitudes'
-  // prior.
+  // Log evidence of the measured times, with parameters integrated out (Laplace), and the prior of
+  // the amplitudes.
   double log_evidence() const { return log_evidence_; }
 
   // Standard deviations of z.
   Eigen::VectorXd errors() const;
 
-  // ln T of each cell less what all other cells say of it, parameters included.
+  // ln T of each cell minus its prediction from all other cells, including parameters.
   Eigen::VectorXd left_out() const;
 
   // Forecasts of rows: log seconds, and their covariance (or its diagonal alone).
   struct Predicted {
     Eigen::VectorXd mean;
     Eigen::VectorXd variance;
-    Eigen::MatrixXd covariance;  // empty unless asked for
-    Eigen::VectorXd of_visit;    // variance of one visit beyond
+    Eigen::MatrixXd covariance;  // empty unless requested
+    Eigen::VectorXd of_visit;    // additional variance of one visit
   };
   Predicted predict(const Sites& at, bool joint) const;
 
-  // Forecasts of T_gpu (rows of kind kernel) and T_cpu themselves: without what events add.
+  // Forecasts of T_gpu (rows of kind kernel) and T_cpu themselves, without the overhead of events.
   Predicted predict_parts(const Sites& at) const;
 
  private:

@@ -1,5 +1,4 @@
-// The mean of a step's time: a model of the catalogue with what is held plausible of its
-// parameters.
+// The mean of a step's time: a model of the catalogue with priors of its parameters.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,8 +13,8 @@
 namespace gpucast::fit::components {
 
 // Parameters z are natural logarithms: of the linear coordinates of the model's parameters
-// (evaluate.h), then of the time (s) by which events that mark a kernel's begin and end make it
-// seem longer.
+// (evaluate.h), then of the time (s) by which the events around a kernel lengthen its measured
+// time.
 struct Form {
   model::StepModel model;
   Eigen::VectorXd median;  // of z
@@ -24,36 +23,36 @@ struct Form {
   Eigen::Index parameter_count() const { return median.size(); }
 };
 
-// Rows of observations or forecasts, and where the processes see them.
+// Rows of observations or forecasts, and their coordinates in the processes.
 struct Sites {
   std::vector<Cell> cells;  // kinds step, cpu and kernel
   Eigen::VectorXd log_n;
   Eigen::VectorXd log_gpus;
-  Eigen::VectorXd coordinate;  // logarithm of what T_gpu is a function of
+  Eigen::VectorXd coordinate;  // logarithm of the coordinate of T_gpu
 
   Eigen::Index size() const { return log_n.size(); }
 };
 
-// `cells` seen by the processes of a model.
+// Returns the coordinates of `cells` in the processes of a model.
 Sites sites(const model::StepModel& model, std::vector<Cell> cells);
 
 // The form's times in some rows.
 struct RowTimes {
   Eigen::VectorXd log_seconds;
   Eigen::MatrixXd slopes;   // d log_seconds / d z
-  Eigen::MatrixXd weights;  // shares of T_gpu, T_cpu and T_com in the row's time; a column a part
+  Eigen::MatrixXd weights;  // shares of T_gpu, T_cpu and T_com in the row's time; a column per part
 };
 
-// Values of the model's parameters as it takes them.
+// The values of the model's parameters in their own units.
 Eigen::VectorXd values_of(const Form& form, const Eigen::VectorXd& z);
 
 RowTimes row_times(const Form& form, const Sites& at, const Eigen::VectorXd& z);
 
-// Their logarithms alone, at a fraction of the cost.
+// Only the logarithms, in a fraction of the time.
 Eigen::VectorXd log_row_times(const Form& form, const Sites& at, const Eigen::VectorXd& z);
 
-// Priors of a form's parameters: the catalogue's, but those that `known` has by the parameter's
-// name, in its own unit. Those without a median get their scale from the measured times.
+// Priors of a form's parameters: those in `known` by the parameter's name, in its own unit, and the
+// catalogue's for the others. If they have no median, the measured times set their scale.
 Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
                  const Eigen::VectorXd& log_seconds,
                  const std::vector<std::pair<std::string, LogNormal>>& known);

@@ -1,5 +1,5 @@
-// Forecasts of a program whose steps' parts are known: several forms, weighed by how plausible the
-// measured times make them, each with its processes.
+// Forecasts of a program whose parts of steps are known: several forms, weighted by their evidence
+// from the measured times, each with its processes.
 #pragma once
 
 #include <Eigen/Core>
@@ -22,16 +22,18 @@ struct Component {
   double weight = 0;  // all weights sum to 1
 };
 
-// What forecasts are of: cells, and how much more each of them is uncertain.
+// The cells to forecast, and their additional uncertainties.
 struct Asked {
   Eigen::VectorXd n;
   Eigen::VectorXd gpus;
-  Eigen::VectorXd visits;    // that a measured time is the mean of
-  Eigen::VectorXd variance;  // of a measured log time, beyond
-  Eigen::VectorXd common;    // of the expected log time, beyond, too: of another time or machine
+  Eigen::VectorXd visits;    // number of visits whose mean is forecast
+  Eigen::VectorXd variance;  // additional variance of a measured log time
+  // Additional variance also of the expected log time: another time or machine.
+  Eigen::VectorXd common;
 };
 
-// What GPUs and host compute in some cells, a row a cell: columns ln T_gpu and ln T_cpu.
+// The computations of GPUs and host in several cells, a row per cell: columns ln T_gpu and ln
+// T_cpu.
 struct Computing {
   Eigen::MatrixXd mean;
   Eigen::MatrixXd variance;
@@ -39,8 +41,8 @@ struct Computing {
 
 class Mixture {
  public:
-  // Throws std::invalid_argument where there are no components, one does not fit its form, a cell
-  // has no visit, or a time or variance is none.
+  // Throws std::invalid_argument if there are no components, one does not fit its form, a cell has
+  // no visit, or a time or variance is invalid.
   Mixture(Measured measured, std::vector<Component> components);
   Mixture(const Mixture&) = delete;
   Mixture& operator=(const Mixture&) = delete;
@@ -50,16 +52,16 @@ class Mixture {
 
   const Measured& measured() const { return measured_; }
   const std::vector<Component>& components() const { return components_; }
-  // Throws std::invalid_argument where there is no such component.
+  // Throws std::invalid_argument if there is no such component.
   const FormFit& fit_of(std::size_t component) const;
 
-  // By `threads` threads (0: one a core).
+  // Uses `threads` threads (0: one per core).
   AveragedForecast forecast(const Asked& asked, unsigned threads) const;
 
-  // T_gpu and T_cpu alone; forms without host work have none.
+  // T_gpu and T_cpu alone; forms must have host work.
   Computing computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) const;
 
-  // `count` draws of the expected ln T of cells together, a row each.
+  // `count` draws of the expected ln T of all cells together, a row each.
   Eigen::MatrixXd draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus, Eigen::Index count,
                         std::uint64_t seed) const;
 
@@ -75,13 +77,13 @@ class Mixture {
 // A form to try.
 struct Candidate {
   model::StepModel model;
-  double log_odds = 0;                                   // before any step was timed
-  std::vector<std::pair<std::string, LogNormal>> known;  // priors that data other than steps give
+  double log_odds = 0;                                   // prior log odds
+  std::vector<std::pair<std::string, LogNormal>> known;  // priors from other data
 };
 
-// The mixture for measured visits. GPU terms that are far less plausible than others with the first
-// communication term that they come with are not tried with further ones. Throws
-// std::invalid_argument as Mixture's constructor does, and where no candidate can be fitted.
+// The mixture for measured visits. If a GPU term with its first communication term is far less
+// probable than others, its further communication terms are skipped. Throws std::invalid_argument
+// like Mixture's constructor, and if no candidate can be fitted.
 Mixture fit_components(const Measured& measured, const std::vector<Candidate>& candidates,
                        unsigned threads);
 

@@ -1,11 +1,11 @@
-// How the deviations of two rows from the form go together:
+// The covariance of the deviations of two rows from the form:
 //
 //     ln T = ln f + s_gpu d_gpu + s_cpu d_cpu + s_com d_com + s_gpu k_gpu + s_com k_com
 //
-// with s the shares of the parts in the row's time, d Gaussian processes whose covariance is
-// a^2 exp(-distance / length) (Ornstein and Uhlenbeck), and k deviations of a cell alone. Inside
-// the data the processes follow them; far from the data each has its full variance and the forecast
-// returns to the form. A row that is the time of one part has that part's share 1.
+// with s the shares of the parts in the row's time, d Gaussian processes with covariance a^2
+// exp(-distance / length) (Ornstein and Uhlenbeck), and k deviations of a single cell. Near the
+// data the processes follow them; far from the data each has its full variance and the forecast
+// returns to the form. A row that is the time of one part has a share of 1 of that part.
 #pragma once
 
 #include <Eigen/Core>
@@ -16,12 +16,12 @@
 
 namespace gpucast::fit::components {
 
-// Correlations between rows `a` and columns `b`; they depend on no amplitude.
+// Correlations between rows `a` and columns `b`; independent of the amplitudes.
 class Correlations {
  public:
   Correlations(const Sites& a, const Sites& b);
 
-  // The part of the covariance that each amplitude up to com_of_cell has, for an amplitude of 1.
+  // The covariance's part for each amplitude up to com_of_cell, with an amplitude of 1.
   std::array<Eigen::MatrixXd, first_of_visit> pieces(const Eigen::MatrixXd& weights_a,
                                                      const Eigen::MatrixXd& weights_b) const;
 
@@ -29,14 +29,14 @@ class Correlations {
   Eigen::MatrixXd gpu_, cpu_, com_, gpus_, same_;
 };
 
-// The covariance that amplitudes make of its pieces.
+// The sum of these parts with the amplitudes.
 Eigen::MatrixXd sum(const std::array<Eigen::MatrixXd, first_of_visit>& pieces,
                     const LogAmplitudes& log_amplitudes);
 
-// Variance of the expected time of each row, far from all data.
+// Variance of each row's expected time, far from all data.
 Eigen::VectorXd variances(const Eigen::MatrixXd& weights, const LogAmplitudes& log_amplitudes);
 
-// Variance that one visit has beyond it.
+// Additional variance of one visit.
 Eigen::VectorXd visit_variances(const Eigen::MatrixXd& weights,
                                 const LogAmplitudes& log_amplitudes);
 

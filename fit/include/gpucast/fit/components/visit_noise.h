@@ -1,9 +1,9 @@
-// Noise of visits, and what it leaves of them: the visits of a cell enter a fit through their
-// weighted mean alone, so that what a fit costs depends on cells, not on visits.
+// The noise of visits, and their summary: the visits of a cell enter a fit only through their
+// weighted mean, so that a fit's time depends on the number of cells and not of visits.
 //
-// A visit's times scatter by parts, too: what its host work takes longer shows in the step and in
-// the phase. Given the amplitudes, the mean of a cell's visits, each weighted by the inverse of its
-// covariance, says all that they say of the cell; how they scatter about it says the rest.
+// A visit's times scatter by parts, too: a longer host part shows in the step and in the phase.
+// Given the amplitudes, the mean of a cell's visits, each weighted by the inverse of its
+// covariance, contains all their information on the cell; their scatter about it contains the rest.
 #pragma once
 
 #include <Eigen/Core>
@@ -17,7 +17,7 @@
 
 namespace gpucast::fit::components {
 
-// Variances that robust weighing adds to visits that their neighbours did not expect.
+// Variances that robust weighting adds to visits that deviate from their neighbours.
 struct Disturbed {
   Eigen::VectorXd step, cpu;  // of each visit
   Eigen::VectorXd kernel;     // of each cell
@@ -28,8 +28,8 @@ struct Disturbed {
         kernel(Eigen::VectorXd::Zero(measured.size())) {}
 };
 
-// The rows that a fit sees: of each cell its steps, the host's part where it was timed, and the
-// kernel where it was.
+// The rows of a fit: for each cell its steps, the host's part if it was timed, and the kernel if it
+// was.
 struct Rows {
   std::vector<Cell> cells;                           // in the order of rows
   std::vector<std::array<Eigen::Index, 3>> of_cell;  // rows of step, cpu, kernel; -1: none
@@ -38,7 +38,7 @@ struct Rows {
   Eigen::Index size() const { return static_cast<Eigen::Index>(cells.size()); }
 };
 
-// All visits at given amplitudes and weights (a row each of `Rows`).
+// All visits at given amplitudes and weights (a row for each of `Rows`).
 class VisitNoise {
  public:
   VisitNoise(const Measured& measured, const Rows& rows, const Eigen::MatrixXd& weights,
@@ -50,7 +50,7 @@ class VisitNoise {
 
   // The derivative of the negative log density with respect to each log amplitude of visits, and
   // the average information about them (Gilmour, Thompson and Cullis, Biometrics 51 (1995) 1440).
-  // `inverse`: of the rows' whole covariance; `alpha`: it times the rows' residuals.
+  // `inverse`: of the rows' whole covariance; `alpha`: its product with the rows' residuals.
   struct Slopes {
     Eigen::Vector4d gradient;
     Eigen::Matrix4d information;

@@ -1,4 +1,4 @@
-// What was measured of a program whose steps have parts that were timed, too: a row a visit.
+// Measurements of a program whose parts of steps were timed, too: a row per visit.
 #pragma once
 
 #include <Eigen/Core>
@@ -6,7 +6,8 @@
 
 namespace gpucast::fit::components {
 
-// One measurement of a cell: its samples share the minute. Times are natural logarithms of seconds.
+// One measurement of a cell, whose samples were taken together. Times are natural logarithms of
+// seconds.
 struct Visit {
   Eigen::Index cell = 0;
   double step = 0;
@@ -20,8 +21,8 @@ struct Visit {
 struct Measured {
   Eigen::VectorXd n;
   Eigen::VectorXd gpus;
-  Eigen::VectorXd kernel;           // log of the kernel's own time; not a number: not timed
-  Eigen::VectorXd kernel_variance;  // of it
+  Eigen::VectorXd kernel;           // log of the kernel's own time; NaN: not timed
+  Eigen::VectorXd kernel_variance;  // of the kernel's log time
   std::vector<Visit> visits;
 
   Eigen::Index size() const { return n.size(); }

@@ -1,4 +1,4 @@
-// Measured cells of a program that is known by its step times alone.
+// Measured cells of a program that is known only by its step times.
 #pragma once
 
 #include <Eigen/Core>
@@ -11,21 +11,20 @@
 
 namespace gpucast::fit::scaling {
 
-// One entry a cell; n, gpus and seconds are above 0.
+// One entry per cell; n, gpus and seconds are above 0.
 struct Cells {
   Eigen::VectorXd n;
   Eigen::VectorXd gpus;
   Eigen::VectorXd nodes;        // 0: not known
   Eigen::VectorXd log_seconds;  // of the cell's median
-  Eigen::VectorXd variance;     // of it, as known from repetitions and rounding
-  Eigen::VectorXd local;        // variance of what is the cell's alone: 0 but where the cell is
-                                // known to be unlike all others
+  Eigen::VectorXd variance;     // of the median, from repetitions and rounding
+  Eigen::VectorXd local;        // 0 unless the cell is unlike all others: its own variance
   Eigen::VectorXd repeated{};   // 1: repetitions agree on it; empty: none was repeated
 
   Eigen::Index size() const { return n.size(); }
   double largest_size() const { return n.maxCoeff(); }
 
-  // Some of the cells: `at` is whatever indexes an Eigen vector.
+  // Selects some of the cells: `at` is anything that indexes an Eigen vector.
   template <class Indices>
   Cells some(const Indices& at) const {
     return {n(at),
@@ -37,8 +36,8 @@ struct Cells {
             repeated.size() > 0 ? Eigen::VectorXd(repeated(at)) : repeated};
   }
 
-  // Whether a cell may be a mistake: it was timed once, and others lie on both sides of it. What
-  // repeats is a fact, and beyond an end of the data a law may change.
+  // Whether a cell may be a mistake: it was timed once, and others lie on both sides of it. A
+  // repeated time is a fact, and beyond an end of the data a law may change.
   bool may_be_mistaken(Eigen::Index at) const {
     if (repeated.size() > 0 && repeated[at] > 0) return false;
     const auto between = [&](const Eigen::VectorXd& along, const Eigen::VectorXd& across) {

@@ -1,5 +1,5 @@
-// The least value of a function of a few variables, without derivatives: the simplex method of
-// Nelder and Mead (Comput. J. 7 (1965) 308).
+// The minimum of a function of a few variables without derivatives: the simplex method of Nelder
+// and Mead (Comput. J. 7 (1965) 308).
 #pragma once
 
 #include <Eigen/Core>

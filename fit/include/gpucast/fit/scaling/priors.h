@@ -1,8 +1,8 @@
-// What is held plausible of a program before any of its steps was timed.
+// Priors of a program before any of its steps was timed.
 //
-// The values were chosen by the log density of forecasts of what was left out of published tables
-// of some thirty programs (lab/forecasters), in five folds of programs; log-normal ones are
-// given as the logarithm of the median and its standard deviation.
+// The values maximize the log density of forecasts of data left out of published tables of about
+// thirty programs (lab/forecasters), in five folds of programs; log-normal ones are given as the
+// logarithm of the median and its standard deviation.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace gpucast::fit::scaling {
 
 struct Priors {
-  // Largest share that a term has of any measured step time, which fixes its coefficient's scale.
+  // Largest share of a term in any measured step time, which sets its coefficient's scale.
   LogNormal work_share{-.557, .4};
   LogNormal share{-2.3025850929940455, 1.2};           // a tenth
   LogNormal imbalance_share{-1.903808973036678, 1.2};  // .149
@@ -28,29 +28,29 @@ struct Priors {
   // A knee beyond the data is known within a factor.
   double beyond_log_sd = .5;
 
-  // Two sizes do not tell one power of the work from another.
+  // Two sizes do not determine the power of the work.
   double odds_of_two_sizes = -5;
 
-  // Work of one process on all n elements is no part of programs that were made for many GPUs, and
-  // is hard to tell from the rest with few sizes: log odds a unit of ln(N / 8), below so many
-  // sizes, and from so many sizes of one GPU count on.
+  // Programs for many GPUs do not contain work of one process on all n elements, and with few sizes
+  // it is hard to distinguish from other terms: log odds per unit of ln(N / 8), below this number
+  // of sizes, and from this number of sizes of one GPU count on.
   double host_odds_by_gpus = -1.0;
   double host_odds_few_sizes = -2.0;
   double few_sizes = 4;
   double host_odds_many_sizes = 2.5;
   double many_sizes = 6;
 
-  // Messages that grow with the GPUs in number are rare among programs that were made for many
-  // GPUs, whose tables tell; up to so many GPUs hardly any table can, and the odds are higher.
+  // Messages whose number grows with the GPUs are rare among programs for many GPUs, whose tables
+  // show them; up to this number of GPUs hardly any table can, and the odds are higher.
   double ring_odds_few_gpus = 1.5;
   double few_gpus = 8;
 
-  // d ln T / d ln N beyond the GPU counts measured: the root mean square of its distance from -1,
-  // where all scales, in the tables that the priors were chosen on.
+  // d ln T / d ln N beyond the measured GPU counts: the root mean square of its distance from -1,
+  // ideal scaling, in the tables from which the priors were chosen.
   double slope_sd = .5;
 
-  // By how much variances are larger than the components say. Forms, growth and terms are chosen
-  // from a list, and the truth is in none of them.
+  // The factor by which variances exceed those of the components. Forms, growth and terms are
+  // chosen from a list that does not contain the truth.
   double inflation = 1.6;
 
   constexpr LogNormal share_of(std::size_t term) const {
@@ -60,7 +60,7 @@ struct Priors {
     return terms[term].place == Place::work ? imbalance_share : share;
   }
 
-  // Whether a term is the program's work: a form has one of these.
+  // Whether a term is the program's work, of which a form has exactly one.
   static constexpr bool leads(std::size_t term) {
     return term == work_term || term == dedicated_term || term == whole_term || term == local_term;
   }

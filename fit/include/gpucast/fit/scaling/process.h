@@ -1,12 +1,13 @@
-// What a program's steps take beyond any form: on ln T a Gaussian process around the form,
+// The deviation of a program's steps from any form: a Gaussian process for ln T around the form,
 //
 //     cov = a_n^2 exp(-|d ln n| / l_n) + a_m^2 exp(-|d ln(n/N)| / l_m) + a_N^2 exp(-|d ln N| / l_N)
 //
-// (Ornstein and Uhlenbeck): systems of other sizes differ, domains of other sizes fit a GPU
-// otherwise, and other GPU counts divide otherwise. Between measured cells the process follows
-// them; far from all of them it has its full variance, and the forecast returns to the form. Around
-// both is noise, relative, of every cell. A cell that neither form nor process explains (another
-// algorithm, a disturbed run) has a deviation of its own, which says nothing of others.
+// (Ornstein and Uhlenbeck): systems of other sizes differ, domains of other sizes occupy a GPU
+// differently, and other GPU counts divide the work differently. Between measured cells the process
+// follows them; far from all of them it has its full variance, and the forecast returns to the
+// form. In addition every cell has relative noise. A cell that neither form nor process explains
+// (another algorithm, a disturbed run) has a deviation of its own, which contains no information
+// about others.
 #pragma once
 
 #include <Eigen/Cholesky>
@@ -36,7 +37,7 @@ struct Amplitudes {
 
 Amplitudes amplitudes(const Deviates& deviates);
 
-// Correlations of the three processes between two sets of cells; they do not depend on amplitudes.
+// Correlations of the three processes between two sets of cells, independent of amplitudes.
 class Correlations {
  public:
   Correlations(const Cells& rows, const Cells& columns);
@@ -47,12 +48,12 @@ class Correlations {
   std::array<Eigen::MatrixXd, 3> each_;
 };
 
-// The covariance of measured cells, noise included, as its Cholesky factor L.
+// The covariance of measured cells, with noise, as its Cholesky factor L.
 class Process {
  public:
   Process(const Correlations& among, const Amplitudes& of, const Cells& cells);
 
-  // L^-1 times columns: what has unit covariance.
+  // L^-1 times columns: the result has unit covariance.
   template <class Columns>
   Columns::PlainObject whiten(const Columns& columns) const {
     return factor_.template triangularView<Eigen::Lower>().solve(columns);
